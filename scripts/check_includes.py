@@ -7,7 +7,8 @@
 Refused: an include of a room (or file) that the table below does not allow; code in sim/ that includes tests or Catch2;
 quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
 namespace scope in a header; two types of one name in one program, of which the linker would silently take one's
-functions for both's (types in anonymous namespaces are their file's own); files of more than 500 lines, C++ or Python; comments behind a
+functions for both's (types in anonymous namespaces are their file's own); files of sim/, a header and its .cpp as one, that include each
+other in a circle; files of more than 500 lines, C++ or Python; comments behind a
 declaration that begin with "of", and texts that begin with "of", "the same for", "by which" or "at which": such a fragment says whose a
 value is and leaves out what it is.
 """
@@ -78,6 +79,9 @@ LENT = {
     "math/quantiles.h": [],
     "math/series.h": ["base"],
 }
+
+# A second header of a .cpp, for its tests: one unit with it.
+SECOND_HEADERS = {"sim/rng/philox_instructions": "sim/rng/philox"}
 
 GENERATED = {"specsim_version.h"}
 
@@ -248,6 +252,53 @@ def check_types(texts):
     return sorted(set(problems))
 
 
+def unit_of(path):
+    """A header and its .cpp are one unit: the path without its ending."""
+    stem = path.rsplit(".", 1)[0]
+    return SECOND_HEADERS.get(stem, stem)
+
+
+def check_circles(texts):
+    """Units of sim/ that include each other in a circle, as "path:line: message" strings; `texts`: {path: text}."""
+    includes = {}  # unit -> {unit that it includes: (path, line, target) of the first such include}
+    for path in sorted(texts):
+        if not path.startswith("sim/"):
+            continue
+        own = includes.setdefault(unit_of(path), {})
+        for include in TOKEN.finditer(texts[path]):
+            target = include.group("quoted")
+            if target and target.startswith("sim/") and unit_of(target) != unit_of(path):
+                own.setdefault(unit_of(target), (path, texts[path].count("\n", 0, include.start()) + 1, target))
+
+    def way_back(start):
+        """The shortest circle from the unit to itself, as a list of units; None where there is none."""
+        before, todo = {}, [start]
+        while todo:
+            unit = todo.pop(0)
+            for other in includes.get(unit, {}):
+                if other == start:
+                    way = [unit]
+                    while way[-1] != start:
+                        way.append(before[way[-1]])
+                    return way[::-1]
+                if other not in before:
+                    before[other] = unit
+                    todo.append(other)
+        return None
+
+    problems, told = [], set()
+    for unit in includes:
+        if unit in told:
+            continue
+        circle = way_back(unit)
+        if circle and not told.intersection(circle):
+            path, line, target = includes[circle[0]][circle[1 % len(circle)]]
+            names = [one[len("sim/"):] for one in circle + circle[:1]]
+            problems.append(f'{path}:{line}: includes "{target}" in a circle of files: {" -> ".join(names)}, allowed: no circle')
+        told.update(circle or [])
+    return problems
+
+
 def python_files(root):
     """{path: text} of the Python in sim/, tests/ and scripts/, by its name or by its first line."""
     found = {}
@@ -331,6 +382,13 @@ def self_test():
                          "tests/unit/b.cpp": '#include "tests/support/n.h"\n'})
     if len(clash) != 1 or not clash[0].startswith("tests/unit/n.h:3: a::b::Numbers is defined in tests/support/n.h as well"):
         failures.append(f"expected two types called a::b::Numbers, got {clash}")
+    line = {"sim/base/a.h": '#include "sim/base/b.h"\n', "sim/base/a.cpp": '#include "sim/base/a.h"\n#include "sim/base/c.h"\n',
+            "sim/base/b.h": '#include "sim/base/c.h"\n', "sim/base/c.h": '// #include "sim/base/a.h"\n'}
+    if check_circles(line):
+        failures.append(f"refused what is allowed: {check_circles(line)}")
+    circle = check_circles({**line, "sim/base/c.cpp": '#include "sim/base/c.h"\n#include "sim/base/a.h"\n'})
+    if len(circle) != 1 or not circle[0].startswith('sim/base/a.cpp:2: includes "sim/base/c.h" in a circle of files: base/a -> base/c -> base/a'):
+        failures.append(f"expected a circle of base/a and base/c, got {circle}")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for path, text in (("scripts/a", "#!/usr/bin/python3\n"), ("scripts/b", "#!/bin/bash\n"), ("tests/c.py", "\n" * (LONGEST + 1))):
@@ -342,7 +400,7 @@ def self_test():
             failures.append(f"expected tests/c.py alone to be too long, got {long} of {sorted(python)}")
     for failure in failures:
         print(f"self-test: {failure}", file=sys.stderr)
-    print(f"{len(good) + len(bad) + 3} cases, {len(failures)} failures")
+    print(f"{len(good) + len(bad) + 5} cases, {len(failures)} failures")
     return 1 if failures else 0
 
 
@@ -355,7 +413,7 @@ def main(arguments):
     root = Path(__file__).resolve().parent.parent
     files = sorted(f for top in ("sim", "tests") for kind in ("*.h", "*.cpp", "*.cu") for f in (root / top).rglob(kind))
     texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
-    problems = [problem for path, text in texts.items() for problem in check_text(path, text)] + check_types(texts)
+    problems = [problem for path, text in texts.items() for problem in check_text(path, text)] + check_types(texts) + check_circles(texts)
     scripts = python_files(root)
     problems += [problem for path, text in scripts.items() for problem in check_length(path, text)]
     for problem in problems:

@@ -4,7 +4,7 @@
     scripts/llama_cpp.py build/specsim OUT            writes OUT/llama_cpp.csv and OUT/manifest.yaml
     scripts/llama_cpp.py build/specsim OUT --rounds 5 --node-modules DIR
 
-llama.cpp comes with npm's node-llama-cpp (its own prebuilt libraries); it is installed in build/peers unless DIR has it. Both read the
+llama.cpp comes with npm's node-llama-cpp (its own prebuilt libraries); it is installed in build/baselines unless DIR has it. Both read the
 same weights in F32 or F16; llama.cpp's argmaxes on a golden prompt have to be those of scripts/llm_golden.py, so that both are the same
 model. Seconds are wall clock; every figure is a median of medians over the rounds.
 """
@@ -110,7 +110,7 @@ def called(*command):
 
 def find_peer(modules):
     """The folder that has node-llama-cpp, and what of it: what is installed here and now, else what the folder says it has."""
-    own = Path("build/peers/node_modules")
+    own = Path("build/baselines/node_modules")
     locked = json.loads((LOCKED / "package.json").read_text())["dependencies"]
     if modules is None and not (own / "node-llama-cpp").is_dir():
         if shutil.which("npm") is None:

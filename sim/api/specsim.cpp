@@ -38,7 +38,8 @@ Results results_of(std::string csv) {
       for (const std::string& name : *fields) {
         const auto& known = judge::columns();
         const auto about = std::find_if(known.begin(), known.end(), [&](const auto& column) { return column.name == name; });
-        results.columns.push_back(about == known.end() ? Column{name, "", ""} : Column{name, about->unit, about->meaning});
+        results.columns.push_back(about == known.end() ? ColumnInfo{name, "", ""}
+                                                       : ColumnInfo{name, about->unit, about->meaning});
       }
       continue;
     }

@@ -43,7 +43,7 @@ class Stopped : public std::runtime_error {
   Stopped();
 };
 
-struct Column {
+struct ColumnInfo {
   std::string name;
   std::string unit;     // "1" for a plain number, "" for text
   std::string meaning;  // or its formula; empty for axes of the sweep
@@ -60,7 +60,7 @@ struct Row {
 };
 
 struct Results {
-  std::vector<Column> columns;
+  std::vector<ColumnInfo> columns;
   std::vector<Row> rows;  // a row for each cell, the last axis of the sweep changes fastest
   std::string csv;        // the same as data.csv has it, byte for byte as `specsim run --out` writes it
 };

@@ -10,20 +10,11 @@
 // and unwatched, as production runs them, and must count alike.
 #pragma once
 
-#include "sim/base/token.h"
-#include "sim/decode/chunk.h"
-#include "sim/decode/random_bits.h"
+#include "sim/audit/audit_report.h"
 #include "sim/spec/spec.h"
 
 #include <cstdint>
-#include <functional>
-#include <stdexcept>
 #include <string>
-#include <vector>
-
-namespace specsim::decode {
-struct RoundSetup;
-}
 
 namespace specsim::audit {
 
@@ -32,59 +23,6 @@ constexpr int kAuditMaxDraftLength = 6;
 constexpr int kAuditMaxContexts = 1024;
 constexpr std::uint64_t kAuditMaxBranches = 5'000'000;      // contexts vocab^(draft_length + 1)
 constexpr std::uint64_t kAuditMaxBlockRounds = 20'000'000;  // outcomes of blocks, over all starts
-constexpr double kAuditTolerance = 1e-12;
-
-struct AuditOptions {
-  bool share = true;         // what was found at a (context, position) holds wherever it is met again; false: found anew
-  bool keep_rounds = false;  // fills AuditStart::rounds
-};
-
-// One way for a round to go.
-struct AuditRound {
-  std::vector<Token> emitted;
-  std::uint32_t next_context = 0;
-  double probability = 0.0;
-};
-
-// All about rounds and text that start in one context.
-struct AuditStart {
-  std::uint32_t context = 0;
-  std::vector<AuditRound> rounds;             // the round's distribution over (emitted, next context); each pair once
-  std::vector<double> accepted_distribution;  // [draft_length + 1]: of the round, as the simulator counts it
-  std::vector<double> emitted_distribution;   // [.]: P(the round emits j tokens), j = 0, 1, ...
-  double expected_accepted = 0.0;
-  double expected_emitted = 0.0;
-  double alpha = 0.0;  // expected accepted / expected judged; NaN where nothing is judged
-  // Distributions of the text: `joint` of its first draft_length + 1 tokens, completed by further rounds, in lexicographic order.
-  std::vector<double> first_token;     // [vocab]
-  std::vector<double> target;          // [vocab]
-  std::vector<double> joint;           // [vocab^(draft_length + 1)]
-  std::vector<double> target_joint;    // the target's alone, under the same context process
-  double largest_difference = 0.0;     // over the joint distribution's entries
-  double first_token_variation = 0.0;  // total variation from the target
-  double joint_variation = 0.0;
-  double impossible = 0.0;  // probability of texts that the target cannot emit; a lossless verifier's is 0 exactly
-};
-
-struct AuditReport {
-  std::string verifier;
-  int vocab = 0;
-  int draft_length = 0;
-  std::vector<AuditStart> starts;   // [context]; sequences start in context 0
-  double largest_difference = 0.0;  // the worst of all starts, and so on
-  double first_token_variation = 0.0;
-  double joint_variation = 0.0;
-  double impossible = 0.0;
-  double most_accepted = 0.0;  // expected, of the round that accepts most: a first one, or one that follows within the text
-  std::uint64_t rounds_run = 0;
-  [[nodiscard]] bool lossless() const { return largest_difference <= kAuditTolerance && impossible == 0.0; }
-};
-
-// Thrown for what cannot be enumerated, whatever its size; what() is the reason, for the reader of the program's output.
-class NotAudited final : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // The cell as it is simulated: its distributions, its rule, decode::Simulator. Throws BadInput for what is too large, and
 // NotAudited where contexts are no finite set that tokens alone move through: fixed, by_depth and markov have one, and of fresh
@@ -93,8 +31,6 @@ AuditReport audit_cell(const spec::Cell& cell, const AuditOptions& options = {})
 
 // Another rule, or another loop in place of run_staged<ShippedBehaviour>, for the cell's distributions: what proves that the
 // audit sees mistakes.
-using RoundLoop = std::function<void(const decode::RoundSetup&, const decode::ChunkPlan&, decode::BitSource&, decode::Counts&,
-                                     decode::RoundSink*)>;
 AuditReport audit_cell(const spec::Cell& cell, const verify::PositionRule& rule, const AuditOptions& options = {});
 AuditReport audit_cell(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options = {});
 AuditReport audit_cell(const spec::Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop,

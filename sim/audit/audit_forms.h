@@ -1,7 +1,7 @@
 // The three ways in which rounds are executed, enumerated: positions by prepared tables, blocks, chains with fresh distributions.
 #pragma once
 
-#include "sim/audit/audit.h"
+#include "sim/audit/audit_report.h"
 
 namespace specsim::audit {
 

@@ -44,7 +44,7 @@ struct Condition {
   std::uint64_t rounds = 0;  // all rounds at the temperature
   [[nodiscard]] double judged() const { return static_cast<double>(tally.judged); }
 };
-// Those under which any position was judged.
+// Conditions with at least one judged position.
 std::vector<Condition> conditions(const TemperatureAcceptance& acceptance);
 const std::vector<report::Column<Condition>>& acceptance_columns();
 

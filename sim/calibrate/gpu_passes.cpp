@@ -1,5 +1,6 @@
 #include "sim/calibrate/gpu_passes.h"
 
+#include "sim/calibrate/passes.h"
 #include "sim/rng/address.h"
 
 #include <fmt/format.h>
@@ -47,17 +48,6 @@ const std::vector<report::Column<GpuPass>>& gpu_pass_columns() {
         [](const Row& r) { return fmt::format("{:.4f}", r.read_share); }},
        {"logits_hash", "", "hash of the last row of logits",
         [](const Row& r) { return fmt::format("{:016x}", r.logits_hash); }}});
-  return list;
-}
-
-const std::vector<report::Column<cost::MeasuredPass>>& cost_table_columns() {
-  using Row = cost::MeasuredPass;
-  static const std::vector<report::Column<Row>> list = {
-      {"model", "", "target, draft, draft_first", [](const Row& r) { return r.model; }},
-      {"tokens", "tokens", "tokens of each sequence in the pass", [](const Row& r) { return fmt::format("{:g}", r.tokens); }},
-      {"batch", "sequences", "sequences in the pass", [](const Row& r) { return fmt::format("{:g}", r.batch); }},
-      {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return fmt::format("{:g}", r.context); }},
-      {"ms", "ms", "median", [](const Row& r) { return csv_real(r.ms, 6); }}};
   return list;
 }
 

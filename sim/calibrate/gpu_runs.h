@@ -15,9 +15,9 @@ class GpuRuns {
  public:
   // Prices rounds by the passes that were timed; without predictions where those make no table.
   GpuRuns(GpuSetup& setup, const GpuPasses& passes, GpuObserver& observer);
-  // Rounds of random weights: whatever they accept, they take as long.
+  // Times rounds of random weights: whatever they accept, they take as long.
   void time_rounds();
-  // Held-out prompts, and what is predicted of them. Returns what it comes to.
+  // Decodes the held-out prompts, timed and predicted. Returns a line that sums up the errors.
   std::string decode();
 
  private:

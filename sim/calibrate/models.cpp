@@ -2,7 +2,9 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/output.h"
+#include "sim/base/plural.h"
 #include "sim/cost/cost_model.h"
+#include "sim/llm/read_tokenizer.h"
 #include "sim/verify/positions_in_turn.h"
 #include "sim/verify/tree_demands.h"
 
@@ -273,8 +275,8 @@ std::vector<llm::Prompt> load_prompts(const std::string& path, const char* optio
   llm::PromptFile file = llm::read_prompts(path, tokenizer, config, room, settings.overlong);
   std::vector<llm::Prompt>& prompts = file.prompts;
   if (file.overlong > 0)
-    print_error("{}: {} prompts of more than {} tokens {}, {} remain\n", path, file.overlong, config.context - room,
-                settings.overlong == llm::Overlong::skip ? "are left out" : "are cut to that", prompts.size());
+    print_error("{}: {} of more than {} tokens {}, {} remain\n", path, plural(file.overlong, "prompt"), config.context - room,
+                settings.overlong == llm::Overlong::skip ? "left out" : "cut to that", prompts.size());
   const std::size_t batch = settings.batches.back();
   if (settings.quick) prompts.resize(std::min(prompts.size(), std::max(kQuickPrompts, batch)));
   if (prompts.size() < batch)

@@ -40,6 +40,25 @@ Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgr
   return passes;
 }
 
+const std::vector<report::Column<cost::MeasuredPass>>& cost_table_columns() {
+  using Row = cost::MeasuredPass;
+  static const std::vector<report::Column<Row>> list = {
+      {"model", "", "target, draft, draft_first", [](const Row& r) { return r.model; }},
+      {"tokens", "tokens", "tokens of each sequence in the pass", [](const Row& r) { return fmt::format("{}", r.tokens); }},
+      {"batch", "sequences", "sequences in the pass", [](const Row& r) { return fmt::format("{}", r.batch); }},
+      {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return fmt::format("{}", r.context); }},
+      {"ms", "ms", "median", [](const Row& r) { return csv_real(r.ms, 6); }}};
+  return list;
+}
+
+std::vector<cost::MeasuredPass> measured_passes(const std::vector<llm::PassRow>& rows) {
+  std::vector<cost::MeasuredPass> passes;
+  for (const llm::PassRow& row : rows)
+    passes.push_back({row.model, static_cast<double>(row.tokens), static_cast<double>(row.batch),
+                      static_cast<double>(row.context), 1e3 * row.seconds()});
+  return passes;
+}
+
 std::vector<TimedPass> timed_passes(const Passes& passes) {
   std::vector<TimedPass> lines;
   double one = 0.0;

@@ -2,12 +2,17 @@
 #pragma once
 
 #include "sim/calibrate/models.h"
+#include "sim/cost/table.h"
 #include "sim/report/column.h"
 
 #include <string>
 #include <vector>
 
 namespace specsim::calibrate {
+
+// A cost table, as cost: {model: table} reads it.
+const std::vector<report::Column<cost::MeasuredPass>>& cost_table_columns();
+std::vector<cost::MeasuredPass> measured_passes(const std::vector<llm::PassRow>& rows);
 
 struct Passes {
   std::vector<llm::PassRow> rows;

@@ -8,7 +8,8 @@
 namespace specsim::calibrate {
 
 std::vector<report::FileInfo> described_files() {
-  return {{"passes.csv of calibrate", report::column_infos(pass_columns())},
+  return {{"cost_table.csv of calibrate and validate", report::column_infos(cost_table_columns())},
+          {"passes.csv of calibrate", report::column_infos(pass_columns())},
           {"acceptance.csv of calibrate", report::column_infos(acceptance_columns())},
           {"speed.csv of calibrate", report::column_infos(speed_columns())},
           {"validation.csv of validate", report::column_infos(validation_line_columns())},

@@ -1,5 +1,6 @@
 #include "sim/calibrate/validate.h"
 
+#include "sim/calibrate/passes.h"
 #include "sim/cost/table.h"
 #include "sim/rng/address.h"
 
@@ -108,11 +109,7 @@ Timings time_all(const LoadedModels& models, const Settings& settings, const std
       timings.tasks, settings.repetitions, [&](double done, double all) { progress("timings", done, all); }, store);
   for (Priced& priced : timings.tables) {
     priced.table.rows = table_rows(timings, priced, settings, models.longest_context);
-    std::vector<cost::MeasuredPass> passes;
-    for (const llm::PassRow& row : priced.table.rows)
-      passes.push_back({row.model, static_cast<double>(row.tokens), static_cast<double>(row.batch),
-                        static_cast<double>(row.context), 1e3 * row.seconds()});
-    priced.cost = cost::cost_of_passes(passes, "the passes that were timed");
+    priced.cost = cost::cost_of_passes(measured_passes(priced.table.rows), "the passes that were timed");
   }
   return timings;
 }

@@ -40,14 +40,15 @@ struct Validation {
   std::string summary;
 };
 
-// Both prompts' files are read, and checked against each other and the method. Throws BadInput.
+// Reads both prompts' files, and checks them against each other and the method. Throws BadInput.
 struct ValidationPrompts {
   std::vector<llm::Prompt> fitted;    // acceptance is measured on
   std::vector<llm::Prompt> held_out;  // prompts whose runs are predicted
 };
 ValidationPrompts validation_prompts(const LoadedModels& models, const Settings& settings);
 
-// Equal for what may be gone on with: the models, their files, the prompts, and all that decides a sample.
+// A text that is equal for runs that may continue each other's work: the models, their files, the prompts, and all that decides a
+// sample.
 std::string validation_identity(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts);
 
 Validation validate(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts, const KeptWork& kept,

@@ -40,7 +40,7 @@ struct ValidationRow {
   }
 };
 const std::vector<report::Column<ValidationRow>>& validation_columns();
-// Those, and behind them a device's own.
+// The columns of every validation, then the device's own.
 template <class Row>
 std::vector<report::Column<Row>> validation_columns_and(const std::vector<report::Column<Row>>& own) {
   std::vector<report::Column<Row>> all;

@@ -1,5 +1,6 @@
 // specsim calibrate: what two real models' passes cost here, how often the target accepts the draft, and what speculation gives.
 #include "sim/base/output.h"
+#include "sim/base/plural.h"
 #include "sim/calibrate/passes.h"
 #include "sim/calibrate/result_files.h"
 #include "sim/calibrate/speed.h"
@@ -40,8 +41,8 @@ void print_passes(const calibrate::Passes& passes) {
 
 void print_acceptance(const calibrate::TemperatureAcceptance& acceptance, int draft_length) {
   const report::Estimate mean = calibrate::tokens_per_round(acceptance.measured);
-  print_output("\nacceptance at temperature {:g}, {} prompts, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
-               acceptance.temperature, acceptance.measured.requests.size(), draft_length, mean.value,
+  print_output("\nacceptance at temperature {:g}, {}, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
+               acceptance.temperature, plural(acceptance.measured.requests.size(), "prompt"), draft_length, mean.value,
                error_text(report::half_width(mean), 4));
   Table table({{"given", Align::left}, {"judged"}, {"outcomes"}, {"distributions"}, {"z"}, {"KL nats"}, {"entropy"}},
               {.indent = 2});
@@ -117,7 +118,7 @@ ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Sett
   const bool passes_vary = settings.blocks() != nullptr;  // by the text, or by the level of a tree
   if (!passes_vary) {
     const calibrate::Passes passes = calibrate::time_passes(models, settings, PhaseProgress());
-    folder.write("cost_table.csv", llm::cost_table(passes.rows));
+    folder.write("cost_table.csv", report::csv(calibrate::cost_table_columns(), calibrate::measured_passes(passes.rows)));
     folder.write("passes.csv", report::csv(calibrate::pass_columns(), calibrate::timed_passes(passes)));
     print_passes(passes);
   }

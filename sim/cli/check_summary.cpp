@@ -1,5 +1,6 @@
 #include "sim/cli/check_summary.h"
 
+#include "sim/base/plural.h"
 #include "sim/judge/coverage.h"
 
 #include <fmt/format.h>
@@ -62,8 +63,8 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
     if (!row.could_have_failed) blind.push_back(&row);
   }
   const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
-  text += fmt::format("\n{} cells: {} agree, {} disagree, {} refuted as expected, {} without theory\n", rows.size(), agree,
-                      disagree.size(), refuted, none);
+  text += fmt::format("\n{}: {} agree, {} disagree, {} refuted as expected, {} without theory\n", plural(rows.size(), "cell"),
+                      agree, disagree.size(), refuted, none);
   text += fmt::format(
       "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
       "= {:.2g} ({:.0e} false alarms over {} checks).\n"
@@ -75,7 +76,8 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
     for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
       text += fmt::format("{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));
-    if (which.size() > kShown) text += fmt::format("{}: {} further cells, see the table\n", what, which.size() - kShown);
+    if (which.size() > kShown)
+      text += fmt::format("{}: {}, see the table\n", what, plural(which.size() - kShown, "further cell"));
   };
   list(disagree, "disagree", disagreement);
   list(untold, "not tested", missing_theory);

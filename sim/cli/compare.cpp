@@ -11,6 +11,7 @@
 #include "sim/plan/race.h"
 #include "sim/plan/ranking.h"
 #include "sim/report/output_folder.h"
+#include "sim/report/short_text.h"
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
@@ -49,9 +50,8 @@ void print_tree(const tokens::Tree& tree) {
 }
 
 std::string shown(const std::string& method) {
-  constexpr std::size_t kLongest = 100;
-  return method.size() <= kLongest ? method
-                                   : method.substr(0, kLongest / 2) + " ... " + method.substr(method.size() - kLongest / 2);
+  constexpr std::size_t kLongest = 100;  // letters, where the method's names and single figures take no more
+  return report::short_method(method, kLongest);
 }
 
 // What a method is called in a table.
@@ -247,8 +247,10 @@ void print_rankings(const std::vector<Ranking>& rankings, const std::vector<spec
   print_output(
       "± leaves out what prices and alpha are off by (ties within the noise of prices have a line of their own). It is half of a "
       "{:g} % interval of one method, or of one pair, from {}{} "
-      "runs, each with its own draw of distributions that are random; \"behind\" from paired "
-      "runs, in which all methods meet the same distributions and chance; the first is the best of noisy figures\n",
+      "runs, each with its own draw of distributions that are random. \"behind\" comes from paired "
+      "runs, in which all methods meet the same distributions and chance. The first is the best of noisy figures: its own is "
+      "more "
+      "likely too high than too low\n",
       100.0 * plan::kRankingLevel, draws == plan::Draws::as_needed ? "up to " : "", plan::kReplicates);
   if (draws == plan::Draws::as_needed) {
     const plan::RaceRule rule;

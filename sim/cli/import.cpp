@@ -1,5 +1,6 @@
 // specsim import: what a server's log or metrics say of acceptance, and the options that take it to plan and serve.
 #include "sim/base/output.h"
+#include "sim/base/plural.h"
 #include "sim/base/token.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
@@ -42,10 +43,11 @@ void print_figures(const logs::Findings& findings) {
 void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings& findings) {
   std::string text = describe(one.kind);
   if (!one.name.empty()) text += ", " + one.name;
-  print_output("{}: {} lines ({} to {})", text, one.lines, one.first_line, one.last_line);
+  print_output("{}: {} ({})", text, plural(one.lines, "line"),
+               one.lines == 1 ? fmt::format("{}", one.first_line) : fmt::format("{} to {}", one.first_line, one.last_line));
   if (findings.rounds > 0.0) print_output(", {}{:.0f} rounds", findings.rounds_counted ? "" : "about ", findings.rounds);
   if (findings.draft_length > 0) print_output(", draft length {}", findings.draft_length);
-  if (one.restarts > 0) print_output(", counters restarted {} times", one.restarts);
+  if (one.restarts > 0) print_output(", counters restarted {}", plural(one.restarts, "time"));
   print_output("\n");
   print_figures(findings);
   for (const logs::Check& check : findings.checks)
@@ -95,7 +97,8 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   how.sglang_interval =
       static_cast<int>(read_integer(options.text("sglang-interval"), "--sglang-interval", config::between(1, 1e6)));
   const logs::LogContents contents = read_server_log(files[0], how);
-  if (contents.unread > 0) print_warning(fmt::format("{} lines could not be read; {}", contents.unread, contents.first_unread));
+  if (contents.unread > 0)
+    print_warning(fmt::format("{} could not be read; {}", plural(contents.unread, "line"), contents.first_unread));
 
   std::vector<logs::Findings> findings;
   std::vector<const logs::ReportedAcceptance*> shown;

@@ -2,6 +2,7 @@
 #include "sim/base/output.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/command.h"
+#include "sim/cli/kernel_files.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/resources.h"
@@ -84,44 +85,11 @@ std::vector<std::vector<std::string>> read_lines(const std::string& path) {
   return lines;
 }
 
-std::string priced_csv(const cost::PricedTable& table) {
-  std::vector<std::string> header = table.header;
-  header.insert(header.end(), {"priced_us", "ratio", "covered"});
-  report::Csv csv(header);
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const cost::PricedKernel& row = table.rows[i];
-    std::vector<std::string> fields = table.lines[i];
-    const bool priced = row.priced_us > 0.0;
-    fields.push_back(priced ? report::csv_real(row.priced_us, 6) : "");
-    fields.push_back(priced ? report::csv_real(row.priced_us / row.us, 6) : "");
-    fields.emplace_back(row.covered ? "1" : "0");
-    csv.add(fields);
-  }
-  return csv.text();
-}
-
-std::string priced_steps_csv(const cost::PricedSteps& table) {
-  std::vector<std::string> header = table.header;
-  header.insert(header.end(), {"priced_ms", "ratio", "covered", "why"});
-  report::Csv csv(header);
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const cost::PricedStep& row = table.rows[i];
-    std::vector<std::string> fields = table.lines[i];
-    const bool priced = row.priced_ms > 0.0;
-    fields.push_back(priced ? report::csv_real(row.priced_ms, 6) : "");
-    fields.push_back(priced ? report::csv_real(row.priced_ms / row.ms, 6) : "");
-    fields.emplace_back(priced ? "1" : "0");
-    fields.push_back(row.why);
-    csv.add(fields);
-  }
-  return csv.text();
-}
-
 // Files, and a table of errors on standard output.
 void write_steps(const cost::PricedSteps& table, const std::string& path, bool bands, report::OutputFolder& folder) {
-  folder.write("priced.csv", priced_steps_csv(table));
-  report::Csv csv(
-      {"gpu", "engine", "model", "phase", "batch", "count", "median_ratio", "median_error", "p90_error", "worst_error"});
+  const std::vector<cost::StepErrors> errors = cost::step_errors(table);
+  folder.write("priced.csv", priced_csv(table));
+  folder.write("errors.csv", errors_csv(errors));
   report::Table shown({{"GPU", report::Align::left},
                        {"engine", report::Align::left},
                        {"model", report::Align::left},
@@ -133,15 +101,12 @@ void write_steps(const cost::PricedSteps& table, const std::string& path, bool b
                        {"90th"},
                        {"worst"}},
                       {.keys = 5});
-  for (const cost::StepErrors& e : cost::step_errors(table)) {
-    csv.add({e.gpu, e.engine, e.model, e.phase, e.batch, std::to_string(e.count), report::csv_real(e.median_ratio, 5),
-             report::csv_real(e.median_error, 5), report::csv_real(e.high_error, 5), report::csv_real(e.worst_error, 5)});
+  for (const cost::StepErrors& e : errors) {
     if (e.batch == "all" || bands)
       shown.add({e.gpu, e.engine, e.model, e.phase, e.batch, std::to_string(e.count), fmt::format("{:.3f}", e.median_ratio),
                  fmt::format("{:.1f}", 100.0 * e.median_error), fmt::format("{:.1f}", 100.0 * e.high_error),
                  fmt::format("{:.1f}", 100.0 * e.worst_error)});
   }
-  folder.write("errors.csv", csv.text());
   report::Manifest manifest = report::new_manifest(command_line());
   manifest.files = {path};
   manifest.configs = {"{}"};
@@ -152,8 +117,9 @@ void write_steps(const cost::PricedSteps& table, const std::string& path, bool b
 }
 
 void write_kernels(const cost::PricedTable& table, const std::string& path, bool bands, report::OutputFolder& folder) {
+  const std::vector<cost::KernelErrors> errors = cost::kernel_errors(table);
   folder.write("priced.csv", priced_csv(table));
-  report::Csv csv({"gpu", "engine", "dtype", "rows", "count", "covered", "median_ratio", "median_error", "p90_error"});
+  folder.write("errors.csv", errors_csv(errors));
   report::Table shown({{"GPU", report::Align::left},
                        {"engine", report::Align::left},
                        {"dtype", report::Align::left},
@@ -164,15 +130,12 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
                        {"error %"},
                        {"90th"}},
                       {.keys = 4});
-  for (const cost::KernelErrors& e : cost::kernel_errors(table)) {
-    csv.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
-             report::csv_real(e.median_ratio, 5), report::csv_real(e.median_error, 5), report::csv_real(e.high_error, 5)});
+  for (const cost::KernelErrors& e : errors) {
     if (e.rows == "all" || bands)
       shown.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
                  fmt::format("{:.3f}", e.median_ratio), fmt::format("{:.1f}", 100.0 * e.median_error),
                  fmt::format("{:.1f}", 100.0 * e.high_error)});
   }
-  folder.write("errors.csv", csv.text());
   report::Manifest manifest = report::new_manifest(command_line());
   manifest.files = {path};
   manifest.configs = {"{}"};

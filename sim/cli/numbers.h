@@ -9,6 +9,7 @@
 
 namespace specsim::cli {
 
+// A number, or an integer, that lies in the interval.
 double read_number(const std::string& text, const std::string& option, const config::Interval& interval);
 std::int64_t read_integer(const std::string& text, const std::string& option, const config::Interval& interval);
 // A share in [0, 1], as a number or in percent ("72.3%"), and a list of such.

@@ -2,8 +2,10 @@
 #include "sim/base/output.h"
 #include "sim/calibrate/result_files.h"
 #include "sim/cli/command.h"
+#include "sim/cli/kernel_files.h"
 #include "sim/cli/named_parts.h"
 #include "sim/cli/options.h"
+#include "sim/fit/fit_files.h"
 #include "sim/judge/coverage.h"
 #include "sim/judge/rows.h"
 #include "sim/plan/passes.h"
@@ -93,6 +95,8 @@ std::vector<report::FileInfo> described_files() {
   add(serve::curve_infos());
   add({serve::limits_info()});
   add(serve::output_infos());
+  add(fit::described_files());
+  add(kernel_file_infos());
   add(calibrate::described_files());
   return files;
 }

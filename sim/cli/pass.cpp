@@ -1,5 +1,6 @@
 // specsim pass: what one forward pass takes on a GPU, part by part.
 #include "sim/base/output.h"
+#include "sim/base/plural.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
@@ -125,9 +126,9 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                  table.text(output_width()));
   }
   print_output(
-      "\n+- %: standard error of the price, without the host's; ratio: to the pass over {:g} tokens a sequence; compute: what "
+      "\n+- %: standard error of the price, without the host's; ratio: to the pass over {} a sequence; compute: what "
       "arithmetic adds to reading the weights\n",
-      first_tokens);
+      plural(first_tokens, "token"));
 }
 
 // The passes that are asked for. Throws BadInput.

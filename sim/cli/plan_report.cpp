@@ -4,6 +4,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/output_form.h"
 #include "sim/report/table.h"
+#include "sim/spec/axes.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -121,7 +122,9 @@ void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smo
     if (smoothed) cells.insert(cells.end(), {length_text(point.smooth), fmt::format("{:.1f} %", 100.0 * point.loss)});
     table.add(cells);
   }
-  print_output("best draft length by {}; further ones do not fit or are not covered, where they are missing\n", axis);
+  print_output(
+      "best draft length by {}, at powers of two: those that are not listed do not fit the memory or are beyond the prices\n",
+      axis);
   print_table(table);
 }
 

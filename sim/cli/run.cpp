@@ -2,6 +2,7 @@
 #include "sim/base/files_read.h"
 #include "sim/base/memory.h"
 #include "sim/base/output.h"
+#include "sim/base/plural.h"
 #include "sim/base/whole_file.h"
 #include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
@@ -64,8 +65,10 @@ void add_run_options(po::options_description& options, bool check) {
                                                                              "instead of the configs' seed")(
       "shard", po::value<std::string>()->default_value("1/1"),
       "i/n: this process's share of every cell; join with specsim merge")("resume", "go on with the unfinished run in --out")(
-      "force", "drop an unfinished run in --out, or replace another run's results there")(
-      "dry-run", "say what it would take, and stop")("quiet", "no table, no warnings")(
+      "force", "drop an unfinished run in --out, or replace another run's results there")("dry-run",
+                                                                                          "say what it would take, and stop")(
+      "quiet",
+      check ? "no table, no warnings and no progress; the verdict is still told" : "no table, no warnings and no progress")(
       "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
   if (check)
     options.add_options()("junit", po::value<std::string>(), "FILE.xml: a test for each cell, as CI servers show them")(
@@ -91,9 +94,9 @@ void print_estimate(const std::vector<const spec::Cell*>& cells, unsigned thread
   const run::RunEstimate needs = run::estimate(cells, threads);
   const bool fits = needs.memory_bytes <= available_memory();
   const double seconds = fits ? run::measured_seconds(cells, threads).value_or(needs.seconds) : needs.seconds;
-  print_output("{} cells, {:.4g} rounds, about {} of tables (largest set {}), about {:.{}f} s on {} threads\n", needs.cells,
+  print_output("{}, {:.4g} rounds, about {} of tables (largest set {}), about {:.{}f} s on {}\n", plural(needs.cells, "cell"),
                needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), seconds,
-               seconds < 10.0 ? 1 : 0, threads);
+               seconds < 10.0 ? 1 : 0, plural(threads, "thread"));
 }
 
 // The run's counts by cell; nothing is left of them in `result`.

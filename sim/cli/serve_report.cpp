@@ -48,8 +48,8 @@ void print_summaries(const Summaries& summaries) {
   number("output tokens/s", [](const Summary& s) { return s.output_throughput; });
   spread("TTFT", &Summary::ttft_ms);
   spread("TPOT", &Summary::tpot_ms);
-  spread("ITL, a chunk", &Summary::itl_ms);
-  spread("ITL, a token", &Summary::itl_token_ms);
+  spread("ITL between chunks", &Summary::itl_ms);
+  spread("ITL between tokens", &Summary::itl_token_ms);
   spread("end to end", &Summary::e2el_ms);
   number("mean batch", [](const Summary& s) { return s.mean_batch; });
   number("mean concurrency", [](const Summary& s) { return s.mean_concurrency; });
@@ -60,8 +60,8 @@ void print_summaries(const Summaries& summaries) {
   if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.prefix_hit_tokens > 0.0; }))
     number("tokens found in the prefix cache", [](const Summary& s) { return s.prefix_hit_tokens; });
   number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
-  number("requests of mean length that fit it", [](const Summary& s) { return s.fitting_requests; });
-  number("fewer of them for the draft", [](const Summary& s) { return s.draft_cost_requests; });
+  number("requests of mean length that fit the cache", [](const Summary& s) { return s.fitting_requests; });
+  number("requests that the draft's memory keeps out", [](const Summary& s) { return s.draft_cost_requests; });
   bool limits = false;
   for (const auto& [unused, summary] : summaries) limits = limits || !std::isnan(summary.request_goodput);
   if (limits) {

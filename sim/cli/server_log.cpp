@@ -1,5 +1,6 @@
 #include "sim/cli/server_log.h"
 
+#include "sim/base/plural.h"
 #include "sim/base/whole_file.h"
 #include "sim/config/value.h"
 
@@ -118,7 +119,7 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
   if (contents.found.empty())
     throw BadInput(
         {name, 0, 0},
-        fmt::format("nothing of speculative decoding in {} lines{}{}, allowed: {}", contents.lines,
+        fmt::format("nothing of speculative decoding in {}{}{}, allowed: {}", plural(contents.lines, "line"),
                     contents.idle > 0 ? fmt::format(" ({} of them say that nothing was drafted)", contents.idle) : "",
                     contents.unread > 0 ? fmt::format(" ({} could not be read; {})", contents.unread, contents.first_unread) : "",
                     kKnownLines));

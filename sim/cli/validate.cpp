@@ -2,6 +2,7 @@
 #include "sim/calibrate/validate.h"
 
 #include "sim/base/output.h"
+#include "sim/calibrate/passes.h"
 #include "sim/calibrate/result_files.h"
 #include "sim/cli/command.h"
 #include "sim/cli/model_commands.h"
@@ -76,7 +77,8 @@ void write_results(const calibrate::Validation& validation, const calibrate::Set
   for (std::size_t t = 0; t < settings.temperatures.size(); ++t)
     folder.write(fmt::format("trace_t{:g}.jsonl", settings.temperatures[t]), validation.forecasts[t].trace);
   for (const calibrate::CostTable& table : validation.tables)
-    folder.write(table.greedy ? "cost_table_t0.csv" : "cost_table.csv", llm::cost_table(table.rows));
+    folder.write(table.greedy ? "cost_table_t0.csv" : "cost_table.csv",
+                 report::csv(calibrate::cost_table_columns(), calibrate::measured_passes(table.rows)));
   folder.write("validation.csv", report::csv(calibrate::validation_line_columns(), validation.lines));
   folder.write("summary.txt", validation.summary);
 }

@@ -30,7 +30,7 @@ class CostModel {
   // Time of a pass over chunks of prompts and decoding sequences at once, of whose rows `logits` go through the LM head. A model
   // that does not tell the two apart prices the mean sequence.
   [[nodiscard]] virtual PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits,
-                                            const Peers& /*peers*/) const {
+                                            const OtherEngines& /*peers*/) const {
     const double n = prompts.sequences + decoding.sequences;
     return pass(role, {n, (prompts.rows + decoding.rows) / n, (prompts.cached + decoding.cached) / n, logits / n});
   }

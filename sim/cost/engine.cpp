@@ -1,6 +1,6 @@
 #include "sim/cost/engine.h"
 
-#include "sim/cost/pass_kernels.h"
+#include "sim/cost/kernel_names.h"
 #include "sim/cost/presets.h"
 
 #include <fmt/format.h>

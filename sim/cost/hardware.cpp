@@ -1,7 +1,7 @@
 #include "sim/cost/hardware.h"
 
 #include "sim/base/check.h"
-#include "sim/cost/pass_kernels.h"
+#include "sim/cost/kernel_names.h"
 #include "sim/cost/presets.h"
 
 #include <fmt/format.h>

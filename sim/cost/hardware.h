@@ -16,7 +16,7 @@ constexpr double kActivationBytes = 2.0;  // bytes of an activation, which engin
 struct Calibration {
   double memory_efficiency = 0.9;     // share of the data sheet's bandwidth that a long stream of weights reaches
   double feed_tb_per_s = 5.0;         // operands into all multiprocessors, through the second-level cache
-  double overlap_power = 2.0;         // p-norm of memory, arithmetic and feed: 1 one after the other, large all at once
+  double overlap_power = 2.0;         // p-norm of memory, arithmetic and feed: 1 adds them up, infinity: all overlap fully
   double kernel_us = 3.0;             // a matrix product's fixed time
   double split_us = 3.0;              // a second kernel that adds up partial sums
   double odd_rows_penalty = 0.0;      // what products over 65 rows and more take longer, relative, well below a power of two

@@ -219,13 +219,7 @@ std::string band_of(KernelKind kind, double rows) {
   return "";
 }
 
-}  // namespace
-
-PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields) {
-  PricedTable table;
-  if (fields.empty()) throw BadInput({file, 0, 0}, "it is empty, allowed: a table of measured kernels with a header");
-  table.header = fields.front();
-  const TableReader read(file, table.header);
+const TableKind& kind_of(const TableReader& read, const std::string& file, const std::vector<std::string>& header) {
   const auto& kinds = table_kinds();
   const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const TableKind& one) {
     return std::all_of(one.columns.begin(), one.columns.end(), [&](const char* name) { return read.column(name).has_value(); });
@@ -234,10 +228,41 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     std::vector<std::string> allowed;
     for (const TableKind& one : kinds)
       allowed.push_back(fmt::format("{} ({})", kernel_kind_name(one.kind), fmt::join(one.columns, ",")));
-    throw BadInput({file, 1, 0}, fmt::format("the header is {}, allowed: the columns of {}",
-                                             config::quote_for_message(fmt::format("{}", fmt::join(table.header, ","))),
-                                             fmt::join(allowed, "; ")));
+    throw BadInput({file, 1, 0},
+                   fmt::format("the header is {}, allowed: the columns of {}",
+                               config::quote_for_message(fmt::format("{}", fmt::join(header, ","))), fmt::join(allowed, "; ")));
   }
+  return *kind;
+}
+
+// What prices the kernels of a row's GPU, engine and dtype; `single`: one query token a sequence. Warns where it is no kernel's
+// own.
+Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::string& kernel, bool single, PricedTable& table) {
+  Pricer pricer;
+  if (single && hardware.kernels)
+    pricer.own = hardware.kernels->find(KernelKind::attention_decode, row.engine, row.dtype, kernel);
+  if (pricer.own == nullptr && hardware.kernels) pricer.own = hardware.kernels->find(table.kind, row.engine, row.dtype, kernel);
+  const KernelFit* near =
+      pricer.own == nullptr && hardware.kernels ? hardware.kernels->nearest(table.kind, row.engine, row.dtype, kernel) : nullptr;
+  if (near != nullptr) pricer.others = {*near};
+  if (pricer.own == nullptr && near == nullptr) {
+    pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
+    table.warnings.push_back(
+        fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "
+                    "which is off by 5 to 16 % in the middle where it can be checked (products in bf16)",
+                    row.gpu, row.dtype));
+  }
+  return pricer;
+}
+
+}  // namespace
+
+PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields) {
+  PricedTable table;
+  if (fields.empty()) throw BadInput({file, 0, 0}, "it is empty, allowed: a table of measured kernels with a header");
+  table.header = fields.front();
+  const TableReader read(file, table.header);
+  const TableKind* const kind = &kind_of(read, file, table.header);
   table.kind = kind->kind;
   std::map<std::string, std::optional<Hardware>> known;
   std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
@@ -271,23 +296,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     const bool single = table.kind == KernelKind::attention_verify && shape.tokens <= 1.0;
     const auto [at, fresh] = pricers.try_emplace({row.gpu, row.engine, row.dtype, kernel, single});
     Pricer& pricer = at->second;
-    if (fresh) {
-      if (single && hardware->kernels)
-        pricer.own = hardware->kernels->find(KernelKind::attention_decode, row.engine, row.dtype, kernel);
-      if (pricer.own == nullptr && hardware->kernels)
-        pricer.own = hardware->kernels->find(table.kind, row.engine, row.dtype, kernel);
-      const KernelFit* near = pricer.own == nullptr && hardware->kernels
-                                  ? hardware->kernels->nearest(table.kind, row.engine, row.dtype, kernel)
-                                  : nullptr;
-      if (near != nullptr) pricer.others = {*near};
-      if (pricer.own == nullptr && near == nullptr) {
-        pricer.others = borrowed_fits(*hardware, table.kind, row.engine, row.dtype, kernel);
-        table.warnings.push_back(
-            fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "
-                        "which is off by 5 to 16 % in the middle where it can be checked (products in bf16)",
-                        row.gpu, row.dtype));
-      }
-    }
+    if (fresh) pricer = pricer_of(*hardware, row, kernel, single, table);
     if (pricer.own != nullptr && pricer.own->kind == KernelKind::attention_decode && single)
       shape.context += shape.tokens;  // decode attention counts the token's own key
     row.priced_us = pricer.microseconds(*hardware, shape);

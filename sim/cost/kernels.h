@@ -43,7 +43,7 @@ struct KernelShape {
   double kv_heads = 1.0;
   double head_dim = 128.0;
   double hidden = 1.0;        // experts
-  double expert_width = 1.0;  // experts: of one, on one GPU
+  double expert_width = 1.0;  // experts: width of one expert on one GPU
   double experts = 1.0;
   double experts_per_token = 1.0;
   double skew = 0.0;   // experts: exponent of the power law of routing; 0: balanced

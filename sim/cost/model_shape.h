@@ -120,8 +120,8 @@ struct ModelShape {
 // Distinct experts of `experts` that `tokens` tokens choose, `per_token` each, independently: N (1 - (1 - k/N)^n). The
 // tokens are all those of the pass: verified ones too.
 double expected_experts(double experts, double per_token, double tokens);
-// Those of a layer on one GPU; of several that share the experts, on the one that has the most of them, for which the others
-// wait: the mean, and the expectation of the largest of so many normal numbers.
+// Distinct experts of a layer that the tokens of a pass meet on one GPU. Where several GPUs share the experts, on the one that
+// meets the most, for which the others wait: the mean, and the expectation of the largest of so many normal numbers.
 double met_experts(const ModelShape& model, double tokens);
 
 // The parameters of a model's description, for the reference page.

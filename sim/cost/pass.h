@@ -18,9 +18,9 @@ struct Pass {
 };
 
 // The other engines of a group that computes attention apart and shares its experts: each step is of all of them at once.
-struct Peers {
-  double rows = -1.0;   // the others' in the same step, all together; below 0: each has as many as this engine
-  double widest = 0.0;  // those of the engine that has the most, to which captured passes are padded
+struct OtherEngines {
+  double rows = -1.0;   // rows of the other engines in this step, together; below 0: each has as many as this engine
+  double widest = 0.0;  // rows of the engine that has the most, to which captured passes are padded
 };
 
 // Sequences of one kind in a pass over two: chunks of prompts, and sequences that decode. A pass over both computes all rows'

@@ -47,14 +47,6 @@ std::vector<const char*> types_of(double bits) {
 
 }  // namespace
 
-std::vector<std::string> kernel_engines() { return {"vllm", "sglang", "trtllm"}; }
-
-std::vector<std::string> kernel_choices() {
-  std::vector<std::string> names = {"automatic", "none"};
-  for (const std::string& engine : kernel_engines()) names.push_back(engine);
-  return names;
-}
-
 std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware) {
   if (choice == "none" || hardware.kernels == nullptr) return "";
   if (choice != "automatic") return choice;
@@ -68,8 +60,6 @@ double weight_only_growth(double weight_bytes, double rows) {
   constexpr double kDoublings = 6.0;
   return 1.0 + (weight_bytes < 1.0 ? kFourBits : kEightBits) * std::min(kDoublings, std::log2(std::max(1.0, rows)));
 }
-
-std::vector<std::string> attention_kernels() { return {"automatic", "split", "serial"}; }
 
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
                              Diagnostics& diagnostics) {

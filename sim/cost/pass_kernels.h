@@ -4,6 +4,7 @@
 
 #include "sim/cost/engine.h"
 #include "sim/cost/hardware.h"
+#include "sim/cost/kernel_names.h"
 #include "sim/cost/model_shape.h"
 #include "sim/cost/pass.h"
 
@@ -14,10 +15,6 @@
 
 namespace specsim::cost {
 
-// Engines whose kernels were measured.
-std::vector<std::string> kernel_engines();
-// What `kernels` of a cost model may be: automatic, none, or one of kernel_engines().
-std::vector<std::string> kernel_choices();
 // Whose kernels a pass on the GPU is priced with: `choice` itself, or with automatic those of the engine's `library`; "" is an
 // engine without kernels of its own, which the GPU says by whose it is priced. Empty: the data sheet's formula and calibration.
 std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware);
@@ -25,10 +22,6 @@ std::string kernels_in_use(const std::string& choice, const std::string& library
 // take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them,
 // relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
 double weight_only_growth(double weight_bytes, double rows);
-// How attention of several query tokens a sequence reads the cache: automatic what the GPU's kernel does; serial by blocks that
-// walk all keys; split by blocks that share them.
-std::vector<std::string> attention_kernels();
-
 // Reports, at `where`, all-reduce kernels of an engine that neither the GPU's fits have nor an engine of configs/engines names.
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
                              Diagnostics& diagnostics);

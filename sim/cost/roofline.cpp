@@ -50,7 +50,7 @@ class RooflineCost final : public CostModel {
   }
 
   [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits,
-                                    const Peers& peers) const override {
+                                    const OtherEngines& peers) const override {
     if (prompts.sequences == 0.0 && peers.rows < 0.0) {
       const double n = decoding.sequences;
       return pass(role, {n, decoding.rows / n, decoding.cached / n, logits / n});
@@ -230,7 +230,7 @@ class RooflineCost final : public CostModel {
 
   // A pass over `all_rows`, `head_rows` of them through the LM head, whose attention takes so many seconds.
   [[nodiscard]] PassTime priced(Role role, double all_rows, double head_rows, double attention, double sequences, bool live,
-                                const Peers& peers) const {
+                                const OtherEngines& peers) const {
     const ModelShape& model = shape(role);
     const double wanted = std::ceil(all_rows - 1e-9);
     const double captured = engine_.graphs ? captured_rows(std::max(wanted, peers.widest), engine_.largest_graph) : 0.0;

@@ -50,7 +50,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
 
  private:
   struct Place {
-    std::uint32_t placement = 0;  // the one that set the context
+    std::uint32_t placement = 0;  // number of the round in which `context` was set
     std::uint32_t context = 0;
     const BlockTables::Entry* entry = nullptr;
   };
@@ -108,7 +108,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   Outcome outcome_;
   Start start_;
   GroupBits* random_bits_ = nullptr;
-  verify::ChoiceSource* choices_ = nullptr;  // instead of random_bits_
+  verify::ChoiceSource* choices_ = nullptr;  // scripted choices that replace random bits in an audit; else nullptr
 };
 
 }  // namespace specsim::decode

@@ -53,7 +53,7 @@ class RoundSink {
   virtual ~RoundSink() = default;
   // `emitted`: the accepted draft tokens and the final one. `next_context`: where the next round starts.
   virtual void round(std::uint32_t lane, std::uint32_t round, std::span<const Token> emitted, std::uint32_t next_context) = 0;
-  // The same round's accepted drafts, told just before: where there is no bonus token, `emitted` does not say.
+  // How many drafts the round that is told next accepted: where there is no bonus token, `emitted` does not say.
   virtual void accepted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*drafts*/) {}
   // The tokens that the same round drafted, over all paths, and whether the accepted path ends at a leaf of what it drafted; told
   // before both, and only where blocks are judged.

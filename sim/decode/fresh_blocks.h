@@ -23,7 +23,7 @@ class FreshBlocks {
   // Draws the distributions of the positions from `first` on and builds their tables, in place of those before; context i is
   // position first + i.
   void draw(std::uint64_t sequence, std::uint64_t first);
-  // At the same place for good; only once drawn.
+  // The tables of the positions drawn last; the reference stays valid over draws. Only after a draw().
   [[nodiscard]] const BlockTables& tables() const { return *tables_; }
   // Each token leads from a position to the next.
   [[nodiscard]] const families::ContextProcess& process() const { return process_; }

@@ -24,7 +24,7 @@ class GroupBits {
 
   struct Draw {
     Token token = 0;
-    double u = 0.0;  // the uniform that decides on it
+    double u = 0.0;  // uniform that decides whether the token is accepted
   };
   // A draft token at `node`. `common`: every lane has these distributions there.
   Draw draft(int node, const math::RatioTable& distributions, bool common) {

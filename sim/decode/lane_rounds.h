@@ -33,7 +33,7 @@ class LaneDraws {
 
 class LaneRounds {
  public:
-  // All must outlive it. `longest`: of the block's paths.
+  // All must outlive it. `longest`: tokens on the longest of the block's paths.
   LaneRounds(const Prepared& prepared, std::uint32_t longest, const ChunkPlan& chunk, BitSource& random_bits);
 
   // How a round ends, by lane. `path`, [depth][kLanes], holds the accepted tokens, and has room for the one behind them.
@@ -41,7 +41,7 @@ class LaneRounds {
     Token* path = nullptr;
     const std::uint32_t* accepted = nullptr;
     const std::uint32_t* whole = nullptr;                // 1 where the path ends at a leaf of the block
-    const math::Residual* final_distribution = nullptr;  // c = 0: the target
+    const math::Residual* final_distribution = nullptr;  // the final token's: (target - c draft)+; c = 0 is the target
   };
   // Plays all rounds: judge(round, lanes) says how round `round` ends in lanes 0 .. lanes - 1.
   template <class Judge>

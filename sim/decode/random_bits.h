@@ -17,11 +17,11 @@ class BitSource {
 
   // The two 64-bit numbers at an address; `word1` as rng::Purpose says.
   virtual rng::BitsPair at(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t sequence) = 0;
-  // The same for `count` sequences at once, which costs a quarter: first_sequence + lanes[i], or first_sequence + i without
-  // lanes.
+  // The numbers of at() for `count` sequences at once, which costs a quarter: first_sequence + lanes[i], or first_sequence + i
+  // without lanes.
   virtual void batch(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t first_sequence,
                      const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second) = 0;
-  // The same where each lane has a position of its own: `positions` and `lanes` hold `count` of them.
+  // The numbers of at() where each lane has a position of its own: `positions` and `lanes` hold `count` of them.
   virtual void batch_at(rng::Purpose purpose, const std::uint32_t* positions, std::uint32_t word1, std::uint64_t first_sequence,
                         const std::uint32_t* lanes, std::size_t count, std::uint64_t* first, std::uint64_t* second);
 

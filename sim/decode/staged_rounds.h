@@ -364,7 +364,7 @@ class StagedRounds {
   PerLane<std::uint32_t> goes_on_;
   PerLane<Token> token_;
   PerLane<Token> wanted_;    // matching rules: the target's own token, by index
-  PerLane<Token> mismatch_;  // the same tokens, by lane
+  PerLane<Token> mismatch_;  // the target's own tokens of wanted_, by lane
   PerLane<std::uint32_t> all_counted_;
   std::vector<Token> drafts_;         // kSink: [position][lane]
   std::vector<std::uint64_t> pairs_;  // one stratum: [kPairBins + 1][classes]

@@ -35,7 +35,7 @@ struct ChosenBlock {
     tokens.push_back(token);
     return tree.add(parent, rank);
   }
-  // The same in any order, of candidates that no verifier sees: of their nodes parent, depth and rank are set alone.
+  // As add(), in any order, for candidates that no verifier sees: only parent, depth and rank of their nodes are set.
   int add_candidate(int parent, Token token, int rank) {
     tokens.resize(tree.nodes.size());
     tokens.push_back(token);
@@ -100,8 +100,8 @@ class BlockDrafter {
     bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
     bool reads_text = false;
     bool looks_behind = false;  // asks Sight::target_argmax about places behind its block
-    bool ranks_model = false;   // its likeliest tokens are the draft model's own, whatever draft_sampling says
-    bool draws = false;         // chooses its block by tokens that it draws
+    bool ranks_model = false;   // ranks by the draft model's own distribution, whatever draft_sampling says
+    bool draws = false;         // whether it chooses its block by tokens that it draws
     // Its passes are not told by the number of nodes: a round takes those that Sight::prepare was told of, and work() says the
     // most that it can take.
     bool counts_passes = false;

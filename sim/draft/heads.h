@@ -12,7 +12,7 @@ namespace specsim::draft {
 
 // The shape of a tree, or accuracies and nodes, followed by a drafter's `own` parameters.
 std::vector<config::Parameter> heads_parameters(std::vector<config::Parameter> own);
-// `otherwise`: where nothing is given. nullopt after reporting.
+// The tree that the arguments describe; `otherwise` where they give no shape. nullopt after reporting what is wrong.
 std::optional<tokens::Tree> heads_tree(const config::Arguments& arguments, const std::string& drafter,
                                        const tokens::Tree* otherwise, Diagnostics& diagnostics);
 

@@ -33,7 +33,7 @@ class LengthPolicy {
   [[nodiscard]] virtual Memory start() const = 0;
   // Sets the length of the next round, and what the policy remembers, after a round that drafted and accepted so many tokens.
   virtual void observe(Memory& /*memory*/, int /*drafted*/, int /*accepted*/) const {}
-  // The same after a round of a batch that drafted alike; accepted[i] of its i-th sequence. Asked where sequences() is above 1.
+  // As observe(), for a batch that drafts one common length; accepted[i]: tokens of the i-th sequence. For sequences() above 1.
   virtual void observe_batch(Memory& /*memory*/, int /*drafted*/, std::span<const int> /*accepted*/) const {}
   // Whether to draft another token; asked after each one but the last. `probability` is the token's under the draft's
   // distribution, `entropy` that distribution's in nats.
@@ -44,7 +44,7 @@ class LengthPolicy {
     double probability = 0.0;
     double acceptance = 0.0;
   };
-  // The same question with the whole path in sight, asked in its place where looks_along() says so.
+  // As goes_on(), with the whole path in sight; asked in its place where looks_along() says so.
   [[nodiscard]] virtual bool goes_on_along(std::span<const Drafted> /*path*/) const { return true; }
   [[nodiscard]] virtual bool looks_along() const { return false; }
   // True if goes_on() is to be asked while drafting.

@@ -8,14 +8,14 @@
 
 namespace specsim::draft {
 
-// acceptance: the overlap at depth 0, 1, ...; the last one holds beyond.
+// The parameter `acceptance`: entry i is the overlap, sum min(target, draft), at depth i; the last one holds beyond.
 config::Parameter acceptance_parameter();
 
 // Moves `draft` until its overlap with the target, the sum of min(target, draft), is `overlap`: towards the target, or away from
 // it along what the draft has too much of, as far as that goes. Nothing where the two are equal.
 void set_overlap(double overlap, std::span<const double> target, std::span<double> draft);
 
-// The entry of a list whose last one holds beyond.
+// list[min(depth, list.size() - 1)]; the list must not be empty.
 double at_depth(const std::vector<double>& list, int depth);
 
 }  // namespace specsim::draft

@@ -23,7 +23,7 @@ tokens::Tree recycling_tree();
 void recycled_tree(const tokens::Tree& tree, const RecycledMemory& memory, Token last, ChosenBlock& block);
 
 // Keeps what the target says behind the text's last token and behind every token of the block, accepted or not: the round's own
-// pass tells it, for the rounds to come. The later one of equal tokens holds.
+// pass tells it, for the rounds to come. Of a token that occurs twice in the pass the last occurrence holds.
 void recycle(Sight& sight, const ChosenBlock& block, RecycledMemory& memory);
 
 }  // namespace specsim::draft

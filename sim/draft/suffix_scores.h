@@ -13,7 +13,7 @@ namespace specsim::draft {
 struct SuffixScores {
   int draft_length = 0;  // tokens at most
   int depth = 0;         // tokens of the end that is looked for and of its continuation together, at most
-  double factor = 0.0;   // tokens at most, by the end's length, and `offset` more
+  double factor = 0.0;   // most tokens drafted: factor x the matched end's length + offset
   double offset = 0.0;
   double least = 0.0;  // share of the places below which a path ends
   std::vector<std::vector<Token>> past;

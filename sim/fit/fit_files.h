@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/fit/process_fit.h"
+#include "sim/report/column.h"
 
 #include <string>
 #include <utility>
@@ -13,5 +14,7 @@ namespace specsim::fit {
 std::vector<std::string> fit_file_names();
 // Names and texts: fit.csv, held_out.csv where other draft lengths were held out, PROCESS.yaml for `specsim run`.
 std::vector<std::pair<std::string, std::string>> fit_files(const FitReport& report);
+// fit.csv and held_out.csv and their columns, for the reference page.
+std::vector<report::FileInfo> described_files();
 
 }  // namespace specsim::fit

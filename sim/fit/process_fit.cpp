@@ -232,6 +232,59 @@ std::vector<RecordedRequest> without_fold(const std::vector<RecordedRequest>& re
   return others;
 }
 
+// What a record says without a fit.
+FitReport report_of(const std::vector<RecordedRequest>& requests, const std::vector<Length>& lengths) {
+  FitReport report;
+  report.requests = requests.size();
+  double rounds = 0.0;
+  for (const RecordedRequest& request : requests) {
+    for (const RecordedRound& round : request.rounds) report.draft_length = std::max(report.draft_length, round.drafted);
+    rounds += static_cast<double>(request.rounds.size());
+  }
+  double tokens = 0.0;
+  for (const auto& [least, most] : lengths) tokens += 0.5 * static_cast<double>(least + most);
+  const auto n = static_cast<double>(requests.size());
+  report.tokens = static_cast<std::uint64_t>(std::llround(tokens / n));
+  report.rounds = static_cast<std::uint64_t>(std::llround(rounds / n));
+  report.tokens_per_round = tokens_per_round(requests);
+  report.tokens_per_round_error = tokens_per_round_error(requests, report.tokens_per_round);
+  report.short_length = report.draft_length / 2;
+  return report;
+}
+
+// Says which process to use and which to trust beyond the record. scores: [process][request], log scores of held-out requests;
+// `judged`: positions of the whole record.
+void choose_processes(FitReport& report, const std::vector<std::vector<double>>& scores, double judged) {
+  const auto n = static_cast<double>(report.requests);
+  const auto missed = [&](const ProcessReport& one) {
+    if (one.foretold.empty()) return std::abs(one.extrapolated_z);
+    double squares = 0.0;
+    for (const Foretold& at : one.foretold) squares += at.relative_error() * at.relative_error();
+    return squares;
+  };
+  for (std::size_t f = 0; f < report.processes.size(); ++f)
+    if (missed(report.processes[f]) < missed(report.processes[report.nearest])) report.nearest = f;
+  const bool all_rejected =
+      std::all_of(report.processes.begin(), report.processes.end(), [](const ProcessReport& one) { return one.rejected(); });
+  const auto usable = [&](const ProcessReport& one) { return all_rejected || !one.rejected(); };
+  std::size_t best = report.processes.size();
+  for (std::size_t f = 0; f < report.processes.size(); ++f)
+    if (usable(report.processes[f]) &&
+        (best == report.processes.size() || report.processes[f].held_out > report.processes[best].held_out))
+      best = f;
+  report.best = best;
+  for (std::size_t f = report.processes.size(); f-- > 0;) {
+    ProcessReport& one = report.processes[f];
+    double squares = 0.0;
+    const double mean = (report.processes[best].held_out - one.held_out) * judged / n;  // a request's
+    for (std::size_t i = 0; i < report.requests; ++i) squares += std::pow(scores[best][i] - scores[f][i] - mean, 2);
+    one.behind_best = report.processes[best].held_out - one.held_out;
+    one.behind_error = std::sqrt(squares * n / (n - 1.0)) / judged;
+    const bool simpler = one.model.parameters() < report.processes[report.best].model.parameters();
+    if (simpler && usable(one) && one.behind_best <= one.behind_error) report.best = f;
+  }
+}
+
 }  // namespace
 
 bool ProcessReport::rejected() const {
@@ -243,26 +296,10 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
   constexpr std::array kProcesses = {
       Process::requests_and_regimes, Process::regimes_by_depth, Process::regimes,
       Process::kept_state,           Process::by_depth,         Process::constant};  // the slowest first
-  FitReport report;
-  report.requests = requests.size();
-  double judged = 0.0;
-  double rounds = 0.0;
-  for (const RecordedRequest& request : requests) {
-    for (const RecordedRound& round : request.rounds) report.draft_length = std::max(report.draft_length, round.drafted);
-    judged += static_cast<double>(judged_positions(request));
-    rounds += static_cast<double>(request.rounds.size());
-  }
   const std::vector<Length> lengths = lengths_of(requests);
-  double tokens = 0.0;
-  for (const auto& [least, most] : lengths) tokens += 0.5 * static_cast<double>(least + most);
-  const auto n = static_cast<double>(requests.size());
-  report.tokens = static_cast<std::uint64_t>(std::llround(tokens / n));
-  report.rounds = static_cast<std::uint64_t>(std::llround(rounds / n));
-  report.tokens_per_round = tokens_per_round(requests);
-
-  report.tokens_per_round_error = tokens_per_round_error(requests, report.tokens_per_round);
-  report.short_length = report.draft_length / 2;
-
+  FitReport report = report_of(requests, lengths);
+  double judged = 0.0;
+  for (const RecordedRequest& request : requests) judged += static_cast<double>(judged_positions(request));
   const std::vector<std::size_t> checked = spread_choice(requests.size(), kMostChecked);
   report.checked = checked.size();
   const std::vector<RecordedRequest> checked_requests = some_of(requests, checked);
@@ -303,33 +340,7 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
     report.processes.clear();
     return report;
   }
-  const auto missed = [&](const ProcessReport& one) {
-    if (one.foretold.empty()) return std::abs(one.extrapolated_z);
-    double squares = 0.0;
-    for (const Foretold& at : one.foretold) squares += at.relative_error() * at.relative_error();
-    return squares;
-  };
-  for (std::size_t f = 0; f < report.processes.size(); ++f)
-    if (missed(report.processes[f]) < missed(report.processes[report.nearest])) report.nearest = f;
-  const bool all_rejected =
-      std::all_of(report.processes.begin(), report.processes.end(), [](const ProcessReport& one) { return one.rejected(); });
-  const auto usable = [&](const ProcessReport& one) { return all_rejected || !one.rejected(); };
-  std::size_t best = report.processes.size();
-  for (std::size_t f = 0; f < report.processes.size(); ++f)
-    if (usable(report.processes[f]) &&
-        (best == report.processes.size() || report.processes[f].held_out > report.processes[best].held_out))
-      best = f;
-  report.best = best;
-  for (std::size_t f = report.processes.size(); f-- > 0;) {
-    ProcessReport& one = report.processes[f];
-    double squares = 0.0;
-    const double mean = (report.processes[best].held_out - one.held_out) * judged / n;  // a request's
-    for (std::size_t i = 0; i < requests.size(); ++i) squares += std::pow(scores[best][i] - scores[f][i] - mean, 2);
-    one.behind_best = report.processes[best].held_out - one.held_out;
-    one.behind_error = std::sqrt(squares * n / (n - 1.0)) / judged;
-    const bool simpler = one.model.parameters() < report.processes[report.best].model.parameters();
-    if (simpler && usable(one) && one.behind_best <= one.behind_error) report.best = f;
-  }
+  choose_processes(report, scores, judged);
   return report;
 }
 

@@ -23,9 +23,9 @@ struct BlockRounds {
   bool by_context;                        // each context is a state of its own
   int states;                             // states of a walk
   theory::TreeShape tree;                 // the root alone where the drafter chooses
-  std::vector<int> ranks;                 // [depth]: of the children of a node there, at most
+  std::vector<int> ranks;                 // [depth]: most ranks among the children of a node there
 
-  // Where the next context is sure, given this one and the token: what it is.
+  // Whether this context and the token determine the next context, and which it is.
   [[nodiscard]] bool sure_next() const {
     return shape->kind == families::ContextShape::Kind::markov || shape->kind == families::ContextShape::Kind::trace;
   }
@@ -33,13 +33,13 @@ struct BlockRounds {
   [[nodiscard]] bool is_chain() const { return tree.size() == tree.depth() + 1; }
   // Each position is guessed from the context before the block, and there are several.
   [[nodiscard]] bool guesses_ahead() const { return drafter->from_root && shape->contexts > 1; }
-  // Contexts move, whatever the tokens are.
+  // Whether contexts move whatever the tokens are.
   [[nodiscard]] bool hidden() const;
   // Distribution of the first round's context.
   [[nodiscard]] std::vector<double> start() const;
   // Why rounds of this kind cannot be told of, whatever their kernels are; "" where they can.
   [[nodiscard]] std::string why_not() const;
-  // Kernels of rounds of so many drafts.
+  // What follows from the kernels of rounds, which `kernel` gives for a draft length in tokens.
   [[nodiscard]] RoundTheory theory_of(const std::function<theory::RoundKernel(int draft_length)>& kernel) const;
 };
 

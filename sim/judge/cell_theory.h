@@ -60,8 +60,8 @@ struct Coverage {
 struct TheoryEntry {
   config::PartInfo info;
   std::vector<std::string> verifiers;  // names of the verifiers that it is a theory of
-  // Drafters, likewise. Empty: every chain, and every drafter of blocks whose tree is the same in each round, since what it
-  // drafts follows from its tree, its siblings and its distributions.
+  // Names of the drafters that it covers. Empty: every chain, and every drafter of blocks whose tree is the same in each round,
+  // since what it drafts follows from its tree, its siblings and its distributions.
   std::vector<std::string> drafters;
   // Asked for cells of these verifiers and drafters, whose policy, if they have one, is in policy_theories().
   std::function<Coverage(const spec::Cell&)> cover;
@@ -76,7 +76,7 @@ struct PolicyTheory {
   std::function<theory::LengthRule(const spec::Cell&)> lengths;
   // Whether drafting stops behind a token of this probability, drawn from a distribution of this entropy in nats.
   std::function<bool(const config::Arguments&, double probability, double entropy)> stops;
-  bool alone = false;  // `lengths` is of a batch of one, whose length does not hang on other sequences
+  bool alone = false;  // `lengths` holds for batch 1 alone, where a length does not depend on other sequences
 };
 
 config::Registry<PolicyTheory>& policy_theories();

@@ -8,7 +8,7 @@
 
 namespace specsim::judge {
 
-std::string no_theory_text(const std::string& why) { return "no theory, because " + why; }
+std::string no_theory_text(const std::string& why) { return "no theory: " + why; }
 
 std::string no_theory_lines(const std::vector<Uncovered>& list) {
   constexpr std::size_t kShown = 5;  // how many have one reason and are named
@@ -22,7 +22,7 @@ std::string no_theory_lines(const std::vector<Uncovered>& list) {
   for (auto& [why, what] : by_reason) {
     const std::size_t count = what.size();
     if (count > kShown) what.resize(kShown);
-    text += fmt::format("{}: {}{}\n", no_theory_text(why), fmt::join(what, "; "),
+    text += fmt::format("{} ({}{})\n", no_theory_text(why), fmt::join(what, "; "),
                         count > kShown ? fmt::format("; and {} more", count - kShown) : "");
   }
   return text;
@@ -46,7 +46,7 @@ std::vector<Uncovered> uncovered(const std::vector<const spec::Cell*>& cells) {
 std::string theory_of_part(const std::string& kind, const std::string& name) {
   if (kind == "policy") {
     const PolicyTheory* known = policy_theories().find(name);
-    return known != nullptr ? "theory: " + known->info.summary : no_theory_text("no theory knows policy " + name);
+    return known != nullptr ? "theory: " + known->info.summary : no_theory_text("none knows policy " + name);
   }
   if (kind != "verifier" && kind != "drafter") return "";
   std::string text;
@@ -55,7 +55,7 @@ std::string theory_of_part(const std::string& kind, const std::string& name) {
     if (std::find(known.begin(), known.end(), name) != known.end()) text += (text.empty() ? "theory: " : ", ") + entry.info.name;
   }
   if (!text.empty()) return text;
-  return kind == "verifier" ? no_theory_text("no theory knows verifier " + name)
+  return kind == "verifier" ? no_theory_text("none knows verifier " + name)
                             : "theory: the verifier's, where it drafts a chain or a tree that is the same in every round; else " +
                                   no_theory_text("none names drafter " + name);
 }

@@ -8,7 +8,7 @@
 
 namespace specsim::judge {
 
-// "no theory, because ..."
+// "no theory: ..."
 std::string no_theory_text(const std::string& why);
 
 // Something that has no theory, as a user knows it, and why.

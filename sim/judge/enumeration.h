@@ -48,7 +48,7 @@ class TreeEnumeration : public Enumeration {
   // A round of contexts that go by tokens or not at all, or one that looks no further than it accepts; `error` grows to the
   // largest error of a distribution's mean.
   [[nodiscard]] virtual theory::RoundKernel round_kernel(int draft_length, int context, double& error) const;
-  // A round looks at all its positions before it is known how many it accepts.
+  // Whether a round depends on contexts beyond the tokens that it accepts, as one that looks at all its positions does.
   [[nodiscard]] virtual bool looks_ahead() const { return !rounds().drafter->from_root; }
 };
 

@@ -18,8 +18,8 @@ namespace specsim::judge {
 
 // What theory needs to know of the distributions; gathered once per set of contexts.
 struct DistributionFacts {
-  std::shared_ptr<const CellTheory> theory;  // nullptr: there is none of this cell,
-  std::string missing;                       // for this reason
+  std::shared_ptr<const CellTheory> theory;  // nullptr: no theory covers this cell
+  std::string missing;                       // why no theory covers it; "" where one does
   double chi_squared = 0.0;  // chi2(draft || target), mean over contexts; infinite where the draft goes where the target cannot
   double kl = 0.0;           // KL(target || draft), mean over contexts
   // Lossy rules, where there is theory of them and one stratum: the classes' masses of a token that is judged, [depth][class].
@@ -34,7 +34,7 @@ class FactsObserver final : public run::Observer {
   void see(int context, int depth, const verify::PositionDistributions& distributions,
            const decode::OutputClasses& classes) override;
   void finish(const decode::Prepared& prepared) override;
-  // Once finished.
+  // The facts; only after finish().
   [[nodiscard]] const DistributionFacts& facts() const { return facts_; }
   [[nodiscard]] DistributionFacts take() && { return std::move(facts_); }
 

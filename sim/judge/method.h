@@ -13,13 +13,13 @@ namespace specsim::judge {
 [[nodiscard]] inline int draft_length(const spec::Cell& cell) { return cell.draft_length(); }  // tokens on the longest path
 [[nodiscard]] inline const std::string& verifier_name(const spec::Cell& cell) { return cell.verifier().info.name; }
 [[nodiscard]] inline const config::Arguments& verifier_arguments(const spec::Cell& cell) { return cell.verifier_arguments(); }
-// These three of blocks alone.
+// The drafter and its arguments; only for cells whose verifier judges blocks.
 [[nodiscard]] inline const draft::BlockDrafter& blocks(const spec::Cell& cell) { return *cell.block()->drafter.part; }
 [[nodiscard]] inline const std::string& drafter_name(const spec::Cell& cell) { return cell.block()->drafter.name(); }
 [[nodiscard]] inline const config::Arguments& drafter_arguments(const spec::Cell& cell) {
   return cell.block()->drafter.arguments;
 }
-// False: rounds draft all that they can. The other three are of a policy.
+// Whether a policy chooses the draft length, else rounds draft all that they can. The next three need one.
 [[nodiscard]] inline bool has_policy(const spec::Cell& cell) { return cell.policy() != nullptr; }
 [[nodiscard]] inline const std::string& policy_name(const spec::Cell& cell) { return cell.policy()->name(); }
 [[nodiscard]] inline const config::Arguments& policy_arguments(const spec::Cell& cell) { return cell.policy()->arguments; }

@@ -14,7 +14,7 @@ namespace specsim::judge {
 struct Prediction {
   bool known = false;
   std::string missing;  // why it is not, where more is to be said than that there is no theory
-  double alpha = 0.0;   // try-weighted
+  double alpha = 0.0;   // share of judged positions that are accepted
   double tokens_per_round = 0.0;
   double tokens_per_round_error = 0.0;  // standard deviation of the simulated mean, for the cell's own number of rounds
   std::optional<double> speedup;        // where a named form predicts it without tokens per round

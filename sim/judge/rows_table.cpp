@@ -1,6 +1,7 @@
 #include "sim/base/output.h"
 #include "sim/judge/rows.h"
 #include "sim/report/intervals.h"
+#include "sim/report/short_text.h"
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
@@ -30,24 +31,6 @@ std::vector<std::string> axis_heads(const std::vector<std::string>& axes) {
   return heads;
 }
 
-// An axis value in few letters: short ones as they are, long maps by their beginning and by what sets them apart from the value
-// of the axis that is most like them.
-std::string shown_value(const std::string& value, const std::vector<std::string>& others) {
-  constexpr std::size_t kWidth = 36;
-  constexpr std::size_t kHead = 14;
-  constexpr std::size_t kBefore = 6;  // letters in front of the first that differs
-  if (value.size() <= kWidth) return value;
-  std::size_t common = 0;
-  for (const std::string& other : others) {
-    if (other == value) continue;
-    const auto differ = std::mismatch(value.begin(), value.end(), other.begin(), other.end()).first;
-    common = std::max(common, static_cast<std::size_t>(differ - value.begin()));
-  }
-  const std::size_t from = std::min(common, value.size() - 1);
-  std::string text = from > kHead + kBefore ? value.substr(0, kHead) + ".." + value.substr(from - kBefore) : value;
-  return text.size() > kWidth ? text.substr(0, kWidth - 2) + ".." : text;
-}
-
 // Half the width of the 95 % interval of a mean over independent sequences; NaN below five of them.
 double half_width(const Row& row, double error) {
   if (row.counts.sequences < 5 || std::isnan(error)) return std::numeric_limits<double>::quiet_NaN();
@@ -64,7 +47,7 @@ struct Axes {
       for (std::size_t i = 0; i < paths.size(); ++i) values[i].push_back(spec::axis_value(*row.cell, paths[i]));
   }
   [[nodiscard]] std::string shown(const Row& row, std::size_t i) const {
-    return shown_value(spec::axis_value(*row.cell, paths[i]), values[i]);
+    return report::short_value(spec::axis_value(*row.cell, paths[i]), values[i]);
   }
   // "draft_length 4, batch 8"
   [[nodiscard]] std::string name(const Row& row) const {
@@ -142,11 +125,14 @@ report::Table figures_of(const std::vector<Row>& rows, const Axes& axes, const S
   return table;
 }
 
-// The answer that most sweeps are made for; "" where there is none.
+// The answer that most sweeps are made for; "" where there is none. What knows the future is no answer.
 std::string fastest_text(const std::vector<Row>& rows, const Axes& axes, bool timed) {
   std::vector<const Row*> order;
-  for (const Row& row : rows)
-    if (row.counts.rounds > 0 && !std::isnan(speedup_of(row))) order.push_back(&row);
+  for (const Row& row : rows) {
+    const spec::PolicyChoice* policy = row.cell->policy();
+    if (row.counts.rounds > 0 && !std::isnan(speedup_of(row)) && (policy == nullptr || !policy->part->foresees()))
+      order.push_back(&row);
+  }
   std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });
   if (order.size() < 2) return "";
   if (speedup_of(*order[0]) <= 1.0) return "no cell is faster than plain decoding: do not speculate\n";

@@ -6,9 +6,9 @@
 
 namespace specsim::judge {
 
-// Chains, chosen by `draft`.
+// Theory of a drafter of chains: `draft` says which tokens it drafts behind a text.
 Coverage follow_text(const spec::Cell& cell, theory::TextDraft draft);
-// The prompt.
+// Tokens of the prompt that the cell's sequences begin with; empty without one.
 std::vector<int> prompt_of(const spec::Cell& cell);
 
 }  // namespace specsim::judge

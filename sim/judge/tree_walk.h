@@ -21,15 +21,16 @@ struct NodeTheory {
 struct TreeFigures {
   bool even = true;     // all nodes of a depth that have children have as many
   bool uniform = true;  // every node above the last level has as many as the others of its depth
-  bool gap = false;     // a rank is left out
+  bool gap = false;     // some node has a child of a higher rank but none of a lower one
 };
 TreeFigures figures_of(const BlockRounds& rounds);
 
 // The theory of a drafter whose tree is the same in each round.
 Coverage walk(BlockRounds rounds, NodeTheory rule);
-// The same of an only child that is accepted with a chance of its own, `admits` by token, and followed by the target's residual.
+// The theory of an only child that is accepted with a chance of its own, `admits` by token, and followed by the target's
+// residual.
 Coverage walk_admitting(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits);
-// The same of the first sibling that a rule admits, `admits` by token, and of the target's own sample where it admits none.
+// The theory of the first sibling that a rule admits, `admits` by token, and of the target's own sample where it admits none.
 Coverage walk_first_admitted(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits);
 
 }  // namespace specsim::judge

@@ -17,8 +17,8 @@ struct Prompt {
 // What becomes of a prompt with more tokens than the model's context less the room for the output.
 enum class Overlong {
   error,
-  skip,  // it is left out
-  cut,   // its first tokens are kept, as many as there is room for
+  skip,  // the prompt is left out
+  cut,   // the prompt's first tokens are kept, as many as there is room for
 };
 
 struct PromptFile {

@@ -53,6 +53,48 @@ void refuse_other_weights(const std::string& directory) {
                                                     entry.path().string()));
 }
 
+// The header's text.
+std::vector<std::byte> header_of(const InputFile& file) {
+  if (file.size() < kSizeBytes)
+    throw BadInput({file.path(), 0, 0},
+                   fmt::format("{} bytes, allowed: at least the {} that hold the header's size", file.size(), kSizeBytes));
+  std::array<std::byte, kSizeBytes> prefix{};
+  file.read(0, prefix);
+  std::uint64_t size = 0;
+  for (std::size_t i = 0; i < kSizeBytes; ++i) size |= std::to_integer<std::uint64_t>(prefix[i]) << 8 * i;
+  const std::size_t rest = file.size() - kSizeBytes;
+  if (size > std::min(rest, kMaxHeader))
+    throw BadInput({file.path(), 0, 0},
+                   fmt::format("a header of {} bytes is announced, allowed: at most {} ({})", size, std::min(rest, kMaxHeader),
+                               rest < kMaxHeader ? "the file ends there" : "16 MiB"));
+  std::vector<std::byte> header(size);
+  file.read(kSizeBytes, header);
+  return header;
+}
+
+// A tensor's bytes of the data.
+struct Range {
+  std::size_t begin;
+  std::size_t end;
+  std::string name;
+};
+
+// Throws BadInput where tensors overlap, or bytes belong to none.
+void check_covered(std::vector<Range> ranges, std::size_t data_size, const std::string& path) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+  std::size_t covered = 0;
+  for (const Range& range : ranges) {
+    if (range.begin != covered)
+      throw BadInput({path, 0, 0},
+                     fmt::format("tensor {}: begins at byte {} of the data, allowed: {}, where the one before it ends",
+                                 config::quote_for_message(range.name), range.begin, covered));
+    covered = range.end;
+  }
+  if (covered != data_size)
+    throw BadInput({path, 0, 0}, fmt::format("{} bytes behind the last tensor, allowed: none", data_size - covered));
+}
+
 }  // namespace
 
 const char* to_text(Precision precision) {
@@ -69,29 +111,13 @@ void TensorFile::read(const Tensor& tensor, std::size_t first, std::span<std::by
 }
 
 void TensorFile::read_header() {
-  if (file_.size() < kSizeBytes)
-    throw BadInput({path(), 0, 0},
-                   fmt::format("{} bytes, allowed: at least the {} that hold the header's size", file_.size(), kSizeBytes));
-  std::array<std::byte, kSizeBytes> prefix{};
-  file_.read(0, prefix);
-  std::uint64_t size = 0;
-  for (std::size_t i = 0; i < kSizeBytes; ++i) size |= std::to_integer<std::uint64_t>(prefix[i]) << 8 * i;
-  const std::size_t rest = file_.size() - kSizeBytes;
-  if (size > std::min(rest, kMaxHeader))
-    throw BadInput({path(), 0, 0}, fmt::format("a header of {} bytes is announced, allowed: at most {} ({})", size,
-                                               std::min(rest, kMaxHeader), rest < kMaxHeader ? "the file ends there" : "16 MiB"));
-  std::vector<std::byte> header(size);
-  file_.read(kSizeBytes, header);
-  const std::size_t data_size = rest - size;
+  const std::vector<std::byte> header = header_of(file_);
+  const std::size_t size = header.size();
+  const std::size_t data_size = file_.size() - kSizeBytes - size;
   Diagnostics diagnostics;
   const config::Value root = parse_model_json({reinterpret_cast<const char*>(header.data()), header.size()}, path());
   if (!root.is_map()) throw BadInput({path(), 0, 0}, "the header is no JSON object, allowed: a map of tensors");
 
-  struct Range {
-    std::size_t begin;
-    std::size_t end;
-    std::string name;
-  };
   std::vector<Range> ranges;
   for (const config::Field& entry : root.fields) {
     const std::string& name = entry.key;
@@ -136,18 +162,7 @@ void TensorFile::read_header() {
   }
   diagnostics.throw_if_any();
   if (ranges.empty()) throw BadInput({path(), 0, 0}, "no tensor in the header, allowed: a model's");
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
-  std::size_t covered = 0;
-  for (const Range& range : ranges) {
-    if (range.begin != covered)
-      throw BadInput({path(), 0, 0},
-                     fmt::format("tensor {}: begins at byte {} of the data, allowed: {}, where the one before it ends",
-                                 config::quote_for_message(range.name), range.begin, covered));
-    covered = range.end;
-  }
-  if (covered != data_size)
-    throw BadInput({path(), 0, 0}, fmt::format("{} bytes behind the last tensor, allowed: none", data_size - covered));
+  check_covered(std::move(ranges), data_size, path());
 }
 
 const Tensor& TensorFile::tensor(const std::string& name, const std::vector<std::size_t>& shape) const {

@@ -163,13 +163,6 @@ std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& ro
   }
 }
 
-std::string cost_table(const std::vector<PassRow>& rows) {
-  std::string text = "model,tokens,batch,context,ms\n";
-  for (const PassRow& row : rows)
-    text += fmt::format("{},{},{},{},{:.6g}\n", row.model, row.tokens, row.batch, row.context, 1e3 * row.seconds());
-  return text;
-}
-
 std::vector<RunGroup> run_groups(const std::vector<double>& temperatures, const std::vector<std::size_t>& batches) {
   std::vector<RunGroup> groups;
   for (const double temperature : temperatures)

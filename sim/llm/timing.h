@@ -42,9 +42,6 @@ std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std:
 std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
                                  int repetitions);
 
-// "model,tokens,batch,context,ms", as cost: {model: table} reads it.
-std::string cost_table(const std::vector<PassRow>& rows);
-
 // What happens in a run whatever the clock says; the same in every repetition.
 struct RoundRecord {
   double context = 0.0;         // cached tokens before the round, mean over the batch

@@ -34,8 +34,4 @@ bool same_pieces(const Tokenizer& a, const Tokenizer& b);
 // Reads a SentencePiece model. Throws BadInput where it is none.
 std::unique_ptr<Tokenizer> read_sentencepiece(const std::string& path);
 
-// The tokenizer of the model at `path`: tokenizer.json of a directory, else its tokenizer.model; that within a GGUF file. Null
-// where there is none. Throws BadInput where it is broken or of a kind that is not read.
-std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path);
-
 }  // namespace specsim::llm

@@ -1,5 +1,6 @@
 #include "sim/logs/findings.h"
 
+#include "sim/base/plural.h"
 #include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
@@ -15,9 +16,6 @@ namespace {
 constexpr std::size_t kFewestLines = 5;  // fewer lines' spread says nothing of the interval
 constexpr double kNormal95 = 1.959964;   // two-sided
 constexpr double kSignificance = 0.05;   // level at which a constant alpha is given up
-
-// Two-sided quantile of Student's t at 95 %.
-double student95(double freedom) { return math::student_t_upper_quantile(0.025, freedom); }
 
 // Standard error of sum(x) / sum(n) over lines as independent parts, by the linear expansion of the ratio; and the lines that
 // count.
@@ -59,7 +57,7 @@ Interval wider(double trial_error, const Spread& spread) {
   Interval interval;
   if (trial_error > 0.0) interval.half = kNormal95 * trial_error;
   if (spread.parts < kFewestLines) return interval;
-  const double half = student95(static_cast<double>(spread.parts) - 1.0) * spread.error;
+  const double half = math::student_t_half_width(0.95, static_cast<double>(spread.parts) - 1.0) * spread.error;
   if (trial_error > 0.0) interval.ratio = std::max(1.0, spread.error * spread.error / (trial_error * trial_error));
   if (trial_error > 0.0 && half <= interval.half) return interval;
   interval.half = half;
@@ -167,7 +165,8 @@ class Finder {
     ratio_ = interval.ratio;
     found_.mean_length = figure(length, interval.half, 1.0, found_.draft_length > 0 ? found_.draft_length + 1.0 : 1e9);
     if (!std::isnan(interval.half))
-      found_.interval_from = interval.by_lines ? fmt::format("the spread over {} lines", spread.parts) : "independent rounds";
+      found_.interval_from =
+          interval.by_lines ? fmt::format("the spread over {}", plural(spread.parts, "line")) : "independent rounds";
   }
 
   void find_rate() {
@@ -211,7 +210,9 @@ class Finder {
 
   void check_printed() {
     if (all_.contradictions == 0)
-      found_.checks.push_back({"printed figures", true, fmt::format("follow from each other on all {} lines", all_.lines)});
+      found_.checks.push_back({"printed figures", true,
+                               fmt::format("follow from each other on {}",
+                                           all_.lines == 1 ? "the one line" : fmt::format("all {} lines", all_.lines))});
     else
       found_.checks.push_back(
           {"printed figures", false,

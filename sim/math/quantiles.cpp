@@ -17,6 +17,8 @@ double student_t_upper_quantile(double p, double freedom) {
   return boost::math::quantile(boost::math::complement(boost::math::students_t(freedom), p));
 }
 
+double student_t_half_width(double level, double freedom) { return student_t_upper_quantile(0.5 * (1.0 - level), freedom); }
+
 double chi_squared_tail(double x, double freedom) {
   return boost::math::cdf(boost::math::complement(boost::math::chi_squared(freedom), x));
 }

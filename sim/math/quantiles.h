@@ -12,6 +12,8 @@ namespace specsim::math {
 
 // Student's t: P(T > it) = p; freedom > 0.
 [[nodiscard]] double student_t_upper_quantile(double p, double freedom);
+// Half the width, in standard errors, of the two-sided interval that holds the truth with probability `level`.
+[[nodiscard]] double student_t_half_width(double level, double freedom);
 
 // P(X > x) for chi-squared; x >= 0, freedom > 0.
 [[nodiscard]] double chi_squared_tail(double x, double freedom);

@@ -52,6 +52,7 @@ class RatioTable {
   // The entries of pick_draft's table, see alias_pick.
   [[nodiscard]] const std::uint64_t* draft_alias() const { return draft_alias_.data(); }
 
+  // The weights max(target - c draft, 0) by token, and their sum; c is at least 0.
   [[nodiscard]] Residual residual(double c) const;
   // Bounds of residual(c).mass, a hundredth apart or less for most c, by one memory access: enough for most verdicts.
   [[nodiscard]] MassBounds mass_bounds(double c) const { return bounds_[bucket(c)]; }

@@ -34,7 +34,8 @@ AcceptanceCurve constant_acceptance(double alpha, int longest);
 AcceptanceCurve conditional_acceptance(const std::vector<double>& rates, int longest);
 // Rates per position of all rounds, as vLLM logs them: they fall. Throws BadInput, at `where`, where they rise.
 AcceptanceCurve unconditional_acceptance(const std::vector<double>& rates, int longest, const Location& where = {});
-// Such rates, each given that its position is reached.
+// Converts rates per position of all rounds to rates of the rounds that reach the position. Throws BadInput, at `where`, where
+// they rise.
 std::vector<double> conditional_rates(const std::vector<double>& rates, const Location& where);
 // Mean emitted tokens per round (bonus included), measured at a draft length. Throws BadInput, at `where`, beyond 1 to
 // draft_length + 1.
@@ -51,11 +52,11 @@ AcceptanceCurve rate_acceptance(double rate, int draft_length, int longest);
 //   {"request": ID, "overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once reached. Holds no
 //   depth.
 AcceptanceCurve trace_acceptance(const std::string& path, int longest);
-// The same of overlaps at hand, [request][position]; a request without any says nothing. `source`: what messages name.
+// The curve of given overlaps, [request][position]; a request without any says nothing. `source`: what messages name.
 AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overlaps, const std::string& source, int longest);
 // A cell's own distributions, simulated at every draft length with shared random numbers, `rounds` rounds each.
 AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::uint64_t rounds);
-// The same by theory alone; empty where there is none.
+// The curve of a cell's own distributions by theory alone; empty where there is no theory.
 AcceptanceCurve predicted_acceptance(const spec::Cell& cell, int longest);
 
 }  // namespace specsim::plan

@@ -14,7 +14,7 @@ struct AcceptanceTable {
   // What the file says of itself; "" where it says nothing.
   std::string about;   // "Vicuna-7B with its EAGLE head on MT-bench, temperature 0"
   std::string note;    // how the figures are to be taken
-  std::string source;  // where they were published
+  std::string source;  // publication that the rates come from
   bool unverified = false;
   // What drafted, as cost.draft takes it: a model, or none for n-grams and for heads inside the target; "" where it is unsaid.
   std::string draft;
@@ -33,7 +33,7 @@ struct AcceptanceTable {
 // that holds at every depth (Sequoia's). Throws BadInput with the place in `value`.
 AcceptanceTable read_acceptance_table(const config::Value& value);
 
-// The same by the name of a table of configs/acceptance, or from a YAML or JSON file. `option`: where the name was given.
+// The table of that name in configs/acceptance, or the one in a YAML or JSON file. `option`: where the name was given.
 AcceptanceTable named_acceptance_table(const std::string& name, const Location& option);
 
 }  // namespace specsim::plan

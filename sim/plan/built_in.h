@@ -7,7 +7,7 @@
 
 namespace specsim::plan {
 
-// What they stand on where nothing is said.
+// Defaults of both commands.
 constexpr const char* kDefaultHardware = "h100-sxm";
 constexpr const char* kDefaultTarget = "llama-3.1-8b";
 constexpr const char* kDefaultDraft = "llama-3.2-1b";

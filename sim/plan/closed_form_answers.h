@@ -36,7 +36,7 @@ RateAnswers answers_at(const std::vector<double>& rates, int draft_length, const
 struct RequestKind {
   double alpha = 0.0;
   double share = 1.0;             // share of the requests
-  double tokens_per_round = 1.0;  // at the given draft length
+  double tokens_per_round = 1.0;  // mean tokens per round at the given draft length
   theory::BestDraftLength best;
 };
 struct RequestAnswers {

@@ -10,7 +10,7 @@
 namespace specsim::plan {
 
 struct EngineCommand {
-  std::string engine;              // as it calls itself, with the version whose rules are meant
+  std::string engine;              // the engine's name, and the version whose rules apply
   std::string command;             // "": it would refuse to start, and `notes` say why
   std::vector<std::string> notes;  // why it refuses, or what of the plan does not hold for it
 };

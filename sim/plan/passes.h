@@ -43,8 +43,10 @@ struct PricedPasses {
   std::vector<std::string> warnings;  // what the settings' cost models warn of, each once
 };
 
+// Prices every pass of the grid in each setting.
 PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGrid& grid);
 
+// CSV with a header and a line for each pass; times in milliseconds.
 std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes);
 // Its columns, for the reference page.
 report::FileInfo passes_info();

@@ -35,6 +35,7 @@ struct Plan {
   [[nodiscard]] const PlanPoint& best_point() const { return points[static_cast<std::size_t>(best)]; }
 };
 
+// Prices every draft length from 0 to the curve's longest() at the workload, and finds the fastest.
 Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);
 
 // Why speculation does not pay, or does; the last two: it cannot be said, for want of memory or of prices (a table's edge).
@@ -72,7 +73,7 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
                               const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
                               unsigned threads);
 
-// The same at one acceptance curve, a cell for every batch and context; its alpha is the equivalent one at the best draft length.
+// The map at one acceptance curve, a cell for every batch and context; its alpha is the equivalent one at the best draft length.
 std::vector<MapCell> make_own_map(const cost::CostModel& cost, const std::vector<double>& batches,
                                   const std::vector<double>& contexts, const AcceptanceCurve& curve, unsigned threads);
 

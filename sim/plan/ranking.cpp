@@ -29,6 +29,7 @@ using ByReplicate = std::vector<double>;
 
 double half_width(const ByReplicate& samples) { return report::half_width(report::mean_of(samples), kRankingLevel); }
 
+// The text is kept as it was first written: another one would change every committed ranking.
 spec::Cell in_replicate(const spec::Cell& cell, int replicate) {
   return spec::reseeded(cell, rng::hash_text(fmt::format("seed {} world {}", cell.seed, replicate)), cell.rounds / kReplicates);
 }

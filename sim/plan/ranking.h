@@ -28,14 +28,14 @@ struct Contender {
   judge::Row row;                       // all replicates together; without the emitted tokens' classes, which differ
   int replicates = kReplicates;         // how many replicates its figures come from
   double tokens_per_round_error = 0.0;  // standard error
-  // Over plain decoding. Of a method with fewer replicates than the first has: what it lost to the first in those that they
-  // share, off the first's speedup.
+  // Over plain decoding. A method that was stopped early gets the first's speedup less what it lost to the first in the
+  // replicates that both had.
   double speedup = 0.0;
   double speedup_half_width = 0.0;  // half the width of its interval
   double behind = 0.0;              // 1 - speedup / that of the fastest
   double behind_half_width = 0.0;   // from ratios within each replicate: chance that both methods shared cancels
   bool foresees = false;            // its policy knows what will be accepted: shown, but no method that somebody can run
-  double behind_method = 0.0;       // as `behind`, of the fastest that somebody can run; below 0 for what foresees more
+  double behind_method = 0.0;  // as `behind`, to the fastest that somebody can run; negative for one that knows future acceptance
   double behind_method_half_width = 0.0;
   double price_noise = 0.0;  // standard error of the logarithm of the fastest method's speedup over this one's, from prices
 
@@ -44,7 +44,7 @@ struct Contender {
 };
 
 struct Ranking {
-  std::string workload;               // in words
+  std::string workload;               // what is ranked together, in words
   std::vector<Contender> contenders;  // fastest first
 };
 

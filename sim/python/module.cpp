@@ -309,19 +309,19 @@ PYBIND11_MODULE(_core, module) {
       .def_property_readonly("columns",
                              [](const api::Results& results) {
                                std::vector<std::string> names;
-                               for (const api::Column& column : results.columns) names.push_back(column.name);
+                               for (const api::ColumnInfo& column : results.columns) names.push_back(column.name);
                                return names;
                              })
       .def_property_readonly("units",
                              [](const api::Results& results) {
                                std::map<std::string, std::string> units;
-                               for (const api::Column& column : results.columns) units[column.name] = column.unit;
+                               for (const api::ColumnInfo& column : results.columns) units[column.name] = column.unit;
                                return units;
                              })
       .def_property_readonly("meanings",
                              [](const api::Results& results) {
                                std::map<std::string, std::string> meanings;
-                               for (const api::Column& column : results.columns) meanings[column.name] = column.meaning;
+                               for (const api::ColumnInfo& column : results.columns) meanings[column.name] = column.meaning;
                                return meanings;
                              })
       .def_property_readonly("csv", [](const api::Results& results) { return results.csv; })

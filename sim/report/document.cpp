@@ -65,14 +65,16 @@ std::optional<Format> format_named(std::string_view name) {
 Document::Document() {
   open_document = this;
   divert_output([](std::string_view text) { open_document->print(text); });
+  divert_tables([](const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows, bool headless) {
+    return open_document->keep(heads, rows, headless);
+  });
 }
 
 Document::~Document() {
+  divert_tables({});
   divert_output({});
   open_document = nullptr;
 }
-
-Document* Document::open() { return open_document; }
 
 std::string Document::keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless) {
   if (headless && rows.empty()) return "";  // nothing is shown of it

@@ -17,7 +17,7 @@
 namespace specsim::report {
 
 enum class Format { table, csv, json, markdown };
-// One of their names; nothing for another.
+// The format of that name; nullopt for any other name.
 std::optional<Format> format_named(std::string_view name);
 inline constexpr const char* kFormats = "table, csv, json, markdown";
 
@@ -32,7 +32,7 @@ struct Told {
   int exit_status = 0;
 };
 
-// One at a time.
+// Only one document may be open at a time.
 class Document {
  public:
   Document();
@@ -42,8 +42,6 @@ class Document {
   // What stands in it, in the format; `quiet`: tables alone. Throws nothing.
   [[nodiscard]] std::string written(Format format, const Told& told, bool quiet) const;
 
-  // The open document; null where what is printed goes to the terminal.
-  static Document* open();
   // Keeps a table and returns the mark that stands for it in what is printed.
   std::string keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless);
   void print(std::string_view text);

@@ -10,9 +10,6 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// The two-sided quantile of Student's t: P(|t| <= it) = level.
-double two_sided_quantile(double freedom, double level) { return math::student_t_upper_quantile((1.0 - level) / 2.0, freedom); }
-
 }  // namespace
 
 Estimate mean_of(std::span<const double> samples) {
@@ -26,7 +23,7 @@ Estimate mean_of(std::span<const double> samples) {
 
 double half_width(double error, double freedom, double level) {
   if (std::isnan(error) || !(freedom > 0.0)) return kNaN;
-  return two_sided_quantile(freedom, level) * error;
+  return math::student_t_half_width(level, freedom) * error;
 }
 
 double half_width(const Estimate& estimate, double level) { return half_width(estimate.error, estimate.freedom, level); }
@@ -40,7 +37,7 @@ WelchTest welch_test(const Estimate& a, const Estimate& b, double level) {
     return {std::abs(difference) < kCertain * std::abs(b.value) ? 0.0 : std::copysign(INFINITY, difference), 0.0};
   const auto share = [](const Estimate& x) { return x.error > 0.0 ? std::pow(x.error, 4) / x.freedom : 0.0; };
   const double freedom = std::pow(error, 4) / (share(a) + share(b));
-  return {difference / error, two_sided_quantile(freedom, level)};
+  return {difference / error, math::student_t_half_width(level, freedom)};
 }
 
 }  // namespace specsim::report

@@ -4,6 +4,7 @@
 #include "sim/base/output.h"
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,12 @@ class Table {
   TableLayout layout_;
   std::vector<std::vector<std::string>> rows_;
 };
+
+// Takes tables in the terminal's place: what it returns is what Table::text() gives.
+using TableTaker =
+    std::function<std::string(const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows, bool headless)>;
+// Tables go to `taker` from here on; an empty one gives them back to the terminal.
+void divert_tables(TableTaker taker);
 
 // Characters that a text takes on a terminal, each code point one.
 std::size_t display_width(const std::string& text);

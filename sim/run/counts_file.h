@@ -20,7 +20,7 @@ struct CellCounts {
 // A line for each count that is not zero.
 std::string counts_csv(const std::vector<CellCounts>& cells);
 
-// The counts of such a file, added to those of the cells, which have their sizes already. `path` is for messages: throws BadInput
+// Adds the counts of such a file to those of the cells, which have their sizes already. `path` is for messages. Throws BadInput
 // with the line of what does not fit.
 void add_counts_csv(const std::string& path, const std::string& text,
                     const std::map<std::pair<std::string, std::size_t>, decode::Counts*>& counts);

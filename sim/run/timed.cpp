@@ -1,6 +1,6 @@
 #include "sim/run/timed.h"
 
-#include "sim/run/runner.h"
+#include "sim/run/prepare_cell.h"
 
 namespace specsim::run {
 

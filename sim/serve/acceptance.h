@@ -30,16 +30,17 @@ class Acceptance {
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
 
   // ---- where a round drafts something else than a chain of the policy's length ----
-  // True there; the rest is asked only then.
+  // Whether rounds draft trees, or blocks of which some verify more rows than others.
   [[nodiscard]] virtual bool uneven() const { return false; }
   // Whether a policy may choose this length: a tree is drafted whole or not at all.
   [[nodiscard]] virtual bool offers(int /*draft_length*/) const { return true; }
-  // Rows that the round behind the output token number `emitted` verifies beside the sequence's own, and the most that any does.
+  // Rows that the round behind the output token number `emitted` verifies beside the sequence's own; widest(): the most that any
+  // round does.
   [[nodiscard]] virtual std::uint32_t drafted(RequestId /*request*/, std::uint32_t /*emitted*/, int draft_length) const {
     return static_cast<std::uint32_t>(draft_length);
   }
   [[nodiscard]] virtual std::uint32_t widest(int draft_length) const { return static_cast<std::uint32_t>(draft_length); }
-  // [pass of the draft]: rows of a sequence whose block verifies so many; nullptr: one in as many passes.
+  // [pass of the draft]: rows of a sequence whose block verifies so many; nullptr: each drafted token takes one pass of one row.
   [[nodiscard]] virtual const std::vector<double>* passes(std::uint32_t /*drafted*/) const { return nullptr; }
 };
 

@@ -22,11 +22,11 @@ class ArrivalProcess {
   // How many fill() makes, where that is known before.
   [[nodiscard]] virtual std::size_t requests() const { return 0; }
   [[nodiscard]] virtual bool brings_lengths() const { return false; }
-  // The same at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the
+  // This process at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the
   // process has none.
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_rate(double /*requests_per_second*/) const { return nullptr; }
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_concurrency(std::uint32_t /*concurrency*/) const { return nullptr; }
-  // The same going on for so many requests; nullptr where they are recorded.
+  // This process with so many requests; nullptr where they are recorded.
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_requests(std::size_t /*requests*/) const { return nullptr; }
 };
 

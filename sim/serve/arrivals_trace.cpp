@@ -139,7 +139,7 @@ class Reader {
   RequestTrace workload;
 
  private:
-  enum class Column { skipped, arrived_us, arrived_s, timestamp, prompt, output, hashes, priority };
+  enum class Field { skipped, arrived_us, arrived_s, timestamp, prompt, output, hashes, priority };
 
   bool wrong(std::size_t column, const std::string& what) {
     diagnostics_.add({file_, static_cast<int>(line_), static_cast<int>(column)}, what);
@@ -147,29 +147,28 @@ class Reader {
   }
 
   bool header(std::string_view line) {
-    static const std::array<std::pair<const char*, Column>, 14> kNames = {{{"arrived_us", Column::arrived_us},
-                                                                           {"TIMESTAMP", Column::timestamp},
-                                                                           {"Timestamp", Column::arrived_s},
-                                                                           {"prompt", Column::prompt},
-                                                                           {"Request tokens", Column::prompt},
-                                                                           {"Response tokens", Column::output},
-                                                                           {"prompt_tokens", Column::prompt},
-                                                                           {"ContextTokens", Column::prompt},
-                                                                           {"num_prefill_tokens", Column::prompt},
-                                                                           {"output", Column::output},
-                                                                           {"output_tokens", Column::output},
-                                                                           {"GeneratedTokens", Column::output},
-                                                                           {"num_decode_tokens", Column::output},
-                                                                           {"block_hashes", Column::hashes}}};
+    static const std::array<std::pair<const char*, Field>, 14> kNames = {{{"arrived_us", Field::arrived_us},
+                                                                          {"TIMESTAMP", Field::timestamp},
+                                                                          {"Timestamp", Field::arrived_s},
+                                                                          {"prompt", Field::prompt},
+                                                                          {"Request tokens", Field::prompt},
+                                                                          {"Response tokens", Field::output},
+                                                                          {"prompt_tokens", Field::prompt},
+                                                                          {"ContextTokens", Field::prompt},
+                                                                          {"num_prefill_tokens", Field::prompt},
+                                                                          {"output", Field::output},
+                                                                          {"output_tokens", Field::output},
+                                                                          {"GeneratedTokens", Field::output},
+                                                                          {"num_decode_tokens", Field::output},
+                                                                          {"block_hashes", Field::hashes}}};
     for (const std::string_view name : split(line, ',')) {
-      Column column = name == "priority" ? Column::priority : Column::skipped;
+      Field column = name == "priority" ? Field::priority : Field::skipped;
       for (const auto& [known, meaning] : kNames)
         if (name == known) column = meaning;
       columns_.push_back(column);
     }
-    const auto has = [&](Column column) { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); };
-    if (!has(Column::prompt) || !has(Column::output) ||
-        !(has(Column::arrived_us) || has(Column::arrived_s) || has(Column::timestamp)))
+    const auto has = [&](Field column) { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); };
+    if (!has(Field::prompt) || !has(Field::output) || !(has(Field::arrived_us) || has(Field::arrived_s) || has(Field::timestamp)))
       return wrong(
           1,
           fmt::format("the columns are {}, allowed: arrived_us,prompt,output[,block_hashes][,priority], or Azure's "
@@ -199,7 +198,7 @@ class Reader {
     return add(request);
   }
 
-  bool take(Column column, std::string_view field, Request& request, std::size_t place) {
+  bool take(Field column, std::string_view field, Request& request, std::size_t place) {
     const auto count = [&](std::uint32_t& tokens, const char* what) {
       const auto value = whole(field);
       if (!value || *value < 1 || *value > static_cast<std::int64_t>(kMostTokens))
@@ -209,15 +208,15 @@ class Reader {
       return true;
     };
     switch (column) {
-      case Column::prompt:
+      case Field::prompt:
         return count(request.prompt, "prompt");
-      case Column::output:
+      case Field::output:
         return count(request.output, "output");
-      case Column::arrived_us:
+      case Field::arrived_us:
         return take_time(field, place, "arrived_us", "microseconds", 1e6, request.due);
-      case Column::arrived_s:
+      case Field::arrived_s:
         return take_time(field, place, "Timestamp", "seconds", kPicosecondsPerSecond, request.due);
-      case Column::timestamp: {
+      case Field::timestamp: {
         const auto time = timestamp(field);
         if (!time)
           return wrong(place,
@@ -229,7 +228,7 @@ class Reader {
         request.due = (time->seconds - start_.seconds) * 1'000'000'000'000 + time->fraction - start_.fraction;
         return true;
       }
-      case Column::priority: {
+      case Field::priority: {
         const auto value = whole(field);
         if (!value || *value < -1000000000 || *value > 1000000000)
           return wrong(
@@ -237,14 +236,14 @@ class Reader {
         request.priority = static_cast<std::int32_t>(*value);
         return true;
       }
-      case Column::hashes:
+      case Field::hashes:
         request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
         if (!read_hashes(field, workload.hashes))
           return wrong(place, fmt::format("block_hashes is {}, allowed: whole numbers and ranges, as 0-146 or 3 7-9",
                                           config::quote_for_message(field)));
         request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
         return true;
-      case Column::skipped:
+      case Field::skipped:
         break;
     }
     return true;
@@ -307,7 +306,7 @@ class Reader {
   std::size_t most_;
   Diagnostics& diagnostics_;
   std::size_t line_ = 0;
-  std::vector<Column> columns_;
+  std::vector<Field> columns_;
   Moment start_;
 };
 

@@ -39,7 +39,7 @@ class BlockPool {
   [[nodiscard]] const Block* find(std::uint64_t hash) const;
   // Nobody uses it: it lies among the free ones, and using it takes one of them.
   [[nodiscard]] bool is_free(Block block) const { return all_[block].users == 0; }
-  // One more user of a block that was found.
+  // Counts one more sequence that uses a block found in the prefix cache.
   void use(Block block);
   // A block for new content. The pool must have a free one.
   Block take_one();

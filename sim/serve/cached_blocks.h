@@ -19,11 +19,11 @@ class CachedBlocks {
   [[nodiscard]] static std::uint32_t among_free(const std::vector<BlockPool::Block>& hits, const BlockPool& pool);
   // A sequence begins with these blocks, which are found by others already.
   void begin(RequestId request, const std::vector<BlockPool::Block>& hits, EngineState& state);
-  // It gets so many more, of content of its own.
+  // The request gets so many more blocks, of content of its own.
   void extend(RequestId request, std::uint32_t count, EngineState& state);
-  // The whole blocks of its first `tokens` are found by others from now on.
+  // The whole blocks of the request's first `tokens` are found by other requests from now on.
   void name(RequestId request, std::uint32_t tokens, EngineState& state);
-  // Its blocks are free, the last one first; what they hold is found until they are taken.
+  // Frees the request's blocks, the last one first; what they hold is found until they are taken.
   void release(RequestId request, EngineState& state);
 
  private:

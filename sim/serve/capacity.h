@@ -16,10 +16,10 @@ namespace specsim::serve {
 // where so many never fill the batch; and after a stop.
 std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop);
 
-// Whether that is so: prompts share prefixes and the server keeps their blocks.
+// Whether prompts share prefixes and the server caches their blocks.
 bool hits_decide(const ServeExperiment& experiment, const RequestTrace& requests);
 
-// The same of the runner's replications: mean and standard error. NaN where one of them has none.
+// saturated_rate() of the runner's replications: mean and standard error. NaN where one of them has none.
 report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunner& runner);
 
 // Requests that make a run at a load below the capacity (NaN: not known) long enough: so many that clients send for 40 times as
@@ -27,7 +27,7 @@ report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunne
 // capacity, 1 / (1 - share)^2 requests each, the share taken as .92 at most. Rounded up to two digits. `run`: a shorter run at
 // that load.
 std::size_t requests_needed(const Summary& run, double load, double capacity);
-// Of a server with more load than it completes, whose latencies have no end: 40 times its mean batch, so that the time in which
+// Requests to simulate for an overloaded server, whose latencies have no end: 40 times its mean batch, so that the time in which
 // it fills and empties is little of the run.
 std::size_t requests_in_full_batches(const Summary& run);
 // No run is made longer than that.

@@ -25,7 +25,7 @@ struct CurvePoint {
   [[nodiscard]] bool beyond() const { return load > capacity.value; }
 };
 
-// The same server at another load. Throws BadInput, at `option`, where the arrivals have no such load.
+// The experiment's server at another load. Throws BadInput, at `option`, where the arrivals have no such load.
 ServeExperiment at_load(const ServeExperiment& experiment, Load load, double value, const std::string& option);
 
 // The curve's points in the order of the loads, at each the plain server first where there are both. `both`: where the
@@ -53,11 +53,12 @@ struct CurveFigure {
   double half_width = 0.0;
 };
 CurveFigure figure(const CurvePoint& point, double (*of)(const Summary&));
-// Of one replication the interval comes from batches of its requests.
+// The mean over the replications; the interval of a single replication comes from batches of its requests.
 CurveFigure mean_latency(const CurvePoint& point, Latency which);
-// Of the pool of the replications' requests.
+// The 99th percentile over the requests of all replications together.
 CurveFigure p99_latency(const CurvePoint& point, Latency which);
-// Above the capacity, or in more than half of the replications: one of several short runs at a high load looks so by chance.
+// Whether the load is above the capacity, or more than half of the replications were overloaded: one of several short runs at a
+// high load looks so by chance.
 bool overloaded(const CurvePoint& point);
 
 }  // namespace specsim::serve

@@ -107,9 +107,15 @@ std::string curve_csv(const std::vector<CurvePoint>& curve, Load load) {
 }
 
 std::vector<report::FileInfo> curve_infos() {
+  std::vector<report::ColumnInfo> own = report::column_infos(curve_columns("rate"));
+  std::erase_if(own, [](const report::ColumnInfo& column) {
+    return std::any_of(summary_figures().begin(), summary_figures().end(),
+                       [&](const SummaryFigure& one) { return one.name == column.name; });
+  });
   return {{"summary.csv of serve", report::column_infos(summary_columns())},
-          {"curve.csv of serve", report::column_infos(curve_columns("rate")),
-           "Of a sweep over concurrency the first column is `concurrency`."}};
+          {"curve.csv of serve", own,
+           "Behind `replications` stand the figures of summary.csv, means over the replications; of a sweep over concurrency the "
+           "first column is `concurrency`."}};
 }
 
 }  // namespace specsim::serve

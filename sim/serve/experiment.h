@@ -63,7 +63,7 @@ struct ServeExperiment {
   std::shared_ptr<const cost::CostModel> cost;
   std::uint32_t block_tokens = 16;
   std::uint32_t blocks = kUnlimitedBlocks;        // blocks of the pool
-  std::uint32_t plain_blocks = kUnlimitedBlocks;  // where no draft lies beside the target
+  std::uint32_t plain_blocks = kUnlimitedBlocks;  // blocks of the pool where no draft lies beside the target
   std::optional<Speculation> speculation;         // nullopt: plain decoding
   std::uint32_t replicas = 1;
   std::shared_ptr<const Routing> routing;
@@ -106,16 +106,18 @@ struct ServeOptions {
   StepObserver* observer = nullptr;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::size_t finished)> progress;
-  const Acceptance* acceptance = nullptr;  // where make_acceptance() was called already
+  const Acceptance* acceptance = nullptr;  // what make_acceptance() gave; nullptr: serve() calls it
 };
+// Runs the server on the requests once, and sums it up. Throws BadInput for requests that the server refuses, and where the run
+// takes more memory than the machine has free.
 Served serve(const ServeExperiment& experiment, const RequestTrace& workload, const ServeOptions& options);
 
-// The same server, clients and texts without speculation, and with the pool that it has without the draft.
+// The experiment's server, clients and texts without speculation, and with the pool that it has without the draft.
 ServeExperiment without_speculation(ServeExperiment experiment);
-// The same server and clients, who go on for so many requests. Their number must not be recorded.
+// The experiment's server and clients, who go on for so many requests. Their number must not be recorded.
 ServeExperiment with_requests(ServeExperiment experiment, std::size_t requests);
-// The same with policy fixed: this draft length for all. It must speculate. Throws BadInput where its acceptance has no such
-// length.
+// The experiment with policy fixed: this draft length for all. It must speculate. Throws BadInput where its acceptance has no
+// such length.
 ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length);
 
 }  // namespace specsim::serve

@@ -19,7 +19,7 @@ struct Slo {
   std::optional<double> tpot_ms;
   std::optional<double> e2el_ms;
   double percentile = 99.0;  // percent of requests that must keep each limit, for the largest rate
-  bool jointly = false;      // that share must keep all limits at once
+  bool jointly = false;      // whether that share must keep all limits at once
   [[nodiscard]] bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
 };
 
@@ -55,8 +55,8 @@ struct Summary {
   std::size_t requests = 0;          // sent
   std::size_t warm_up_requests = 0;  // the first of them, which no latency counts
   std::size_t completed = 0;
-  double duration_s = 0.0;     // from the first sending to the last end
-  double sending_s = 0.0;      // to the last sending
+  double duration_s = 0.0;     // time from the first sending to the last end
+  double sending_s = 0.0;      // time from the first to the last sending
   double prompt_tokens = 0.0;  // tokens of completed requests
   double output_tokens = 0.0;
   Statistics ttft_ms;       // first token - sending
@@ -91,7 +91,7 @@ struct Summary {
   double fewest_free_blocks = 0.0;
   double pool_tokens = 0.0;       // tokens that a replica's pool holds; 0: no limit
   double fitting_requests = 0.0;  // requests of the run's mean length, at their ends, that the pool holds at once; NaN: no limit
-  double draft_cost_requests = 0.0;  // so many fewer than without a draft
+  double draft_cost_requests = 0.0;  // how many fewer fit than without a draft, whose weights and keys take memory
   double uniform_steps = 0.0;        // every sequence computes as many rows: a full CUDA graph can hold them
   double mixed_steps = 0.0;          // they do not, as where prompts are among them: piecewise graphs
   double eager_steps = 0.0;          // more rows than any graph
@@ -112,6 +112,7 @@ const Statistics& latency(const Summary& summary, Latency which);
 // runs' requests together. NaN without limits; -1 where a run reached its horizon with requests left.
 double slo_margin(std::span<const Summary> runs, const Slo& slo);
 
+// Figures of a run over the requests behind the warm-up. `replicas`: engines that decode.
 Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 

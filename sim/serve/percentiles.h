@@ -25,7 +25,7 @@ struct PercentileEstimate {
   double value = 0.0;
   double low = 0.0;  // 95 % interval; NaN where nothing is known of it
   double high = 0.0;
-  // Of an interval around the value that holds the estimate's own, which is longer on the side of the larger values.
+  // Half the width of an interval around the value that holds the estimate's own, which is longer towards larger values.
   [[nodiscard]] double half_width() const;
 };
 

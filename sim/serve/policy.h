@@ -27,10 +27,10 @@ class ServerPolicy {
   ServerPolicy(const ServerPolicy&) = delete;
   ServerPolicy& operator=(const ServerPolicy&) = delete;
   virtual ~ServerPolicy() = default;
-  // 0 .. longest().
+  // Draft length of the next step, 0 to longest() tokens.
   [[nodiscard]] virtual int draft_length(const BatchState& batch) = 0;
   [[nodiscard]] virtual int longest() const = 0;
-  // Those that it may choose, beside 0.
+  // Every draft length above 0 that draft_length() may return.
   [[nodiscard]] virtual std::vector<int> lengths() const {
     std::vector<int> all(static_cast<std::size_t>(longest()));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i) + 1;

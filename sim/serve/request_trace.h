@@ -29,7 +29,7 @@ struct Request {
 };
 
 struct RequestTrace {
-  std::string file;               // where the requests were read
+  std::string file;               // file that the requests were read from; "" for none
   std::vector<Request> requests;  // in the order in which they are sent, `due` not falling
   // Hashes of the prompts' blocks of hash_tokens tokens, each standing for the prompt up to the block's end: equal hashes, equal
   // prefixes. Empty where nothing is known of shared prefixes.

@@ -59,7 +59,7 @@ struct alignas(64) Sequence {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::int32_t priority = 0;
-  Picoseconds since = 0;  // what came before is in `spent`
+  Picoseconds since = 0;  // when time was last booked in `spent`; what came later is not in it yet
   Picoseconds last_token = kNever;
   Picoseconds first_token = kNever;
   std::array<Picoseconds, kCauses> spent{};
@@ -98,8 +98,8 @@ struct Step {
   std::uint32_t batch_rows = 0;
   std::uint32_t pass_rows = 0;
   std::uint32_t preempted = 0;
-  std::uint32_t waiting = 0;      // behind the scheduling
-  std::uint32_t free_blocks = 0;  // behind the scheduling
+  std::uint32_t waiting = 0;      // requests that wait after this step was scheduled
+  std::uint32_t free_blocks = 0;  // free blocks after this step was scheduled
   int draft_length = 0;           // drafts that the step makes for the next
   void clear() {
     items.clear();
@@ -115,7 +115,7 @@ struct EngineState {
   const RequestTrace* workload = nullptr;
   BlockPool* pool = nullptr;
   ServerPolicy* policy = nullptr;
-  const Acceptance* acceptance = nullptr;  // where there is a policy
+  const Acceptance* acceptance = nullptr;  // how drafts are accepted; nullptr without a policy
   bool uneven = false;                     // sequences draft blocks of their own: not all as many rows as the policy's length
   std::uint32_t widest = 0;                // rows that a sequence's drafts take at most
   std::uint32_t lookahead = 0;             // slots that a scheduled sequence needs beyond its tokens, for drafts
@@ -128,7 +128,7 @@ struct EngineState {
   [[nodiscard]] std::uint32_t drafts(RequestId request, std::uint32_t emitted, int draft_length) const {
     return uneven ? uneven_drafts(request, emitted, draft_length) : static_cast<std::uint32_t>(draft_length);
   }
-  // The same where the step before has not ended yet, and nobody knows how many tokens it gives: room for the widest.
+  // As drafts(), where the step before has not ended yet, and nobody knows how many tokens it gives: room for the widest.
   [[nodiscard]] std::uint32_t drafts_ahead(RequestId request, int draft_length) const {
     return uneven ? uneven_drafts_ahead(request, draft_length) : static_cast<std::uint32_t>(draft_length);
   }
@@ -200,7 +200,7 @@ class Scheduler {
   void take_tokens(EngineState& state, const Step& step, std::vector<RequestId>& finished);
 
   std::deque<RequestId> waiting_;
-  std::vector<RequestId> running_;  // in order of admission
+  std::vector<RequestId> running_;  // running requests in order of admission
 };
 
 // What every scheduler does with the items that it took: the policy chooses the drafts of the next step by the batch as it
@@ -224,7 +224,7 @@ struct SchedulerEntry {
   std::function<std::unique_ptr<Scheduler>(const config::Arguments&, Diagnostics&)> make;
   // Why prompts cannot be computed by engines of their own; "" where they can.
   const char* not_apart = "";
-  // Of configs/engines: whose prices a config has that names none; "" those of the cost model.
+  // The engine of configs/engines whose prices apply where a config names none; "": those of the cost model.
   const char* engine = "";
   // What its server is called, as sim/plan writes its flags; "" for none.
   const char* product = "";

@@ -103,7 +103,7 @@ void Server::begin_pass(Picoseconds now) {
   run(now);
 }
 
-Picoseconds Server::beside(const cost::Peers& peers) {
+Picoseconds Server::beside(const cost::OtherEngines& peers) {
   work_.peers = peers;
   price_ = step_price();
   return price_.total();

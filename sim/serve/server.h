@@ -29,10 +29,9 @@ struct ServerTotals {
   std::uint64_t draft_rows = 0;
   std::uint64_t rounds = 0;  // decode rows: one of a sequence and step
   std::uint64_t accepted = 0;
-  std::uint64_t uniform_steps =
-      0;  // by what a CUDA graph can hold: all sequences as many rows; not all; more rows than any graph
-  std::uint64_t mixed_steps = 0;
-  std::uint64_t eager_steps = 0;
+  std::uint64_t uniform_steps = 0;  // steps in which all sequences have as many rows, so that a full CUDA graph can hold them
+  std::uint64_t mixed_steps = 0;    // steps in which they have not
+  std::uint64_t eager_steps = 0;    // steps of more rows than the largest CUDA graph
   std::uint32_t largest_batch = 0;
   std::uint32_t fewest_free_blocks = 0;
   double batch_ps = 0.0;  // integral of the batch over steps
@@ -73,7 +72,7 @@ class Server {
     std::uint32_t lookahead = 0;
     std::uint32_t extra_rows = 0;
     bool drafts_cached = false;
-    bool in_step = false;  // with other engines, which share experts: steps of all begin and end together
+    bool in_step = false;  // it shares experts with other engines: steps of all begin and end together
   };
   Server(std::uint32_t index, Parts parts, const RequestTrace& workload, std::vector<Sequence>& sequences,
          StepObserver* observer);
@@ -91,10 +90,10 @@ class Server {
   void finish_step(Picoseconds now, std::vector<RequestId>& finished);
   // Called behind finish_step, and when a request arrives at an idle engine: schedules what can be computed.
   void begin_steps(Picoseconds now);
-  // Of an engine in step with others, behind begin_steps(): rows of the step that is scheduled, 0 where there is none; how long
-  // it takes beside theirs; and that it begins, and ends with the slowest.
+  // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the step that is scheduled, 0 where there
+  // is none; beside(): how long it takes beside theirs; begin_together(): the step begins, and ends with the slowest.
   [[nodiscard]] double scheduled_rows() const { return composed_ ? work_.prompts.rows + work_.decoding.rows : 0.0; }
-  [[nodiscard]] Picoseconds beside(const cost::Peers& peers);
+  [[nodiscard]] Picoseconds beside(const cost::OtherEngines& peers);
   void begin_together(Picoseconds now, Picoseconds longest);
 
   [[nodiscard]] std::uint32_t waiting() const { return parts_.scheduler->waiting(); }
@@ -125,7 +124,7 @@ class Server {
   StepPrice price_;
   bool mixed_ = false;     // the running step computes prompts
   bool composed_ = false;  // a step is scheduled and waits for the engines that it begins with
-  // Of the running step, or of that one.
+  // Work of the running step, or of the one that waits.
   StepWork work_;
   std::uint32_t prefill_rows_ = 0;
   std::uint32_t verified_drafts_ = 0;

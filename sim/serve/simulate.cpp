@@ -122,7 +122,7 @@ class Run {
     for (const std::unique_ptr<Server>& server : servers_)
       if (!server->idle()) return;
     double rows = 0.0;
-    cost::Peers peers;
+    cost::OtherEngines peers;
     for (const std::unique_ptr<Server>& server : servers_) {
       server->begin_steps(now);
       rows += server->scheduled_rows();

@@ -51,10 +51,12 @@ struct SimulationResult {
   bool interrupted = false;
 };
 
+// Runs the engines on the requests until all have ended, the horizon is reached or `stop` is set. Throws BadInput where
+// simulated time ends.
 SimulationResult simulate(const RequestTrace& workload, const RunSetting& setting);
 
-// Share of the run for which the link between engines that compute prompts and those that decode carries caches, at most 1: what
-// is left to carry at the end comes behind it.
+// Share of the run for which the link between engines that compute prompts and those that decode carries caches; at most 1, also
+// where transfers are still under way at the end.
 double link_busy_share(const SimulationResult& result);
 
 // Requests that were sent before the answer that their prompt holds was complete: no client can do that.

@@ -10,7 +10,7 @@ namespace specsim::serve {
 // Whether speculation pays at this load, by mean TPOT and output throughput, and what it does to the mean TTFT. Each request's
 // difference is taken by itself, over the requests that both servers finished and no warm-up leaves out: the intervals are those
 // of these differences, by batches of requests in the order of sending. `closed`: clients send as fast as the server answers.
-// Of a server that is sent more than it answers there is no mean TTFT. "" where there is no such request.
+// An overloaded server has no mean TTFT. "" where both servers finished no request.
 std::string single_verdict(const SimulationResult& plain, const Summary& plain_summary, const SimulationResult& speculative,
                            const Summary& speculative_summary, bool closed);
 

@@ -22,7 +22,7 @@ const SloPreset* find_slo_preset(const std::string& name);
 // The place between two loads that were run where the SLO ends.
 struct LoadLimit {
   double keeps = NAN;  // the largest load that was found to keep it; NaN: none of those tried
-  double fails = NAN;  // the smallest above it that does not; NaN: all of those tried keep it
+  double fails = NAN;  // the smallest load above `keeps` that misses the SLO; NaN: all of those tried keep it
   // Half the width of a 95 % interval: how far the replications' own limits lie from each other; NaN: one replication.
   double half_width = NAN;
   double capacity = NAN;      // what a rate's server completes, above which no load keeps it; NaN: not known

@@ -12,7 +12,7 @@ namespace specsim::serve {
 // Who drafts, which says what it costs and what it keeps.
 enum class DraftMethod {
   eagle,        // heads or a head model: keys and values in the target's pool, one pass over all rows and one a further draft
-  draft_model,  // the same, of a whole model, which lays an extra row a sequence into the batch
+  draft_model,  // a whole model, with keys and values there too; it lays an extra row a sequence into the batch
   ngram         // no passes and no cache
 };
 
@@ -32,7 +32,7 @@ struct StepWork {
   // [pass of the draft]: rows of all sequences together, beside the step's own rows in the first pass; nullptr: one of each
   // sequence in as many passes as it drafts tokens.
   const std::vector<double>* draft_rows = nullptr;
-  cost::Peers peers;  // where engines share experts
+  cost::OtherEngines peers;  // engines that share experts with this one
   [[nodiscard]] double requests() const { return prompts.sequences + decoding.sequences; }
 };
 

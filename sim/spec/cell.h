@@ -124,7 +124,7 @@ struct Cell {
   [[nodiscard]] const BlockMethod* block() const { return std::get_if<BlockMethod>(&method); }
   // Its drafter drafts a chain and nothing else.
   [[nodiscard]] bool drafts_chains() const { return block() == nullptr || block()->is_chain; }
-  // nullptr: none.
+  // The cell's draft length policy; nullptr where it has none and every round drafts all that it can.
   [[nodiscard]] const PolicyChoice* policy() const;
   // Tokens on the longest path that is drafted.
   [[nodiscard]] int draft_length() const { return drafted_path().draft_length; }

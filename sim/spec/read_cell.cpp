@@ -219,13 +219,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
 }
 
 config::Arguments read_workload(const Value& section, Diagnostics& diagnostics) {
-  Value own = section;
-  std::erase_if(own.fields, [&](const config::Field& field) {
-    if (field.key != "context") return false;
-    diagnostics.add(field.where, "workload.context is now workload.context_length");
-    return true;
-  });
-  return config::read_arguments(own, workload_parameters(), {}, "workload", diagnostics);
+  return config::read_arguments(section, workload_parameters(), {}, "workload", diagnostics);
 }
 
 TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& diagnostics) {

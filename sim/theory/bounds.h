@@ -42,7 +42,7 @@ namespace specsim::theory {
 // draft probability, and the residual is taken from the soft draft (a published pseudocode): x is emitted with
 // probability min(1, target(x) / draft(x)) instead of target(x).
 [[nodiscard]] std::vector<double> soft_argmax_distribution(std::span<const double> target, std::span<const double> draft);
-// Its acceptance probability and its total variation from the target.
+// Acceptance probability of that rule, and its total variation from the target.
 [[nodiscard]] double soft_argmax_alpha(std::span<const double> target, std::span<const double> draft);
 [[nodiscard]] double soft_argmax_bias(std::span<const double> target, std::span<const double> draft);
 

@@ -47,7 +47,7 @@ namespace specsim::theory {
                                         std::span<const double> otherwise);
 // accepted + rejected: the distribution of one emitted token.
 [[nodiscard]] std::vector<double> emitted_distribution(const Judgement& judgement);
-// Its total variation from the target: 0 for a lossless rule.
+// Total variation of the judged rule's output from the target: 0 for a lossless rule.
 [[nodiscard]] double bias(const Judgement& judgement, std::span<const double> target);
 
 // Siblings judged in turn, the first that `acceptance` (0 or 1 by token) admits is accepted: by rank and token, as in
@@ -60,8 +60,8 @@ namespace specsim::theory {
 [[nodiscard]] RoundKernel typical_kernel(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling,
                                          double epsilon, double delta);
 
-// The same of a tree whose tokens are guessed from the state at the round's start (guessed_tree in chosen_trees.h), where the
-// states move by `transition`, whatever the tokens are. Walks every path of states.
+// Typical acceptance of a tree whose tokens are guessed from the state at the round's start (guessed_tree in chosen_trees.h),
+// where the states move by `transition`, whatever the tokens are. Walks every path of states.
 [[nodiscard]] RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition,
                                                const TreeShape& tree, double epsilon, double delta);
 

@@ -35,7 +35,7 @@ void check_tree(const TreeShape& tree);
 
 // Distribution of the accepted path's length: P(>= j) is the sum over nodes at depth j of the product of acceptances on the way.
 [[nodiscard]] RoundDistribution tree_distribution(const TreeShape& tree, const RankAcceptance& acceptance);
-// Its mean emitted: 1 + the sum over all nodes but the root.
+// Mean tokens that a round of the tree emits: 1 + the sum over all nodes but the root.
 [[nodiscard]] double tree_tokens(const TreeShape& tree, const RankAcceptance& acceptance);
 
 struct BestTree {

@@ -30,6 +30,7 @@ int longest_of(const Json& question);
 // length}
 plan::AcceptanceCurve acceptance_of(const Json& question);
 
+// The answers to the page's questions, a function for each kind. They throw BadInput.
 Json answer_parts();
 Json answer_plan(const Json& question);
 Json answer_map(const Json& question);

@@ -43,6 +43,12 @@ def cells(text):
     return set(re.findall(r"[^\s|,]+", text))
 
 
+# What knows the future is in the table, and is not recommended.
+_, out, _ = run("run", "configs/examples/methods/policies.yaml", "--set", "rounds=20000", "--set",
+                "sweep.decode.policy=[{kind: goodput}, {kind: entropy, most: 3}, {kind: oracle}]")
+fastest = [line for line in out.splitlines() if line.startswith("fastest: ")]
+expect(f"an oracle is recommended: {out}", "oracle" in out and len(fastest) == 1 and "oracle" not in fastest[0])
+
 for name, arguments in COMMANDS.items():
     status, plain, err = run(*arguments)
     if status == 2 and name == "fit":

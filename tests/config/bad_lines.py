@@ -68,7 +68,7 @@ LINES = [
     (["run", CONFIG, "--trace", "OUT/trace.json"],
      "--trace: given with a config that has no placement, allowed: with placement: {kind: NAME, ...}"),
     (["run", CONFIG, "--trace", ""], '--trace: "", allowed: a file'),
-    (["run", CONFIG, "--quiet=yes"], "--quiet: given without a value, or with one that it does not take, allowed: no table, no warnings"),
+    (["run", CONFIG, "--quiet=yes"], "--quiet: given without a value, or with one that it does not take, allowed: no table, no warnings and no progress"),
     # unknown words
     (["run", CONFIG, "--thread-count", "2"],
      f'unknown option "--thread-count" allowed: {OPTIONS}'.replace('" allowed', '", allowed')),

@@ -244,7 +244,7 @@ class Io(unittest.TestCase):
             self.assertFalse(out.exists())
         dry = run("run", str(config), "--dry-run")
         self.assertEqual(dry.returncode, 2)
-        self.assertRegex(dry.stdout, r"^1 cells, 1e\+06 rounds, about [0-9.]+ [GT]iB of tables \(largest set [0-9.]+ [GT]iB\)")
+        self.assertRegex(dry.stdout, r"^1 cell, 1e\+06 rounds, about [0-9.]+ [GT]iB of tables \(largest set [0-9.]+ [GT]iB\)")
         # The same pool over a small vocabulary is fine.
         self.assertEqual(run("run", str(config), "--set", "pair.vocab=2", "--set", "context.pool=1024", "--set", "rounds=1000").returncode, 0)
 

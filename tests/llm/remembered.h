@@ -5,6 +5,7 @@
 #include "sim/draft/drafter.h"
 #include "sim/llm/distributions.h"
 #include "sim/llm/prompts.h"
+#include "sim/llm/read_tokenizer.h"
 #include "sim/verify/verifier.h"
 #include "tests/llm/fixtures.h"
 

@@ -72,7 +72,7 @@ def vllm():
     says("variable", out, "37 rounds, draft length 7", "INCONSISTENT: whole drafts: 6.757 draft tokens a round of at most 7")
     # Lines that cannot be read are counted and named.
     status, out, err = run("import", "-", text="SpecDecoding metrics: Accepted: many tokens\n" + (LOGS / "vllm.log").read_text())
-    says("unread", err, 'warning: 1 lines could not be read; line 1: no number behind "Accepted:"')
+    says("unread", err, 'warning: 1 line could not be read; line 1: no number behind "Accepted:"')
     expect("unread: status", status == 0)
 
 
@@ -81,7 +81,7 @@ def vllm_v0():
     drafted, emitted, alone = 13311 + 300, 10616 + 200, 8547 + 150
     close("v0 length", figure(out, "mean acceptance length")[0], emitted / (drafted / 3))
     close("v0 alpha", figure(out, "alpha")[0], alone / drafted)
-    says("v0", out, "counters restarted 1 times", "each for itself", "--at-draft-length 3")
+    says("v0", out, "counters restarted 1 time", "each for itself", "--at-draft-length 3")
 
 
 def counters():
@@ -101,7 +101,7 @@ def counters():
     expect("growth", "1000 rounds" in imported("", "--growth", text=text + more))
     less = re.sub(r"(} )(\d+)\.0$", lambda m: f"{m[1]}{int(m[2]) // 2}.0", text, flags=re.M)
     out = imported("", text=text + less)
-    says("restart", out, "1500 rounds", "counters restarted 1 times")
+    says("restart", out, "1500 rounds", "counters restarted 1 time")
     # Servers of two models in one file are told apart, each with its positions.
     other = text.replace('model_name="', 'model_name="another/').replace(' 750.0', ' 150.0')
     out = imported("", text=text + other)
@@ -236,11 +236,11 @@ def wrapped():
     text = "\n".join(plain) + "\n"
     cut = next(line for line in plain if "SpecDecoding metrics" in line)[:150]
     status, out, err = run("import", "-", text=cut + "\n" + text)
-    expect(f"cut: {err}", status == 0 and "warning: 1 lines could not be read; line 1" in err and out.partition("rounds")[2] == wanted)
+    expect(f"cut: {err}", status == 0 and "warning: 1 line could not be read; line 1" in err and out.partition("rounds")[2] == wanted)
     # The first of V1 say counts alone; intervals without drafts are no mistake.
     first = "INFO 03-20 10:00:00 metrics.py:86] Speculative metrics: Draft acceptance rate: {}, Number of accepted tokens: {}, Number of draft tokens: {}, \n"
     out = imported("", "--at-draft-length", "2", text=first.format("0.853", 169, 198) + first.format("nan", 0, 0))
-    says("the first of V1", out, "1 lines (1 to 1)", "--acceptance-rate 0.8535 --at-draft-length 2")
+    says("the first of V1", out, "1 line (1)", "--acceptance-rate 0.8535 --at-draft-length 2")
     with tempfile.TemporaryDirectory() as folder:
         packed = Path(folder) / "vllm.log.gz"
         packed.write_bytes(gzip.compress(text.encode()))
@@ -304,7 +304,7 @@ def refusals():
         expect(f"{arguments}: status {status}, {err}", status == 2 and text in err)
     refused("no_such.log: cannot be read: no such file or directory, allowed: a readable server's log", "import", "no_such.log")
     refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines or metrics of vLLM", "import", "-", of="a\nb\n")
-    refused('in 1 lines (1 could not be read; line 1: no number behind "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
+    refused('in 1 line (1 could not be read; line 1: no number behind "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
     idle = "SpecDecoding metrics: Draft acceptance rate: nan%, Accepted: 0 tokens, Drafted: 0 tokens\n"
     refused("nothing of speculative decoding in 2 lines (1 of them say that nothing was drafted), allowed:", "import", "-", of="a\n" + idle)
     refused("2 files, allowed: one", "import", "a", "b")

@@ -49,14 +49,14 @@ struct Expected {
 
 void take_through_commands(const Config& config, const std::string& part, const Expected& expected) {
   const TemporaryFile file(config.text());
-  const std::string why = "no theory, because " + expected.no_theory;
+  const std::string why = "no theory: " + expected.no_theory;
   const auto sane = [](const Ended& ended) { return !ended.says("this should not happen") && !ended.says("nan"); };
 
   const Ended run = run_program({"run", file.path(), "--threads", "1"});
   INFO("run: " << run.output);
   CHECK(run.status == 0);
   CHECK(sane(run));
-  CHECK(run.says("no theory, because") == !expected.no_theory.empty());
+  CHECK(run.says("no theory: ") == !expected.no_theory.empty());
   CHECK((expected.no_theory.empty() || run.says(why)));
 
   const Ended check = run_program({"check", file.path(), "--threads", "1"});
@@ -86,7 +86,7 @@ void take_through_commands(const Config& config, const std::string& part, const 
   CHECK(described.status == 0);
   CHECK(described.says(part + ": a toy"));
   // What is said of contexts hangs on a process's parameters.
-  CHECK((expected.no_theory.empty() || part.starts_with("context/") || described.says("no theory, because ")));
+  CHECK((expected.no_theory.empty() || part.starts_with("context/") || described.says("no theory: ")));
 }
 
 }  // namespace
@@ -94,9 +94,9 @@ void take_through_commands(const Config& config, const std::string& part, const 
 TEST_CASE("a position verifier of one's own runs, is audited, and has no theory") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), position_verifier<HalfRule>("toy_half", true));
   take_through_commands({.verifier = "toy_half"}, "verifier/toy_half",
-                        {.no_theory = "no theory knows verifier toy_half", .check = kUntested});
+                        {.no_theory = "none knows verifier toy_half", .check = kUntested});
   take_through_commands({.verifier = "toy_half", .context = "{process: markov}"}, "verifier/toy_half",
-                        {.no_theory = "no theory knows verifier toy_half", .check = kUntested});
+                        {.no_theory = "none knows verifier toy_half", .check = kUntested});
 }
 
 TEST_CASE("a verifier of one's own with a theory of one's own is judged by it, and a wrong theory is refuted") {
@@ -127,17 +127,17 @@ TEST_CASE("a lossy verifier that claims to be lossless is caught by check and au
     const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
     take_through_commands(
         {.verifier = "toy_liar"}, "verifier/toy_liar",
-        {.no_theory = "no theory knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
+        {.no_theory = "none knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
   }
   {
     const Registered<verify::VerifierEntry> liar(verify::verifiers(), block_verifier<FirstChildRule>("toy_liar", true));
     take_through_commands(
         {.drafter = "{kind: tree_static, branching: [2, 1]}", .verifier = "toy_liar"}, "verifier/toy_liar",
-        {.no_theory = "no theory knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
+        {.no_theory = "none knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
   }
   const Registered<verify::VerifierEntry> honest(verify::verifiers(), position_verifier<CredulousRule>("toy_honest", false));
   take_through_commands({.verifier = "toy_honest"}, "verifier/toy_honest",
-                        {.no_theory = "no theory knows verifier toy_honest", .audited_lossless = false, .check = kUntested});
+                        {.no_theory = "none knows verifier toy_honest", .audited_lossless = false, .check = kUntested});
 }
 
 TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks") {
@@ -145,7 +145,7 @@ TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks
   for (const char* drafter : {kChain, "{kind: tree_static, branching: [2, 1]}",
                               "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", "{kind: prompt_lookup, draft_length: 2}"})
     take_through_commands({.drafter = drafter, .verifier = "toy_follow"}, "verifier/toy_follow",
-                          {.no_theory = "no theory knows verifier toy_follow", .check = kUntested});
+                          {.no_theory = "none knows verifier toy_follow", .check = kUntested});
 }
 
 TEST_CASE("drafters of one's own that choose their blocks are not judged by another drafter's theory") {
@@ -156,11 +156,11 @@ TEST_CASE("drafters of one's own that choose their blocks are not judged by anot
        .verifier = "tree_point_mass",
        .context = "{process: copy, prompt_tokens: 4, fidelity: 0.7}"},
       "drafter/toy_echo",
-      {.no_theory = "no theory knows what drafter toy_echo chooses under verifier tree_point_mass", .check = kUntested});
+      {.no_theory = "none knows what drafter toy_echo chooses under verifier tree_point_mass", .check = kUntested});
   for (const char* context : {"{process: fixed}", "{process: markov}"})
     take_through_commands(
         {.drafter = "{kind: toy_bush}", .verifier = "tree_point_mass", .context = context}, "drafter/toy_bush",
-        {.no_theory = "no theory knows what drafter toy_bush chooses under verifier tree_point_mass", .check = kUntested});
+        {.no_theory = "none knows what drafter toy_bush chooses under verifier tree_point_mass", .check = kUntested});
 }
 
 TEST_CASE("policies of one's own, one that observes and one that looks at the draft, are not judged by another's theory") {
@@ -169,7 +169,7 @@ TEST_CASE("policies of one's own, one that observes and one that looks at the dr
   for (const std::string name : {"toy_one_more", "toy_shy"})
     for (const char* verifier : {"token", "sample_match"})
       take_through_commands({.drafter = "{kind: chain, draft_length: 3}", .verifier = verifier, .policy = "{kind: " + name + "}"},
-                            "policy/" + name, {.no_theory = "no theory knows policy " + name, .check = kUntested});
+                            "policy/" + name, {.no_theory = "none knows policy " + name, .check = kUntested});
 }
 
 TEST_CASE("context processes of one's own: one that tokens move has theory, one of which nothing is known runs without") {
@@ -180,7 +180,7 @@ TEST_CASE("context processes of one's own: one that tokens move has theory, one 
                          .verifier = "multi_draft_recursive",
                          .context = "{process: toy_parity}"},
                         "context/toy_parity", {});
-  const std::string why = "no theory knows how contexts follow one another in process toy_drift";
+  const std::string why = "none knows how contexts follow one another in process toy_drift";
   take_through_commands({.context = "{process: toy_drift}"}, "context/toy_drift",
                         {.no_theory = why, .audited = false, .check = kUntested});
   take_through_commands({.drafter = "{kind: tree_static, branching: [2, 1]}",
@@ -190,7 +190,7 @@ TEST_CASE("context processes of one's own: one that tokens move has theory, one 
   // The tokens of each context are held to its target all the same.
   const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
   take_through_commands({.verifier = "toy_liar", .context = "{process: toy_drift}"}, "context/toy_drift",
-                        {.no_theory = "no theory knows verifier toy_liar", .audited = false, .check = kDisagrees});
+                        {.no_theory = "none knows verifier toy_liar", .audited = false, .check = kDisagrees});
 }
 
 TEST_CASE("theory reads the distributions of a family of one's own, and prices are no part of it") {
@@ -225,6 +225,6 @@ TEST_CASE("theories known to be of one verifier are not those of its neighbours"
     const Ended chosen = check({.drafter = "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", .verifier = verifier});
     INFO(chosen.output);
     CHECK(chosen.status == kUntested);
-    CHECK(chosen.says("no theory, because no theory knows what drafter tree_dynamic chooses under verifier "));
+    CHECK(chosen.says("no theory: none knows what drafter tree_dynamic chooses under verifier "));
   }
 }

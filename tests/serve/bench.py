@@ -105,7 +105,7 @@ def config(arrivals, cost, lengths=None, speculation=None, kv=None, frontend_ms=
 # ---- p-values ----------------------------------------------------------------------------------------------------------------
 
 def student(t, freedom):
-    """P(|T| > t) of Student's law, by Simpson's rule over the angle whose tangent is t / sqrt(freedom)."""
+    """P(|T| > t) of Student's distribution, by Simpson's rule over the angle whose tangent is t / sqrt(freedom)."""
     angle = math.atan2(abs(t), math.sqrt(freedom))
     grid = np.linspace(angle, math.pi / 2, 2001)
     density = np.cos(grid) ** (freedom - 1)
@@ -128,11 +128,11 @@ def mean_p(samples, expected, allowance=0.0, batches=32):
     return student(excess / error, batches - 1)
 
 
-def kolmogorov_p(samples, law):
-    """p-value of the Kolmogorov distance of independent samples from a continuous law."""
+def kolmogorov_p(samples, distribution):
+    """p-value of the Kolmogorov distance of independent samples from a continuous distribution."""
     ordered = np.sort(np.asarray(samples, dtype=float))
     n = len(ordered)
-    values = np.array([law(x) for x in ordered])
+    values = np.array([distribution(x) for x in ordered])
     distance = max((np.arange(1, n + 1) / n - values).max(), (values - np.arange(n) / n).max())
     x = (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)) * distance
     return min(1.0, max(0.0, 2 * sum((-1) ** (k - 1) * math.exp(-2 * k * k * x * x) for k in range(1, 101)))) if x > 0.2 else 1.0

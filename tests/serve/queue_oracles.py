@@ -110,25 +110,25 @@ def q16(bench, checks):
 
 # ---- Q3: Pollaczek-Khinchine with a speculative service time -------------------------------------------------------------------
 
-def rounds_law(tokens, rates):
+def rounds_distribution(tokens, rates):
     """P(N = n) of the rounds that emit `tokens` tokens; rates: conditional acceptance by position."""
-    law_of_round, reached = [], 1.0
+    of_round, reached = [], 1.0
     for rate in rates:
-        law_of_round.append(reached * (1 - rate))
+        of_round.append(reached * (1 - rate))
         reached *= rate
-    law_of_round.append(reached)                      # index a: a drafts accepted, a + 1 tokens
-    state, law = {tokens: 1.0}, []
+    of_round.append(reached)                      # index a: a drafts accepted, a + 1 tokens
+    state, distribution = {tokens: 1.0}, []
     while state:
         following, ended = {}, 0.0
         for left, p in state.items():
-            for accepted, q in enumerate(law_of_round):
+            for accepted, q in enumerate(of_round):
                 if left - accepted - 1 <= 0:
                     ended += p * q
                 else:
                     following[left - accepted - 1] = following.get(left - accepted - 1, 0.0) + p * q
-        law.append(ended)
+        distribution.append(ended)
         state = following
-    return law                                        # law[i]: i + 1 rounds
+    return distribution  # distribution[i]: i + 1 rounds
 
 
 def q3(bench, checks):
@@ -137,21 +137,21 @@ def q3(bench, checks):
     cost = {"target_fixed_ms": 1.0, "draft_fixed_ms": 0.2}
     speculation = {"policy": {"kind": "fixed", "draft_length": 3}, "acceptance": {"conditional_rates": rates}}
     lengths = {"prompt": {"fixed": 16}, "output": {"fixed": output}}
-    law = rounds_law(output - 1, rates)
-    moment = [sum(p * ((n + 2) * step) ** power for n, p in enumerate(law)) for power in (1, 2, 3)]
+    distribution = rounds_distribution(output - 1, rates)
+    moment = [sum(p * ((n + 2) * step) ** power for n, p in enumerate(distribution)) for power in (1, 2, 3)]
     rho = rate * moment[0]
     mean = rate * moment[1] / (2 * (1 - rho))
     square = 2 * mean ** 2 + rate * moment[2] / (3 * (1 - rho))
     run = bench.run(config(poisson(rate, LONG), cost, lengths, speculation))
     rounds = np.array(run.whole("rounds"))
-    checks.p("Q3, rounds of a request", mean_p(rounds, sum(p * (n + 1) for n, p in enumerate(law))))
-    checks.p("Q3, square of the rounds", mean_p(rounds ** 2.0, sum(p * (n + 1) ** 2 for n, p in enumerate(law))))
+    checks.p("Q3, rounds of a request", mean_p(rounds, sum(p * (n + 1) for n, p in enumerate(distribution))))
+    checks.p("Q3, square of the rounds", mean_p(rounds ** 2.0, sum(p * (n + 1) ** 2 for n, p in enumerate(distribution))))
     checks.p("Q3, Pollaczek-Khinchine, mean", mean_p(run.wait(), mean))
     checks.p("Q3, Pollaczek-Khinchine, square", mean_p(run.wait() ** 2, square))
     follows_path("Q3, Pollaczek-Khinchine", run, [(int(n) + 1) * round(step * 1e12) for n in rounds], checks)
     for mutant in ("bonus_dropped", "bonus_dropped_at_stop"):
         wrong = bench.run(config(poisson(rate, FEW), cost, lengths, speculation), mutant)
-        checks.mutant("Q3, rounds of a request", mutant, mean_p(wrong.whole("rounds"), sum(p * (n + 1) for n, p in enumerate(law))))
+        checks.mutant("Q3, rounds of a request", mutant, mean_p(wrong.whole("rounds"), sum(p * (n + 1) for n, p in enumerate(distribution))))
     wrong = bench.run(config(poisson(rate, FEW), cost, lengths, speculation), "bonus_dropped")
     checks.mutant("Q3, Pollaczek-Khinchine, mean", "bonus_dropped", mean_p(wrong.wait(), mean))
 
@@ -210,7 +210,7 @@ def q5_q6(bench, checks):
 # ---- Q7, Q8: processor sharing --------------------------------------------------------------------------------------------------
 
 def q7_q8(bench, checks):
-    """Every request runs at once; a step of n takes t0 + c n: state-dependent processor sharing, insensitive to the law of lengths."""
+    """Every request runs at once; a step of n takes t0 + c n: state-dependent processor sharing, insensitive to the distribution of lengths."""
     base, share, mean_output = 0.4e-3, 0.1e-3, 60
     rate = 0.75 / (share * mean_output)
     weights, n = [1.0], 0
@@ -221,15 +221,15 @@ def q7_q8(bench, checks):
     number = sum(k * w for k, w in enumerate(weights)) / total
     step_time = base + share * number
     cost = {"target_fixed_ms": base * 1e3, "target_ms_per_token": share * 1e3}
-    laws = {"geometric": {"geometric": {"mean": mean_output}}, "fixed": {"fixed": mean_output},
+    distributions = {"geometric": {"geometric": {"mean": mean_output}}, "fixed": {"fixed": mean_output},
             "uniform": {"uniform": {"from": 1, "to": 2 * mean_output - 1}}}
     requests = LONG // 4
 
     def residence_p(run):
         return mean_p(run.residence(), number / rate, allowance=0.03 * number / rate)  # steps are not short: the grid and the first step
 
-    for name, law in laws.items():
-        run = bench.run(config(poisson(rate, requests), cost, {"prompt": {"fixed": 1}, "output": law}, max_num_seqs=100000))
+    for name, distribution in distributions.items():
+        run = bench.run(config(poisson(rate, requests), cost, {"prompt": {"fixed": 1}, "output": distribution}, max_num_seqs=100000))
         checks.p(f"Q8, processor sharing, {name}", residence_p(run))
         if name == "uniform":
             residence, output = run.residence(), np.array(run.whole("output_tokens"))
@@ -268,10 +268,10 @@ def q9(bench, checks):
     moves = np.zeros((size, size))                    # the batch behind a batch of b: those who came, or the next one
     for b in range(1, size):
         mean = rate * (base + each * b)
-        law = np.exp(np.arange(size) * math.log(mean) - mean - np.array([math.lgamma(k + 1) for k in range(size)]))
-        law[1] += law[0]
-        law[0] = 0.0
-        moves[b] = law / law.sum()
+        distribution = np.exp(np.arange(size) * math.log(mean) - mean - np.array([math.lgamma(k + 1) for k in range(size)]))
+        distribution[1] += distribution[0]
+        distribution[0] = 0.0
+        moves[b] = distribution / distribution.sum()
     state = np.full(size, 1.0 / size)
     state[0] = 0.0
     for _ in range(3000):
@@ -323,8 +323,8 @@ def q10(bench, checks):
                             {"prompt": {"fixed": 1}, "output": {"fixed": output}}, max_num_seqs=batch), "seqs_off_by_one")
     checks.rejects_exactly("Q10, saturated throughput", "seqs_off_by_one", max(more.ps("last_token_s")) != want)
     rates, tokens = [0.7, 0.6], 41
-    law = rounds_law(tokens - 1, rates)
-    rounds = sum(p * (n + 1) for n, p in enumerate(law))
+    distribution = rounds_distribution(tokens - 1, rates)
+    rounds = sum(p * (n + 1) for n, p in enumerate(distribution))
     speculation = {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"conditional_rates": rates}}
     lengths = {"prompt": {"fixed": 1}, "output": {"fixed": tokens}}
     cost = {"target_fixed_ms": 1.0, "draft_fixed_ms": 0.25}

@@ -3,7 +3,7 @@
 
 At temperature 0 its rounds must emit the text that the target alone does; at temperature 1 they must accept as often as the two models'
 distributions overlap; the program must read what was recorded. Without npm, node or the package it says so and passes. Runs at the root
-of the repository; SPECSIM names the program, SPECSIM_NODE_MODULES a folder with node-llama-cpp where it is not to be installed in build/peers.
+of the repository; SPECSIM names the program, SPECSIM_NODE_MODULES a folder with node-llama-cpp where it is not to be installed in build/baselines.
 """
 import json
 import os

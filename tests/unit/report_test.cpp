@@ -8,6 +8,7 @@
 #include "sim/report/csv.h"
 #include "sim/report/intervals.h"
 #include "sim/report/manifest.h"
+#include "sim/report/short_text.h"
 #include "sim/report/table.h"
 #include "tests/support/temporary_file.h"
 
@@ -115,6 +116,36 @@ TEST_CASE("tables wrap to the width that they are given", "[report]") {
     CHECK(longest_line(numbers.text(width)) <= std::max<std::size_t>(width, 18));
   CHECK(numbers.text(35) == numbers.text());
   CHECK(longest_line(numbers.text(1)) == 18);  // a column beside its key stays whole
+}
+
+TEST_CASE("of a long value whole entries are left out, and none is cut", "[report]") {
+  const auto value = [](const std::string& own, const std::vector<std::string>& others) {
+    return report::short_value(own, others);
+  };
+  CHECK(value("{kind: chain, draft_length: 4}", {"{kind: chain, draft_length: 5}"}) == "{kind: chain, draft_length: 4}");
+  const std::string ids = "{kind: network, latency_ms: 20.125, beyond: 1, send: ids}";
+  const std::string all = "{kind: network, latency_ms: 20.125, beyond: 1, send: probabilities}";
+  CHECK(value(ids, {ids, all}) == "{kind: network, .., send: ids}");
+  CHECK(value(all, {ids, all}) == "{kind: network, .., send: probabilities}");
+  CHECK(value(all, {all}) == "{kind: network, ..}");
+  // An entry that is long itself is shortened inside.
+  CHECK(value("{kind: tree_sequoia, acceptance: [0.71, 0.12, 0.05, 0.02, 0.01, 0.005], nodes: 8}",
+              {"{kind: tree_sequoia, acceptance: [0.71, 0.12, 0.06, 0.02, 0.01, 0.005], nodes: 8}"}) ==
+        "{kind: tree_sequoia, acceptance: [0.71, .., 0.05, ..], ..}");
+  CHECK(value("[\"a, [b\", 0.111111, 0.222222, 0.333333, 0.444444]", {"[\"a, [b\", 0.111111, 0.222222, 0.333333, 0.5]"}) ==
+        "[\"a, [b\", .., 0.444444]");
+  CHECK(value("recordings/of_a_long_name/second/rounds.jsonl", {"recordings/of_a_long_name/first/rounds.jsonl"}) ==
+        "recordings/of_.._name/second/round..");
+}
+
+TEST_CASE("of a long method the longest lists are left out", "[report]") {
+  const std::string method =
+      "tree_sequoia acceptance [0.7, 0.1, 0.05] nodes 16 siblings without_replacement paths [[1], [2]] | token";
+  CHECK(report::short_method(method, 200) == method);
+  CHECK(report::short_method(method, 100) ==
+        "tree_sequoia acceptance [..] nodes 16 siblings without_replacement paths [[1], [2]] | token");
+  CHECK(report::short_method(method, 10) ==
+        "tree_sequoia acceptance [..] nodes 16 siblings without_replacement paths [..] | token");
 }
 
 TEST_CASE("a name cannot carry escape sequences into a table", "[report]") {
