@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """What specsim serve --out DIR wrote, as pictures: curve.png (latency, throughput and goodput over the load, with speculation and without,
 with intervals, capacities, where the SLO ends and where the curves cross),
-requests.png (TTFT and TPOT of every request and what a request's life goes to, beside the plain server's where it ran too), steps.png (batch, queue, cache and draft length
+requests.png (TTFT and TPOT of every request and what their means go to, beside the plain server's where it ran too), steps.png (batch, queue, cache and draft length
 over time, where there is a steps.csv).
 
 usage: scripts/plot_serve.py DIR
@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from plot_style import COLOURS, config_of, cost_in_words, plt, read, save
 
@@ -52,9 +51,10 @@ def mark_limits(panel, rows, limits, load):
             panel.axvline(capacity, color=colour, linestyle=":", linewidth=1.2, zorder=0)
         limit = next((row for row in limits if row["draft_length"] == (-1 if speculative else 0)), None)
         keeps = limit and limit[f"largest_{load}_that_keeps"]
-        if keeps:
+        if keeps:  # on the axis, where an interval of any width hides no curve
             width = limit.get("half_width") or 0
-            panel.axvspan(keeps - width, keeps + width, color=colour, alpha=0.25, linewidth=1.5, zorder=0)
+            panel.errorbar([keeps], [0.02], xerr=[[min(width, 0.999 * keeps)], [width]], fmt="^", markersize=6, capsize=3, color=colour,
+                           transform=panel.get_xaxis_transform(), clip_on=False, zorder=6)
 
 
 def draw_curve(folder):
@@ -70,29 +70,30 @@ def draw_curve(folder):
     figure, axes = plt.subplots(2, 2, figsize=(9.6, 7.4))
     handles = {}
     for panel, (mean, tail, title, limit) in zip(axes.flat, panels):
+        means = [row[mean] for row in rows if row[mean]]
+        bottom = 0.5 * min(means) if mean == "mean_ttft_ms" and means else 0.0  # TTFT's axis is logarithmic
         for speculative, colour, name in ((0, PLAIN, "plain"), (1, SPECULATIVE, "with speculation")):
             own = [row for row in rows if row["speculative"] == speculative]
             if not own:
                 continue
             x = [row[load] for row in own]
             error = [row.get(f"{mean}_half_width") or 0 for row in own]
-            handles[name] = panel.errorbar(x, [row[mean] for row in own], yerr=error, fmt="o-", markersize=3.5, color=colour)
+            below = [min(width, max(row[mean] - bottom, 0)) for row, width in zip(own, error)]  # no interval leaves the panel
+            handles[name] = panel.errorbar(x, [row[mean] for row in own], yerr=[below, error], fmt="o-", markersize=3.5, color=colour)
             over = [row for row in own if row["overloaded"] > 0.5 or row[load] > (row.get("capacity") or math.inf)]
             handles["overloaded"] = panel.plot([row[load] for row in over], [row[mean] for row in over], "o", markersize=5.5, markerfacecolor="white", zorder=5,
                                                color=colour, linestyle="none")[0]
             if tail:
                 handles[f"{name}, p99 and its interval"], = panel.plot(x, [row[tail] for row in own], "--", color=colour)
                 width = [row.get(f"{tail}_half_width") or 0 for row in own]
-                panel.fill_between(x, [max(row[tail] - w, row[mean]) for row, w in zip(own, width)], [row[tail] + w for row, w in zip(own, width)],
+                panel.fill_between(x, [max(row[tail] - w, bottom) for row, w in zip(own, width)], [row[tail] + w for row, w in zip(own, width)],
                                    color=colour, alpha=0.15, linewidth=0)
         panel.set(xlabel=label, title=title)
         if limit and slo.get(limit):
             handles["limit of the SLO"] = panel.axhline(slo[limit], color=COLOURS[1], linewidth=1.0)
-        if mean == "mean_ttft_ms":
+        if bottom > 0:
             panel.set_yscale("log")
-            panel.set_ylim(bottom=0.5 * min(row[mean] for row in rows))
-        else:
-            panel.set_ylim(bottom=0)
+        panel.set_ylim(bottom=bottom)
         at = crossing(rows, load, mean) if mean == "mean_tpot_ms" else None
         if at:
             handles["the TPOT curves cross"] = panel.axvline(at, color=COLOURS[2], linestyle="-.", linewidth=1.2)
@@ -104,7 +105,7 @@ def draw_curve(folder):
     if any(row.get("capacity") for row in rows):
         handles["capacity (upright)"] = Line2D([], [], color=PLAIN, linestyle=":")
     if limits:
-        handles["largest load within the SLO, ±"] = Patch(color=PLAIN, alpha=0.25)
+        handles["largest load within the SLO, ± (on the axis)"] = Line2D([], [], color=PLAIN, linestyle="none", marker="^")
     figure.get_layout_engine().set(rect=(0, 0.08, 1, 0.92))
     figure.legend(handles.values(), handles.keys(), loc="lower center", ncol=4)
     figure.suptitle(setting(folder), fontsize=10)
@@ -118,43 +119,48 @@ def latencies(rows):
     return ttft, tpot
 
 
-def draw_requests(folder):
-    servers = []
-    speculates = bool(config_of(folder)["serve"].get("speculation"))
-    for name, file, colour in (("with speculation" if speculates else "plain", "requests.csv", SPECULATIVE if speculates else PLAIN),
-                               ("plain", "requests_plain.csv", PLAIN)):
-        rows = [row for row in read(folder / file) if row["finished"] == 1] if (folder / file).is_file() else []
-        if rows:
-            servers.append((name, rows, colour))
-    if not servers:
-        return
-    figure, axes = plt.subplots(1, 3, figsize=(11.4, 4.1))
-    for panel, which, title in ((axes[0], 0, "TTFT, ms"), (axes[1], 1, "TPOT, ms")):
-        ends = []
-        for name, rows, colour in servers:
-            values = latencies(rows)[which]
-            if values:
-                panel.plot(values, [100 * (i + 1) / len(values) for i in range(len(values))], color=colour, drawstyle="steps-post", label=name)
-                ends += [max(values[0], 1e-9), values[-1]]
-        panel.set(xlabel=title, title=f"share of requests below, % ({title.split(',')[0]})")
-        if ends and max(ends) > 20 * min(ends):
-            panel.set_xscale("log")
-        if len(servers) > 1:
-            panel.legend(loc="lower right")
+def draw_waterfall(panel, means, what):
+    """What a mean goes to, one cause behind the other; `means`: [server] of {cause: milliseconds}, the plain server's bars below and paler."""
     colours = dict(zip(CAUSES, COLOURS + ["#bbbbbb", "#dddddd"]))
-    means = [{cause: sum(row.get(f"{cause}_s", 0.0) for row in rows) / len(rows) for cause in CAUSES} for name, rows, colour in servers]
-    shown = [cause for cause in CAUSES if any(mean[cause] > 0 for mean in means)]
-    height = 0.8 / len(servers)
+    longest = max(sum(mean.values()) for mean in means)
+    shown = [cause for cause in CAUSES if any(mean[cause] > 1e-3 * longest for mean in means)]
+    height = 0.8 / len(means)
     for at, mean in enumerate(means):
         left = 0.0
         for line, cause in enumerate(shown):
-            # The plain server's bars are those below, and paler.
-            axes[2].barh([line + (at - 0.5 * (len(servers) - 1)) * height], [mean[cause]], height=0.95 * height, left=[left], color=colours[cause],
-                         alpha=0.45 if at else 1.0)
+            panel.barh([line + (at - 0.5 * (len(means) - 1)) * height], [mean[cause]], height=0.95 * height, left=[left], color=colours[cause],
+                       alpha=0.45 if at else 1.0)
             left += mean[cause]
-    axes[2].set_yticks(range(len(shown)), [CAUSES[cause] for cause in shown])
-    axes[2].invert_yaxis()
-    axes[2].set(xlabel="seconds, mean over requests", title="a request's life" + (" (pale: plain)" if len(servers) > 1 else ""))
+    panel.set_yticks(range(len(shown)), [CAUSES[cause] for cause in shown])
+    panel.invert_yaxis()
+    panel.set(xlabel=f"mean {what}, ms", title=f"what {what} goes to" + (" (pale: plain)" if len(means) > 1 else ""))
+
+
+def draw_requests(folder):
+    servers = []
+    summaries = {row["server"]: row for row in read(folder / "summary.csv")}
+    for server, name, file, colour in (("speculative", "with speculation", "requests.csv", SPECULATIVE), ("plain", "plain", "requests_plain.csv", PLAIN)):
+        if server in summaries:
+            own = folder / file if len(summaries) > 1 else folder / "requests.csv"
+            rows = [row for row in read(own) if row["finished"] == 1] if own.is_file() else []
+            if rows:
+                servers.append((name, rows, colour, summaries[server]))
+    if not servers:
+        return
+    figure, axes = plt.subplots(2, 2, figsize=(10.2, 6.6))
+    for column, (what, title) in enumerate((("ttft", "TTFT"), ("tpot", "TPOT"))):
+        panel, ends = axes[0][column], []
+        for name, rows, colour, _ in servers:
+            values = latencies(rows)[column]
+            if values:
+                panel.plot(values, [100 * (i + 1) / len(values) for i in range(len(values))], color=colour, drawstyle="steps-post", label=name)
+                ends += [max(values[0], 1e-9), values[-1]]
+        panel.set(xlabel=f"{title}, ms", title=f"share of requests below, % ({title})")
+        if ends and max(ends) > 20 * min(ends):
+            panel.set_xscale("log")
+        draw_waterfall(axes[1][column], [{cause: summary.get(f"mean_{what}_{cause}_ms") or 0.0 for cause in CAUSES} for *_, summary in servers], title)
+    if len(servers) > 1:
+        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncol=2)
     figure.suptitle(setting(folder), fontsize=10)
     save(figure, folder / "requests.png")
 
@@ -162,13 +168,15 @@ def draw_requests(folder):
 def draw_steps(folder):
     rows = [row for row in read(folder / "steps.csv") if row["replica"] == 0]
     time = [row["start_s"] for row in rows]
-    figure, axes = plt.subplots(4, 1, figsize=(9.5, 7.5), sharex=True)
     panels = (("requests", "requests in a step"), ("waiting", "requests waiting"), ("free_blocks", "free blocks of the cache"), ("draft_length", "draft length"))
-    for panel, (column, title) in zip(axes, panels):
+    shown = [(column, title) for column, title in panels if any(row[column] for row in rows)]
+    empty = [title for column, title in panels if (column, title) not in shown]
+    figure, axes = plt.subplots(len(shown), 1, figsize=(9.5, 1.4 + 1.55 * len(shown)), sharex=True, squeeze=False)
+    for panel, (column, title) in zip(axes.flat, shown):
         panel.plot(time, [row[column] for row in rows], color=SPECULATIVE, linewidth=0.8, drawstyle="steps-post")
         panel.set(title=title)
-        panel.set_ylim(0, max(1.0, 1.05 * max(row[column] or 0 for row in rows)))
-    axes[-1].set(xlabel="seconds")
+        panel.set_ylim(0, 1.05 * max(row[column] or 0 for row in rows))
+    axes[-1][0].set(xlabel="seconds" + "".join(f"; {title}: always 0" for title in empty))
     figure.suptitle(setting(folder), fontsize=10)
     save(figure, folder / "steps.png")
 

@@ -1,6 +1,6 @@
 // specsim kernels: measured kernels beside their prices.
 #include "sim/base/output.h"
-#include "sim/base/whole_file.h"
+#include "sim/base/text_file.h"
 #include "sim/cli/command.h"
 #include "sim/cli/kernel_files.h"
 #include "sim/cli/numbers.h"
@@ -65,7 +65,7 @@ std::string unpacked(const std::string& /*packed*/, const std::string& path) {
 std::vector<std::vector<std::string>> read_lines(const std::string& path) {
   std::string text;
   try {
-    text = read_whole_file(path);
+    text = read_text_file(path);
   } catch (const ReadError& error) {
     throw BadInput({path, 0, 0}, error.message("table of measured kernels, .csv or .csv.xz"));
   }

@@ -18,6 +18,7 @@
 #include "sim/serve/verdict.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -132,6 +133,11 @@ void print_limits(const ServeTask& task, const std::vector<serve::CurvePoint>& c
   if (folder != nullptr) folder->write("slo.csv", serve::limits_csv(limits, sweep.load));
 }
 
+void print_assumed(const ServeExperiment& experiment) {
+  if (!experiment.assumed.empty())
+    print_words(fmt::format("assumed where nothing is said: {}", fmt::join(experiment.assumed, ", ")));
+}
+
 // Both return the names of the files, "none" where there is no folder, and "" after an interruption.
 std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder, SweepJournal* journal) {
   const Sweep& sweep = *task.sweep;
@@ -153,6 +159,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   const auto curve = serve::load_curve(task.experiment, sweep.load, sweep.values, task.both, runner, "--sweep");
   progress.finish();
   if (runner.stopped()) return "";
+  print_assumed(task.experiment);
   print_curve(curve, sweep.load, task.experiment.slo);
   for (const std::string& line : serve::verdict(curve, sweep.load)) print_output("{}\n", line);
   if (sweep.load == serve::Load::rate) {
@@ -268,6 +275,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   }
   progress.finish();
   if (interrupted) return "";
+  print_assumed(experiment);
   print_summaries(summaries);
   if (!own.summary.stable)
     print_output("UNSTABLE: {} of {} requests {}\n", workload.requests.size() - own.summary.completed, workload.requests.size(),
@@ -372,10 +380,13 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
     manifest.threads = task.threads;
     manifest.identity = task.identity;
     manifest.inputs = read.sums();
+    std::erase_if(manifest.inputs, [&](const FileSum& one) {  // its own, which is read back for its checksum
+      return std::any_of(kFiles.begin(), kFiles.end(), [&](const std::string& name) { return one.name == folder->file(name); });
+    });
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
     if (journal) folder->remove(kJournal);
-    print_output("wrote {}/{}, manifest.yaml\n", task.out, written);
+    print_output("wrote {}/{}, manifest.yaml; specsim plot {} draws them\n", task.out, written, task.out);
   }
   return ExitCode::fine;
 }

@@ -128,6 +128,9 @@ ServeTask read_serve_task(const po::variables_map& values, const FilesRead& read
       task.lengths.push_back(static_cast<int>(length));
   for (const int length : task.lengths)  // each can be drafted
     if (length > 0) static_cast<void>(serve::with_fixed_length(task.experiment, length));
+  // A server that never drafts is the plain one, under its name too.
+  if (task.lengths.empty() && task.experiment.speculation && task.experiment.speculation->longest == 0)
+    task.experiment = serve::without_speculation(task.experiment);
   const std::string what = fmt::format("{} sweep {} replications {} alone {} lengths {}", task.experiment.config.canonical,
                                        task.sweep ? text("sweep") : "none", task.replications, values.count("alone"),
                                        has("draft-lengths") ? text("draft-lengths") : "none");

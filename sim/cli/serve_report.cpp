@@ -36,12 +36,12 @@ void print_summaries(const Summaries& summaries) {
     row(name, [&](const Summary& s) { return figure_text(of(s)); });
   };
   const auto spread = [&](const char* name, serve::Statistics Summary::*of) {
-    row(fmt::format("{} ms: mean, p50, p99", name), [&](const Summary& s) {
-      const serve::Statistics& one = s.*of;
-      return fmt::format("{}, {}, {}", figure_text(one.mean), figure_text(one.p50), figure_text(one.p99));
-    });
+    for (const auto& [figure, value] :
+         {std::pair("mean", &serve::Statistics::mean), {"p50", &serve::Statistics::p50}, {"p99", &serve::Statistics::p99}})
+      row(fmt::format("{} ms, {}", name, figure), [&, at = value](const Summary& s) { return figure_text(s.*of.*at); });
   };
-  row("requests completed", [](const Summary& s) { return fmt::format("{} of {}", s.completed, s.requests); });
+  row("requests sent", [](const Summary& s) { return fmt::format("{}", s.requests); });
+  row("requests completed", [](const Summary& s) { return fmt::format("{}", s.completed); });
   if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.warm_up_requests > 0; }))
     row("first requests left out", [](const Summary& s) { return fmt::format("{}", s.warm_up_requests); });
   number("requests/s", [](const Summary& s) { return s.request_throughput; });

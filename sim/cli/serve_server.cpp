@@ -74,9 +74,12 @@ class ConfigEditor {
   void take(const char* option, const std::string& path, const char* fallback) {
     if (has(option))
       take(option, path);
-    else if (config::find_path(config_, path) == nullptr || lacks_preset(path))
+    else if (config::find_path(config_, path) == nullptr || lacks_preset(path)) {
       set(path, config::parse_text(fallback, std::string("--") + option, diagnostics_));
+      assumed_.push_back(fmt::format("--{} {}", option, fallback));
+    }
   }
+  [[nodiscard]] const std::vector<std::string>& assumed() const { return assumed_; }
   void take_models() {
     for (const char* option : {"hardware", "target", "draft"}) take(option, std::string("cost.") + option);
   }
@@ -114,6 +117,7 @@ class ConfigEditor {
 
   config::Value& config_;
   std::vector<std::string> by_user_;  // paths that --set gave
+  std::vector<std::string> assumed_;  // what nobody said
   const po::variables_map& values_;
   Diagnostics& diagnostics_;
 };
@@ -313,6 +317,7 @@ serve::ServeExperiment read_server(const po::variables_map& values) {
   diagnostics.throw_if_any();
   serve::ServeExperiment experiment = serve::read_serve_experiment(config, file, diagnostics);
   diagnostics.throw_if_any();
+  experiment.assumed = editor.assumed();
   return experiment;
 }
 

@@ -2,7 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/base/standard_library.h"
-#include "sim/base/whole_file.h"
+#include "sim/base/text_file.h"
 #include "sim/cost/llama_bench.h"
 
 #include <fmt/format.h>
@@ -257,7 +257,7 @@ std::unique_ptr<CostModel> model_of(const std::string& file, const Rows& rows, d
 std::optional<std::string> read_named_file(const std::string& file, const Location& where, const char* kind,
                                            Diagnostics& diagnostics) {
   try {
-    return read_whole_file(file);
+    return read_text_file(file);
   } catch (const ReadError& error) {
     diagnostics.add(where, fmt::format("{}: {}", file, error.message(fmt::format("{} file", kind))));
     return std::nullopt;
@@ -266,7 +266,7 @@ std::optional<std::string> read_named_file(const std::string& file, const Locati
 
 // What llama-bench printed of one model, as rows of batch 1.
 void read_bench(const config::Arguments& arguments, const char* key, std::map<Point, Measured>& rows, Diagnostics& diagnostics) {
-  const std::string& file = arguments.text(key);
+  const std::string file = file_beside(arguments.where(key), arguments.text(key));
   const auto text = read_named_file(file, arguments.where(key), "llama-bench", diagnostics);
   if (!text) return;
   for (const BenchedPass& pass : read_llama_bench(file, *text, diagnostics))
@@ -290,7 +290,7 @@ std::string read_measured(const config::Arguments& arguments, Rows& rows, Diagno
     read_bench(arguments, "draft_bench", rows[1], diagnostics);
     return arguments.text("target_bench") + " and " + arguments.text("draft_bench");
   }
-  const std::string& file = arguments.text("file");
+  const std::string file = file_beside(arguments.where("file"), arguments.text("file"));
   if (const auto text = read_named_file(file, arguments.where("file"), "CSV", diagnostics))
     read_rows(file, *text, rows, diagnostics);
   return file;

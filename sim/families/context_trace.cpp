@@ -1,3 +1,4 @@
+#include "sim/base/text_file.h"
 #include "sim/base/wide.h"
 #include "sim/families/acceptance_record.h"
 #include "sim/families/context.h"
@@ -110,8 +111,8 @@ ContextEntry trace_context() {
                             fmt::format("{} with context process trace, allowed: none (the distributions that were "
                                         "recorded have their sampling settings in them)",
                                         key));
-        Recording recording =
-            read_recording(arguments.text("file"), arguments.where("file"), arguments.text("kind"), diagnostics);
+        Recording recording = read_recording(file_beside(arguments.where("file"), arguments.text("file")),
+                                             arguments.where("file"), arguments.text("kind"), diagnostics);
         for (const RecordedPair& pair : recording.positions)
           if (pair.target.size() > static_cast<std::size_t>(builder.vocab())) {
             diagnostics.add(arguments.where("file"),

@@ -1,6 +1,6 @@
 // Recorded requests: columns of this project, of Azure's, ServeGen's and BurstGPT's CSV files, or Mooncake's JSON lines.
 #include "sim/base/standard_library.h"
-#include "sim/base/whole_file.h"
+#include "sim/base/text_file.h"
 #include "sim/config/json.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/lengths.h"
@@ -21,6 +21,8 @@ namespace specsim::serve {
 namespace {
 
 constexpr std::int64_t kMostSeconds = 4'000'000;  // that a trace may last: picoseconds end at twice that
+
+constexpr std::uint32_t kMooncakeTokens = 512;  // tokens that a hash of Mooncake's stands for
 
 class Recorded final : public ArrivalProcess {
  public:
@@ -182,6 +184,7 @@ class Reader {
     Request request;
     std::size_t at = 0;
     std::size_t place = 1;
+    const auto fields = static_cast<std::size_t>(std::count(line.begin(), line.end(), ',')) + 1;
     for (std::size_t begin = 0; at < columns_.size(); ++at) {
       const std::size_t end = line.find(',', begin);
       const std::string_view field = line.substr(begin, end == std::string_view::npos ? end : end - begin);
@@ -195,6 +198,13 @@ class Reader {
     }
     if (at < columns_.size())
       return wrong(line.size() + 1, fmt::format("the line has {} fields, allowed: {} as in the first line", at, columns_.size()));
+    if (fields > columns_.size())
+      return wrong(1, fmt::format("the line has {} fields, allowed: {} as in the first line", fields, columns_.size()));
+    // A field that is empty says that nothing is known.
+    const std::uint32_t whole_blocks = request.prompt / workload.hash_tokens;
+    if (request.hashes > 0 && request.hashes < whole_blocks)
+      return wrong(1, fmt::format("block_hashes has {} hashes, allowed: at least {}, one for each {} tokens of its prompt's {}",
+                                  request.hashes, whole_blocks, workload.hash_tokens, request.prompt));
     return add(request);
   }
 
@@ -281,15 +291,20 @@ class Reader {
     request.due = std::llround(*time * 1e9);
     request.prompt = static_cast<std::uint32_t>(*prompt);
     request.output = static_cast<std::uint32_t>(*output);
-    workload.hash_tokens = 512;
+    workload.hash_tokens = kMooncakeTokens;
     request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
-    if (const config::Value* const ids = value.find("hash_ids"))
+    const config::Value* const ids = value.find("hash_ids");
+    if (ids != nullptr)
       for (const config::Value& id : ids->items) {
         const auto hash = config::as_integer(id);
         if (!hash || *hash < 0) return wrong(1, "hash_ids holds something else, allowed: whole numbers from 0");
         workload.hashes.push_back(static_cast<std::uint64_t>(*hash));
       }
     request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
+    const std::uint32_t blocks = (request.prompt + kMooncakeTokens - 1) / kMooncakeTokens;
+    if (ids != nullptr && request.hashes < blocks)
+      return wrong(1, fmt::format("hash_ids has {} numbers, allowed: at least {}, one for each {} tokens of input_length, {}",
+                                  request.hashes, blocks, kMooncakeTokens, request.prompt));
     return add(request);
   }
 
@@ -316,7 +331,7 @@ ArrivalsEntry trace_arrivals() {
   return {{"trace",
            "recorded requests, with their lengths",
            "",
-           {{"file", config::Type::value, {}, "CSV or JSON lines", {}, {}},
+           {{"file", config::Type::value, {}, "CSV or JSON lines, beside the config or from the working directory", {}, {}},
             {"requests", config::Type::integer, "100000000", "the first of them alone", config::between(1, 1e8), {}},
             {"time_scale",
              config::Type::number,
@@ -331,16 +346,17 @@ ArrivalsEntry trace_arrivals() {
            "512 tokens each."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
             const config::Value& file = arguments.value("file");
+            const std::string path = file_beside(file.where, file.text);
             std::string text;
             try {
-              text = read_whole_file(file.text);
+              text = read_text_file(path);
             } catch (const ReadError& error) {
-              diagnostics.add(file.where, error.message("trace of requests"));
+              diagnostics.add(file.where, error.message("trace of requests") + looked_for(file.where, file.text));
               return nullptr;
             }
-            Reader reader(file.text, static_cast<std::size_t>(arguments.integer("requests")), diagnostics);
+            Reader reader(path, static_cast<std::size_t>(arguments.integer("requests")), diagnostics);
             if (!reader.read(text)) return nullptr;
-            reader.workload.file = file.text;
+            reader.workload.file = path;
             return std::make_unique<Recorded>(std::move(reader.workload), arguments.number("time_scale"));
           }};
 }

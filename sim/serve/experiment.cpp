@@ -158,10 +158,14 @@ Served serve(const ServeExperiment& experiment, const RequestTrace& workload, co
   std::vector<Sequence> nobody;
   const Server engine(0, setting.make_engine(), workload, nobody, nullptr);
   for (std::size_t i = 0; i < workload.requests.size(); ++i)
-    if (const std::string why = engine.refusal(workload.requests[i]); !why.empty())
-      throw BadInput({workload.file.empty() ? experiment.file : workload.file, static_cast<int>(workload.requests[i].line),
-                      workload.file.empty() ? 0 : 1},
-                     fmt::format("request {} can never be served: {}", i, why));
+    if (const std::string why = engine.refusal(workload.requests[i]); !why.empty()) {
+      if (!workload.file.empty())
+        throw BadInput({workload.file, static_cast<int>(workload.requests[i].line), 1},
+                       fmt::format("request {} can never be served: {}", i, why));
+      const bool drawn = std::holds_alternative<DrawnLengths>(experiment.lengths);
+      throw BadInput(experiment.lengths_where,
+                     fmt::format("request {} of {} can never be served: {}", i, drawn ? "serve.lengths" : "serve.arrivals", why));
+    }
 
   Served served;
   try {

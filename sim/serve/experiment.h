@@ -59,6 +59,7 @@ struct ServeExperiment {
   bool counts_requests = false;     // how many are sent was said, and is not for the run to choose
   std::size_t chosen_requests = 0;  // what was chosen; 0: nothing was
   std::variant<LengthsOfArrivals, DrawnLengths> lengths;
+  Location lengths_where;                    // the key that gives them
   config::Choice<SchedulerEntry> scheduler;  // made anew for every engine and run
   std::shared_ptr<const cost::CostModel> cost;
   std::uint32_t block_tokens = 16;
@@ -75,6 +76,7 @@ struct ServeExperiment {
   Picoseconds horizon = kNever;
   Slo slo;
   WarmUp warm_up;
+  std::vector<std::string> assumed;   // what the options left out and the command took, as options
   std::vector<std::string> warnings;  // options that a real server would not start with
 };
 

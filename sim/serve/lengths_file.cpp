@@ -1,5 +1,5 @@
 // Lengths of recorded requests, where only they are wanted and not the times: a column of a CSV file.
-#include "sim/base/whole_file.h"
+#include "sim/base/text_file.h"
 #include "sim/serve/lengths.h"
 
 #include <fmt/format.h>
@@ -99,12 +99,13 @@ LengthsEntry file_lengths() {
         const std::size_t before = diagnostics.list().size();
         const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, "lengths of a file", diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
-        const std::string& path = arguments.text("path");
+        const Location& where = arguments.where("path");
+        const std::string path = file_beside(where, arguments.text("path"));
         std::string text;
         try {
-          text = read_whole_file(path);
+          text = read_text_file(path);
         } catch (const ReadError& error) {
-          diagnostics.add({path, 0, 0}, error.message("file of lengths"));
+          diagnostics.add({path, 0, 0}, error.message("file of lengths") + looked_for(where, path));
           return nullptr;
         }
         std::vector<std::uint32_t> tokens = read_column(text, path, arguments.text("column"), diagnostics);

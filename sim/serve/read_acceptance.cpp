@@ -1,5 +1,5 @@
 // Acceptance as a config states it, read.
-#include "sim/base/whole_file.h"
+#include "sim/base/text_file.h"
 #include "sim/config/arguments.h"
 #include "sim/report/csv.h"
 #include "sim/serve/acceptance.h"
@@ -73,9 +73,9 @@ std::unordered_map<std::uint64_t, double> read_uniforms(const config::Value& fil
   std::unordered_map<std::uint64_t, double> uniforms;
   std::string text;
   try {
-    text = read_whole_file(file.text);
+    text = read_text_file(file_beside(file.where, file.text));
   } catch (const ReadError& error) {
-    diagnostics.add(file.where, error.message("CSV file"));
+    diagnostics.add(file.where, error.message("CSV file") + looked_for(file.where, file.text));
     return uniforms;
   }
   std::size_t number = 0;

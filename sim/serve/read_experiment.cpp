@@ -335,6 +335,9 @@ Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
   replace("tpot_ms", slo.tpot_ms);
   replace("e2el_ms", slo.e2el_ms);
   if (arguments.has("percentile")) slo.percentile = arguments.number("percentile");
+  if (arguments.has("percentile") && !slo.any())
+    diagnostics.add(arguments.where("percentile"),
+                    "percentile stands without a limit, allowed: beside ttft_ms, tpot_ms or e2el_ms, or a preset");
   return slo;
 }
 
@@ -386,6 +389,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
     experiment.counts_requests =
         !experiment.arrivals || !experiment.arrivals->with_requests(1) || arrivals.arguments.given("requests");
   }
+  experiment.lengths_where = serve.where("arrivals");
   // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
   if (experiment.arrivals && (serve.has("lengths") || !experiment.arrivals->brings_lengths())) {
     const config::Value lengths = serve.has("lengths") ? serve.value("lengths") : config::map({}, serve.where());
@@ -396,7 +400,10 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
       drawn.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);
       if (arguments.has("max_tokens")) drawn.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
       drawn.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
-      if (!experiment.arrivals->brings_lengths()) experiment.lengths = std::move(drawn);
+      if (!experiment.arrivals->brings_lengths()) {
+        experiment.lengths = std::move(drawn);
+        experiment.lengths_where = serve.where("lengths");
+      }
     }
   }
   if (serve.has("speculation"))

@@ -1,3 +1,4 @@
+#include "sim/base/text_file.h"
 #include "sim/families/acceptance_record.h"
 #include "sim/rng/address.h"
 #include "sim/serve/acceptance.h"
@@ -82,8 +83,9 @@ class OverlapAcceptance final : public Acceptance {
 std::optional<StatedAcceptance> read_recorded_acceptance(const config::Value& file, const std::string& kind,
                                                          Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
-  const std::vector<AcceptanceRecord> records = families::read_acceptance_records(
-      file.text, file.where, kind, {RecordForm::accepted, RecordForm::rounds, RecordForm::overlap}, diagnostics);
+  const std::vector<AcceptanceRecord> records =
+      families::read_acceptance_records(file_beside(file.where, file.text), file.where, kind,
+                                        {RecordForm::accepted, RecordForm::rounds, RecordForm::overlap}, diagnostics);
   if (diagnostics.list().size() != before) return std::nullopt;
   if (records.front().form == RecordForm::overlap) {
     std::vector<std::vector<double>> overlaps;

@@ -1,0 +1,34 @@
+#include "sim/base/text_file.h"
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace specsim {
+
+namespace {
+
+std::filesystem::path beside(const Location& where, const std::string& name) {
+  return std::filesystem::path(where.file).parent_path() / name;
+}
+
+}  // namespace
+
+std::string file_beside(const Location& where, const std::string& name) {
+  std::error_code ignored;
+  if (name.empty() || !std::filesystem::exists(beside(where, name), ignored)) return name;
+  return beside(where, name).string();
+}
+
+std::string looked_for(const Location& where, const std::string& name) {
+  return name.empty() || beside(where, name) == name ? "" : "; looked for beside the config and in the working directory";
+}
+
+std::string read_text_file(const std::string& path) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  std::string text = read_whole_file(path);
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  return text;
+}
+
+}  // namespace specsim

@@ -1,0 +1,21 @@
+// Text files that a user names: where they lie and what they hold.
+#pragma once
+
+#include "sim/base/error.h"
+#include "sim/base/whole_file.h"
+
+#include <string>
+
+namespace specsim {
+
+// The path of a file that a config names: beside the config where it lies there, else from the working directory. `where`: the
+// place of the name, in the config or on the command line.
+std::string file_beside(const Location& where, const std::string& name);
+// For messages about a file that is at neither place: "; looked for beside the config and in the working directory", and "" where
+// these are one.
+std::string looked_for(const Location& where, const std::string& name);
+
+// The file's contents as read_whole_file() has them, without the byte-order mark that some programs write before UTF-8 text.
+std::string read_text_file(const std::string& path);
+
+}  // namespace specsim
