@@ -5,7 +5,7 @@
     scripts/fit_kernels.py TABLE.csv --only KIND --source TEXT --beside configs/kernels --out FOLDER
 
 The second is what `specsim kernels TABLE.csv --fit --out FOLDER` runs: fits of one table, in FOLDER/GPU.kernels.yaml beside the shipped
-fits of everything else, and FOLDER/GPU.yaml, a GPU of that name with those prices.
+fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those prices.
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
 moe_aic.csv.xz and allreduce_aic.csv.xz (.csv does as well). A fit is a formula of a few figures with a physical meaning (sim/cost/
@@ -370,7 +370,7 @@ def main():
             kept = path if options.only and os.path.exists(path) else None  # kinds that are not fitted now stay
             write(path, gpu, ordered, beside=kept)
             continue
-        shipped = os.path.join(options.beside, gpu + ".yaml")
+        shipped = os.path.join(options.beside, hardware[gpu]["kernels"] + ".yaml")  # a GPU of the same chip may have another's
         from_shipped = os.path.exists(shipped)
         source = options.source + (f"; other kernels: {SHIPPED}" if from_shipped else "")
         write(os.path.join(options.out, gpu + ".kernels.yaml"), gpu, ordered, f"'{source}'", shipped if from_shipped else None)

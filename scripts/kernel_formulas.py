@@ -16,7 +16,8 @@ def read_hardware(folder):
                 "bandwidth": 1e9 * y["bandwidth_gb_per_s"], "bf16": 1e12 * y["bf16_tflops"],
                 "fp8": 1e12 * y.get("fp8_tflops", y["bf16_tflops"]), "int8": 1e12 * y.get("int8_tops", y["bf16_tflops"]),
                 "fp4": 1e12 * y.get("fp4_tflops", y.get("fp8_tflops", y["bf16_tflops"])),
-                "multiprocessors": float(y["multiprocessors"]), "link": 1e9 * y.get("link_gb_per_s", 32)}
+                "multiprocessors": float(y["multiprocessors"]), "link": 1e9 * y.get("link_gb_per_s", 32),
+                "kernels": y.get("kernels", name[:-5])}
     return gpus
 
 

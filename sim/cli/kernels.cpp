@@ -13,11 +13,13 @@
 #include "sim/report/table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -150,7 +152,7 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
 }
 
 // Fits of the table, made by the script that made the shipped ones, in the folder `fitted` of `out`.
-void fit_kernels(const std::string& path, cost::KernelKind kind, const std::string& out) {
+void fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
   namespace fs = std::filesystem;
   const std::string resources = resources_folder();
   if (resources.empty())
@@ -163,14 +165,17 @@ void fit_kernels(const std::string& path, cost::KernelKind kind, const std::stri
   flush_output();
   const int status =
       run_python((fs::path(resources) / "scripts" / "fit_kernels.py").string(),
-                 {path, "--only", cost::kernel_kind_name(kind), "--source", path, "--beside", (configs / "kernels").string(),
-                  "--hardware", (configs / "hardware").string(), "--out", fitted.string()});
+                 {path, "--only", cost::kernel_kind_name(table.kind), "--source", path, "--beside",
+                  (configs / "kernels").string(), "--hardware", (configs / "hardware").string(), "--out", fitted.string()});
   constexpr int kNothingToFit = 3;
   if (status == kNothingToFit)
     throw BadInput({path, 0, 0},
                    "nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware");
   if (status != 0) throw IoError(fmt::format("scripts/fit_kernels.py ended with status {}", status));
-  print_output("the GPU with these prices: --hardware {}/GPU.yaml\n", fitted.string());
+  std::set<std::string> files;
+  for (const cost::PricedKernel& row : table.rows)
+    if (const fs::path file = fitted / (row.gpu + ".yaml"); fs::exists(file, error)) files.insert(file.string());
+  print_output("{} with these prices: --hardware {}\n", files.size() == 1 ? "the GPU" : "the GPUs", fmt::join(files, ","));
 }
 
 }  // namespace
@@ -216,7 +221,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   for (const std::string& warning : table.warnings) print_warning(warning);
   folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
   write_kernels(table, path, values.count("bands") > 0, folder);
-  if (values.count("fit") > 0) fit_kernels(path, table.kind, values["out"].as<std::string>());
+  if (values.count("fit") > 0) fit_kernels(path, table, values["out"].as<std::string>());
   return ExitCode::fine;
 }
 

@@ -114,13 +114,14 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
   if (!files.empty()) {
     // The plan looks for the draft length itself, whatever the config sweeps.
     changes.push_back(spec::override_setting("decode.drafter.draft_length", std::int64_t{1}, {"specsim plan", 0, 0}));
-    return read_experiments(files, options.texts("set"), seed, spec::Misfits::refused, changes);
+    return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
   }
   Diagnostics diagnostics;
   const std::vector<spec::Override> given = read_overrides(options.texts("set"), seed, diagnostics);
   changes.insert(changes.end(), given.begin(), given.end());
   std::vector<spec::Experiment> experiments;
-  experiments.push_back(spec::make_experiment(plan::planning_experiment(), "the built-in plan", changes, diagnostics));
+  experiments.push_back(
+      spec::make_experiment(plan::planning_experiment(), "the built-in plan", changes, diagnostics, spec::Misfits::left_out));
   diagnostics.throw_if_any();
   return experiments;
 }
@@ -206,6 +207,8 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
       print_output("ASSUMED, for nothing else was said: {}\n", assumed);
     if (takes_recorded(options, recorded)) print_output("recorded, as the table says: --draft {}\n", recorded);
   }
+  for (const spec::Experiment& one : experiments)
+    for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
   if (planned.size() == 1)
     print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve));
   else

@@ -5,18 +5,39 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace specsim::cost {
+
+namespace {
+
+// Which parts of a price are another GPU's.
+std::string borrowed(const Hardware& hardware, bool by_kernels) {
+  if (!by_kernels) return fmt::format("{}: priced with what was measured on {}", hardware.name, hardware.fitted_on);
+  if (hardware.kernels_spread > 0.0)
+    return fmt::format(
+        "{}: its kernels are priced with the fits of {} at its own figures, norms, activations and sampling with "
+        "what was measured on {}",
+        hardware.name, hardware.kernels_name, hardware.fitted_on);
+  return fmt::format("{}: norms, activations and sampling are priced with what was measured on {}", hardware.name,
+                     hardware.fitted_on);
+}
+
+}  // namespace
 
 std::vector<std::string> deployment_warnings(const Deployment& deployment, const PassKernels* kernels) {
   const Hardware& hardware = deployment.hardware;
   std::vector<std::string> list;
   if (hardware.unverified) list.push_back(hardware.name + ": its figures are from memory, nobody has checked them");
-  if (!hardware.fitted_on.empty())
-    list.push_back(fmt::format("{}: priced with what was measured on {}", hardware.name, hardware.fitted_on));
+  if (!hardware.fitted_on.empty()) list.push_back(borrowed(hardware, kernels != nullptr));
   for (const std::optional<ModelShape>* model : {&deployment.target, &deployment.draft}) {
     if (!*model) continue;
     for (const std::string& text : (*model)->assumed) list.push_back(fmt::format("{}: {}", (*model)->name, text));
     if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
+    if (kernels != nullptr) {
+      for (std::string& text : kernels->dearer_than_plain(**model)) list.push_back(std::move(text));
+      if (std::string text = kernels->cache_assumption(**model); !text.empty()) list.push_back(std::move(text));
+    }
     const std::string& type = (*model)->product_type;
     if (!type.empty() && (*model)->weight_bits < 16.0 && !(kernels != nullptr && kernels->has_products(type)))
       list.push_back(fmt::format("{}: products of {} are priced from the data sheet of {}{}", (*model)->name, type, hardware.name,

@@ -56,6 +56,18 @@ const std::vector<Parameter>& engine_parameters() {
          kernel_engines()},
         {"allreduce_kernel", Type::text, "", "its own all-reduce in captured passes, as kernels name it", {}, {}},
         {"launched_allreduce_kernel", Type::text, "", "its own all-reduce in passes without a graph, as kernels name it", {}, {}},
+        {"allreduce_capabilities",
+         Type::number_list,
+         "[]",
+         "lowest and highest compute capability of GPUs that run allreduce, and norms in it; on others it uses its own; []: all",
+         config::between(0, 100),
+         {}},
+        {"most_pcie_gpus",
+         Type::integer,
+         "0",
+         "GPUs without NVLink that its own all-reduce takes; beyond, NCCL's; 0: any number",
+         config::between(0, 1024),
+         {}},
         {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
         {"fused_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}},
         {"small_kernels",
@@ -111,6 +123,12 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.allreduce = a.has("allreduce") ? a.text("allreduce") : engine.kernels;
   if (a.has("allreduce_kernel")) engine.allreduce_kernel = a.text("allreduce_kernel");
   if (a.has("launched_allreduce_kernel")) engine.launched_allreduce_kernel = a.text("launched_allreduce_kernel");
+  engine.allreduce_capabilities = a.numbers("allreduce_capabilities");
+  if (engine.allreduce_capabilities.size() == 1 || engine.allreduce_capabilities.size() > 2)
+    diagnostics.add(a.where("allreduce_capabilities"),
+                    fmt::format("allreduce_capabilities has {} numbers, allowed: the lowest and the highest, or none",
+                                engine.allreduce_capabilities.size()));
+  engine.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));
   engine.graphs = a.boolean("graphs");
   engine.fused_quantisation = a.boolean("fused_quantisation");
   engine.fused_norms = a.boolean("fused_norms");
@@ -140,6 +158,16 @@ Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   const config::Value spec = to_config(choice, diagnostics);
   return diagnostics.list().size() == before ? read_engine(spec, diagnostics) : Engine();
+}
+
+Engine engine_on(Engine engine, double compute_capability) {
+  const std::vector<double>& range = engine.allreduce_capabilities;
+  if (range.empty() || compute_capability <= 0.0) return engine;
+  if (compute_capability < range.front() || compute_capability > range.back()) {
+    engine.allreduce = engine.kernels;
+    engine.fused_norms = false;
+  }
+  return engine;
 }
 
 const Engine& engine_of_library(const std::string& library) {

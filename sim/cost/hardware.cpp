@@ -23,12 +23,21 @@ struct Tile {
   double n;
 };
 
-constexpr std::array<Tile, 8> kTiles = {
-    {{64, 64}, {64, 128}, {64, 256}, {128, 64}, {128, 128}, {128, 256}, {256, 64}, {256, 128}}};
+constexpr std::array<Tile, 12> kTiles = {{{64, 64},
+                                          {64, 128},
+                                          {64, 256},
+                                          {128, 64},
+                                          {128, 128},
+                                          {128, 256},
+                                          {256, 64},
+                                          {256, 128},
+                                          {64, 16},
+                                          {64, 32},
+                                          {128, 16},
+                                          {128, 32}}};
 constexpr std::array<double, 6> kSplits = {1, 2, 3, 4, 6, 8};
 constexpr double kInnerStep = 32.0;
 constexpr double kSmallTile = 64.0;  // rows
-constexpr double kNvlink = 100e9;    // bytes per second, one direction: more than PCIe has
 
 struct Plausible {
   const char* key;
@@ -65,8 +74,13 @@ double peak_flops(const Hardware& hardware, Arithmetic arithmetic) {
   return hardware.flops;
 }
 
+bool has_nvlink(const Hardware& hardware) {
+  constexpr double kNvlink = 100e9;  // bytes per second, one direction: more than PCIe has
+  return hardware.link_bandwidth >= kNvlink;
+}
+
 double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes, double groups,
-                       double activation_bytes, double peak) {
+                       double activation_bytes, double peak, bool few_rows) {
   SPECSIM_CHECK(rows > 0.0 && inner > 0.0 && outer > 0.0 && groups > 0.0, "{} x {} x {}, {} groups", rows, inner, outer, groups);
   const Calibration& c = hardware.calibration;
   const double n = std::ceil(rows);
@@ -82,6 +96,7 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
   double best = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
     if (n > kSmallTile && n <= c.most_small_rows && tile.n > kSmallTile) continue;
+    if (!few_rows && tile.n < kSmallTile) continue;
     const double tiles = groups * std::ceil(outer / tile.m) * std::ceil(n / tile.n);
     for (const double split : kSplits) {
       const double waves = std::ceil(tiles * split / hardware.multiprocessors);
@@ -115,6 +130,7 @@ const std::vector<Parameter>& hardware_parameters() {
       figure("int8_tops", "", "dense int8 arithmetic"),
       figure("fp4_tflops", "", "dense fp4 arithmetic"),
       figure("multiprocessors", {}, "streaming multiprocessors, compute units or cores"),
+      figure("compute_capability", "0", "NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known"),
       figure("l2_mb", "", "last-level cache"),
       figure("link_gb_per_s", "32", "rate of the link to a peer GPU, one direction"),
       figure("link_latency_us", "10", "time of an all-reduce of a few bytes, launched by the host"),
@@ -217,19 +233,22 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.has_int8 = a.has("int8_tops");
   hardware.has_fp4 = a.has("fp4_tflops");
   hardware.multiprocessors = a.number("multiprocessors");
+  hardware.compute_capability = a.number("compute_capability");
   hardware.kernels_spread = a.number("kernels_spread");
   if (a.has("kernels_engine")) hardware.kernels_engine = a.text("kernels_engine");
   // A calibration of the user's own is not overruled by fits of the preset's.
   const bool own_calibration = spec.is_map() && spec.find("calibration") != nullptr && spec.find("kernels") == nullptr;
-  if (a.has("kernels") && !own_calibration)
-    hardware.kernels = read_kernel_fits(a.text("kernels"), a.where("kernels"), diagnostics);
+  if (a.has("kernels") && !own_calibration) {
+    hardware.kernels_name = a.text("kernels");
+    hardware.kernels = read_kernel_fits(hardware.kernels_name, a.where("kernels"), diagnostics);
+  }
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
   hardware.link_latency = 1e-6 * a.number("link_latency_us");
   hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;
   // All-reduces were measured over the measured GPU's own links: not over those of a PCIe board of its chip, nor over the user's.
   const auto given = [&](const char* key) { return spec.is_map() && spec.find(key) != nullptr; };
   const bool own_link = given("link_gb_per_s") || given("link_latency_us") || given("graph_link_latency_us");
-  hardware.other_links = (own_link && !given("kernels")) || (hardware.kernels_spread > 0.0 && hardware.link_bandwidth < kNvlink);
+  hardware.other_links = (own_link && !given("kernels")) || (hardware.kernels_spread > 0.0 && !has_nvlink(hardware));
   hardware.unverified = a.boolean("unverified");
   if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
   for (const CalibrationFigure& figure : calibration_figures()) hardware.calibration.*figure.figure = c.number(figure.key);

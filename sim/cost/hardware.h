@@ -43,11 +43,13 @@ struct Hardware {
   bool has_int8 = false;
   bool has_fp4 = false;
   double multiprocessors = 1.0;
+  double compute_capability = 0.0;  // NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known
   double link_bandwidth = 0.0;      // bytes per second, one direction, to a peer
   double link_latency = 0.0;        // seconds, of an all-reduce that is launched
   double graph_link_latency = 0.0;  // the same in a captured graph
   Calibration calibration;
   std::shared_ptr<const KernelFits> kernels;  // fits of single kernels by engine and dtype; nullptr: none were measured
+  std::string kernels_name;                   // what the fits are called in configs/kernels, or their file
   std::string kernels_engine;   // the engine whose fits price engines without kernels of their own; empty: the calibration does
   double kernels_spread = 0.0;  // least standard deviation of the logarithm of a price by fits of another GPU's
   bool other_links = false;     // all-reduces of the fits went over links of another kind than this machine's
@@ -62,9 +64,13 @@ struct Hardware {
 //   arithmetic  waves 2 tile_m tile_n inner_of_block / (flops / multiprocessors)
 //   feed        waves (tile_m weight_bytes + 2 min(tile_n, rows)) inner_of_block / (feed / multiprocessors)
 // with waves = ceil(tiles / multiprocessors): a step in time where one more row starts another tile or wave.
-// `activation_bytes` and `flops`, operations per second: of kernels that multiply other types than bf16.
+// `activation_bytes` and `flops`, operations per second: of kernels that multiply other types than bf16. `few_rows`: of kernels
+// that have tiles of 16 and 32 rows too, as those that quantise weights alone do.
 double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes,
-                       double groups = 1.0, double activation_bytes = kActivationBytes, double flops = 0.0);
+                       double groups = 1.0, double activation_bytes = kActivationBytes, double flops = 0.0,
+                       bool few_rows = false);
+// Whether its peers are on links of the NVLink kind, all of them: by their rate.
+bool has_nvlink(const Hardware& hardware);
 // Operations per second of that arithmetic.
 double peak_flops(const Hardware& hardware, Arithmetic arithmetic);
 

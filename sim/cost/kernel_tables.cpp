@@ -219,14 +219,63 @@ std::string band_of(KernelKind kind, double rows) {
   return "";
 }
 
-const TableKind& kind_of(const TableReader& read, const std::string& file, const std::vector<std::string>& header) {
-  const auto& kinds = table_kinds();
-  const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const TableKind& one) {
-    return std::all_of(one.columns.begin(), one.columns.end(), [&](const char* name) { return read.column(name).has_value(); });
-  });
-  if (kind == kinds.end()) {
+const TableKind* kind_of(const std::vector<std::string>& header) {
+  for (const TableKind& one : table_kinds())
+    if (std::all_of(one.columns.begin(), one.columns.end(),
+                    [&](const char* name) { return std::find(header.begin(), header.end(), name) != header.end(); }))
+      return &one;
+  return nullptr;
+}
+
+// What is wrong with a header that names no kind, where that can be told; throws BadInput then.
+void explain_header(const Location& where, const std::vector<std::string>& header) {
+  for (const char* separator : {";", "\t"})
+    if (header.size() == 1 && header.front().find(separator) != std::string::npos)
+      throw BadInput(where, fmt::format("fields with {} between, allowed: commas", *separator == ';' ? "semicolons" : "tabs"));
+  std::vector<std::string> lower = header;
+  for (std::string& name : lower)
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (lower != header && kind_of(lower) != nullptr)
+    throw BadInput(where, fmt::format("columns {} in capitals, allowed: small letters", fmt::join(header, ",")));
+  for (std::string& name : lower)
+    if (name == "ms" || name == "seconds" || name == "ns") {
+      const std::string found = name;
+      name = "us";
+      if (kind_of(lower) != nullptr)
+        throw BadInput(where, fmt::format("column {}, allowed: us, for times are in microseconds", found));
+    }
+}
+
+void check_columns(const Location& where, const std::vector<std::string>& header) {
+  if (!header.empty() && header.front().starts_with("\xEF\xBB\xBF"))
+    throw BadInput(where, "a byte order mark before the header, allowed: UTF-8 without one");
+  std::vector<std::string> sorted = header;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    throw BadInput(where, fmt::format("column {} twice, allowed: each once", config::quote_for_message(*twice)));
+}
+
+// A table that says nothing of any known GPU has no errors to report.
+void check_rows(const std::string& file, const PricedTable& table, bool known_gpu) {
+  if (table.rows.empty()) throw BadInput({file, 1, 0}, "a header alone, allowed: rows of measured kernels below it");
+  if (known_gpu) return;
+  std::vector<std::string> names;
+  for (const Preset& preset : presets())
+    if (std::string_view(preset.kind) == "hardware") names.emplace_back(preset.name);
+  const std::string& gpu = table.rows.front().gpu;
+  throw BadInput({file, 2, 0}, fmt::format("gpu is {}{} no row is on a known GPU, allowed: {}", config::quote_for_message(gpu),
+                                           did_you_mean(gpu, names), fmt::join(names, ", ")));
+}
+
+// The kind that the columns say. Throws BadInput.
+const TableKind& read_kind(const std::string& file, const std::vector<std::string>& header) {
+  check_columns({file, 1, 0}, header);
+  const TableKind* const kind = kind_of(header);
+  if (kind == nullptr) {
+    explain_header({file, 1, 0}, header);
     std::vector<std::string> allowed;
-    for (const TableKind& one : kinds)
+    for (const TableKind& one : table_kinds())
       allowed.push_back(fmt::format("{} ({})", kernel_kind_name(one.kind), fmt::join(one.columns, ",")));
     throw BadInput({file, 1, 0},
                    fmt::format("the header is {}, allowed: the columns of {}",
@@ -244,7 +293,12 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
   if (pricer.own == nullptr && hardware.kernels) pricer.own = hardware.kernels->find(table.kind, row.engine, row.dtype, kernel);
   const KernelFit* near =
       pricer.own == nullptr && hardware.kernels ? hardware.kernels->nearest(table.kind, row.engine, row.dtype, kernel) : nullptr;
-  if (near != nullptr) pricer.others = {*near};
+  if (near != nullptr) {
+    pricer.others = {*near};
+    table.warnings.push_back(fmt::format("{}, {}, {}{}{}: not measured; priced as {}'s{}{}", row.gpu, row.engine, row.dtype,
+                                         kernel.empty() ? "" : " ", kernel, near->engine, near->kernel.empty() ? "" : " ",
+                                         near->kernel));
+  }
   if (pricer.own == nullptr && near == nullptr) {
     pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
     table.warnings.push_back(
@@ -262,7 +316,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
   if (fields.empty()) throw BadInput({file, 0, 0}, "it is empty, allowed: a table of measured kernels with a header");
   table.header = fields.front();
   const TableReader read(file, table.header);
-  const TableKind* const kind = &kind_of(read, file, table.header);
+  const TableKind* const kind = &read_kind(file, table.header);
   table.kind = kind->kind;
   std::map<std::string, std::optional<Hardware>> known;
   std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
@@ -306,6 +360,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     row.covered = pricer.own != nullptr && pricer.own->covers(*hardware, shape);
     ratios.push_back(row.priced_us / row.us);
   }
+  check_rows(file, table, std::any_of(known.begin(), known.end(), [](const auto& entry) { return entry.second.has_value(); }));
   constexpr std::size_t kEnough = 20;
   constexpr double kUnits = 100.0;  // no fit is off by that much in the middle
   if (ratios.size() >= kEnough) {

@@ -55,11 +55,13 @@ std::string kernels_in_use(const std::string& choice, const std::string& library
 }
 
 double weight_only_growth(double weight_bytes, double rows) {
-  constexpr double kFourBits = 0.12;
+  constexpr double kFourBits = 0.06;
   constexpr double kEightBits = 0.03;
   constexpr double kDoublings = 6.0;
   return 1.0 + (weight_bytes < 1.0 ? kFourBits : kEightBits) * std::min(kDoublings, std::log2(std::max(1.0, rows)));
 }
+
+double weight_only_share(double weight_bytes) { return weight_bytes < 1.0 ? 0.75 : 0.85; }
 
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
                              Diagnostics& diagnostics) {
@@ -93,6 +95,7 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
   const Engine& library = own ? served : engine_of_library(allreduce_);
   allreduce_kernel_ = library.allreduce_kernel;
   launched_allreduce_kernel_ = library.launched_allreduce_kernel;
+  most_pcie_gpus_ = library.most_pcie_gpus;
 }
 
 PassKernels::AttentionFits PassKernels::attention_fits(bool narrow) {
@@ -164,6 +167,7 @@ std::optional<double> PassKernels::attention(const ModelShape& model, const Atte
   x.heads = model.heads / shards;
   x.kv_heads = std::max(1.0, kind.kv_heads / shards);
   x.head_dim = kind.head_dim;
+  x.context *= share_of_keys(*fits.one, model);  // the bytes that are read
   const double one = kFromMicro * fits.one->microseconds(hardware_, x);
   if (tokens <= 1.0) return one;
   x.tokens = tokens;
@@ -217,10 +221,9 @@ std::optional<double> PassKernels::prompt_attention(const KernelShape& x) const 
   return kFromMicro * us;
 }
 
-std::optional<double> PassKernels::experts(const ModelShape& model, double tokens) const {
-  if (model.experts <= 0.0) return std::nullopt;
-  const KernelFit* found = fit_of_type(KernelKind::experts, model.expert_bits, model.expert_type);
-  if (found == nullptr) return std::nullopt;
+PassKernels::ExpertsPrice PassKernels::price_experts(const ModelShape& model, double tokens, const std::string& type) const {
+  const KernelFit* found = fit_of_type(KernelKind::experts, model.expert_bits, type);
+  if (found == nullptr) return {};
   KernelShape x;
   x.hidden = model.hidden;
   x.expert_width = model.expert_ffn / model.tensor_parallel;
@@ -228,28 +231,104 @@ std::optional<double> PassKernels::experts(const ModelShape& model, double token
   x.experts_per_token = model.experts_per_token / model.expert_parallel;
   x.tokens = tokens;
   x.skew = kUsualSkew;
-  // An engine runs the fastest of its kernels that take such a layer. Where no table holds one like it, the kernel of most layers
-  // is its usual one.
+  // An engine runs the fastest of its kernels that take such a layer; one without any of the type is priced with the fastest of
+  // all engines'. Where no table holds a layer like it, the kernel of most layers is the usual one.
+  const bool own = found->engine == engine_ || found->engine == "any";
   const KernelFit* usual = found;
-  std::optional<double> fastest;
+  ExpertsPrice fastest;
   for (const KernelFit& one : hardware_.kernels->list) {
-    if (one.kind != KernelKind::experts || one.engine != found->engine || one.dtype.name != found->dtype.name) continue;
+    if (one.kind != KernelKind::experts || (own && one.engine != found->engine) || one.dtype.name != found->dtype.name) continue;
     if (one.rows > usual->rows) usual = &one;
     if (!one.covers(hardware_, x)) continue;
     const double us = one.microseconds(hardware_, x);
-    fastest = std::min(us, fastest.value_or(us));
+    if (fastest.kernel == nullptr || us < fastest.us) fastest = {&one, us};
   }
-  return kFromMicro * (fastest ? *fastest : usual->microseconds(hardware_, x));
+  return fastest.kernel != nullptr ? fastest : ExpertsPrice{usual, usual->microseconds(hardware_, x)};
 }
 
-const KernelFit* PassKernels::allreduce_fit(bool launched) const {
+std::optional<double> PassKernels::experts(const ModelShape& model, double tokens) const {
+  if (model.experts <= 0.0) return std::nullopt;
+  const ExpertsPrice price = price_experts(model, tokens, model.expert_type);
+  return price.kernel == nullptr ? std::nullopt : std::optional(kFromMicro * price.us);
+}
+
+std::vector<std::string> PassKernels::dearer_than_plain(const ModelShape& model) const {
+  constexpr double kDearer = 1.1;  // within the error of two fits nothing is said
+  std::vector<std::string> list;
+  const auto tell = [&](const char* what, const KernelFit* kernel, double ratio, double rows) {
+    list.push_back(fmt::format(
+        "{}: {} of {} are priced at {:.1f} times those of bf16 at {:g} rows, by {}'s kernel{} as it was "
+        "measured",
+        model.name, what, kernel->dtype.name, ratio, rows, kernel->engine, kernel->kernel.empty() ? "" : " " + kernel->kernel));
+  };
+  // The worst of a few rows.
+  const auto look = [&](const char* what, const auto& narrow, const auto& plain) {
+    const KernelFit* kernel = nullptr;
+    double worst = kDearer;
+    double at = 0.0;
+    for (const double rows : {1.0, 8.0, 64.0}) {
+      const auto [fit, price] = narrow(rows);
+      const double against = plain(rows);
+      if (fit == nullptr || against <= 0.0 || price / against <= worst) continue;
+      kernel = fit;
+      worst = price / against;
+      at = rows;
+    }
+    if (kernel != nullptr) tell(what, kernel, worst, at);
+  };
+  if (model.experts > 0.0 && model.expert_bits < 16.0)
+    look(
+        "experts",
+        [&](double rows) {
+          const ExpertsPrice price = price_experts(model, rows, model.expert_type);
+          return std::pair{price.kernel, price.us};
+        },
+        [&](double rows) { return price_experts(model, rows, "bfloat16").us; });
+  if (model.weight_bits < 16.0) {
+    const auto layers = [&](double rows, double bits, const std::string& type) {
+      double sum = 0.0;
+      for (const LayerKind& kind : model.layer_kinds(model.tensor_parallel))
+        for (const Product& product : kind.products) {
+          if (product.sharding == Sharding::groups) continue;
+          const double inner = product.sharding == Sharding::rows ? product.inner / model.tensor_parallel : product.inner;
+          const double outer = product.sharding == Sharding::columns ? product.outer / model.tensor_parallel : product.outer;
+          sum += kind.layers * this->product(rows, inner, outer, bits, type).value_or(0.0);
+        }
+      return sum;
+    };
+    look(
+        "products",
+        [&](double rows) {
+          return std::pair{fit_of_type(KernelKind::product, model.weight_bits, model.product_type),
+                           layers(rows, model.weight_bits, model.product_type)};
+        },
+        [&](double rows) { return layers(rows, 16.0, "bfloat16"); });
+  }
+  return list;
+}
+
+double PassKernels::share_of_keys(const KernelFit& fit, const ModelShape& model) {
+  return std::min(1.0, model.kv_bits / 8.0 / fit.dtype.weight_bytes);
+}
+
+std::string PassKernels::cache_assumption(const ModelShape& model) const {
+  const KernelFit* one = (model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_).one;
+  if (one == nullptr || model.latent > 0.0 || share_of_keys(*one, model) >= 1.0) return "";
+  return fmt::format(
+      "{}: no attention over a cache of {:g} bits was measured on {}; it is priced as that in {} over as many bytes", model.name,
+      model.kv_bits, hardware_.name, one->dtype.name);
+}
+
+const KernelFit* PassKernels::allreduce_fit(double gpus, bool launched) const {
   if (hardware_.kernels == nullptr || hardware_.other_links) return nullptr;
+  if (most_pcie_gpus_ > 0.0 && gpus > most_pcie_gpus_ && !has_nvlink(hardware_))
+    if (const KernelFit* nccl = hardware_.kernels->find(KernelKind::allreduce, "nccl-tests", "bfloat16")) return nccl;
   return hardware_.kernels->nearest(KernelKind::allreduce, allreduce_, "bfloat16",
                                     launched ? launched_allreduce_kernel_ : allreduce_kernel_);
 }
 
 std::optional<double> PassKernels::allreduce(double gpus, double bytes, bool launched) const {
-  const KernelFit* found = allreduce_fit(launched);
+  const KernelFit* found = allreduce_fit(gpus, launched);
   if (found == nullptr) return std::nullopt;
   KernelShape x;
   x.gpus = gpus;
@@ -276,8 +355,8 @@ std::optional<double> PassKernels::attention_error(const ModelShape& model, doub
   return several != nullptr ? several->spread : fits.one->spread;
 }
 
-std::optional<double> PassKernels::allreduce_error(bool launched) const {
-  const KernelFit* found = allreduce_fit(launched);
+std::optional<double> PassKernels::allreduce_error(double gpus, bool launched) const {
+  const KernelFit* found = allreduce_fit(gpus, launched);
   return found == nullptr ? std::nullopt : std::optional(found->spread);
 }
 
@@ -296,7 +375,7 @@ std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, c
   if (model.experts > 0.0)
     look(fit_of_type(KernelKind::experts, model.expert_bits, model.expert_type), rows, 1.0, "tokens to experts");
   if (model.tensor_parallel > 1.0)
-    look(allreduce_fit(false), rows * model.hidden * kActivationBytes, kMega, "MB to add up between GPUs");
+    look(allreduce_fit(model.tensor_parallel, false), rows * model.hidden * kActivationBytes, kMega, "MB to add up between GPUs");
   const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
   if (model.latent > 0.0) return list;
   for (const AttentionKind& kind : model.attention_kinds()) {

@@ -19,9 +19,16 @@ namespace specsim::cost {
 // engine without kernels of its own, which the GPU says by whose it is priced. Empty: the data sheet's formula and calibration.
 std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware);
 // Kernels that quantise weights alone unpack them for every tile of rows: at 4, 8 and 16 rows those of TensorRT-LLM on an H200
-// take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them,
-// relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
+// take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them
+// beside tiles of 16 rows, relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
 double weight_only_growth(double weight_bytes, double rows);
+// The share of a plain kernel's bandwidth at which they read weights: the middle of libraries at one row. With 4 bits
+// TensorRT-LLM's reach .80 (A100) and .82 (H200), gpt-fast's .69 and .57 (7B and 70B on an A100) and .55 (RTX 3090), calm's .90
+// (RTX 4090); with 8 bits .91, .89 and .91 (L40S), .88 and .80, .97, and SGLang's .52 (H100).
+double weight_only_share(double weight_bytes);
+// The standard deviation of the logarithm of a price by these two where no fit serves: of six measured sets (1 to 64 rows) five
+// are missed by .12 to .26, SGLang's int8 on an H100 by .58, for its kernel is slow.
+constexpr double kWeightOnlySpread = 0.3;
 // Reports, at `where`, all-reduce kernels of an engine that neither the GPU's fits have nor an engine of configs/engines names.
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
                              Diagnostics& diagnostics);
@@ -44,22 +51,34 @@ class PassKernels {
                                                 double context, bool prompt = false) const;
   // How much longer a sequence's single row takes beside a chunk of a prompt than beside other single rows.
   [[nodiscard]] double beside_chunk(const ModelShape& model, const AttentionKind& kind) const;
+  // What types of fewer than 16 bits cost more than bf16 would, by the kernels as they were measured: a line each.
+  [[nodiscard]] std::vector<std::string> dearer_than_plain(const ModelShape& model) const;
+  // How a cache of so many bits is priced, where no attention over one was measured; empty where one was.
+  [[nodiscard]] std::string cache_assumption(const ModelShape& model) const;
   // The experts of a layer over `tokens` tokens of the whole pass.
   [[nodiscard]] std::optional<double> experts(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> allreduce(double gpus, double bytes, bool launched) const;
   // Standard deviation of the logarithm of a price, on shapes that its fit had not seen; none as above.
   [[nodiscard]] std::optional<double> product_error(double bits, const std::string& type) const;
   [[nodiscard]] std::optional<double> attention_error(const ModelShape& model, double tokens) const;
-  [[nodiscard]] std::optional<double> allreduce_error(bool launched) const;
+  [[nodiscard]] std::optional<double> allreduce_error(double gpus, bool launched) const;
 
   // In which way the pass is larger than the kernels that its fits were made from, a line each. What a workload moves is looked
   // at: rows, caches, messages, tokens of experts; not the model's widths, which every pass of it has.
   [[nodiscard]] std::vector<std::string> beyond_measured(const ModelShape& model, const Pass& pass) const;
 
  private:
+  // Bytes of the cache that attention reads, over those that the fit's own keys and values have; at most 1.
+  [[nodiscard]] static double share_of_keys(const KernelFit& fit, const ModelShape& model);
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
   [[nodiscard]] std::optional<double> prompt_attention(const KernelShape& x) const;
-  [[nodiscard]] const KernelFit* allreduce_fit(bool launched) const;
+  // The kernel that computes such experts, and its price in microseconds; nullptr where none of the type was measured.
+  struct ExpertsPrice {
+    const KernelFit* kernel = nullptr;
+    double us = 0.0;
+  };
+  [[nodiscard]] ExpertsPrice price_experts(const ModelShape& model, double tokens, const std::string& type) const;
+  [[nodiscard]] const KernelFit* allreduce_fit(double gpus, bool launched) const;
   [[nodiscard]] const KernelFit* fit_of_type(KernelKind kind, double bits, const std::string& type) const;
 
   // Attention by the width of cached keys: one query token, several in blocks that walk all keys, several in blocks that share
@@ -77,6 +96,7 @@ class PassKernels {
   std::string allreduce_;
   std::string allreduce_kernel_;
   std::string launched_allreduce_kernel_;
+  double most_pcie_gpus_ = 0.0;
   bool fused_quantisation_;
   double switch_share_;
   std::shared_ptr<const KernelFits> borrowed_;  // fits of another GPU, where this one has none

@@ -40,8 +40,9 @@ with tempfile.TemporaryDirectory() as folder:
         priced = [float(row["priced_us"]) for row in csv.DictReader(file)]
     write([2.0 * us for us in priced])
     out = os.path.join(folder, "out")
-    specsim("kernels", table, "--out", out, "--fit")
+    told = specsim("kernels", table, "--out", out, "--fit")
     mine = os.path.join(out, "fitted", "h100-sxm.yaml")
+    assert f"the GPU with these prices: --hardware {mine}\n" in told, told
     arguments = ("--model", "llama-3.1-8b", "--tokens", "1,16,128", "--context", "4000", "--logits", "none", "--csv")
     before = columns(specsim("pass", "--hardware", "h100-sxm", *arguments))
     after = columns(specsim("pass", "--hardware", mine, *arguments))
@@ -50,6 +51,19 @@ with tempfile.TemporaryDirectory() as folder:
         # The correction follows a shape within 5 %; a fit that did nothing would stay at 1.
         assert 1.9 < products[1] / products[0] < 2.1, (tokens, products)
         assert before[tokens]["kv_ms"] == after[tokens]["kv_ms"], tokens
+    # A GPU that ships the fits of its sibling keeps them for what the table does not say.
+    with open(table, encoding="utf-8") as file:
+        text = file.read()
+    with open(table, "w", encoding="utf-8") as file:
+        file.write(text.replace("h100-sxm", "h800"))
+    specsim("kernels", table, "--out", os.path.join(folder, "sibling"), "--fit")
+    before = columns(specsim("pass", "--hardware", "h800", *arguments))
+    after = columns(specsim("pass", "--hardware", os.path.join(folder, "sibling", "fitted", "h800.yaml"), *arguments))
+    for tokens in ("1", "16", "128"):
+        assert before[tokens]["kv_ms"] == after[tokens]["kv_ms"], tokens
+        assert float(after[tokens]["weights_ms"]) > 1.8 * float(before[tokens]["weights_ms"]), tokens
+    with open(table, "w", encoding="utf-8") as file:
+        file.write(text)
     # What was fitted prices its own table.
     errors = specsim("kernels", table, "--out", os.path.join(folder, "again"))
     assert "0.500" in errors, errors  # the shipped prices are half of what was measured

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -395,6 +396,26 @@ TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
   fields = product_table("100");
   fields[1].pop_back();
   CHECK(message_of(fields) == "t.csv:2: 6 fields, allowed: 7 as in the header");
+  // Headers that mean a table, and tables that say nothing.
+  const std::vector<std::string> header = product_table("100")[0];
+  auto other = header;
+  other.push_back(header[1]);
+  CHECK(message_of({other}) == "t.csv:1: column \"" + header[1] + "\" twice, allowed: each once");
+  CHECK(message_of({{"gpu;engine;dtype;n;k;m;us"}}) == "t.csv:1: fields with semicolons between, allowed: commas");
+  other = header;
+  other[0] = "\xEF\xBB\xBF" + other[0];
+  CHECK(message_of({other}) == "t.csv:1: a byte order mark before the header, allowed: UTF-8 without one");
+  other = header;
+  other[0] = "GPU";
+  CHECK(message_of({other}).find("in capitals, allowed: small letters") != std::string::npos);
+  other = header;
+  std::replace(other.begin(), other.end(), std::string("us"), std::string("ms"));
+  CHECK(message_of({other}) == "t.csv:1: column ms, allowed: us, for times are in microseconds");
+  CHECK(message_of({header}) == "t.csv:1: a header alone, allowed: rows of measured kernels below it");
+  fields = product_table("100");
+  fields[1][0] = "h100-smx";
+  CHECK(message_of(fields).find("t.csv:2: gpu is \"h100-smx\", did you mean \"h100-sxm\"? no row is on a known GPU") !=
+        std::string::npos);
   fields = product_table("0.1");
   for (int i = 0; i < 30; ++i) fields.push_back(fields[1]);
   CHECK(message_of(fields).find("allowed: times in microseconds") != std::string::npos);
