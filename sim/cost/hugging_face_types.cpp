@@ -114,6 +114,13 @@ Value dtype_of_quantization(const Value& quantization, bool mixture, std::vector
                                   method.empty() ? "without quant_method" : method));
     return {};
   }
+  for (const char* key : {"bits", "w_bit", "wbits"})
+    if (const Value* bits = quantization.find(key);
+        bits != nullptr && (words.weights == "int4" ? bits->text != "4" : bits->text != "8"))
+      assumed.push_back(
+          fmt::format("weights of {} bits are priced as {}; weight_bits says it otherwise", bits->text, words.weights));
+  if (method == "bitsandbytes" && words.weights == "int4")
+    assumed.emplace_back("weights of bitsandbytes, nf4 or fp4, are priced as int4; its own kernels are not measured");
   const Location& where = quantization.where;
   std::vector<std::pair<std::string, Value>> fields;
   const bool experts_alone = mixture && (method == "mxfp4" || spares_attention(quantization));

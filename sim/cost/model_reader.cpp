@@ -196,6 +196,9 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   if (shape.heads < shape.kv_heads)
     diagnostics.add(a.where("kv_heads"),
                     fmt::format("kv_heads is {} of {} heads, allowed: at most as many as heads", shape.kv_heads, shape.heads));
+  else if (shape.kv_heads > 0.0 && std::fmod(shape.heads, shape.kv_heads) != 0.0)
+    diagnostics.add(a.where("kv_heads"), fmt::format("kv_heads is {} of {} heads, allowed: a divisor, for each serves as many",
+                                                     shape.kv_heads, shape.heads));
   if ((shape.experts > 0.0) != (shape.experts_per_token > 0.0) || (shape.experts > 0.0) != (shape.expert_ffn > 0.0) ||
       shape.experts_per_token > shape.experts)
     diagnostics.add(
