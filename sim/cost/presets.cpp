@@ -57,9 +57,7 @@ void report_unknown(const std::string& kind, const Value& name, Diagnostics& dia
     diagnostics.add(name.where, fmt::format("model {}: the folder holds no config.json, allowed: one that does", name.text));
     return;
   }
-  const bool path = name.text.find('/') != std::string::npos || name.text.ends_with(".yaml") || name.text.ends_with(".yml") ||
-                    name.text.ends_with(".json");
-  if (path && !std::filesystem::exists(name.text, ignored)) {
+  if (name.text.find('/') != std::string::npos && !std::filesystem::exists(name.text, ignored)) {
     diagnostics.add(name.where, fmt::format("{} {}: no such file or folder, allowed: {}, or a name (specsim list {})", kind,
                                             config::quote_for_message(name.text), files_of(kind), kind));
     return;
