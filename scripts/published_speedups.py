@@ -22,6 +22,7 @@ ROWS = Path("configs/published/speedups.csv")
 ROUNDS = Path("configs/engines/transformers.yaml")  # host time of a round by method
 METHODS = [("eagle-2", "eagle2"), ("eagle2", "eagle2"), ("eagle", "eagle"), ("medusa", "medusa"), ("hydra", "hydra"), ("pld", "prompt_lookup"),
            ("prompt lookup", "prompt_lookup"), ("lookahead", "lookahead"), ("recycling", "recycling"), ("rest", "rest")]
+TYPES = {"8": ("--dtype", "{weights: int8, activations: bf16}")}  # every row of 8 bits quantises its weights alone
 kept = {}
 
 
@@ -41,7 +42,7 @@ def pass_ms(specsim, row, role, tokens, logits):
     if row.get("host_us_per_layer"):
         engine = f"{{preset: {engine}, host_us_per_layer: {row['host_us_per_layer']}}}"
     arguments = ("--hardware", row["hardware"], "--model", model, "--role", role, "--engine", engine, "--tokens", str(tokens), "--batch",
-                 row["batch"], "--context", row["context"], "--tensor-parallel", shards, "--weight-bits", bits, "--head-bits", bits, "--logits", logits)
+                 row["batch"], "--context", row["context"], "--tensor-parallel", shards, *TYPES.get(bits, ("--weight-bits", bits)), "--head-bits", bits, "--logits", logits)
     if arguments not in kept:
         done = subprocess.run([specsim, "pass", "--csv", *arguments], capture_output=True, text=True)
         if done.returncode != 0:

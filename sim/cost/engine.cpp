@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 
@@ -68,6 +70,13 @@ const std::vector<Parameter>& engine_parameters() {
          "GPUs without NVLink that its own all-reduce takes; beyond, NCCL's; 0: any number",
          config::between(0, 1024),
          {}},
+        {"weight_only_shares",
+         Type::number_list,
+         "[0.75, 0.85]",
+         "share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits, and 8, where none were measured; "
+         "the default is the middle of four libraries",
+         config::between(0.05, 1),
+         {}},
         {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
         {"fused_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}},
         {"small_kernels",
@@ -128,6 +137,11 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
     diagnostics.add(a.where("allreduce_capabilities"),
                     fmt::format("allreduce_capabilities has {} numbers, allowed: the lowest and the highest, or none",
                                 engine.allreduce_capabilities.size()));
+  if (const std::vector<double> shares = a.numbers("weight_only_shares"); shares.size() == engine.weight_only_shares.size())
+    std::copy(shares.begin(), shares.end(), engine.weight_only_shares.begin());
+  else
+    diagnostics.add(a.where("weight_only_shares"),
+                    fmt::format("weight_only_shares has {} numbers, allowed: one for 4 bits and one for 8", shares.size()));
   engine.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));
   engine.graphs = a.boolean("graphs");
   engine.fused_quantisation = a.boolean("fused_quantisation");

@@ -4,6 +4,7 @@
 #include "sim/config/arguments.h"
 #include "sim/cost/presets.h"
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -41,7 +42,9 @@ struct Engine {
   double switch_share = 0.0;       // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
   double small_kernels = 0.0;      // a layer's, between products and attention; 0: the GPU's calibration says what they take
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
-  double logit_passes = 3.0;                // over the logits: written by the LM head, read by softmax and by the sampler
+  // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.
+  std::array<double, 2> weight_only_shares = {0.75, 0.85};
+  double logit_passes = 3.0;  // over the logits: written by the LM head, read by softmax and by the sampler
 };
 
 // The figures that a cost model may replace by their names in the config.

@@ -61,8 +61,6 @@ double weight_only_growth(double weight_bytes, double rows) {
   return 1.0 + (weight_bytes < 1.0 ? kFourBits : kEightBits) * std::min(kDoublings, std::log2(std::max(1.0, rows)));
 }
 
-double weight_only_share(double weight_bytes) { return weight_bytes < 1.0 ? 0.75 : 0.85; }
-
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
                              Diagnostics& diagnostics) {
   std::set<std::string> known;

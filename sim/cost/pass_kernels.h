@@ -22,12 +22,8 @@ std::string kernels_in_use(const std::string& choice, const std::string& library
 // take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them
 // beside tiles of 16 rows, relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
 double weight_only_growth(double weight_bytes, double rows);
-// The share of a plain kernel's bandwidth at which they read weights: the middle of libraries at one row. With 4 bits
-// TensorRT-LLM's reach .80 (A100) and .82 (H200), gpt-fast's .69 and .57 (7B and 70B on an A100) and .55 (RTX 3090), calm's .90
-// (RTX 4090); with 8 bits .91, .89 and .91 (L40S), .88 and .80, .97, and SGLang's .52 (H100).
-double weight_only_share(double weight_bytes);
-// The standard deviation of the logarithm of a price by these two where no fit serves: of six measured sets (1 to 64 rows) five
-// are missed by .12 to .26, SGLang's int8 on an H100 by .58, for its kernel is slow.
+// The standard deviation of the logarithm of a price by it and the engine's weight_only_shares where no fit serves: of six
+// measured sets (1 to 64 rows) five are missed by .12 to .26, SGLang's int8 on an H100 by .58, for its kernel is slow.
 constexpr double kWeightOnlySpread = 0.3;
 // Reports, at `where`, all-reduce kernels of an engine that neither the GPU's fits have nor an engine of configs/engines names.
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,

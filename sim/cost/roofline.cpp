@@ -300,7 +300,7 @@ class RooflineCost final : public CostModel {
                                         double expert_rows, double active) const {
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.
     const auto reading = [&](double bits, bool weights_alone) {
-      const double usual = weights_alone ? weight_only_share(bits / 8.0) : bits >= 8.0 ? 0.77 : 0.62;
+      const double usual = weights_alone ? engine_.weight_only_shares[bits < 8.0 ? 0 : 1] : bits >= 8.0 ? 0.77 : 0.62;
       return bits / 8.0 / (bits >= 16.0 ? 1.0 : quantized_efficiency_ > 0.0 ? quantized_efficiency_ : usual);
     };
     const double shards = model.tensor_parallel;
@@ -435,8 +435,8 @@ std::vector<config::Parameter> roofline_parameters() {
       {"quantized_efficiency",
        config::Type::number,
        "",
-       "share of a plain kernel's bandwidth that weights of fewer than 16 bits reach; where it is not given, 0.85 and below 8 "
-       "bits 0.75 of kernels for weights alone (the middle of four libraries), 0.77 and 0.62 of others",
+       "share of a plain kernel's bandwidth that weights of fewer than 16 bits reach; where it is not given, the engine's "
+       "weight_only_shares of kernels for weights alone, 0.77 of others and 0.62 of those below 8 bits",
        config::between(0.05, 1),
        {}}};
   for (const EngineFigure& figure : engine_figures()) list.push_back(microseconds(figure));
