@@ -297,7 +297,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   const std::vector<const spec::Cell*> cells = cells_of(experiments);
   check_tables(cells, run.threads, experiments.front().file, plan::kReplicates);
   print_warnings(cells);
-  if (const std::string rising = built_in.table.rising(); !rising.empty()) print_error("warning: {}\n", rising);
+  if (const std::string rising = built_in.table.rising(); !rising.empty()) print_warning(rising);
 
   Progress progress;
   run.progress = [&](double done, double all) { progress.show(done, all); };

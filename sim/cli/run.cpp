@@ -148,7 +148,7 @@ run::RunResult run_task(const RunTask& task, const std::vector<const spec::Cell*
     resumable = folder->has(kJournal);
     how.journal = folder->file(kJournal);
     how.origin = run::new_origin(task.identity, task.inputs);
-    how.warn = [](const std::string& what) { print_error("warning: {}\n", what); };
+    how.warn = [](const std::string& what) { print_warning(what); };
   }
   Progress progress;
   how.progress = [&](double done, double all) { progress.show(done, all); };
@@ -203,7 +203,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   const std::vector<const spec::Cell*> cells = cells_of(task.experiments);
   if (task.dry_run) print_estimate(cells, task.run.threads);
   check_tables(cells, task.run.threads, task.experiments.front().file);
-  if (!task.quiet) print_warnings(cells);
+  print_warnings(cells);
   if (task.dry_run) return ExitCode::fine;
 
   std::optional<report::OutputFolder> folder;

@@ -69,7 +69,7 @@ plan::AcceptanceCurve logged_acceptance(const std::string& text, int draft_lengt
   const logs::LogContents contents = reader.finish();
   const std::vector<std::size_t> distinct = logs::distinct(contents.found);
   if (distinct.empty())
-    throw BadInput(where, fmt::format("none of its {} lines tells of speculative decoding, allowed: lines or metrics of vLLM, "
+    throw BadInput(where, fmt::format("no line tells of speculative decoding ({} read), allowed: lines or metrics of vLLM, "
                                       "SGLang, llama.cpp or TensorRT-LLM",
                                       contents.lines));
   if (distinct.size() > 1)
