@@ -24,11 +24,12 @@ std::string looked_for(const Location& where, const std::string& name) {
   return name.empty() || beside(where, name) == name ? "" : "; looked for beside the config and in the working directory";
 }
 
-std::string read_text_file(const std::string& path) {
+std::string without_byte_order_mark(std::string text) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  std::string text = read_whole_file(path);
   if (text.starts_with(kMark)) text.erase(0, kMark.size());
   return text;
 }
+
+std::string read_text_file(const std::string& path) { return without_byte_order_mark(read_whole_file(path)); }
 
 }  // namespace specsim

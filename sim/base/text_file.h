@@ -15,7 +15,9 @@ std::string file_beside(const Location& where, const std::string& name);
 // these are one.
 std::string looked_for(const Location& where, const std::string& name);
 
-// The file's contents as read_whole_file() has them, without the byte-order mark that some programs write before UTF-8 text.
+// The text without the byte-order mark that some programs write before UTF-8.
+std::string without_byte_order_mark(std::string text);
+// The file's contents as read_whole_file() has them, without such a mark.
 std::string read_text_file(const std::string& path);
 
 }  // namespace specsim

@@ -71,7 +71,7 @@ std::vector<std::vector<std::string>> read_lines(const std::string& path) {
   } catch (const ReadError& error) {
     throw BadInput({path, 0, 0}, error.message("table of measured kernels, .csv or .csv.xz"));
   }
-  if (path.ends_with(".xz")) text = unpacked(text, path);
+  if (path.ends_with(".xz")) text = without_byte_order_mark(unpacked(text, path));
   std::vector<std::vector<std::string>> lines;
   std::string_view rest = text;
   for (int number = 1; !rest.empty(); ++number) {

@@ -41,6 +41,11 @@ class CostModel {
   }
   // Standard deviation of the logarithm of a pass's time, as far as the model knows how wrong its prices are; 0: it does not say.
   [[nodiscard]] virtual double relative_error(Role /*role*/, const Pass& /*pass*/) const { return 0.0; }
+  // The share of that error's variance that passes of one role have in common, whatever their rows: how far a whole GPU or type
+  // is mispriced. The rest differs from one number of rows to another.
+  [[nodiscard]] virtual double shared_variance(Role /*role*/) const { return kSharedByMeasured; }
+  // Residuals of measured products at different numbers of rows correlate by so much.
+  static constexpr double kSharedByMeasured = 0.3;
   // Time of a speculative round outside its passes: proposing, accepting, bookkeeping. Seconds.
   [[nodiscard]] virtual double round_overhead(double batch) const = 0;
   // False: times count in target passes over one token, and only ratios of them mean anything.

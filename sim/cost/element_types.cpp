@@ -107,22 +107,24 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
       if (a.text("cache") == one.word) shape.kv_bits = one.bits;
 }
 
+bool has_arithmetic(const Hardware& hardware, const std::string& dtype) {
+  const Dtype* type = find_dtype(dtype);
+  if (type == nullptr) return true;
+  switch (type->arithmetic) {
+    case Arithmetic::bf16:
+      return hardware.has_bf16 || dtype != "bfloat16";
+    case Arithmetic::fp8:
+      return hardware.has_fp8;
+    case Arithmetic::int8:
+      return hardware.has_int8;
+    case Arithmetic::fp4:
+      return hardware.has_fp4;
+  }
+  return true;
+}
+
 void check_element_types(const ModelShape& shape, const std::string& what, const Hardware& hardware, Diagnostics& diagnostics) {
-  const auto has = [&](const std::string& kernel) {
-    const Dtype* type = find_dtype(kernel);
-    if (type == nullptr) return true;
-    switch (type->arithmetic) {
-      case Arithmetic::bf16:
-        return hardware.has_bf16 || kernel != "bfloat16";
-      case Arithmetic::fp8:
-        return hardware.has_fp8;
-      case Arithmetic::int8:
-        return hardware.has_int8;
-      case Arithmetic::fp4:
-        return hardware.has_fp4;
-    }
-    return true;
-  };
+  const auto has = [&](const std::string& kernel) { return has_arithmetic(hardware, kernel); };
   for (const std::string& kernel : {shape.product_type, shape.expert_type}) {
     if (kernel.empty() || has(kernel)) continue;
     const TypePair* asked = nullptr;

@@ -13,6 +13,8 @@ namespace specsim::cost {
 // activations that no kernel multiplies.
 void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnostics& diagnostics);
 
+// Whether the GPU multiplies what kernels of that type do (a name of kernel_names.h); true of names that are not known.
+[[nodiscard]] bool has_arithmetic(const Hardware& hardware, const std::string& dtype);
 // Reports types whose arithmetic `hardware` does not have; `what`: the model's role.
 void check_element_types(const ModelShape& shape, const std::string& what, const Hardware& hardware, Diagnostics& diagnostics);
 

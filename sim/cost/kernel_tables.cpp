@@ -1,6 +1,7 @@
 #include "sim/cost/kernel_tables.h"
 
 #include "sim/config/value.h"
+#include "sim/cost/element_types.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/presets.h"
 
@@ -79,6 +80,15 @@ class TableReader {
                                                                        config::quote_for_message(field), from, kMost));
     return *x;
   }
+  // A figure that counts something, 1 or more.
+  [[nodiscard]] double count(const std::vector<std::string>& line, std::size_t number, const char* name,
+                             std::optional<double> otherwise = {}) const {
+    const double x = figure(line, number, name, otherwise, 1.0);
+    if (x != std::floor(x))
+      throw BadInput(at(number),
+                     fmt::format("{} is {}, allowed: a whole number", name, config::quote_for_message(line[*column(name)])));
+    return x;
+  }
   [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
 
  private:
@@ -100,36 +110,36 @@ double routing_skew(const std::string& routing, const Location& where) {
 
 KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vector<std::string>& line, std::size_t number) {
   KernelShape x;
-  const auto figure = [&](const char* name, std::optional<double> otherwise = {}) {
-    return read.figure(line, number, name, otherwise);
+  const auto count = [&](const char* name, std::optional<double> otherwise = {}) {
+    return read.count(line, number, name, otherwise);
   };
   switch (kind) {
     case KernelKind::product:
-      x.rows = figure("m");
-      x.outer = figure("n");
-      x.inner = figure("k");
+      x.rows = count("m");
+      x.outer = count("n");
+      x.inner = count("k");
       return x;
     case KernelKind::experts:
-      x.hidden = figure("hidden");
-      x.expert_width = figure("inter") / figure("tp");
-      x.experts = figure("experts");
-      x.experts_per_token = figure("topk");
-      x.tokens = figure("tokens");
+      x.hidden = count("hidden");
+      x.expert_width = count("inter") / count("tp");
+      x.experts = count("experts");
+      x.experts_per_token = count("topk");
+      x.tokens = count("tokens");
       x.skew = routing_skew(read.text(line, "routing"), read.at(number));
       return x;
     case KernelKind::allreduce:
-      x.gpus = figure("gpus");
-      x.bytes = figure("bytes");
+      x.gpus = count("gpus");
+      x.bytes = count("bytes");
       return x;
     default:
       break;
   }
   // Tables from threads leave the model out: the layer of a 70B Llama, as most of them have it.
-  x.heads = figure("heads", 64);
-  x.kv_heads = figure("kv_heads", 8);
-  x.head_dim = figure("head_dim", 128);
-  x.batch = figure("batch");
-  if (kind != KernelKind::attention_decode) x.tokens = figure("tokens");
+  x.heads = count("heads", 64);
+  x.kv_heads = count("kv_heads", 8);
+  x.head_dim = count("head_dim", 128);
+  x.batch = count("batch");
+  if (kind != KernelKind::attention_decode) x.tokens = count("tokens");
   if (kind != KernelKind::attention_prefill)
     x.context = read.figure(line, number, "context", {}, 0.0, kind == KernelKind::attention_decode);
   if (x.kv_heads > x.heads)
@@ -248,8 +258,6 @@ void explain_header(const Location& where, const std::vector<std::string>& heade
 }
 
 void check_columns(const Location& where, const std::vector<std::string>& header) {
-  if (!header.empty() && header.front().starts_with("\xEF\xBB\xBF"))
-    throw BadInput(where, "a byte order mark before the header, allowed: UTF-8 without one");
   std::vector<std::string> sorted = header;
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
@@ -299,7 +307,10 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
                                          kernel.empty() ? "" : " ", kernel, near->engine, near->kernel.empty() ? "" : " ",
                                          near->kernel));
   }
-  if (pricer.own == nullptr && near == nullptr) {
+  if (pricer.own == nullptr && near == nullptr && !has_arithmetic(hardware, row.dtype)) {
+    table.warnings.push_back(
+        fmt::format("{}, {}: arithmetic that {} does not have; these rows are not priced", row.gpu, row.dtype, hardware.name));
+  } else if (pricer.own == nullptr && near == nullptr) {
     pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
     table.warnings.push_back(
         fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "

@@ -54,6 +54,10 @@ std::string kernels_in_use(const std::string& choice, const std::string& library
   return hardware.kernels_engine;
 }
 
+bool of_weights_alone(double bits, const Dtype* dtype) {
+  return dtype == nullptr ? bits < 8.0 : dtype->activation_bytes >= kActivationBytes && dtype->weight_bytes < kActivationBytes;
+}
+
 double weight_only_growth(double weight_bytes, double rows) {
   constexpr double kFourBits = 0.06;
   constexpr double kEightBits = 0.03;

@@ -18,6 +18,9 @@ namespace specsim::cost {
 // Whose kernels a pass on the GPU is priced with: `choice` itself, or with automatic those of the engine's `library`; "" is an
 // engine without kernels of its own, which the GPU says by whose it is priced. Empty: the data sheet's formula and calibration.
 std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware);
+// Whether kernels of the type quantise weights alone. Of a type without a name (nullptr) fewer than 8 bits do; 8 may be of
+// kernels that quantise activations too.
+bool of_weights_alone(double bits, const Dtype* dtype);
 // Kernels that quantise weights alone unpack them for every tile of rows: at 4, 8 and 16 rows those of TensorRT-LLM on an H200
 // take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them
 // beside tiles of 16 rows, relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
@@ -25,6 +28,10 @@ double weight_only_growth(double weight_bytes, double rows);
 // The standard deviation of the logarithm of a price by it and the engine's weight_only_shares where no fit serves: of six
 // measured sets (1 to 64 rows) five are missed by .12 to .26, SGLang's int8 on an H100 by .58, for its kernel is slow.
 constexpr double kWeightOnlySpread = 0.3;
+// The share of the variance of such a price, and of every price of a GPU that was not measured, that passes over any rows have in
+// common: over those six sets the errors at 1 and 8 rows correlate at .78, at 1 and 64 rows at .84; of other prices it is
+// assumed.
+constexpr double kSharedByOthers = 0.8;
 // Reports, at `where`, all-reduce kernels of an engine that neither the GPU's fits have nor an engine of configs/engines names.
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
                              Diagnostics& diagnostics);
@@ -59,6 +66,10 @@ class PassKernels {
   [[nodiscard]] std::optional<double> attention_error(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> allreduce_error(double gpus, bool launched) const;
 
+  // Whether the model's products were measured on this very GPU.
+  [[nodiscard]] bool measured_products(const ModelShape& model) const {
+    return hardware_.kernels_spread == 0.0 && product_error(model.weight_bits, model.product_type).has_value();
+  }
   // In which way the pass is larger than the kernels that its fits were made from, a line each. What a workload moves is looked
   // at: rows, caches, messages, tokens of experts; not the model's widths, which every pass of it has.
   [[nodiscard]] std::vector<std::string> beyond_measured(const ModelShape& model, const Pass& pass) const;

@@ -32,11 +32,6 @@ double captured_rows(double rows, double largest) {
   return std::min(largest, usual);
 }
 
-// Bits alone: fewer than 8 are of weights alone; 8 may be of kernels that quantise activations too.
-bool of_weights_alone(double bits, const Dtype* dtype) {
-  return dtype == nullptr ? bits < 8.0 : dtype->activation_bytes >= kActivationBytes && dtype->weight_bytes < kActivationBytes;
-}
-
 class RooflineCost final : public CostModel {
  public:
   RooflineCost(Deployment deployment, double memory_share, double quantized_efficiency)
@@ -99,6 +94,10 @@ class RooflineCost final : public CostModel {
     const double parts = std::hypot(std::hypot(product * (time.weights + time.compute), attention * time.kv),
                                     std::hypot(link * time.communication, kStated * (time.launch + time.sampling)));
     return time.total() > 0.0 ? parts / time.total() : 0.0;
+  }
+  [[nodiscard]] double shared_variance(Role role) const override {
+    const bool measured = kernels_ && (role == Role::target || draft_) && kernels_->measured_products(shape(role));
+    return measured ? kSharedByMeasured : kSharedByOthers;
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * engine_.round_us; }
   [[nodiscard]] const Deployment* deployment() const override { return &deployment_; }

@@ -195,7 +195,10 @@ void extrapolate(ProcessReport& report, const FittedProcess& from_short, const F
                  std::uint64_t seed) {
   report.extrapolated = foretell(from_short, all.draft_length, lengths,
                                  rng::make_key(seed, rng::hash_text(std::string("short ") + to_text(from_short.process))));
-  report.extrapolated_z = (report.extrapolated - all.tokens_per_round) / std::max(all.tokens_per_round_error, 1e-12);
+  // Requests that all went alike have no standard error.
+  report.extrapolated_z = all.tokens_per_round_error > 0.0
+                              ? (report.extrapolated - all.tokens_per_round) / all.tokens_per_round_error
+                              : std::numeric_limits<double>::quiet_NaN();
 }
 
 double tokens_per_round_error(const std::vector<RecordedRequest>& requests, double ratio) {
@@ -257,7 +260,7 @@ FitReport report_of(const std::vector<RecordedRequest>& requests, const std::vec
 void choose_processes(FitReport& report, const std::vector<std::vector<double>>& scores, double judged) {
   const auto n = static_cast<double>(report.requests);
   const auto missed = [&](const ProcessReport& one) {
-    if (one.foretold.empty()) return std::abs(one.extrapolated_z);
+    if (one.foretold.empty()) return std::abs(one.extrapolated - report.tokens_per_round);
     double squares = 0.0;
     for (const Foretold& at : one.foretold) squares += at.relative_error() * at.relative_error();
     return squares;

@@ -37,8 +37,8 @@ struct ProcessReport {
   double p_runs = 1.0;      // lengths of runs of accepted positions, across rounds
   double p_requests = 1.0;  // spread of the acceptance rate over requests
   // What a fit to the outcomes at depths below FitReport::short_length alone says of the recorded draft length: tokens per round,
-  // and how far that is from the recorded figure, in the latter's standard errors. It shows how far the process may be trusted
-  // beyond the drafts that were recorded.
+  // and how far that is from the recorded figure, in the latter's standard errors (NaN where it has none). It shows how far the
+  // process may be trusted beyond the drafts that were recorded.
   double extrapolated = 0.0;
   double extrapolated_z = 0.0;
   std::vector<Foretold> foretold = {};  // [FitRun::held_out], by the fit to the whole record

@@ -7,8 +7,6 @@
 namespace specsim::plan {
 namespace {
 
-constexpr double kApart = 0.7;
-
 double verification(const RoundPrice& price) {
   const double rows = price.verified_rows;
   return price.cost->relative_error(cost::Role::target, {price.workload.batch, rows, price.workload.context, rows}) *
@@ -18,6 +16,14 @@ double verification(const RoundPrice& price) {
 double drafting(const RoundPrice& price) {
   return price.cost->relative_error(cost::Role::draft, {price.workload.batch, 1.0, price.workload.context, 1.0}) *
          price.time.draft.total() / price.time.total();
+}
+
+// What an error has in common with one over other rows, and what it has alone.
+double shared(const RoundPrice& price, double error) {
+  return std::sqrt(price.cost->shared_variance(cost::Role::target)) * error;
+}
+double apart(const RoundPrice& price, double error) {
+  return std::sqrt(1.0 - price.cost->shared_variance(cost::Role::target)) * error;
 }
 
 bool one_draft(const RoundPrice& a, const RoundPrice& b) {
@@ -30,8 +36,11 @@ bool one_draft(const RoundPrice& a, const RoundPrice& b) {
 }  // namespace
 
 double price_noise(const RoundPrice& a, const RoundPrice& b) {
-  const double verify = a.verified_rows == b.verified_rows ? verification(a) - verification(b)
-                                                           : std::sqrt(kApart) * std::hypot(verification(a), verification(b));
+  const double of_a = verification(a);
+  const double of_b = verification(b);
+  const double verify = a.verified_rows == b.verified_rows
+                            ? of_a - of_b
+                            : std::hypot(shared(a, of_a) - shared(b, of_b), std::hypot(apart(a, of_a), apart(b, of_b)));
   const double draft = one_draft(a, b) ? drafting(a) - drafting(b) : std::hypot(drafting(a), drafting(b));
   return std::hypot(verify, draft);
 }

@@ -375,6 +375,14 @@ TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
   CHECK(table.rows[1].priced_us == 0);
   CHECK(table.warnings.size() == 1);
   CHECK_FALSE(table.rows[2].covered);  // more rows than were measured
+  // What the GPU does not compute has no price, as `pass` refuses it.
+  fields = product_table("100");
+  fields.push_back({"a100-80gb-sxm", "vllm", "fp8", "8192", "8192", "8", "100"});
+  const PricedTable without = price_kernel_table("t.csv", fields);
+  CHECK(without.rows[1].priced_us == 0);
+  REQUIRE(without.warnings.size() == 1);
+  CHECK(without.warnings[0] ==
+        "a100-80gb-sxm, fp8: arithmetic that NVIDIA A100 80GB SXM does not have; these rows are not priced");
   const auto errors = kernel_errors(table);
   REQUIRE(errors.size() == 3);
   CHECK(errors[0].rows == "all");
@@ -387,6 +395,9 @@ TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
   CHECK(message_of({}).find("it is empty") != std::string::npos);
   CHECK(message_of({{"a", "b"}}).find("t.csv:1: the header is \"a,b\", allowed: the columns of product") != std::string::npos);
   CHECK(message_of(product_table("fast")) == "t.csv:2: us is \"fast\", allowed: a number in [1e-09, 1e+15]");
+  auto half = product_table("100");
+  half[1][5] = "8.5";
+  CHECK(message_of(half) == "t.csv:2: m is \"8.5\", allowed: a whole number");
   // A price over it would be infinite.
   CHECK(message_of(product_table("5e-324")) == "t.csv:2: us is \"5e-324\", allowed: a number in [1e-09, 1e+15]");
   auto fields = product_table("100");
@@ -402,9 +413,6 @@ TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
   other.push_back(header[1]);
   CHECK(message_of({other}) == "t.csv:1: column \"" + header[1] + "\" twice, allowed: each once");
   CHECK(message_of({{"gpu;engine;dtype;n;k;m;us"}}) == "t.csv:1: fields with semicolons between, allowed: commas");
-  other = header;
-  other[0] = "\xEF\xBB\xBF" + other[0];
-  CHECK(message_of({other}) == "t.csv:1: a byte order mark before the header, allowed: UTF-8 without one");
   other = header;
   other[0] = "GPU";
   CHECK(message_of({other}).find("in capitals, allowed: small letters") != std::string::npos);
