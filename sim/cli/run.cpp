@@ -148,7 +148,8 @@ run::RunResult run_task(const RunTask& task, const std::vector<const spec::Cell*
     resumable = folder->has(kJournal);
     how.journal = folder->file(kJournal);
     how.origin = run::new_origin(task.identity, task.inputs);
-    how.warn = [](const std::string& what) { print_warning(what); };
+    // A damaged file is told whatever was asked to be quiet.
+    how.warn = [](const std::string& what) { print_error("warning: {}\n", what); };
   }
   Progress progress;
   how.progress = [&](double done, double all) { progress.show(done, all); };
