@@ -21,7 +21,13 @@ std::string file_beside(const Location& where, const std::string& name) {
 }
 
 std::string looked_for(const Location& where, const std::string& name) {
-  return name.empty() || beside(where, name) == name ? "" : "; looked for beside the config and in the working directory";
+  const std::filesystem::path here = name;
+  std::error_code ignored;
+  const bool one_place = beside(where, name).lexically_normal() == here.lexically_normal();
+  if (name.empty() || one_place || std::filesystem::exists(beside(where, name), ignored) ||
+      std::filesystem::exists(here, ignored))
+    return "";
+  return "; looked for beside the config and in the working directory";
 }
 
 std::string without_byte_order_mark(std::string text) {

@@ -124,8 +124,7 @@ struct BuiltIn {
 void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options, built_in.table.draft); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
-  if (takes_recorded(options, built_in.table.draft))
-    print_output("recorded, as the table says: --draft {}\n", built_in.table.draft);
+  if (takes_recorded(options, built_in.table.draft)) print_output("the draft of the table: --draft {}\n", built_in.table.draft);
   if (!built_in.table.acceptance.empty()) {
     const std::vector<std::vector<double>>& rows = built_in.table.acceptance;
     const std::string words = fmt::format(

@@ -107,7 +107,8 @@ NamedPart preset_part(const cost::Preset& preset) {
       part.info.notes += fmt::format("{}{:.4g}", depth == 0 ? "" : "; ", fmt::join(table.acceptance[depth], ", "));
     if (rows < table.acceptance.size()) part.info.notes += fmt::format("; the same down to depth {}", table.acceptance.size());
     part.info.notes += table.note.empty() ? "." : fmt::format(". Taken {}.", table.note);
-    if (!table.draft.empty()) part.info.notes += fmt::format(" Drafted by {}.", table.draft == "none" ? "no model" : table.draft);
+    if (!table.draft.empty())
+      part.info.notes += fmt::format(" Priced with {}.", table.draft == "none" ? "no draft model" : "draft " + table.draft);
     part.mark = table.unverified ? "unverified" : "";
   } else if (std::string(preset.kind) == "engine") {
     part.info = engine_info(preset.name, value, diagnostics);

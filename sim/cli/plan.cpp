@@ -205,7 +205,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     const std::string recorded = recorded_draft(options);
     if (const std::string assumed = assumptions(options, recorded); !assumed.empty())
       print_output("ASSUMED, for nothing else was said: {}\n", assumed);
-    if (takes_recorded(options, recorded)) print_output("recorded, as the table says: --draft {}\n", recorded);
+    if (takes_recorded(options, recorded)) print_output("the draft of the table: --draft {}\n", recorded);
   }
   for (const spec::Experiment& one : experiments)
     for (const std::string& line : one.left_out) print_output("left out: {}\n", line);

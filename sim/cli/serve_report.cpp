@@ -121,15 +121,15 @@ void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTa
   if (engine.empty() || deployment == nullptr) return;
   std::vector<plan::LengthsFrom> by_batch;
   int length = serve::length_at(table.best, requests);
-  bool faster_without = serve::plain_is_faster(table.best);
+  bool faster_without = serve::plain_is_faster(table.best, requests);
   if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
     for (const serve::LengthRange& range : table.best.ranges)
       by_batch.push_back({static_cast<int>(range.from), static_cast<int>(range.to), range.draft_length});
     length = table.best.ranges.front().draft_length;
+    faster_without = serve::plain_is_faster(table.best);
   } else if (table.best.ranges.size() > 1) {
     print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
                             requests));
-    faster_without = serve::plain_is_faster(table.best, requests);
   }
   if (length == 0 || faster_without) {
     print_words("flags: none, the server is faster without speculation");

@@ -32,12 +32,14 @@ void add_workload_options(po::options_description& description) {
 
 namespace {
 
-// Whether --set replaces what the option of that name stands for.
+// Whether --set replaces what the option of that name stands for; single figures of a preset do not.
 bool sets_path(const Options& options, const std::string& name) {
   const std::string path = name == "context" ? "workload.context_length" : "cost." + name;
   const std::vector<std::string> sets = options.texts("set");
-  return std::any_of(sets.begin(), sets.end(),
-                     [&](const std::string& set) { return set.starts_with(path) || set.starts_with("sweep." + path); });
+  return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
+    const std::string other = set.substr(0, set.find('='));
+    return other == path || other == "sweep." + path || other == path + ".preset" || other == "cost";
+  });
 }
 
 // Throws BadInput where --set touches what the option sets at `path`.
@@ -92,12 +94,9 @@ std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_
     throw BadInput({std::string("--") + own, 0, 0},
                    "given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces");
   const std::string shards = options.has(own) ? own : options.has("tensor-parallel") ? "tensor-parallel" : "";
-  const std::vector<std::string> sets = options.texts("set");
-  const bool replaced =
-      std::any_of(sets.begin(), sets.end(), [](const std::string& set) { return set.starts_with("cost.draft"); });
-  const bool cut = !shards.empty() && !whole && (given || (built_in && !replaced));
+  const bool cut = !shards.empty() && !whole && (given || (built_in && !sets_path(options, "draft")));
   if (!given && !cut) return std::nullopt;
-  refuse_set(options, given ? "draft" : own, "cost.draft");
+  if (!of_table) refuse_set(options, given ? "draft" : own, "cost.draft");
   cost::PresetChoice model{draft, {of_table ? "--acceptance" : given ? "--draft" : "--" + shards, 0, 0}, {}};
   if (cut) add_change(options, shards, "tensor_parallel", model);
   return model;

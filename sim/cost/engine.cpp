@@ -133,15 +133,17 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   if (a.has("allreduce_kernel")) engine.allreduce_kernel = a.text("allreduce_kernel");
   if (a.has("launched_allreduce_kernel")) engine.launched_allreduce_kernel = a.text("launched_allreduce_kernel");
   engine.allreduce_capabilities = a.numbers("allreduce_capabilities");
-  if (engine.allreduce_capabilities.size() == 1 || engine.allreduce_capabilities.size() > 2)
-    diagnostics.add(a.where("allreduce_capabilities"),
-                    fmt::format("allreduce_capabilities has {} numbers, allowed: the lowest and the highest, or none",
-                                engine.allreduce_capabilities.size()));
+  const std::vector<double>& capabilities = engine.allreduce_capabilities;
+  if (!capabilities.empty() && (capabilities.size() != 2 || capabilities[0] > capabilities[1]))
+    diagnostics.add(
+        a.where("allreduce_capabilities"),
+        fmt::format("allreduce_capabilities is [{:g}], allowed: [lowest, highest], or none", fmt::join(capabilities, ", ")));
   if (const std::vector<double> shares = a.numbers("weight_only_shares"); shares.size() == engine.weight_only_shares.size())
     std::copy(shares.begin(), shares.end(), engine.weight_only_shares.begin());
   else
-    diagnostics.add(a.where("weight_only_shares"),
-                    fmt::format("weight_only_shares has {} numbers, allowed: one for 4 bits and one for 8", shares.size()));
+    diagnostics.add(
+        a.where("weight_only_shares"),
+        fmt::format("weight_only_shares is [{:g}], allowed: a number for 4 bits and one for 8", fmt::join(shares, ", ")));
   engine.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));
   engine.graphs = a.boolean("graphs");
   engine.fused_quantisation = a.boolean("fused_quantisation");

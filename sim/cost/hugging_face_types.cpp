@@ -116,7 +116,7 @@ Value dtype_of_quantization(const Value& quantization, bool mixture, std::vector
   }
   for (const char* key : {"bits", "w_bit", "wbits"})
     if (const Value* bits = quantization.find(key);
-        bits != nullptr && (words.weights == "int4" ? bits->text != "4" : bits->text != "8"))
+        bits != nullptr && !bits->is_null() && (words.weights == "int4" ? bits->text != "4" : bits->text != "8"))
       assumed.push_back(
           fmt::format("weights of {} bits are priced as {}; weight_bits says it otherwise", bits->text, words.weights));
   if (method == "bitsandbytes" && words.weights == "int4")

@@ -301,18 +301,22 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
   if (pricer.own == nullptr && hardware.kernels) pricer.own = hardware.kernels->find(table.kind, row.engine, row.dtype, kernel);
   const KernelFit* near =
       pricer.own == nullptr && hardware.kernels ? hardware.kernels->nearest(table.kind, row.engine, row.dtype, kernel) : nullptr;
+  const auto warn = [&](std::string text) {
+    if (std::find(table.warnings.begin(), table.warnings.end(), text) == table.warnings.end())
+      table.warnings.push_back(std::move(text));
+  };
+  const bool multiplies = table.kind == KernelKind::product || table.kind == KernelKind::experts;
+  if (pricer.own != nullptr) return pricer;
   if (near != nullptr) {
     pricer.others = {*near};
-    table.warnings.push_back(fmt::format("{}, {}, {}{}{}: not measured; priced as {}'s{}{}", row.gpu, row.engine, row.dtype,
-                                         kernel.empty() ? "" : " ", kernel, near->engine, near->kernel.empty() ? "" : " ",
-                                         near->kernel));
-  }
-  if (pricer.own == nullptr && near == nullptr && !has_arithmetic(hardware, row.dtype)) {
-    table.warnings.push_back(
-        fmt::format("{}, {}: arithmetic that {} does not have; these rows are not priced", row.gpu, row.dtype, hardware.name));
-  } else if (pricer.own == nullptr && near == nullptr) {
+    const std::string engine = row.engine.empty() ? "" : row.engine + ", ";
+    warn(fmt::format("{}, {}{}{}{}: not measured; priced as {}'s{}{}", row.gpu, engine, row.dtype, kernel.empty() ? "" : " ",
+                     kernel, near->engine, near->kernel.empty() ? "" : " ", near->kernel));
+  } else if (multiplies && !has_arithmetic(hardware, row.dtype)) {
+    warn(fmt::format("{}, {}: arithmetic that {} does not have; these rows are not priced", row.gpu, row.dtype, hardware.name));
+  } else {
     pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
-    table.warnings.push_back(
+    warn(
         fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "
                     "which is off by 5 to 16 % in the middle where it can be checked (products in bf16)",
                     row.gpu, row.dtype));

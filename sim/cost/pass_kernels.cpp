@@ -84,12 +84,14 @@ void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, con
   check("launched_allreduce_kernel", engine.launched_allreduce_kernel);
 }
 
-PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::string attention, const Engine& served)
+PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::string attention, const Engine& served,
+                         bool narrow_products)
     : hardware_(hardware),
       engine_(std::move(engine)),
       attention_(std::move(attention)),
       allreduce_(served.allreduce.empty() ? engine_ : served.allreduce),
       fused_quantisation_(served.fused_quantisation),
+      narrow_products_(narrow_products),
       switch_share_(served.switch_share),
       wide_keys_(attention_fits(false)),
       narrow_keys_(attention_fits(true)) {
@@ -97,7 +99,8 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
   const Engine& library = own ? served : engine_of_library(allreduce_);
   allreduce_kernel_ = library.allreduce_kernel;
   launched_allreduce_kernel_ = library.launched_allreduce_kernel;
-  most_pcie_gpus_ = library.most_pcie_gpus;
+  const bool said = allreduce_ == served.kernels && served.most_pcie_gpus > 0.0;
+  most_pcie_gpus_ = said ? served.most_pcie_gpus : library.most_pcie_gpus;
 }
 
 PassKernels::AttentionFits PassKernels::attention_fits(bool narrow) {
@@ -133,6 +136,7 @@ const KernelFit* PassKernels::fit(KernelKind kind, const std::string& dtype, con
 }
 
 const KernelFit* PassKernels::fit_of_type(KernelKind kind, double bits, const std::string& type) const {
+  if (kind == KernelKind::product && bits < 16.0 && !narrow_products_) return nullptr;
   if (!type.empty()) return fit(kind, type == "float16" ? "bfloat16" : type);
   for (const char* likely : types_of(bits))
     if (const KernelFit* found = fit(kind, likely)) return found;
@@ -177,6 +181,7 @@ std::optional<double> PassKernels::attention(const ModelShape& model, const Atte
   if (prompt && tokens > kFewTokens)
     if (const auto fitted = prompt_attention(x)) return std::max(one, *fitted);
   const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
+  if (several != nullptr) x.context *= share_of_keys(*several, model);
   if (several != nullptr && contains(several->kernel, "decode")) {
     // A decode kernel over several tokens, timed by others with launches: how it grows with the tokens is what was measured.
     KernelShape single = x;

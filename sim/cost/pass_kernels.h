@@ -41,7 +41,9 @@ class PassKernels {
  public:
   // `engine`: one of kernel_engines(); `attention`: one of attention_kernels(). `hardware` must outlive this.
   // `served`: the engine that runs them, for what it does otherwise than the kernels were measured.
-  PassKernels(const Hardware& hardware, std::string engine, std::string attention, const Engine& served = {});
+  // `narrow_products`: false leaves products of fewer than 16 bits to the data sheet.
+  PassKernels(const Hardware& hardware, std::string engine, std::string attention, const Engine& served = {},
+              bool narrow_products = true);
 
   // Seconds of a product by the fit of `type`, that of weights and activations, or, where it is empty, of `bits` a weight: fp8
   // before int8 before weights alone.
@@ -105,6 +107,7 @@ class PassKernels {
   std::string launched_allreduce_kernel_;
   double most_pcie_gpus_ = 0.0;
   bool fused_quantisation_;
+  bool narrow_products_;
   double switch_share_;
   std::shared_ptr<const KernelFits> borrowed_;  // fits of another GPU, where this one has none
   AttentionFits wide_keys_;

@@ -38,7 +38,7 @@ class RooflineCost final : public CostModel {
       : deployment_(std::move(deployment)), memory_share_(memory_share), quantized_efficiency_(quantized_efficiency) {
     deployment_.engine = engine_on(std::move(deployment_.engine), hardware_.compute_capability);
     const std::string kernels = kernels_in_use(deployment_.kernels, engine_.kernels, hardware_);
-    if (!kernels.empty()) kernels_.emplace(hardware_, kernels, deployment_.attention, engine_);
+    if (!kernels.empty()) kernels_.emplace(hardware_, kernels, deployment_.attention, engine_, quantized_efficiency_ <= 0.0);
   }
 
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
@@ -96,7 +96,10 @@ class RooflineCost final : public CostModel {
     return time.total() > 0.0 ? parts / time.total() : 0.0;
   }
   [[nodiscard]] double shared_variance(Role role) const override {
-    const bool measured = kernels_ && (role == Role::target || draft_) && kernels_->measured_products(shape(role));
+    if (role == Role::draft && !draft_) return kSharedByMeasured;
+    const ModelShape& model = shape(role);
+    const bool measured =
+        kernels_ ? kernels_->measured_products(model) : hardware_.fitted_on.empty() && model.weight_bits >= 16.0;
     return measured ? kSharedByMeasured : kSharedByOthers;
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * engine_.round_us; }
@@ -306,8 +309,7 @@ class RooflineCost final : public CostModel {
     const auto one = [&](const Product& product, double n, double bits, const std::string& type, double groups) {
       const double inner = product.sharding == Sharding::rows ? product.inner / shards : product.inner;
       const double outer = product.sharding == Sharding::columns ? product.outer / shards : product.outer;
-      const bool own_efficiency = bits < 16.0 && quantized_efficiency_ > 0.0;
-      if (kernels_ && groups == 1.0 && !own_efficiency)
+      if (kernels_ && groups == 1.0)
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
       const Dtype* dtype = find_dtype(type);
       const bool weights_alone = of_weights_alone(bits, dtype);

@@ -259,7 +259,7 @@ std::optional<std::string> read_named_file(const std::string& file, const Locati
   try {
     return read_text_file(file);
   } catch (const ReadError& error) {
-    diagnostics.add(where, fmt::format("{}: {}", file, error.message(fmt::format("{} file", kind))));
+    diagnostics.add(where, fmt::format("{}: {}{}", file, error.message(fmt::format("{} file", kind)), looked_for(where, file)));
     return std::nullopt;
   }
 }

@@ -195,8 +195,8 @@ void extrapolate(ProcessReport& report, const FittedProcess& from_short, const F
                  std::uint64_t seed) {
   report.extrapolated = foretell(from_short, all.draft_length, lengths,
                                  rng::make_key(seed, rng::hash_text(std::string("short ") + to_text(from_short.process))));
-  // Requests that all went alike have no standard error.
-  report.extrapolated_z = all.tokens_per_round_error > 0.0
+  // Requests that all went alike have no standard error but that of rounding.
+  report.extrapolated_z = all.tokens_per_round_error > 1e-9 * all.tokens_per_round
                               ? (report.extrapolated - all.tokens_per_round) / all.tokens_per_round_error
                               : std::numeric_limits<double>::quiet_NaN();
 }

@@ -14,9 +14,9 @@ struct RoundPrice {
 };
 
 // Standard error of the logarithm of speed(a) / speed(b), as far as prices make it (CostModel::relative_error). Passes over the
-// same rows err alike in both; over other numbers of rows they err alike for CostModel::shared_variance, which matters by how
-// much of the round they are, and apart for the rest. Passes of one draft model err alike; those of two models err apart. 0 where
-// the cost model claims no error.
+// same rows err alike in both; over other numbers of rows a share CostModel::shared_variance() of the error's variance is common
+// to both, and counts by the difference of the passes' shares of their rounds; the rest is independent. Passes of one draft model
+// err alike; those of two models err apart. 0 where the cost model claims no error.
 double price_noise(const RoundPrice& a, const RoundPrice& b);
 
 }  // namespace specsim::plan

@@ -294,6 +294,7 @@ class Reader {
     workload.hash_tokens = kMooncakeTokens;
     request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
     const config::Value* const ids = value.find("hash_ids");
+    if (ids != nullptr && !ids->is_list()) return wrong(1, "hash_ids is no list, allowed: [...] of whole numbers from 0");
     if (ids != nullptr)
       for (const config::Value& id : ids->items) {
         const auto hash = config::as_integer(id);
@@ -302,7 +303,7 @@ class Reader {
       }
     request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
     const std::uint32_t blocks = (request.prompt + kMooncakeTokens - 1) / kMooncakeTokens;
-    if (ids != nullptr && request.hashes < blocks)
+    if (request.hashes > 0 && request.hashes < blocks)
       return wrong(1, fmt::format("hash_ids has {} numbers, allowed: at least {}, one for each {} tokens of input_length, {}",
                                   request.hashes, blocks, kMooncakeTokens, request.prompt));
     return add(request);

@@ -64,7 +64,7 @@ int length_at(const BestLengths& best, double requests) {
 
 namespace {
 
-constexpr double kAlike = 1e-9;  // servers that differ by no more do the same, but for rounding
+constexpr double kAlike = 0.01;  // servers that differ by no more are alike: prices are further off, and graphs are padded
 
 // The requests at which a server without a draft is the faster one, from and to.
 std::vector<LengthRange> plain_ranges(const BestLengths& best) {

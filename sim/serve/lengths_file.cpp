@@ -105,7 +105,7 @@ LengthsEntry file_lengths() {
         try {
           text = read_text_file(path);
         } catch (const ReadError& error) {
-          diagnostics.add({path, 0, 0}, error.message("file of lengths") + looked_for(where, path));
+          diagnostics.add(where, fmt::format("{}: {}{}", path, error.message("file of lengths"), looked_for(where, path)));
           return nullptr;
         }
         std::vector<std::uint32_t> tokens = read_column(text, path, arguments.text("column"), diagnostics);

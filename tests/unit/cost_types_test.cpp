@@ -84,6 +84,14 @@ TEST_CASE("more than two GPUs on PCIe add up by NCCL under vLLM and SGLang", "[c
              160 * nccl));
   CHECK(near(time("sglang", 8), nccl));
   CHECK(time("trtllm", 8) != nccl);
+  // What an engine of the user's says of its own kernels holds, though it names none of them.
+  const auto of_graphs = [](const char* most) {
+    return served("l40s", "{preset: llama-3.1-70b, tensor_parallel: 4}",
+                  fmt::format("engine: {{preset: graphs, kernels: vllm, most_pcie_gpus: {}}}", most))
+        ->pass(Role::target, {4, 1, 128, 1})
+        .communication;
+  };
+  CHECK_FALSE(near(of_graphs("8"), of_graphs("2")));
 }
 
 TEST_CASE("a narrower type that its kernel makes dearer than bf16 is said, with the kernel", "[cost][types]") {
@@ -127,6 +135,29 @@ TEST_CASE("a cache of four bits is priced by the bytes that are read, and the as
   };
   CHECK(warned("4"));
   CHECK_FALSE(warned("8"));
+  // Several tokens read the same bytes as one. Mutant: the kernel for several at 16 bits, 1.8 times one on an A100.
+  for (const char* gpu : {"a100-80gb-sxm", "rtx-3090", "rtx-4090"})
+    for (const char* bits : {"16", "8", "4"}) {
+      INFO(gpu << ", " << bits << " bits");
+      const auto kv = [&](const char* width, double tokens) {
+        return served(gpu, fmt::format("{{preset: llama-3.1-8b, dtype: fp16, kv_bits: {}}}", width), "engine: vllm")
+            ->pass(Role::target, {16, tokens, 4096, tokens})
+            .kv;
+      };
+      CHECK(kv(bits, 2) / kv(bits, 1) < 1.15 * kv("16", 2) / kv("16", 1));
+    }
+}
+
+TEST_CASE("products by the user's own efficiency are not warned of as fits", "[cost][types]") {
+  const auto dearer = [](const char* more) {
+    const auto warnings = served("h100-sxm", "{preset: llama-3.1-8b, dtype: {weights: int8, activations: bf16}}",
+                                 fmt::format("engine: vllm{}", more))
+                              ->warnings();
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [](const std::string& text) { return text.find("times those of bf16") != std::string::npos; });
+  };
+  CHECK(dearer(""));
+  CHECK_FALSE(dearer(", quantized_efficiency: 0.9"));
 }
 
 TEST_CASE("a GPU whose own kernels price it says which parts are another's, and not all", "[cost][types]") {

@@ -163,11 +163,14 @@ TEST_CASE("a large record is fitted to its end, and its p-values look at a part 
 
 TEST_CASE("requests that all went alike have no standard error, and no z", "[fit]") {
   // Mutant: a standard error of 1e-12 in its place, and z in the billions.
-  const std::vector<RecordedRequest> accepted(20, RecordedRequest{std::vector<fit::RecordedRound>(15, {4, 4})});
-  const fit::FitReport report = fit::fit_processes(accepted, {.seed = 1});
-  CHECK(report.tokens_per_round == 5.0);
-  REQUIRE(report.short_length == 2);
-  for (const fit::ProcessReport& one : report.processes) CHECK(std::isnan(one.extrapolated_z));
+  // 5 tokens a round, and 29 in 7, whose quotient is rounded.
+  for (const std::vector<int>& counts : {std::vector<int>{4, 4, 4}, {4, 4, 4, 4, 4, 2, 0}}) {
+    RecordedRequest request;
+    for (const int accepted : counts) request.rounds.push_back({accepted, 4});
+    const fit::FitReport report = fit::fit_processes(std::vector<RecordedRequest>(20, request), {.seed = 1});
+    REQUIRE(report.short_length == 2);
+    for (const fit::ProcessReport& one : report.processes) CHECK(std::isnan(one.extrapolated_z));
+  }
 }
 
 TEST_CASE("regimes whose acceptance falls with depth are found, and longer drafts than recorded are told by them alone",
