@@ -93,7 +93,8 @@ ExitCode run_in_form(const Command& command, const std::vector<std::string>& arg
   if (!format)
     throw BadInput({"--format", 0, 0}, fmt::format("{}, allowed: {}", config::quote_for_message(name), report::kFormats));
   asked_quiet = given(arguments, "--quiet");
-  const bool own_quiet = command.name == "run" || command.name == "check";
+  // These print nothing but what was asked for under --quiet: the verdict, and the table of `pass --csv`.
+  const bool own_quiet = command.name == "run" || command.name == "check" || given(arguments, "--csv");
   const bool hides = asked_quiet && !own_quiet;
   if (given(arguments, "--help") || given(arguments, "-h") || (*format == report::Format::table && !hides))
     return command.run(arguments);
