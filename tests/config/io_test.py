@@ -215,6 +215,7 @@ class Io(unittest.TestCase):
             self.refused(trace(file), f"--set context:1:24: {file}: {lines}")
             self.refused(["run", CONFIG, "--set", f"cost={{model: table, file: {file}}}"], f"--set cost:1:22: {file}: {table}")
 
+    @unittest.skipIf("thread" in os.environ.get("SPECSIM_SANITIZE", ""), "thread sanitizer")  # which keeps several times the memory
     def test_a_long_line_takes_little_memory(self):
         trace = self.folder / "long.jsonl"
         line = '{"request": 1, "overlap": [' + ", ".join(["0.5"] * 1_000_000) + "]}\n"

@@ -1,6 +1,7 @@
 #include "tests/cuda/twins.h"
 
 #include "sim/base/check.h"
+#include "tests/support/sanitizers.h"
 
 #include <boost/context/detail/fcontext.hpp>
 
@@ -11,10 +12,12 @@
 #include <string_view>
 #include <variant>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define SPECSIM_ADDRESS_SANITIZER
 #include <sanitizer/common_interface_defs.h>
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define SPECSIM_THREAD_SANITIZER
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -97,7 +100,7 @@ class Block final : public cuda::HostBlock {
     context::fcontext_t at = nullptr;
     Waits waits = Waits::no;
     bool done = false;
-#if defined(__SANITIZE_THREAD__)
+#if defined(SPECSIM_THREAD_SANITIZER)
     void* shadow = nullptr;
 #endif
   };
@@ -118,20 +121,20 @@ class Block final : public cuda::HostBlock {
     std::byte* const stack = stacks_[i].get();
     Start start{this, i};
     if (fiber.at == nullptr) fiber.at = context::make_fcontext(stack + kStack, kStack, &Block::body);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SPECSIM_ADDRESS_SANITIZER)
     void* fake = nullptr;
     __sanitizer_start_switch_fiber(&fake, stack, kStack);
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(SPECSIM_THREAD_SANITIZER)
     host_shadow_ = __tsan_get_current_fiber();
     if (fiber.shadow == nullptr) fiber.shadow = __tsan_create_fiber(0);
     __tsan_switch_to_fiber(fiber.shadow, 0);
 #endif
     const context::transfer_t back = context::jump_fcontext(fiber.at, &start);
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SPECSIM_ADDRESS_SANITIZER)
     __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(SPECSIM_THREAD_SANITIZER)
     if (fiber.done) {
       __tsan_destroy_fiber(fiber.shadow);
       fiber.shadow = nullptr;
@@ -154,21 +157,21 @@ class Block final : public cuda::HostBlock {
   }
   void arrived(context::fcontext_t host) {
     host_ = host;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SPECSIM_ADDRESS_SANITIZER)
     __sanitizer_finish_switch_fiber(nullptr, &host_stack_, &host_stack_size_);
 #endif
   }
   void leave([[maybe_unused]] bool for_good) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SPECSIM_ADDRESS_SANITIZER)
     void* fake = nullptr;
     __sanitizer_start_switch_fiber(for_good ? nullptr : &fake, host_stack_, host_stack_size_);
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(SPECSIM_THREAD_SANITIZER)
     __tsan_switch_to_fiber(host_shadow_, 0);
 #endif
     const context::transfer_t back = context::jump_fcontext(host_, nullptr);
     host_ = back.fctx;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SPECSIM_ADDRESS_SANITIZER)
     __sanitizer_finish_switch_fiber(fake, &host_stack_, &host_stack_size_);
 #endif
   }
@@ -201,11 +204,11 @@ class Block final : public cuda::HostBlock {
   std::vector<std::unique_ptr<std::byte[]>> stacks_;
   std::exception_ptr failure_;
   context::fcontext_t host_ = nullptr;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SPECSIM_ADDRESS_SANITIZER)
   const void* host_stack_ = nullptr;
   std::size_t host_stack_size_ = 0;
 #endif
-#if defined(__SANITIZE_THREAD__)
+#if defined(SPECSIM_THREAD_SANITIZER)
   void* host_shadow_ = nullptr;
 #endif
 };
