@@ -68,7 +68,7 @@ Results run(const spec::Experiment& experiment, const Options& options) {
     judge::Row row;
     row.cell = cells[i];
     row.counts = std::move(run.counts[i]);
-    row.timed = std::move(run.timed[i]);
+    row.timed = run.timed[i];
     rows.push_back(std::move(row));
   }
   judge::judge_rows(rows, facts);

@@ -16,7 +16,6 @@ std::string obstacle(const spec::Cell& cell) {
     case Kind::fixed:
     case Kind::by_depth:
     case Kind::markov:
-      return "";
     case Kind::iid_fresh:
       return "";
     case Kind::by_rank:
@@ -49,7 +48,7 @@ void check_size(const spec::Cell& cell) {
 }
 
 void check_cell(const spec::Cell& cell) {
-  if (std::string reason = obstacle(cell); !reason.empty()) throw NotAudited(std::move(reason));
+  if (const std::string reason = obstacle(cell); !reason.empty()) throw NotAudited(reason);
   check_size(cell);
 }
 
