@@ -155,7 +155,7 @@ std::vector<judge::Row> merged_rows(const Shards& shards, const std::string& fir
   for (std::size_t i = 0; i < cells.size(); ++i) {
     rows[i].cell = cells[i];
     rows[i].counts = std::move(prepared.counts[i]);
-    rows[i].timed = std::move(prepared.timed[i]);
+    rows[i].timed = prepared.timed[i];
   }
   add_counts(shards, first, rows);
   judge::judge_rows(rows, facts);

@@ -105,7 +105,7 @@ std::vector<judge::Row> rows_of(const std::vector<const spec::Cell*>& cells, run
   for (std::size_t i = 0; i < cells.size(); ++i) {
     rows[i].cell = cells[i];
     rows[i].counts = std::move(result.counts[i]);
-    rows[i].timed = std::move(result.timed[i]);
+    rows[i].timed = result.timed[i];
   }
   return rows;
 }
