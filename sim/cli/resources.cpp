@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
-extern char** environ;
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX has every program declare it
 
 namespace specsim::cli {
 

@@ -316,7 +316,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   folder->write("summary.csv", serve::summary_csv(summaries));
   folder->write("requests.csv", serve::requests_csv(own.result));
   if (plain) folder->write("requests_plain.csv", serve::requests_csv(plain->result));
-  const std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";
+  std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";
   if (!log) return written;
   log->commit();
   folder->wrote("steps.csv");

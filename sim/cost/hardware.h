@@ -64,11 +64,10 @@ struct Hardware {
 //   arithmetic  waves 2 tile_m tile_n inner_of_block / (flops / multiprocessors)
 //   feed        waves (tile_m weight_bytes + 2 min(tile_n, rows)) inner_of_block / (feed / multiprocessors)
 // with waves = ceil(tiles / multiprocessors): a step in time where one more row starts another tile or wave.
-// `activation_bytes` and `flops`, operations per second: of kernels that multiply other types than bf16. `few_rows`: of kernels
+// `activation_bytes` and `peak`, operations per second: of kernels that multiply other types than bf16. `few_rows`: of kernels
 // that have tiles of 16 and 32 rows too, as those that quantise weights alone do.
 double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes,
-                       double groups = 1.0, double activation_bytes = kActivationBytes, double flops = 0.0,
-                       bool few_rows = false);
+                       double groups = 1.0, double activation_bytes = kActivationBytes, double peak = 0.0, bool few_rows = false);
 // Whether its peers are on links of the NVLink kind, all of them: by their rate.
 bool has_nvlink(const Hardware& hardware);
 // Operations per second of that arithmetic.

@@ -265,7 +265,7 @@ class ConfigJson {
                                                 : !word("hidden_act").starts_with("relu");
     put_truth("gated", gated);
     if (architecture_ == nullptr)
-      assumed_.push_back(gated ? "the feed-forward part has gate and up projections" : "the feed-forward part has no gate");
+      assumed_.emplace_back(gated ? "the feed-forward part has gate and up projections" : "the feed-forward part has no gate");
     if (experts <= 1) {
       std::int64_t ffn = usual;
       if (ffn == 0 && architecture_ != nullptr && !architecture_->gated) ffn = 4 * hidden_;  // GPT-2, Falcon, BLOOM

@@ -290,7 +290,7 @@ std::string read_measured(const config::Arguments& arguments, Rows& rows, Diagno
     read_bench(arguments, "draft_bench", rows[1], diagnostics);
     return arguments.text("target_bench") + " and " + arguments.text("draft_bench");
   }
-  const std::string file = file_beside(arguments.where("file"), arguments.text("file"));
+  std::string file = file_beside(arguments.where("file"), arguments.text("file"));
   if (const auto text = read_named_file(file, arguments.where("file"), "CSV", diagnostics))
     read_rows(file, *text, rows, diagnostics);
   return file;

@@ -104,8 +104,8 @@ std::optional<std::string> read_distributions(const config::Value& line, Accepta
   const std::vector<config::Value>& drafts = line.find("draft")->items;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     RecordedPair pair;
-    if (const auto mistake = read_probabilities(targets[i], pair.target)) return mistake;
-    if (const auto mistake = read_probabilities(drafts[i], pair.draft)) return mistake;
+    if (auto mistake = read_probabilities(targets[i], pair.target)) return mistake;
+    if (auto mistake = read_probabilities(drafts[i], pair.draft)) return mistake;
     for (const std::vector<double>& distribution : {pair.target, pair.draft}) {
       double sum = 0.0;
       for (const double x : distribution) sum += x;

@@ -173,7 +173,7 @@ Influence influence_of(const std::vector<std::vector<double>>& requests) {
   for (const std::vector<double>& request : requests) all.insert(all.end(), request.begin(), request.end());
   Influence result;
   result.moments = moments_of(all);
-  const double positions = static_cast<double>(all.size());
+  const auto positions = static_cast<double>(all.size());
   for (const std::vector<double>& request : requests) {
     double mean = 0.0;
     double square = 0.0;
@@ -311,7 +311,7 @@ SpreadFit fit_spread(const SpreadRecord& record) {
     const std::vector<double>& parts = deviation ? recorded.deviation : recorded.mean;
     double squares = 0.0;
     for (const double part : parts) squares += part * part;
-    const double requests = static_cast<double>(parts.size());
+    const auto requests = static_cast<double>(parts.size());
     result.moments.push_back(
         {name, figure(recorded.moments),
          requests > 1.0 ? std::sqrt(squares * requests / (requests - 1.0)) : std::numeric_limits<double>::quiet_NaN(),

@@ -31,8 +31,8 @@ std::optional<theory::RunMoments> moments_of(const std::function<std::optional<t
     all.tries += sequences * one->tries;
     return true;
   };
-  if (!add(static_cast<double>(rounds / sequence_rounds), sequence_rounds) || !add(1.0, rounds % sequence_rounds))
-    return std::nullopt;
+  const std::uint64_t whole = rounds / sequence_rounds;
+  if (!add(static_cast<double>(whole), sequence_rounds) || !add(1.0, rounds % sequence_rounds)) return std::nullopt;
   return all;
 }
 

@@ -13,8 +13,8 @@
 
 namespace specsim::llm {
 
-InputFile::InputFile(std::string path, const char* what) : path_(std::move(path)) {
-  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a fifo is no reason to wait
+InputFile::InputFile(std::string path, const char* what)
+    : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a fifo is no reason to wait
   struct stat facts {};
   int error = file_ < 0 || fstat(file_, &facts) != 0 ? errno : 0;
   if (error == 0 && S_ISDIR(facts.st_mode)) error = EISDIR;

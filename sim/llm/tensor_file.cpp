@@ -197,7 +197,7 @@ TensorFiles::TensorFiles(const std::string& directory) {
       continue;
     }
     std::unique_ptr<TensorFile>& file = files_[name];
-    if (file == nullptr) file = std::make_unique<TensorFile>(directory + "/" + name);
+    if (file == nullptr) file = std::make_unique<TensorFile>(fmt::format("{}/{}", directory, name));
     file_by_tensor_[entry.key] = file.get();
   }
   diagnostics.throw_if_any();

@@ -74,8 +74,8 @@ class Client {
   std::uint32_t unused_;           // places within the limit that were never used yet
   std::deque<Picoseconds> slots_;  // when one that ended may be followed by the next, in order
   // Where a turn waits for the answer before it:
-  std::vector<RequestId> next_turn_;                                           // [request]; 0: none
-  std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> answered_;  // when they are sent
+  std::vector<RequestId> next_turn_;                                       // [request]; 0: none
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> answered_;  // when they are sent
 };
 
 }  // namespace specsim::serve
