@@ -54,6 +54,21 @@ namespace {
   throw BadInput({"", 0, 0}, wrong.what());
 }
 
+// An option that stands where another one's value should: Boost takes it for that value. Throws BadInput.
+void check_values_given(const std::vector<std::string>& arguments, const po::options_description& options) {
+  const auto option_of = [&](const std::string& word) {
+    return word.starts_with("--") ? options.find_nothrow(word.substr(2), false) : nullptr;
+  };
+  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+    const po::option_description* const option = option_of(arguments[i]);
+    if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
+    if (option_of(arguments[i + 1]) != nullptr)
+      throw BadInput({arguments[i], 0, 0}, fmt::format("given without a value before {}, allowed: {}", arguments[i + 1],
+                                                       option->description()));
+    ++i;
+  }
+}
+
 }  // namespace
 
 bool parse(const std::vector<std::string>& arguments, const po::options_description& options, const std::string& positional,
@@ -70,6 +85,7 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
     all.add_options()(positional.c_str(), po::value<std::vector<std::string>>(), "");
     places.add(positional.c_str(), -1);
   }
+  check_values_given(arguments, all);
   try {
     po::store(po::command_line_parser(arguments).options(all).positional(places).run(), values);
     if (values.count("help") == 0) po::notify(values);

@@ -84,6 +84,9 @@ std::optional<Moment> timestamp(std::string_view text) {
   if (!year || !inside(month, 1, 12) || !inside(day, 1, 31) || !inside(hour, 0, 23) || !inside(minute, 0, 59) ||
       !inside(second, 0, 60))
     return std::nullopt;
+  constexpr std::array<std::int64_t, 12> kDays = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const bool leap = *year % 4 == 0 && (*year % 100 != 0 || *year % 400 == 0);
+  if (*day > kDays[static_cast<std::size_t>(*month - 1)] + (*month == 2 && leap ? 1 : 0)) return std::nullopt;
   // Days of the civil calendar, years counted from March.
   const std::int64_t y = *year - (*month <= 2 ? 1 : 0);
   const std::int64_t era = y / 400;
@@ -101,14 +104,18 @@ std::optional<Moment> timestamp(std::string_view text) {
   return moment;
 }
 
+constexpr std::int64_t kMostHashes = 10'000'000;  // of one prompt: more are named by a mistake, and would only fill memory
+
 // "0-146" or "3" or "7-9 12", ranges of hashes.
 bool read_hashes(std::string_view text, std::vector<std::uint64_t>& hashes) {
+  std::int64_t left = kMostHashes;
   for (std::string_view part : split(text, text.find(';') != std::string_view::npos ? ';' : ' ')) {
     if (part.empty()) continue;
     const std::size_t dash = part.find('-');
     const auto first = whole(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : whole(part.substr(dash + 1));
-    if (!first || !last || *first < 0 || *last < *first || *last - *first > 10'000'000) return false;
+    if (!first || !last || *first < 0 || *last < *first || *last - *first >= left) return false;
+    left -= *last - *first + 1;
     for (std::int64_t hash = *first; hash <= *last; ++hash) hashes.push_back(static_cast<std::uint64_t>(hash));
   }
   return true;
@@ -163,10 +170,21 @@ class Reader {
                                                                           {"GeneratedTokens", Field::output},
                                                                           {"num_decode_tokens", Field::output},
                                                                           {"block_hashes", Field::hashes}}};
-    for (const std::string_view name : split(line, ',')) {
+    const std::vector<std::string_view> names = split(line, ',');
+    const auto is_time = [](Field column) {
+      return column == Field::arrived_us || column == Field::arrived_s || column == Field::timestamp;
+    };
+    for (const std::string_view name : names) {
       Field column = name == "priority" ? Field::priority : Field::skipped;
       for (const auto& [known, meaning] : kNames)
         if (name == known) column = meaning;
+      const auto same = std::find_if(columns_.begin(), columns_.end(), [&](Field other) {
+        return column != Field::skipped && (other == column || (is_time(other) && is_time(column)));
+      });
+      if (same != columns_.end())
+        return wrong(static_cast<std::size_t>(name.data() - line.data()) + 1,
+                     fmt::format("the column {} says what column {} says, allowed: one of them", config::quote_for_message(name),
+                                 config::quote_for_message(names[static_cast<std::size_t>(same - columns_.begin())])));
       columns_.push_back(column);
     }
     const auto has = [&](Field column) { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); };
@@ -202,9 +220,11 @@ class Reader {
       return wrong(1, fmt::format("the line has {} fields, allowed: {} as in the first line", fields, columns_.size()));
     // A field that is empty says that nothing is known.
     const std::uint32_t whole_blocks = request.prompt / workload.hash_tokens;
-    if (request.hashes > 0 && request.hashes < whole_blocks)
-      return wrong(1, fmt::format("block_hashes has {} hashes, allowed: at least {}, one for each {} tokens of its prompt's {}",
-                                  request.hashes, whole_blocks, workload.hash_tokens, request.prompt));
+    const std::uint32_t blocks = (request.prompt + workload.hash_tokens - 1) / workload.hash_tokens;
+    if (request.hashes > 0 && (request.hashes < whole_blocks || request.hashes > blocks))
+      return wrong(1, fmt::format("block_hashes has {} hashes, allowed: at {} {}, one for each {} tokens of its prompt's {}",
+                                  request.hashes, request.hashes < whole_blocks ? "least" : "most",
+                                  request.hashes < whole_blocks ? whole_blocks : blocks, workload.hash_tokens, request.prompt));
     return add(request);
   }
 
@@ -249,7 +269,7 @@ class Reader {
       case Field::hashes:
         request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
         if (!read_hashes(field, workload.hashes))
-          return wrong(place, fmt::format("block_hashes is {}, allowed: whole numbers and ranges, as 0-146 or 3 7-9",
+          return wrong(place, fmt::format("block_hashes is {}, allowed: whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
                                           config::quote_for_message(field)));
         request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
         return true;
@@ -271,22 +291,33 @@ class Reader {
     return true;
   }
 
+  // A number of a JSON line, which counts tokens where it may not be 0; nothing after reporting.
+  std::optional<double> json_number(const config::Value& line, const char* key, const char* kind, double low, double high) {
+    const std::string allowed = fmt::format("{} from {:g} to {:g}", kind, low, high);
+    const config::Value* const value = line.find(key);
+    if (value == nullptr) {
+      wrong(1, fmt::format("lacks {}, allowed: {}", key, allowed));
+      return std::nullopt;
+    }
+    const std::optional<double> number = config::as_number(*value);
+    if (number && *number >= low && *number <= high && (low == 0.0 || *number == std::floor(*number))) return number;
+    wrong(static_cast<std::size_t>(value->where.column),
+          fmt::format("{} is {}, allowed: {}", key, value->is_scalar() ? config::quote_for_message(value->text) : "no number", allowed));
+    return std::nullopt;
+  }
+
   bool json_line(const std::string& line) {
     Diagnostics own;
     const config::Value value = config::parse_json(line, file_, own, static_cast<int>(line_));
-    const auto number = [&](const char* key) {
-      return value.find(key) != nullptr ? config::as_number(*value.find(key)) : std::nullopt;
-    };
-    const auto time = number("timestamp");
-    const auto prompt = number("input_length");
-    const auto output = number("output_length");
-    const auto count = [](const std::optional<double>& tokens) {
-      return tokens && *tokens >= 1.0 && *tokens <= kMostTokens && *tokens == std::floor(*tokens);
-    };
-    if (!own.list().empty() || !time || *time < 0.0 || *time > 1e9 || !count(prompt) || !count(output))
+    if (!own.list().empty() || !value.is_map())
       return wrong(1,
                    "is no request, allowed: {\"timestamp\": milliseconds, \"input_length\": tokens, \"output_length\": tokens, "
                    "\"hash_ids\": [...]}");
+    constexpr double kMostMilliseconds = 1e9;
+    const auto time = json_number(value, "timestamp", "milliseconds", 0.0, kMostMilliseconds);
+    const auto prompt = time ? json_number(value, "input_length", "a whole number", 1.0, kMostTokens) : std::nullopt;
+    const auto output = prompt ? json_number(value, "output_length", "a whole number", 1.0, kMostTokens) : std::nullopt;
+    if (!output) return false;
     Request request;
     request.due = std::llround(*time * 1e9);
     request.prompt = static_cast<std::uint32_t>(*prompt);
@@ -298,14 +329,15 @@ class Reader {
     if (ids != nullptr)
       for (const config::Value& id : ids->items) {
         const auto hash = config::as_integer(id);
-        if (!hash || *hash < 0) return wrong(1, "hash_ids holds something else, allowed: whole numbers from 0");
+        if (!hash || *hash < 0) return wrong(1, "hash_ids holds something else, allowed: whole numbers from 0 to below 2^63");
         workload.hashes.push_back(static_cast<std::uint64_t>(*hash));
       }
     request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
     const std::uint32_t blocks = (request.prompt + kMooncakeTokens - 1) / kMooncakeTokens;
-    if (request.hashes > 0 && request.hashes < blocks)
-      return wrong(1, fmt::format("hash_ids has {} numbers, allowed: at least {}, one for each {} tokens of input_length, {}",
-                                  request.hashes, blocks, kMooncakeTokens, request.prompt));
+    if (request.hashes > 0 && request.hashes != blocks)
+      return wrong(1, fmt::format("hash_ids has {} numbers, allowed: at {} {}, one for each {} tokens of input_length, {}",
+                                  request.hashes, request.hashes < blocks ? "least" : "most", blocks, kMooncakeTokens,
+                                  request.prompt));
     return add(request);
   }
 
