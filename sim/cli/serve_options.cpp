@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -63,13 +64,14 @@ Sweep read_sweep(const std::string& text) {
       const double value = from + (to - from) * static_cast<double>(i) / static_cast<double>(count - 1);
       sweep.values.push_back(sweep.load == serve::Load::rate ? value : std::round(value));
     }
-    return sweep;
-  }
-  if (sweep.load == serve::Load::rate) {
+  } else if (sweep.load == serve::Load::rate) {
     sweep.values = read_numbers(list, "--sweep", allowed);
   } else {
     for (const std::int64_t value : read_integers(list, "--sweep", allowed)) sweep.values.push_back(static_cast<double>(value));
   }
+  // A verdict goes from the lowest load to the highest; the same load again would be the same run.
+  std::sort(sweep.values.begin(), sweep.values.end());
+  sweep.values.erase(std::unique(sweep.values.begin(), sweep.values.end()), sweep.values.end());
   return sweep;
 }
 

@@ -89,6 +89,19 @@ def saturated(folder, checks):
     checks.holds("recorded requests that are too many", abs(named(program(folder, server).stdout) / exact - 1) < 0.01)
 
 
+def order(folder, checks):
+    """Loads in any order, and twice, are the same sweep: its verdict goes from the lowest to the highest."""
+    server = {"experiment": "order", "seed": 3, "serve": {
+        "scheduler": {"kind": "vllm_v1", "async": False}, "arrivals": {"process": "closed", "concurrency": 4, "requests": 200},
+        "lengths": {"prompt": {"fixed": 16}, "output": {"fixed": 40}},
+        "speculation": {"policy": {"kind": "fixed", "draft_length": 3}, "method": "ngram", "acceptance": {"conditional_rates": [0.5]}}},
+        "cost": {"model": "affine", "target_fixed_ms": 6, "target_ms_per_token": 0.2}}
+    texts = [program(folder, server, "--sweep", f"concurrency={loads}").stdout for loads in ("1,4,16,64", "64,16,4,1", "4,1,64,16,1,4", "1,4,16,64,64")]
+    checks.holds("the curves cross", "the curves cross at concurrency" in texts[0])
+    for text in texts[1:]:
+        checks.exact("a sweep in another order", text, texts[0])
+
+
 def finished(folder, checks):
     """The same sweep again, with --resume or without, runs again and gives the same bytes."""
     server = one_at_a_time(rate=10, requests=50)
@@ -230,7 +243,7 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        for part in (slo_limits, closed, saturated, finished, presets, resume, timeline):
+        for part in (slo_limits, closed, saturated, order, finished, presets, resume, timeline):
             part(folder, checks)
 
     return checks.finish("sweeps of servers")
