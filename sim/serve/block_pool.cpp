@@ -14,11 +14,9 @@ BlockPool::BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool pref
     : blocks_(blocks),
       block_tokens_(block_tokens),
       shift_(std::has_single_bit(block_tokens) ? std::countr_zero(block_tokens) : -1),
-      caches_(prefix_caching && blocks != kUnlimitedBlocks),
+      caches_(prefix_caching),
       free_(blocks == kUnlimitedBlocks ? blocks : blocks - 1) {
-  if (!caches_) return;
-  all_.resize(blocks_);
-  for (Block block = 1; block < blocks_; ++block) append_free(block);
+  if (caches_) all_.resize(1);
 }
 
 void BlockPool::append_free(Block block) {
@@ -41,7 +39,7 @@ const BlockPool::Block* BlockPool::find(std::uint64_t hash) const {
 }
 
 void BlockPool::use(Block block) {
-  if (all_[block].users++ > 0) return;
+  if (all_[block].users++ > 0 || unlimited()) return;
   remove_free(block);
   --free_;
 }
@@ -63,10 +61,15 @@ void BlockPool::forget(Block block) {
 }
 
 BlockPool::Block BlockPool::take_one() {
-  const Block block = all_[kNullBlock].after;
-  remove_free(block);
-  --free_;
-  if (all_[block].named) forget(block);
+  Block block = all_[kNullBlock].after;
+  if (all_.size() < blocks_ && !(unlimited() && block != kNullBlock)) {
+    block = static_cast<Block>(all_.size());
+    all_.emplace_back();
+  } else {
+    remove_free(block);
+    if (all_[block].named) forget(block);
+  }
+  free_ -= unlimited() ? 0 : 1;
   all_[block].users = 1;
   return block;
 }
@@ -85,9 +88,9 @@ void BlockPool::name(Block block, std::uint64_t hash) {
 
 void BlockPool::release(const std::vector<Block>& blocks) {
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    if (--all_[*block].users > 0) continue;
+    if (--all_[*block].users > 0 || (unlimited() && all_[*block].named)) continue;
     append_free(*block);
-    ++free_;
+    free_ += unlimited() ? 0 : 1;
   }
 }
 

@@ -16,7 +16,7 @@ constexpr std::uint32_t kUnlimitedBlocks = std::numeric_limits<std::uint32_t>::m
 class BlockPool {
  public:
   using Block = std::uint32_t;
-  // `blocks`: in all, the null block among them; kUnlimitedBlocks: as many as anybody asks for, and none is cached.
+  // `blocks`: in all, the null block among them; kUnlimitedBlocks: as many as anybody asks for, and none is forgotten.
   BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching);
 
   [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }
@@ -66,7 +66,9 @@ class BlockPool {
   int shift_ = -1;  // block_tokens is 2^shift
   bool caches_;
   std::uint32_t free_;
-  std::vector<Entry> all_;  // [block]; the null block is the ends of the ring of free ones
+  // [block], as far as they were ever handed out: those behind are free and the first to be taken. The null block is the ends of
+  // the ring of free ones; where blocks are unlimited that holds those alone that nobody can find.
+  std::vector<Entry> all_;
   std::unordered_map<std::uint64_t, Block> by_hash_;
 };
 

@@ -4,14 +4,19 @@
 
 namespace specsim::serve {
 
+namespace {
+
+constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;  // content that no other request has
+
+}  // namespace
+
 std::uint64_t CachedBlocks::hash_of(RequestId request, std::uint32_t block, const EngineState& state) {
   const Request& asked = state.workload->requests[request];
   const std::uint32_t per_hash = state.workload->hash_tokens / state.pool->block_tokens();
   const std::uint32_t end = (block + 1) * state.pool->block_tokens();
-  constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;  // content that no other request has
   if (per_hash == 0 || end > std::max(asked.prompt, asked.hashed) || block / per_hash >= asked.hashes)
     return kOwn | std::uint64_t{request} << 24 | block;
-  return state.workload->hashes[asked.first_hash + block / per_hash] * per_hash + block % per_hash;
+  return (state.workload->hashes[asked.first_hash + block / per_hash] * per_hash + block % per_hash) & ~kOwn;
 }
 
 void CachedBlocks::find(RequestId request, std::uint32_t tokens, const EngineState& state,
@@ -46,8 +51,12 @@ void CachedBlocks::extend(RequestId request, std::uint32_t count, EngineState& s
 
 void CachedBlocks::name(RequestId request, std::uint32_t tokens, EngineState& state) {
   Own& own = of_[request];
-  for (; own.named < tokens / state.pool->block_tokens(); ++own.named)
-    state.pool->name(own.blocks[own.named], hash_of(request, own.named, state));
+  for (; own.named < tokens / state.pool->block_tokens(); ++own.named) {
+    const std::uint64_t hash = hash_of(request, own.named, state);
+    // Without a limit nobody is preempted and comes back to what is its own, and nothing else would ever free it.
+    if ((hash & kOwn) != 0 && state.pool->unlimited()) continue;
+    state.pool->name(own.blocks[own.named], hash);
+  }
 }
 
 void CachedBlocks::release(RequestId request, EngineState& state) {

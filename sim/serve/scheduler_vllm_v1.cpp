@@ -100,6 +100,9 @@ class VllmV1 final : public Scheduler {
       const std::uint32_t room = std::min(sequence.output - sequence.emitted, longest - sequence.tokens());
       sequence.emitted += std::min(item.accepted + 1, room);
       if (room <= item.accepted + 1) {
+        // AsyncScheduler names the blocks of what a step gave before a request that ends frees them: all but its last token's.
+        if (asynchronous && state.pool->caches() && sequence.status == Status::running)
+          cached_.name(item.request, sequence.tokens() - 1, state);
         finish(item.request, sequence, state);
         finished.push_back(item.request);
       } else if (!asynchronous) {
@@ -245,7 +248,7 @@ class VllmV1 final : public Scheduler {
   // Room for `rows` more tokens and the drafts' slots behind them. At an admission hits_ are the sequence's first blocks.
   bool allocate(RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, bool admission) {
     BlockPool& pool = *state.pool;
-    if (pool.unlimited()) return true;
+    if (pool.unlimited() && !pool.caches()) return true;
     const auto hits = admission ? static_cast<std::uint32_t>(hits_.size()) : 0;
     const std::uint32_t held = sequence.held + hits;
     const std::uint32_t woken = admission ? CachedBlocks::among_free(hits_, pool) : 0;

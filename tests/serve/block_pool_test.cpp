@@ -103,8 +103,27 @@ TEST_CASE("blocks are counted up to the last token", "[block_pool]") {
   const BlockPool odd(100, 24, false);
   CHECK(odd.blocks_for(48) == 2);
   CHECK(odd.blocks_for(49) == 3);
-  BlockPool endless(specsim::serve::kUnlimitedBlocks, 16, true);
+  BlockPool endless(specsim::serve::kUnlimitedBlocks, 16, false);
   endless.take(1000);
   CHECK(endless.free() == specsim::serve::kUnlimitedBlocks);
   CHECK_FALSE(endless.caches());
+}
+
+TEST_CASE("a pool without a limit forgets no content, and hands out again what has none", "[block_pool]") {
+  BlockPool pool(specsim::serve::kUnlimitedBlocks, 16, true);
+  REQUIRE(pool.caches());
+  const BlockPool::Block known = pool.take_one();
+  const BlockPool::Block nameless = pool.take_one();
+  pool.name(known, 7);
+  pool.release({known, nameless});
+  for (int more = 0; more < 100; ++more) {
+    const BlockPool::Block block = pool.take_one();
+    CHECK(block != known);
+    CHECK((block == nameless) == (more == 0));
+  }
+  REQUIRE(pool.find(7) != nullptr);
+  CHECK(*pool.find(7) == known);
+  pool.use(known);
+  CHECK_FALSE(pool.is_free(known));
+  CHECK(pool.free() == specsim::serve::kUnlimitedBlocks);
 }

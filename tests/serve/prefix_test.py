@@ -40,6 +40,24 @@ def conversations(bench, checks):
         plain = bench.run(made, steps=True)
         checks.exact(f"{name}: all rows without a cache", sum(plain.whole("prefill_rows", steps=True)), sum(plain.whole("prompt_tokens")))
         checks.rejects_exactly(name, "no cache", sum(plain.whole("prefill_rows", steps=True)) != expected(plain, block))
+    # Answers whose last computed token ends a block: the step that gives the end names it before the request frees it (vLLM,
+    # asynchronous); speculative steps too, which end a block with drafts that they accept.
+    ends = dict(arrivals, output=13)
+    prompts = [PREFIX + turn * (FRESH + 13) + FRESH for turn in range(TURNS)]
+    for name, asynchronous, policy in (("plain", False, None), ("asynchronous", True, None), ("asynchronous with drafts", True, {"kind": "fixed", "draft_length": 3})):
+        made = config(ends, COST, None, None, {"block": 16, "blocks": 100000}, prefix_caching=True)
+        made["serve"]["scheduler"]["async"] = asynchronous
+        if policy:
+            made["serve"]["speculation"] = {"policy": policy, "method": "ngram", "acceptance": {"alpha": 0.6}}
+        run = bench.run(made, steps=True)
+        checks.exact(f"answers that end with a block, {name}: rows of prompts", sum(run.whole("prefill_rows", steps=True)), expected(run, 16))
+    # A pool that never ends finds all that one of a stated size finds that is large enough, and one of that size takes no memory.
+    for name, kv, scheduler in (("vLLM", {"block": 16}, {"kind": "vllm_v1", "prefix_caching": True}), ("SGLang", {"block": 16}, {"kind": "sglang", "radix_cache": True}),
+                                ("vLLM, the largest pool", {"block": 16, "blocks": 4000000000}, {"kind": "vllm_v1", "prefix_caching": True})):
+        made = config(ends, COST, None, None, kv)
+        made["serve"]["scheduler"] = scheduler
+        run = bench.run(made, steps=True)
+        checks.exact(f"{name} without a limit of memory: rows of prompts", sum(run.whole("prefill_rows", steps=True)), expected(run, 16))
     # A small pool forgets the oldest conversations first, and still computes every token that it must.
     rows = {}
     for blocks in (60, 100000):

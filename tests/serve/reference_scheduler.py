@@ -238,6 +238,8 @@ class Scheduler:
             request.chunks.append((now, kept))
             if request.out >= request.output or request.tokens >= self.model_len:
                 request.done = True
+                if self.asynchronous and request.running:
+                    self.pool.remember(request, request.computed - request.placeholders)
                 self.pool.release(request)
                 if request.running:
                     self.running.remove(request)
