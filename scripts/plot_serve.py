@@ -160,7 +160,8 @@ def draw_requests(folder):
             panel.set_xscale("log")
         draw_waterfall(axes[1][column], [{cause: summary.get(f"mean_{what}_{cause}_ms") or 0.0 for cause in CAUSES} for *_, summary in servers], title)
     if len(servers) > 1:
-        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncol=2)
+        figure.get_layout_engine().set(rect=(0, 0.05, 1, 0.95))
+        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="lower center", ncol=2)
     figure.suptitle(setting(folder), fontsize=10)
     save(figure, folder / "requests.png")
 

@@ -263,9 +263,13 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
     if (policy) speculation.longest = policy->longest();
     if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
-    diagnostics.add(value.where,
-                    "speculation states no acceptance, allowed: acceptance: {position_rates: [...]}, or pair and decode beside "
-                    "serve, whose rounds are executed");
+    const std::unique_ptr<ServerPolicy> policy = make_policy();
+    if (policy && policy->longest() == 0)  // nothing is drafted, so that nothing can be accepted
+      speculation.acceptance = std::make_shared<const StatedAcceptance>(ClassRates{{{1.0, {0.0}, true}}});
+    else if (policy)
+      diagnostics.add(value.where,
+                      "speculation states no acceptance, allowed: acceptance: {position_rates: [...]}, or pair and decode beside "
+                      "serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
     probe.offers = [&](int draft_length) { return executed_offers(*cell, draft_length); };

@@ -47,10 +47,12 @@ def files(folder, checks):
 def never(folder, checks):
     """A server that never drafts is the plain one, byte for byte, also in what it is called."""
     summaries = []
-    for name, options in (("none", [*FLAGS[:6], *FLAGS[8:]]), ("off", [*FLAGS, "--policy", "off"]), ("zero", [*FLAGS, "--policy", "fixed:0"])):
+    without = [*FLAGS[:6], *FLAGS[8:]]  # no acceptance, which nobody needs who drafts nothing
+    for name, options in (("none", without), ("off", [*FLAGS, "--policy", "off"]), ("zero", [*FLAGS, "--policy", "fixed:0"]),
+                          ("neither", [*without, "--policy", "off"])):
         serve(folder, *options, "--out", name)
         summaries.append((folder / name / "summary.csv").read_bytes())
-    checks.exact("summaries", summaries, [summaries[0]] * 3)
+    checks.exact("summaries", summaries, [summaries[0]] * 4)
     checks.holds("none has limits, and none keeps them", columns(folder / "none" / "summary.csv")["meets_slo"] == ("",))
 
 
