@@ -21,7 +21,8 @@ DRAWN = {
     "batches": ["results/eagle_70b"], "claims": ["results/claims"], "methods": ["results/methods"], "plan": ["results/plan"],
     "compare": [f"results/method_claims/{name}" for name in ("adaptive", "trees", "variants")], "published": ["results/published"], "fidelity": ["results/fidelity"],
     "quickstart": ["results/quickstart"], "roofline": ["results/roofline"], "rooms": ["docs/development"],
-    "serve": ["results/chat/curve", "results/chat/run"], "serving": ["results/serving"], "timing_claims": ["results/timing_claims"], "validation": ["results/validation/novels"],
+    "serve": ["results/chat/curve", "results/chat/run"],
+    "serving": ["results/serving"], "timing_claims": ["results/timing_claims"], "validation": ["results/validation/novels"],
 }
 KINDS = (".png", ".svg")
 SHOTS = Path("docs/explorer/pictures")  # of the page in Chromium, whose fonts differ: scripts/web --test --shots takes them
