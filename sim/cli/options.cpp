@@ -63,8 +63,8 @@ void check_values_given(const std::vector<std::string>& arguments, const po::opt
     const po::option_description* const option = option_of(arguments[i]);
     if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
     if (option_of(arguments[i + 1]) != nullptr)
-      throw BadInput({arguments[i], 0, 0}, fmt::format("given without a value before {}, allowed: {}", arguments[i + 1],
-                                                       option->description()));
+      throw BadInput({arguments[i], 0, 0},
+                     fmt::format("given without a value before {}, allowed: {}", arguments[i + 1], option->description()));
     ++i;
   }
 }

@@ -104,7 +104,7 @@ std::optional<Moment> timestamp(std::string_view text) {
   return moment;
 }
 
-constexpr std::int64_t kMostHashes = 10'000'000;  // of one prompt: more are named by a mistake, and would only fill memory
+constexpr std::int64_t kMostHashes = 10'000'000;  // hashes of a prompt: more are a mistake, and would only fill memory
 
 // "0-146" or "3" or "7-9 12", ranges of hashes.
 bool read_hashes(std::string_view text, std::vector<std::uint64_t>& hashes) {
@@ -302,7 +302,8 @@ class Reader {
     const std::optional<double> number = config::as_number(*value);
     if (number && *number >= low && *number <= high && (low == 0.0 || *number == std::floor(*number))) return number;
     wrong(static_cast<std::size_t>(value->where.column),
-          fmt::format("{} is {}, allowed: {}", key, value->is_scalar() ? config::quote_for_message(value->text) : "no number", allowed));
+          fmt::format("{} is {}, allowed: {}", key, value->is_scalar() ? config::quote_for_message(value->text) : "no number",
+                      allowed));
     return std::nullopt;
   }
 
@@ -335,9 +336,9 @@ class Reader {
     request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
     const std::uint32_t blocks = (request.prompt + kMooncakeTokens - 1) / kMooncakeTokens;
     if (request.hashes > 0 && request.hashes != blocks)
-      return wrong(1, fmt::format("hash_ids has {} numbers, allowed: at {} {}, one for each {} tokens of input_length, {}",
-                                  request.hashes, request.hashes < blocks ? "least" : "most", blocks, kMooncakeTokens,
-                                  request.prompt));
+      return wrong(
+          1, fmt::format("hash_ids has {} numbers, allowed: at {} {}, one for each {} tokens of input_length, {}", request.hashes,
+                         request.hashes < blocks ? "least" : "most", blocks, kMooncakeTokens, request.prompt));
     return add(request);
   }
 
