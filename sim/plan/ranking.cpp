@@ -363,7 +363,7 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
        "standard error of the logarithm of the fastest method's speedup over this one's, from the errors of prices",
        [](const Line& line) { return csv_real(line.contender->price_noise); }},
       {"tokens_per_round_exact", "tokens",
-       "what theory says of an acceptance table, by a sum over the nodes; empty of other contexts, and where there is no theory",
+       "what theory says of an acceptance table, by a sum over the nodes; the column is there where such a table is ranked",
        [](const Line& line) {
          const judge::Prediction& exact = line.contender->row.exact;
          return exact.known ? csv_real(exact.tokens_per_round) : "";
@@ -386,7 +386,10 @@ std::string ranking_csv(const std::vector<Ranking>& rankings) {
   std::vector<RankLine> lines;
   for (const Ranking& ranking : rankings)
     for (std::size_t i = 0; i < ranking.contenders.size(); ++i) lines.push_back({&ranking, i + 1, &ranking.contenders[i]});
-  return report::csv(rank_columns(), lines);
+  std::vector<report::Column<RankLine>> columns = rank_columns();
+  if (std::none_of(lines.begin(), lines.end(), [](const RankLine& line) { return line.contender->row.exact.known; }))
+    columns.pop_back();  // tokens_per_round_exact
+  return report::csv(columns, lines);
 }
 
 std::vector<report::FileInfo> ranking_file_infos() {

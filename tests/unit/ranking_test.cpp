@@ -262,4 +262,5 @@ TEST_CASE("on an acceptance table what theory says stands beside what was simula
   const spec::Experiment drawn = with_context("{process: iid, pool: 4}");
   const std::vector<Ranking> of_drawn = ranked({&drawn});
   for (const Contender& one : of_drawn.at(0).contenders) CHECK_FALSE(one.row.exact.known);
+  CHECK(plan::ranking_csv(of_drawn).find("exact") == std::string::npos);
 }
