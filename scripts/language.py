@@ -1,16 +1,20 @@
 #!/usr/bin/python3
 """What synthetic distributions reproduce of published acceptance: one figure fits the draft, the others are predicted.
 
-    scripts/language.py SPECSIM OUT    writes OUT/language.csv, OUT/language.md and OUT/manifest.yaml
+    scripts/language.py SPECSIM OUT [--keep]    writes OUT/language.csv, OUT/language.md and OUT/manifest.yaml
+
+--keep takes the figures that OUT/language.csv has as they are, and makes those of new sets and families; the manifest says so.
 
 Each published set of figures comes from one pair of models. The draft's one free parameter is moved until one of them is met (its
-row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Six
+row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Seven
 families of distributions are asked: `language`, whose contexts differ in how open they are and in how well the draft knows them;
 `head` and `weak draft`, the same with drafts that differ more from context to context; `sure target`, a head whose target was trained to
-chat, asked where the temperature moves alone; `one sharpness`, normal logits without those
+chat, asked where the temperature moves alone; `flat head`, a head whose logits, noise and all, are divided by a temperature of their own,
+1.7, under a target that is surer than the first; `one sharpness`, normal logits without those
 two spreads; and `one overlap`, a zipf target with the draft along its temperature, the same at every position. The one figure of
 `weak draft`, its spread, was chosen on the acceptance by rank of Sequoia's repository, that of `head` on EAGLE's trees of Vicuna-7B at
-temperature 0.
+temperature 0; the two of `flat head` on what temperature does: its own temperature on the three pairs of chains by their n-alpha at 0 and 1,
+the target's `sigma` on EAGLE-2's two trees at 1.
 """
 import csv
 import itertools
@@ -26,6 +30,8 @@ FAMILIES = {
     "head": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 30),
     "weak draft": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1.4}", 0.01, 30),
     "sure target": ("{family: normal_logits, sigma: 16, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 60),
+    "flat head": ("{family: normal_logits, sigma: 12, spread: 0.4}",
+                  "{from: {from: target, transform: logit_noise, value: {}, spread: 1}, transform: temperature, value: 1.7}", 0.01, 45),
     "one sharpness": ("{family: normal_logits, sigma: 4}", "{from: target, transform: logit_noise, value: {}}", 0.02, 30),
     "one overlap": ("{family: zipf, exponent: 1.1}", "{from: target, transform: temperature, value: {}}", 1.0001, 30),
 }
@@ -55,6 +61,7 @@ EAGLE_2 = "{drafter: {kind: tree_dynamic, depth: 6, width: 10, nodes: 59}, verif
 SPECTR = "Sun et al. (SpecTr), arXiv 2310.15141, Table 1"
 BLOCK = "Sun et al. (block verification), arXiv 2403.10444, means over its data sets"
 EAGLE = "Li et al. (EAGLE), arXiv 2401.15077, Tables 2 and 5, MT-bench"
+EAGLE_N_ALPHA = "Li et al. (EAGLE), arXiv 2401.15077, Table 2, chains by their n-alpha at both temperatures"
 EAGLE_1 = "Li et al. (EAGLE), arXiv 2401.15077, Table 1"
 EAGLE_2_MEANS = "Li et al. (EAGLE-2), arXiv 2406.16858, Table 1, means over six tasks"
 SEQUOIA = "Chen et al. (Sequoia), arXiv 2402.12374, Tables 1 and 3"
@@ -103,7 +110,12 @@ for target, task, temperature, size, levels, five, best in (
         (f"Sequoia's tree of {size}, {levels} levels", sequoia(size, levels, "top_k" if cold else "without_replacement"), best)]))
 
 
-# Another temperature than the fitted figure's: of the same heads, how much a tree loses when the target and the draft are sampled.
+# Another temperature than the fitted figure's: chains of the same heads by their acceptance at each depth, and how much a tree is worth.
+for pair, cold, warm, tree_warm in (("Vicuna-7B", 3.31, 2.86, 3.17), ("LLaMA2-Chat-7B", 3.04, 2.82, 3.30), ("LLaMA2-Chat-70B", 2.96, 2.87, 3.46)):
+    SETS.append((f"{EAGLE_N_ALPHA}: {pair}", 0, [
+        ("chain of 5", argmaxes(5), cold), ("chain of 5", chain(5), warm, 1),
+        ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), tree_warm, 1)]))
+# Of the same heads, how much a tree loses when the target and the draft are sampled.
 for pair, task, cold, warm in (("Vicuna-7B", "HumanEval", 4.29, 3.43), ("Vicuna-7B", "GSM8K", 4.0, 3.29), ("Vicuna-7B", "Alpaca", 3.86, 3.3),
                                ("LLaMA2-Chat-7B", "HumanEval", 4.24, 3.79), ("LLaMA2-Chat-7B", "GSM8K", 3.82, 3.52), ("LLaMA2-Chat-7B", "Alpaca", 3.71, 3.33)):
     SETS.append((f"{EAGLE_1}: {pair}, {task}", 0, [("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "top_k"), cold),
@@ -154,9 +166,28 @@ class Family:
         return [max(after - before, 0.0) for before, after in itertools.pairwise([1.0, *within])]
 
 
+def kept_rows(out):
+    """Of an earlier run: a row by its set's source and temperature and its place in the set, and the program that made it."""
+    kept = {}
+    with open(out / "language.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["role"] == "fitted":  # each set begins with it
+                of_set, place = (row["source"], float(row["temperature"])), 0
+            kept[*of_set, place] = row
+            place += 1
+    manifest = (out / "manifest.yaml").read_text().splitlines()
+    return kept, next(line.split(": ", 1)[1] for line in manifest if line.startswith("program: "))
+
+
+def is_kept(kept, of_set, made, name):
+    """Whether an earlier run asked `name` for all figures of a set; their cells are empty where it has no such draft."""
+    return all(name in kept.get((*of_set, place), {}) for place in range(len(made)))
+
+
 def main():
     specsim, out = sys.argv[1], Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
+    kept, kept_program = kept_rows(out) if "--keep" in sys.argv[3:] else ({}, "")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for number, (source, temperature, figures) in enumerate(SETS):
@@ -164,7 +195,12 @@ def main():
             made = [{"source": source, "temperature": figure[3] if len(figure) > 3 else temperature, "method": figure[0],
                      "published": figure[2], "role": "predicted" if i else "fitted"} for i, figure in enumerate(figures)]
             for name in FAMILIES:
-                if name == "sure target" and not source.startswith((EAGLE_1, EAGLE_2_MEANS)):
+                if name == "sure target" and not source.startswith((EAGLE_N_ALPHA, EAGLE_1, EAGLE_2_MEANS)):
+                    continue
+                if is_kept(kept, (source, float(temperature)), made, name):
+                    for place, row in enumerate(made):
+                        if tokens := kept[source, float(temperature), place][name]:
+                            row[name] = float(tokens)
                     continue
                 family = Family(specsim, Path(folder), name, 100000)
                 value = family.fit(temperature, figures[0][1], figures[0][2])
@@ -181,7 +217,9 @@ def main():
             rows += made
     write(out, rows)
     version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
-    (out / "manifest.yaml").write_text(f"program: {version}\ncommand: scripts/language.py SPECSIM results/language\nseed: 20260117\n")
+    keeps = f"kept: what {kept_program} had made, for which --keep stands\n" if kept else ""
+    (out / "manifest.yaml").write_text(
+        f"program: {version}\ncommand: scripts/language.py SPECSIM results/language{' --keep' if kept else ''}\n{keeps}seed: 20260117\n")
 
 
 def write(out, rows):

@@ -79,18 +79,24 @@ void print_ties(const Ranking& ranking) {
 
 void print_ranking(const Ranking& ranking, plan::Draws draws) {
   const bool runs = draws == plan::Draws::as_needed;
-  std::vector<report::Head> columns = {{"rank"}, {"tokens/round"}, {"speedup"}, {"behind the first"}};
+  const bool exact =
+      std::any_of(ranking.contenders.begin(), ranking.contenders.end(), [](const Contender& one) { return one.row.exact.known; });
+  std::vector<report::Head> columns = {{"rank"}, {"tokens/round"}};
+  if (exact) columns.push_back({"exact"});
+  columns.insert(columns.end(), {{"speedup"}, {"behind the first"}});
   if (runs) columns.push_back({"runs"});
   columns.push_back({"method", report::Align::left});
   report::Table table(columns, {.indent = 2});
-  const auto add = [&](std::vector<std::string> cells, const std::string& count, const std::string& method) {
+  const auto add = [&](std::vector<std::string> cells, const std::string& by_theory, const std::string& count,
+                       const std::string& method) {
+    if (exact) cells.insert(cells.begin() + 2, by_theory);
     if (runs) cells.push_back(count);
     cells.push_back(method);
     table.add(cells);
   };
   bool plain_shown = false;
   const auto plain = [&] {
-    add({"", "1.0000", "1.0000", ""}, "", "plain decoding: below this line, do not speculate");
+    add({"", "1.0000", "1.0000", ""}, "1.0000", "", "plain decoding: below this line, do not speculate");
     plain_shown = true;
   };
   int rank = 0;
@@ -101,7 +107,8 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
     add({one.foresees ? "-" : std::to_string(rank), fmt::format("{:.4f}", one.row.tokens_per_round()),
          fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width),
          first ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind_method, 100.0 * one.behind_method_half_width)},
-        std::to_string(one.replicates), method_words(one));
+        one.row.exact.known ? fmt::format("{:.4f}", one.row.exact.tokens_per_round) : "", std::to_string(one.replicates),
+        method_words(one));
   }
   if (!plain_shown) plain();
   print_output("\n{}\n{}", ranking.workload, table.text(output_width()));
@@ -118,13 +125,15 @@ struct BuiltIn {
   double alpha = plan::kDefaultAlpha;
   double temperature = 1.0;
   plan::AcceptanceTable table;  // acceptance by depth and rank, in place of alpha and temperature; empty: there is none
+
+  [[nodiscard]] RecordedDraft recorded() const { return {table.draft, table.draft_where}; }
 };
 
 // What the order of the built-in methods rests on.
 void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
-  if (const std::string assumed = assumptions(options, built_in.table.draft); !assumed.empty())
+  if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
-  if (takes_recorded(options, built_in.table.draft)) print_output("the draft of the table: --draft {}\n", built_in.table.draft);
+  if (takes_recorded(options, built_in.recorded())) print_output("the draft of the table: --draft {}\n", built_in.table.draft);
   if (!built_in.table.acceptance.empty()) {
     const std::vector<std::vector<double>>& rows = built_in.table.acceptance;
     const std::string words = fmt::format(
@@ -154,7 +163,7 @@ void print_assumptions(const Options& options, const BuiltIn& built_in, const st
 // The methods of the configs, or the built-in ones.
 std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files,
                                              const BuiltIn& built_in) {
-  std::vector<spec::Override> of_workload = workload_overrides(options, files.empty(), built_in.table.draft);
+  std::vector<spec::Override> of_workload = workload_overrides(options, files.empty(), built_in.recorded());
   std::vector<spec::Override> changes;
   if (options.has("batches"))
     changes.push_back(spec::override_setting("sweep.workload.batch",
@@ -188,9 +197,9 @@ void add_compare_options(po::options_description& description) {
       "temperature", text(), "temperature at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
       "acceptance", text(),
       "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
-      "file "
-      "with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; rates: [...] of positions that are "
-      "reached or not; the draft is the one that the table says was recorded, unless --draft names another")(
+      "file with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; top_k: [[...]] of the "
+      "likeliest 1, 2, ... tokens together; rates: [...] of positions that are reached or not; the draft is the one that the "
+      "table says was recorded, unless --draft names another")(
       "rounds", text(),
       "rounds of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(

@@ -103,13 +103,16 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
   return std::nullopt;
 }
 
-// What the table of --acceptance was recorded with; "" where it does not say.
-std::string recorded_draft(const Options& options) {
-  return options.has("acceptance") ? plan::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0}).draft : "";
+// What the table of --acceptance was recorded with.
+RecordedDraft recorded_draft(const Options& options) {
+  if (!options.has("acceptance")) return {};
+  const plan::AcceptanceTable table = plan::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
+  return {table.draft, table.draft_where};
 }
 
 std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files) {
-  std::vector<spec::Override> changes = workload_overrides(options, files.empty(), files.empty() ? recorded_draft(options) : "");
+  std::vector<spec::Override> changes =
+      workload_overrides(options, files.empty(), files.empty() ? recorded_draft(options) : RecordedDraft());
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   if (!files.empty()) {
     // The plan looks for the draft length itself, whatever the config sweeps.
@@ -202,10 +205,10 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   const std::vector<plan::Planned> planned = plan::plan_cells(cells, planning);
   progress.finish();
   if (files.empty()) {
-    const std::string recorded = recorded_draft(options);
+    const RecordedDraft recorded = recorded_draft(options);
     if (const std::string assumed = assumptions(options, recorded); !assumed.empty())
       print_output("ASSUMED, for nothing else was said: {}\n", assumed);
-    if (takes_recorded(options, recorded)) print_output("the draft of the table: --draft {}\n", recorded);
+    if (takes_recorded(options, recorded)) print_output("the draft of the table: --draft {}\n", recorded.model);
   }
   for (const spec::Experiment& one : experiments)
     for (const std::string& line : one.left_out) print_output("left out: {}\n", line);

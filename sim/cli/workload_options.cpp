@@ -84,11 +84,11 @@ std::optional<cost::PresetChoice> read_target(const Options& options, bool built
 }
 
 // The draft is cut as the target is, unless something else is asked for: engines cut both alike.
-std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_in, const std::string& recorded) {
+std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_in, const RecordedDraft& recorded) {
   const char* const own = "draft-tensor-parallel";
   const bool of_table = takes_recorded(options, recorded);
   const bool given = options.has("draft") || of_table;
-  const std::string draft = of_table ? recorded : given ? options.text("draft") : plan::kDefaultDraft;
+  const std::string draft = of_table ? recorded.model : given ? options.text("draft") : plan::kDefaultDraft;
   const bool whole = draft == "none" || in_braces(draft);
   if (options.has(own) && (whole || (!given && !built_in)))
     throw BadInput({std::string("--") + own, 0, 0},
@@ -97,7 +97,7 @@ std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_
   const bool cut = !shards.empty() && !whole && (given || (built_in && !sets_path(options, "draft")));
   if (!given && !cut) return std::nullopt;
   if (!of_table) refuse_set(options, given ? "draft" : own, "cost.draft");
-  cost::PresetChoice model{draft, {of_table ? "--acceptance" : given ? "--draft" : "--" + shards, 0, 0}, {}};
+  cost::PresetChoice model{draft, of_table ? recorded.where : Location{given ? "--draft" : "--" + shards, 0, 0}, {}};
   if (cut) add_change(options, shards, "tensor_parallel", model);
   return model;
 }
@@ -121,23 +121,23 @@ std::vector<std::int64_t> read_counts(const Options& options, const std::string&
 
 }  // namespace
 
-bool takes_recorded(const Options& options, const std::string& recorded) {
-  return !recorded.empty() && !options.has("draft") && !sets_path(options, "draft");
+bool takes_recorded(const Options& options, const RecordedDraft& recorded) {
+  return !recorded.model.empty() && !options.has("draft") && !sets_path(options, "draft");
 }
 
-std::string assumptions(const Options& options, const std::string& recorded) {
+std::string assumptions(const Options& options, const RecordedDraft& recorded) {
   const std::string context = std::to_string(plan::kDefaultContext);
   std::string list;
   for (const auto& [name, value] : {std::pair{"hardware", plan::kDefaultHardware},
                                     {"target", plan::kDefaultTarget},
                                     {"draft", plan::kDefaultDraft},
                                     {"context", context.c_str()}})
-    if (!options.has(name) && !sets_path(options, name) && (name != std::string("draft") || recorded.empty()))
+    if (!options.has(name) && !sets_path(options, name) && (name != std::string("draft") || recorded.model.empty()))
       list += fmt::format("{}--{} {}", list.empty() ? "" : " ", name, value);
   return list;
 }
 
-std::vector<spec::Override> workload_overrides(const Options& options, bool built_in, const std::string& recorded) {
+std::vector<spec::Override> workload_overrides(const Options& options, bool built_in, const RecordedDraft& recorded) {
   std::vector<spec::Override> overrides;
   const auto add_preset = [&](const char* path, const std::optional<cost::PresetChoice>& choice) {
     if (!choice) return;

@@ -11,18 +11,24 @@
 
 namespace specsim::cli {
 
+// What acceptance was recorded with, as cost.draft takes it, and where that is said; "" where it is not known.
+struct RecordedDraft {
+  std::string model;
+  Location where;
+};
+
 // hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits, kv-bits, engine; set and seed, which
 // change whatever experiment there is.
 void add_workload_options(boost::program_options::options_description& description);
-// Those of them that nothing replaces, as options: "--hardware h100-sxm --context 2048"; "" where all is said. `recorded`: what
-// the acceptance was recorded with, which is the draft unless an option says otherwise; "" where that is not known.
-std::string assumptions(const Options& options, const std::string& recorded = "");
+// Those of them that nothing replaces, as options: "--hardware h100-sxm --context 2048"; "" where all is said. `recorded` is the
+// draft unless an option says otherwise.
+std::string assumptions(const Options& options, const RecordedDraft& recorded = {});
 // Whether the draft is `recorded`.
-bool takes_recorded(const Options& options, const std::string& recorded);
+bool takes_recorded(const Options& options, const RecordedDraft& recorded);
 
 // What the options say of the workload, as changes to an experiment's config: one value replaces the experiment's, several are an
 // axis of its sweep. Throws BadInput, too where --set touches what an option stands for: one of the two would be lost.
 // `built_in`: there is no config of the user's.
-std::vector<spec::Override> workload_overrides(const Options& options, bool built_in, const std::string& recorded = "");
+std::vector<spec::Override> workload_overrides(const Options& options, bool built_in, const RecordedDraft& recorded = {});
 
 }  // namespace specsim::cli

@@ -53,7 +53,7 @@ std::string mistake_in(const std::vector<std::vector<double>>& table, int vocab)
   for (std::size_t depth = 0; depth < table.size(); ++depth) {
     const double sum = std::accumulate(table[depth].begin(), table[depth].end(), 0.0);
     if (table[depth].empty() || table[depth].size() > kMostRanks || sum > 1.0 + 1e-9)
-      return fmt::format("acceptance at depth {} has {} ranks that sum to {:g}, allowed: 1 to {} that sum to at most 1",
+      return fmt::format("acceptance at depth {} has {} ranks that sum to {:.9g}, allowed: 1 to {} that sum to at most 1",
                          depth + 1, table[depth].size(), sum, kMostRanks);
     if (table[depth].size() >= static_cast<std::size_t>(vocab))
       return fmt::format("acceptance at depth {} has {} ranks, allowed by pair.vocab {}: {}, and one token for all others",

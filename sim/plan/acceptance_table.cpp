@@ -21,14 +21,73 @@ namespace {
 
 using config::Value;
 
-constexpr std::array<std::string_view, 11> kKeys = {"acceptance",  "rates", "depths", "draft",      "pair",   "text",
-                                                    "temperature", "note",  "source", "unverified", "aliases"};
+// What a table's numbers are of.
+enum class Form {
+  by_rank,  // each rank alone, given that the parent is accepted
+  top_k,    // the first ranks together
+  rates     // positions that are reached or not
+};
 
+struct FormKey {
+  std::string_view key;
+  Form form;
+  const char* number;  // what messages call a number of it
+};
+constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"}, FormKey{"top_k", Form::top_k, "top_k"},
+                               FormKey{"rates", Form::rates, "rate"}};
+constexpr std::array<std::string_view, 12> kKeys = {"acceptance", "top_k",       "rates", "depths", "draft",      "pair",
+                                                    "text",       "temperature", "note",  "source", "unverified", "aliases"};
+
+// 0.79, or 79% as many tables have it.
 double probability(const Value& value, const char* what) {
-  const std::optional<double> x = config::as_number(value);
+  std::optional<double> x = config::as_number(value);
+  if (!x && value.is_scalar() && !value.quoted && value.text.ends_with('%')) {
+    const std::size_t end = value.text.find_last_not_of("% ");
+    x = config::as_number(value.text.substr(0, end == std::string::npos ? 0 : end + 1));
+    if (x) x = *x / 100.0;
+  }
   if (!x || !config::between(0, 1).contains(*x))
-    throw BadInput(value.where, fmt::format("{} is {}, allowed: a number in [0, 1]", what, config::found_text(value)));
+    throw BadInput(value.where,
+                   fmt::format("{} is {}, allowed: a number in [0, 1], or a percentage", what, config::found_text(value)));
   return *x;
+}
+
+// The one key of `file` that holds the numbers.
+const FormKey& form_of(const Value& file) {
+  std::vector<std::string> given;
+  const FormKey* found = nullptr;
+  for (const FormKey& one : kForms) {
+    if (file.find(std::string(one.key)) == nullptr) continue;
+    given.emplace_back(one.key);
+    found = &one;
+  }
+  if (given.size() != 1)
+    throw BadInput(file.where, fmt::format("a table of acceptance has {}, allowed: one of acceptance, top_k and rates",
+                                           given.empty() ? "no numbers" : fmt::format("{}", fmt::join(given, " and "))));
+  return *found;
+}
+
+// The numbers of one depth as they stand.
+std::vector<double> row_of(const Value& row, const FormKey& form, std::size_t depth) {
+  std::vector<double> own;
+  if (row.kind == config::Kind::list && form.form != Form::rates)
+    for (const Value& rank : row.items) own.push_back(probability(rank, form.number));
+  else
+    own.push_back(probability(row, form.number));
+  if (own.empty())
+    throw BadInput(row.where, fmt::format("acceptance at depth {} is an empty list, allowed: a number for each rank", depth));
+  return own;
+}
+
+// Of the likeliest 1, 2, ... tokens together: each rank's own share is what it adds.
+void take_apart(std::vector<double>& ranks, const Value& row) {
+  for (std::size_t rank = ranks.size() - 1; rank > 0; --rank) {
+    if (ranks[rank] < ranks[rank - 1])
+      throw BadInput(row.items[rank].where, fmt::format("top_k {:g} follows {:g}, allowed: shares that do not fall, since the "
+                                                        "likeliest {} tokens hold the likeliest {}",
+                                                        ranks[rank], ranks[rank - 1], rank + 1, rank));
+    ranks[rank] -= ranks[rank - 1];
+  }
 }
 
 // How deep the last of `rows` rows holds, as the file says.
@@ -72,7 +131,7 @@ std::string AcceptanceTable::rising() const {
       if (acceptance[depth][rank] > acceptance[depth][rank - 1] + kNoise)
         return fmt::format(
             "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it that of the first ranks together, as "
-            "accuracies of the likeliest k tokens are? Each number is of its own rank alone",
+            "accuracies of the likeliest k tokens are (top_k: [[...]] takes those)? Each number is of its own rank alone",
             depth + 1, acceptance[depth][rank - 1], rank, acceptance[depth][rank], rank + 1);
   return "";
 }
@@ -87,53 +146,46 @@ std::string AcceptanceTable::origin() const {
 AcceptanceTable read_acceptance_table(const Value& value) {
   AcceptanceTable made;
   const Value* table = &value;
-  bool reached_or_not = false;
+  const FormKey* form = &kForms.front();
   if (value.is_map()) {
     for (const config::Field& field : value.fields)
       if (std::find(kKeys.begin(), kKeys.end(), field.key) == kKeys.end())
         throw BadInput(field.value.where, fmt::format("unknown key {} in a table of acceptance, allowed: {}",
                                                       config::quote_for_message(field.key), fmt::join(kKeys, ", ")));
-    const Value* const given = value.find("acceptance");
-    const Value* const rates = value.find("rates");
-    if ((given == nullptr) == (rates == nullptr))
-      throw BadInput(value.where, "a table of acceptance has both or neither of acceptance and rates, allowed: one of them");
-    table = given != nullptr ? given : rates;
-    reached_or_not = rates != nullptr;
+    form = &form_of(value);
+    table = value.find(std::string(form->key));
     made.about = about(value);
     made.note = text_of(value, "note");
     made.source = text_of(value, "source");
     made.unverified = text_of(value, "unverified") == "true";
     made.draft = text_of(value, "draft");
-    if (const Value* const draft = value.find("draft"); draft != nullptr && made.draft.empty())
-      throw BadInput(draft->where, fmt::format("draft is {}, allowed: the name of a model, or none", config::found_text(*draft)));
-    if (const Value* const depths = value.find("depths"); depths != nullptr && reached_or_not)
-      throw BadInput(depths->where, "depths with rates, allowed: with acceptance, whose last row holds as deep");
+    if (const Value* const draft = value.find("draft"); draft != nullptr) {
+      if (made.draft.empty())
+        throw BadInput(draft->where,
+                       fmt::format("draft is {}, allowed: the name of a model, or none", config::found_text(*draft)));
+      made.draft_where = draft->where;
+    }
+    if (const Value* const depths = value.find("depths"); depths != nullptr && form->form == Form::rates)
+      throw BadInput(depths->where, "depths with rates, allowed: with acceptance or top_k, whose last row holds as deep");
   }
   if (table->kind != config::Kind::list || table->items.empty())
-    throw BadInput(table->where,
-                   fmt::format("acceptance is {}, allowed: a list with an entry for each depth, of a number or a list of "
-                               "numbers by rank",
-                               config::found_text(*table)));
+    throw BadInput(table->where, fmt::format("{} is {}, allowed: a list with an entry for each depth, of a number or a list of "
+                                             "numbers by rank",
+                                             form->key, config::found_text(*table)));
   constexpr std::size_t kMostRanks = 64;
   if (table->items.size() > static_cast<std::size_t>(kMaxDraftLength))
-    throw BadInput(table->where, fmt::format("acceptance has {} entries, allowed: 1 to {}, one for each depth",
+    throw BadInput(table->where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form->key,
                                              table->items.size(), kMaxDraftLength));
   double before = 1.0;
   for (const Value& row : table->items) {
-    std::vector<double>& own = made.acceptance.emplace_back();
-    if (row.kind == config::Kind::list && !reached_or_not)
-      for (const Value& rank : row.items) own.push_back(probability(rank, "acceptance"));
-    else
-      own.push_back(probability(row, reached_or_not ? "rate" : "acceptance"));
-    if (own.empty())
-      throw BadInput(row.where, fmt::format("acceptance at depth {} is an empty list, allowed: a number for each rank",
-                                            made.acceptance.size()));
+    std::vector<double>& own = made.acceptance.emplace_back(row_of(row, *form, made.acceptance.size() + 1));
+    if (form->form == Form::top_k && row.kind == config::Kind::list) take_apart(own, row);
     const double sum = std::accumulate(own.begin(), own.end(), 0.0);
     if (own.size() > kMostRanks || sum > 1.0 + 1e-9)
-      throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:g}, allowed: 1 to {} that sum to "
-                                            "at most 1",
+      throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:.9g}, allowed: 1 to {} that sum "
+                                            "to at most 1",
                                             made.acceptance.size(), own.size(), sum, kMostRanks));
-    if (!reached_or_not) continue;
+    if (form->form != Form::rates) continue;
     if (own[0] > before)
       throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
                                             own[0], before));

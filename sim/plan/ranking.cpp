@@ -1,5 +1,6 @@
 #include "sim/plan/ranking.h"
 
+#include "sim/judge/facts.h"
 #include "sim/plan/price_noise.h"
 #include "sim/plan/race.h"
 #include "sim/report/csv.h"
@@ -230,6 +231,13 @@ struct Race {
   bool over = false;
 };
 
+// What theory says of an acceptance table, whose sum over the nodes of a tree takes no time. Of distributions that are drawn anew
+// in each replicate it would say something else in each.
+judge::Prediction exact_on_table(const spec::Cell& cell) {
+  if (cell.contexts->process->shape().kind != families::ContextShape::Kind::by_rank) return {};
+  return judge::predict_exact(cell, judge::gather_facts(cell, spec::plan_of(cell), nullptr), cell.rounds / kReplicates);
+}
+
 void look_at(Race& race, const Group& group, const Samples& samples, const RaceRule& rule) {
   std::vector<std::vector<double>> speedups;
   std::vector<std::size_t> members;
@@ -280,7 +288,10 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
     }
     if (stage == kFirstAnswer && first_answer) first_answer(rankings());
   }
-  return rankings();
+  std::vector<Ranking> all = rankings();
+  for (Ranking& ranking : all)
+    for (Contender& one : ranking.contenders) one.row.exact = exact_on_table(*one.row.cell);
+  return all;
 }
 
 const tokens::Tree* tree_of(const spec::Cell& cell) {
@@ -350,7 +361,13 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
        [](const Line& line) { return csv_real(line.contender->behind_half_width); }},
       {"price_noise", "1",
        "standard error of the logarithm of the fastest method's speedup over this one's, from the errors of prices",
-       [](const Line& line) { return csv_real(line.contender->price_noise); }}};
+       [](const Line& line) { return csv_real(line.contender->price_noise); }},
+      {"tokens_per_round_exact", "tokens",
+       "what theory says of an acceptance table, by a sum over the nodes; the column is there where such a table is ranked",
+       [](const Line& line) {
+         const judge::Prediction& exact = line.contender->row.exact;
+         return exact.known ? csv_real(exact.tokens_per_round) : "";
+       }}};
   return list;
 }
 
@@ -369,7 +386,10 @@ std::string ranking_csv(const std::vector<Ranking>& rankings) {
   std::vector<RankLine> lines;
   for (const Ranking& ranking : rankings)
     for (std::size_t i = 0; i < ranking.contenders.size(); ++i) lines.push_back({&ranking, i + 1, &ranking.contenders[i]});
-  return report::csv(rank_columns(), lines);
+  std::vector<report::Column<RankLine>> columns = rank_columns();
+  if (std::none_of(lines.begin(), lines.end(), [](const RankLine& line) { return line.contender->row.exact.known; }))
+    columns.pop_back();  // tokens_per_round_exact
+  return report::csv(columns, lines);
 }
 
 std::vector<report::FileInfo> ranking_file_infos() {

@@ -25,8 +25,8 @@ enum class Draws : bool { all, as_needed };
 constexpr int kFirstAnswer = 4;
 
 struct Contender {
-  judge::Row row;                       // all replicates together; without the emitted tokens' classes, which differ
-  int replicates = kReplicates;         // how many replicates its figures come from
+  judge::Row row;                // all replicates together; without the emitted tokens' classes, which differ; exact: of tables
+  int replicates = kReplicates;  // how many replicates its figures come from
   double tokens_per_round_error = 0.0;  // standard error
   // Over plain decoding. A method that was stopped early gets the first's speedup less what it lost to the first in the
   // replicates that both had.

@@ -133,6 +133,9 @@ LINES = [
      "tests/config/bad/data/acceptance.yaml:3:3: acceptance at depth 2 has 2 ranks that sum to 1.2, allowed: 1 to 64 that sum to at most 1"),
     (["compare", "--acceptance", "tests/config/bad/data/no_ranks.yaml"],
      "tests/config/bad/data/no_ranks.yaml:1:9: acceptance at depth 2 is an empty list, allowed: a number for each rank"),
+    *[([command, "--acceptance", "tests/config/bad/data/unknown_draft.yaml"],
+       'tests/config/bad/data/unknown_draft.yaml:2:8: unknown model "llama-3.1-8", did you mean "llama-3.1-8b"? allowed: <presets of models>, '
+       "or the path of a .yaml file, or of a config.json or its folder") for command in ("compare", "plan")],
     (["plan", "--acceptance-rate", "0.5"], "--acceptance-rate: given without --at-draft-length, allowed: with the draft length that it was measured at"),
     (["plan", "--alpha", "0.5", "--at-draft-length", "3"],
      "--at-draft-length: given without --mean-acceptance-length, --acceptance-rate or --log, allowed: with one of them, measured at this length"),

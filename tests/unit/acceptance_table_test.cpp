@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -56,14 +57,17 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
 }
 
 TEST_CASE("a published table gives the chain that its source measured", "[acceptance]") {
-  // EAGLE, Table 5: a chain of 5 on MT-bench, 3.20, 3.00 and 3.12 tokens per round measured. Mutant: rates of all rounds taken
-  // for rates of those that reach the position (2.4 and below).
+  // EAGLE's Table 2 says 3.31, 3.04 and 2.96 of a chain of 5 on MT-bench, and its Table 5 measured 3.20, 3.00 and 3.12: the two
+  // differ by up to 5.2 %. Mutant: rates of all rounds taken for rates of those that reach the position (2.4 and below).
   const auto chain_of_5 = [](const char* name) {
     return plan::conditional_acceptance(plan::named_acceptance_table(name, {}).of_chain(), 5).tokens_per_round.at(5);
   };
-  CHECK(chain_of_5("eagle-vicuna-7b-chat") == Approx(3.20).epsilon(0.06));
-  CHECK(chain_of_5("eagle-llama-2-chat-7b-chat") == Approx(3.00).epsilon(0.06));
-  CHECK(chain_of_5("eagle-llama-2-chat-70b-chat") == Approx(3.12).epsilon(0.06));
+  for (const auto& [name, by_depth, measured] :
+       {std::tuple("eagle-vicuna-7b-chat", 3.31, 3.20), std::tuple("eagle-llama-2-chat-7b-chat", 3.04, 3.00),
+        std::tuple("eagle-llama-2-chat-70b-chat", 2.96, 3.12)}) {
+    CHECK(chain_of_5(name) == Approx(by_depth).margin(0.005));  // as it is printed
+    CHECK(chain_of_5(name) == Approx(measured).epsilon(0.053));
+  }
   // The rates of a log sum to its mean acceptance length less one. Mutant: the rates taken as they stand.
   CHECK(plan::conditional_acceptance(plan::named_acceptance_table("eagle-maths", {}).of_chain(), 7).tokens_per_round.at(7) ==
         Approx(1 + 0.661 + 0.43 + 0.272 + 0.178 + 0.11 + 0.072 + 0.047).epsilon(1e-9));
@@ -144,23 +148,38 @@ TEST_CASE("rows that rise with the rank are told", "[acceptance]") {
              Catch::StartsWith("acceptance at depth 2 rises from 0.2 at rank 1 to 0.5 at rank 2:"));
 }
 
-TEST_CASE("tables of one's own: lists, numbers by depth, rates", "[acceptance]") {
-  CHECK(table_of("[[0.6, 0.1], 0.5]").acceptance == std::vector<std::vector<double>>{{0.6, 0.1}, {0.5}});
-  CHECK(table_of("acceptance: [0.6]\npair: mine").origin() == "mine");
-  CHECK(table_of("rates: [0.8, 0.4, 0]").of_chain() == std::vector<double>{0.8, 0.5, 0.0});
-  CHECK(table_of("rates: [0, 0]").of_chain() == std::vector<double>{0.0, 0.0});
+TEST_CASE("tables of one's own: lists, numbers by depth, accuracies of the likeliest k, rates", "[acceptance]") {
   const auto refused = [](const std::string& yaml, const std::string& message) {
     INFO(yaml);
     CHECK_THROWS_WITH(table_of(yaml), Catch::Contains(message));
   };
+  CHECK(table_of("[[0.6, 0.1], 0.5]").acceptance == std::vector<std::vector<double>>{{0.6, 0.1}, {0.5}});
+  CHECK(table_of("acceptance: [0.6]\npair: mine").origin() == "mine");
+  CHECK(table_of("rates: [0.8, 0.4, 0]").of_chain() == std::vector<double>{0.8, 0.5, 0.0});
+  CHECK(table_of("rates: [0, 0]").of_chain() == std::vector<double>{0.0, 0.0});
+  // Accuracies of Medusa's first two heads as its repository has them. Mutant: taken for ranks alone, which sum to 3.5.
+  const std::vector<std::vector<double>> heads = table_of("top_k: [[0.56, 0.672, 0.727], [31.6%, 42.4 %]]").acceptance;
+  REQUIRE(heads.size() == 2);
+  const std::vector<double> flat = {heads[0][0], heads[0][1], heads[0][2], heads[1][0], heads[1][1]};
+  const std::vector<double> alone = {0.56, 0.112, 0.055, 0.316, 0.108};
+  for (std::size_t i = 0; i < alone.size(); ++i) CHECK(flat[i] == Approx(alone[i]).epsilon(1e-12));
+  CHECK(table_of("top_k: [[0.5, 0.6]]\ndepths: 3").acceptance.size() == 3);
+  CHECK(table_of("rates: [80%, 40%]").of_chain() == std::vector<double>{0.8, 0.5});
+  refused("top_k: [[0.5, 0.4]]",
+          "table.yaml:1:15: top_k 0.4 follows 0.5, allowed: shares that do not fall, since the likeliest 2 tokens hold the "
+          "likeliest 1");
+  refused("top_k: [[0.5, 120%]]", "table.yaml:1:15: top_k is \"120%\", allowed: a number in [0, 1], or a percentage");
+  refused("acceptance: [\"50%\"]", "allowed: a number in [0, 1], or a percentage");
+  refused("acceptance: [x%]", "allowed: a number in [0, 1], or a percentage");
+  refused("top_k: [0.5]\nrates: [0.5]", "table.yaml:1:1: a table of acceptance has top_k and rates, allowed: one of");
   refused("rates: [0.4, 0.8]", "table.yaml:1:14: rate 0.8 follows 0.4, allowed: rates that do not rise");
-  refused("acceptance: [1.5]", "table.yaml:1:14: acceptance is 1.5, allowed: a number in [0, 1]");
-  refused("acceptance: [0.5]\nrates: [0.5]", "both or neither of acceptance and rates");
+  refused("acceptance: [1.5]", "table.yaml:1:14: acceptance is 1.5, allowed: a number in [0, 1], or a percentage");
+  refused("acceptance: [0.5]\nrates: [0.5]", "has acceptance and rates, allowed: one of acceptance, top_k and rates");
   refused("acceptance: [0.5]\naceptance: 1",
           "table.yaml:2:12: unknown key \"aceptance\" in a table of acceptance, allowed: acceptance");
   refused("rates: [1.2, 0.3]", "table.yaml:1:9: rate is 1.2, allowed: a number in [0, 1]");
   refused("[[0.6, 0.1], [], [0.5]]", "acceptance at depth 2 is an empty list, allowed: a number for each rank");
-  refused("{}", "both or neither");
+  refused("{}", "has no numbers, allowed: one of acceptance, top_k and rates");
   refused("[]", "allowed: a list with an entry for each depth");
 }
 

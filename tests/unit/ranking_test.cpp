@@ -233,3 +233,34 @@ TEST_CASE("methods that prices cannot tell apart are tied, and those of one pric
   CHECK(sure.contenders[1].price_noise == 0.0);
   CHECK_FALSE(sure.contenders[1].tied());
 }
+
+TEST_CASE("on an acceptance table what theory says stands beside what was simulated", "[ranking]") {
+  const auto with_context = [](const std::string& context) {
+    return tests::experiment_of(
+        fmt::format("{{experiment: table, rounds: 200000, pair: {{vocab: 4, target: {{family: uniform}}, draft: {{family: "
+                    "uniform}}}}, context: {}, "
+                    "decode: {{drafter: {{kind: chain, draft_length: 2, selection: argmax}}, verifier: token}}, cost: {{model: "
+                    "ratio, cost_ratio: "
+                    "0.1}}, sweep: {{decode: [{{drafter: {{kind: chain, draft_length: 2, selection: argmax}}, verifier: token}}, "
+                    "{{drafter: {{kind: "
+                    "tree_static, branching: [2, 2], siblings: top_k}}, verifier: tree_point_mass}}]}}}}",
+                    context));
+  };
+  const spec::Experiment table = with_context("{process: acceptance_table, acceptance: [[0.6, 0.2], [0.5, 0.1]]}");
+  const std::vector<Ranking> rankings = ranked({&table});
+  REQUIRE(rankings.at(0).contenders.size() == 2);
+  for (const Contender& one : rankings[0].contenders) {
+    // 1 + .6 + .6 .5 of the chain, 1 + .8 + .8 .6 of the tree. Mutant: the tree's second ranks left out, which is the chain.
+    const double expected = one.row.cell->block() != nullptr ? 2.28 : 1.9;
+    REQUIRE(one.row.exact.known);
+    CHECK(one.row.exact.tokens_per_round == Approx(expected).epsilon(1e-12));
+    CHECK(std::abs(one.row.tokens_per_round() - expected) < 4 * one.tokens_per_round_error);
+    CHECK(std::abs(one.row.tokens_per_round() - (4.18 - expected)) > 20 * one.tokens_per_round_error);
+  }
+  CHECK(plan::ranking_csv(rankings).find("price_noise,tokens_per_round_exact\n") != std::string::npos);
+  // Distributions that each replicate draws anew have no one figure.
+  const spec::Experiment drawn = with_context("{process: iid, pool: 4}");
+  const std::vector<Ranking> of_drawn = ranked({&drawn});
+  for (const Contender& one : of_drawn.at(0).contenders) CHECK_FALSE(one.row.exact.known);
+  CHECK(plan::ranking_csv(of_drawn).find("exact") == std::string::npos);
+}
