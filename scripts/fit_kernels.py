@@ -152,6 +152,21 @@ def errors_unseen(f, y, shapes, w, ridge):
     return error
 
 
+def errors_of_neighbours(x, us, shapes, out):
+    """What the middle of a shape's own next rows, three on either side and of the same kernel by their number, errs by: how well the rows
+    of a product are repeated. A price that has not seen the shape cannot do better."""
+    errors = []
+    for shape in sorted(set(shapes[out])):
+        at = np.flatnonzero(out & (shapes == shape))
+        at = at[np.argsort(x["m"][at], kind="stable")]
+        band = np.searchsorted([1, 16, 32, 64, 96, 128, 192, 256], x["m"][at])
+        for i in range(len(at)):
+            near = [j for j in range(max(0, i - 3), min(len(at), i + 4)) if j != i and band[j] == band[i]]
+            if len(near) > 1:
+                errors.append(abs(np.median(us[at[near]]) / us[at[i]] - 1))
+    return np.array(errors)
+
+
 def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluations=260):
     out = held_out(shapes)
     if (out & (w == 1)).sum() < 5 or (~out & (w == 1)).sum() < 10:
@@ -168,10 +183,11 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
     out = (w == 1) & ~np.isnan(unseen)
     final = least_absolute(f, y, ridge, w)
     spread = float(np.median(np.abs(unseen[out])) / 0.6745)
+    from_memory = x["over_l2"] >= (LEAST_CACHES if kind.kind == "attention_decode" else LEAST_SETS) if "over_l2" in x else out
     return {"figures": figures, "over": over, "by": by, "correction": final, "held_out": np.abs(np.expm1(unseen[out])), "spread": spread,
             "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out],
-            "from_memory": x["over_l2"][out] >= (LEAST_CACHES if kind.kind == "attention_decode" else LEAST_SETS)
-            if "over_l2" in x else np.ones(out.sum(), bool)}
+            "from_memory": from_memory[out],
+            "neighbours": errors_of_neighbours(x, us, shapes, out & from_memory) if kind.kind == "product" else np.array([])}
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------------------
@@ -348,7 +364,7 @@ BANDS = {"1": (0, 1), "2-16": (1, 16), "17-64": (16, 64), "65-128": (64, 128), "
 def write_report(path, by_gpu):
     """Errors on shapes that were not seen, all engines and kernels together; decode attention and all-reduces by bytes are not cut into
     bands. Where any row of a fit reads its weights or keys from memory, those rows alone count."""
-    lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent"]
+    lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent,neighbours_median_percent,neighbours_p90_percent"]
     for kind in KINDS:
         for gpu, fits in sorted(by_gpu.items()):
             for dtype in sorted({k[2] for k in fits if k[0] == kind and k[3] != SMALL}):
@@ -356,11 +372,14 @@ def write_report(path, by_gpu):
                 counts = [f["from_memory"] | (not f["from_memory"].any()) for f in of]
                 error = 100 * np.concatenate([f["held_out"][c] for f, c in zip(of, counts)])
                 rows = np.concatenate([f["held_rows"][c] for f, c in zip(of, counts)])
+                beside = 100 * np.concatenate([f["neighbours"] for f in of])
+                beside = f"{np.median(beside):.1f},{np.percentile(beside, 90):.1f}" if len(beside) else ","
                 bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "allreduce") else {})}
                 for band, (over, most) in bands.items():
                     at = (rows > over * 1.0001) & (rows <= most * 1.0001)
                     if at.any():
-                        lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f}")
+                        lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f},"
+                                     f"{beside if band == 'all' else ','}")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 

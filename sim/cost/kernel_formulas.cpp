@@ -124,10 +124,13 @@ constexpr std::size_t kMostCoordinates = 7;
 // How full waves are, of which the last one is not.
 double last_wave(double waves) { return waves / std::ceil(waves); }
 
-// The columns of a tile of 256 rows if one wave is to do.
-double wide_tile_columns(const Hardware& hardware, const KernelShape& x) {
+// The columns of a tile of 256 rows if one wave is to do. Beyond the rows that were measured it is that of the most, and where
+// such a tile was taken the two waves that come after it: nothing says that so many rows are cut that way.
+double wide_tile_columns(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
   if (x.rows <= kWideTileOver) return 64.0;
-  return std::clamp(std::ceil(x.rows / kWideTileRows) * x.outer / hardware.multiprocessors, 16.0, 512.0);
+  const double most = std::max(fit.most(), kWideTileOver + 1.0);
+  const double columns = std::ceil(std::min(x.rows, most) / kWideTileRows) * x.outer / hardware.multiprocessors;
+  return std::clamp(x.rows > most && columns > 80.0 ? std::max(columns, 256.0) : columns, 16.0, 512.0);
 }
 
 // What the correction looks at, the first of them along KernelFit::over.
@@ -144,7 +147,7 @@ Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const Ke
         return last_wave(std::ceil(x.outer / tile) * std::ceil(x.rows / tile) / hardware.multiprocessors);
       };
       return {{log2(x.rows), log2(x.outer), log2(x.inner), log2(x.outer * x.inner), full(kWaveTile), full(kSmallWaveTile),
-               log2(wide_tile_columns(hardware, x))},
+               log2(wide_tile_columns(fit, hardware, x))},
               7};
     }
     case KernelKind::attention_decode:
