@@ -166,7 +166,7 @@ TEST_CASE("what a correction looks at beside the first coordinate, one at a time
   CHECK(near(product(5), 6, 1e-9));     // no tile of 256 rows up to 192
   x.rows = 193;
   CHECK(near(product(5), std::log2(96), 1e-9));  // one wave of tiles of 256 rows has 96 columns each
-  x.rows = 4096;  // the most that were measured are 1,024
+  x.rows = 4096;                                 // the most that were measured are 1,024
   x.outer = 2400;
   CHECK(near(product(5), 8, 1e-9));
   x.batch = 16;
