@@ -11,13 +11,15 @@ TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_
 moe_aic.csv.xz and allreduce_aic.csv.xz (.csv does as well). A fit is a formula of a few figures with a physical meaning (sim/cost/
 kernel_formulas.cpp holds the same formulas) and a correction of its logarithm: piecewise linear in the logarithm of one figure
 (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of the shapes, drawn by a
-hash of the shape, is held out while the figures and a first correction are fitted; the errors in the files are of those rows. The
-correction is then fitted once more to all rows.
+hash of the shape, is held out while the figures are fitted; --corrections takes the figures of the files in --out as they are. The
+errors in the files are of rows priced by corrections that did not see their shape: the shapes are cut into five folds, and each is
+priced by a correction made from the other four. The correction in the files is fitted to all rows.
 
 Needs NumPy and SciPy (scripts/setup --fit).
 """
 import argparse
 import csv
+import functools
 import lzma
 import os
 import pickle
@@ -27,7 +29,9 @@ import zlib
 
 try:
     import numpy as np
+    from scipy.linalg import cho_factor, cho_solve
     from scipy.optimize import minimize
+    from scipy.sparse import csr_matrix, diags
 except ImportError as error:
     sys.exit(f"fit_kernels.py needs NumPy and SciPy ({error}): scripts/setup --fit installs them")
 
@@ -35,6 +39,8 @@ from kernel_formulas import DTYPES, KINDS, read_hardware  # noqa: E402
 
 MOST_ROWS = 512      # of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
+LEAST_CACHES = 2.0   # the same of the keys and values that decode attention reads
+FOLDS = 5            # parts of the shapes, each of which is priced by a correction that was made without it
 # Small products are in no table from memory. A fit of their own, which holds below the sizes of the other one, takes rows whose weights
 # came from the cache where reading them from memory would take at most this share of the measured time: half of that reading is
 # added, and the truth is at most the other half away.
@@ -77,9 +83,14 @@ def features(model, over, by):
 
 def least_absolute(x, y, ridge, weights):
     """Minimises mostly the absolute deviation, by least squares that are weighted anew."""
+    x = csr_matrix(x)  # a row is between two knots of each coordinate, so that most of it is 0
+    across = x.T.tocsr()
     w = np.ones(len(y))
     for _ in range(8):
-        solution = np.linalg.solve(x.T @ (x * (w * weights)[:, None]) + ridge * np.eye(x.shape[1]), x.T @ (w * weights * y))
+        counts = w * weights
+        matrix = (across @ diags(counts) @ x).toarray()
+        matrix[np.diag_indices_from(matrix)] += ridge
+        solution = cho_solve(cho_factor(matrix), across @ (counts * y))
         w = 0.05 / np.maximum(np.abs(y - x @ solution), 0.02)
     return solution
 
@@ -119,6 +130,43 @@ def held_out(shapes):
     return np.array([zlib.crc32(("held out " + s).encode()) % 3 == 0 for s in shapes])
 
 
+def folds(shapes, w):
+    """The fold that a row is priced in without having been seen; all rows of a shape are in one. -1: nowhere."""
+    counted = sorted(set(shapes[w == 1]), key=lambda s: (zlib.crc32(("fold " + s).encode()), s))
+    if len(counted) < FOLDS:  # too few to hold any out: rows are
+        return np.arange(len(shapes)) % FOLDS if len(shapes) > 10 else np.full(len(shapes), -1)
+    fold = {s: i % FOLDS for i, s in enumerate(counted)}
+    return np.array([fold.get(s, -1) for s in shapes])
+
+
+def errors_unseen(f, y, shapes, w, ridge):
+    """Errors of the logarithm of rows that count, each by the correction that was fitted without its shape's fold."""
+    error = np.full(len(y), np.nan)
+    of = folds(shapes, w)
+    for k in range(FOLDS):
+        out = of == k
+        if out.any():
+            error[out] = f[out] @ least_absolute(f[~out], y[~out], ridge, w[~out]) - y[out]
+    if (of == -1).all():
+        error = f @ least_absolute(f, y, ridge, w) - y
+    return error
+
+
+def errors_of_neighbours(x, us, shapes, out):
+    """What the middle of a shape's own next rows, three on either side and of the same kernel by their number, errs by: how well the rows
+    of a product are repeated. A price that has not seen the shape cannot do better."""
+    errors = []
+    for shape in sorted(set(shapes[out])):
+        at = np.flatnonzero(out & (shapes == shape))
+        at = at[np.argsort(x["m"][at], kind="stable")]
+        band = np.searchsorted([1, 16, 32, 64, 96, 128, 192, 256], x["m"][at])
+        for i in range(len(at)):
+            near = [j for j in range(max(0, i - 3), min(len(at), i + 4)) if j != i and band[j] == band[i]]
+            if len(near) > 1:
+                errors.append(abs(np.median(us[at[near]]) / us[at[i]] - 1))
+    return np.array(errors)
+
+
 def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluations=260):
     out = held_out(shapes)
     if (out & (w == 1)).sum() < 5 or (~out & (w == 1)).sum() < 10:
@@ -131,13 +179,15 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
     y = np.log(us / model.us(figures))
     over, by = knots_of(model)
     f = features(model, over, by)
-    first = least_absolute(f[seen], y[seen], ridge, w[seen])
-    out &= w == 1
-    error = np.abs(np.expm1(f[out] @ first - y[out]))
+    unseen = errors_unseen(f, y, shapes, w, ridge)
+    out = (w == 1) & ~np.isnan(unseen)
     final = least_absolute(f, y, ridge, w)
-    spread = float(np.median(np.abs(f[out] @ first - y[out])) / 0.6745)
-    return {"figures": figures, "over": over, "by": by, "correction": final, "held_out": error, "spread": spread,
-            "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out]}
+    spread = float(np.median(np.abs(unseen[out])) / 0.6745)
+    from_memory = x["over_l2"] >= (LEAST_CACHES if kind.kind == "attention_decode" else LEAST_SETS) if "over_l2" in x else out
+    return {"figures": figures, "over": over, "by": by, "correction": final, "held_out": np.abs(np.expm1(unseen[out])), "spread": spread,
+            "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out],
+            "from_memory": from_memory[out],
+            "neighbours": errors_of_neighbours(x, us, shapes, out & from_memory) if kind.kind == "product" else np.array([])}
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------------------
@@ -192,7 +242,7 @@ def groups(kind, folder, hardware):
             over = float(r["kv_over_l2"])
             add((r["gpu"], r["engine"], r["kv_dtype"], r["kernel"]),
                 {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "context")}, "over_l2": over},
-                float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']} {r['batch']}")
+                float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']}")
         for r in table(folder, "attention_verify"):
             if r["gpu"] and r["context"] and single_token(r):
                 add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
@@ -202,7 +252,7 @@ def groups(kind, folder, hardware):
         for r in table(folder, "attention_prefill_aic"):
             add((r["gpu"], r["engine"], r["dtype"], r["kernel"]),
                 {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "tokens")}, "context": 0.0},
-                float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']} {r['batch']}")
+                float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']}")
     elif kind == "attention_verify":
         for r in table(folder, "attention_verify"):
             if not r["gpu"] or not r["tokens"].isdigit() or not r["context"] or single_token(r):
@@ -214,7 +264,7 @@ def groups(kind, folder, hardware):
             skew = 0.0 if r["routing"] == "balanced" else float(r["routing"].split("_")[-1])
             add((r["gpu"], r["engine"], r["dtype"], r["kernel"]),
                 {**{c: float(r[c]) for c in ("hidden", "inter", "topk", "experts", "tp", "tokens")}, "skew": skew},
-                float(r["us"]), f"{r['hidden']} {r['inter']} {r['topk']} {r['experts']} {r['tp']}")
+                float(r["us"]), f"{r['hidden']} {r['inter']} {r['topk']} {r['experts']}")
     elif kind == "allreduce":
         for r in table(folder, "allreduce_aic"):
             add((r["gpu"], r["engine"], "bfloat16", r["kernel"]), {"gpus": float(r["gpus"]), "bytes": float(r["bytes"])},
@@ -250,7 +300,7 @@ def weights_of(kind, x, us):
                 weights = np.maximum(weights, np.where(x["over_l2"] >= least, 0.2 if least else 0.05, 0.0))
         return weights if weights.max() == 1.0 else weights / weights.max()
     if kind == "attention_decode":
-        return np.where((x["over_l2"] > 2) | (x["over_l2"] < 0.05), 1.0, 0.0)
+        return np.where((x["over_l2"] > LEAST_CACHES) | (x["over_l2"] < 0.05), 1.0, 0.0)
     return np.ones(len(us))
 
 
@@ -296,26 +346,40 @@ def write(path, gpu, fits, source=SHIPPED, beside=None):
         file.writelines(piece for _, piece in sorted(pieces, key=lambda p: order.index(p[0])))
 
 
-RIDGE = {"product": 0.6, "attention_decode": 0.3, "attention_prefill": 0.3, "attention_verify": 0.3, "experts": 1.0, "allreduce": 0.05}
+@functools.lru_cache(maxsize=None)
+def shipped_figures(folder, gpu):
+    """The figures of a GPU's file, by kind, engine, dtype and kernel."""
+    import yaml
+    with open(os.path.join(folder, gpu + ".yaml"), encoding="utf-8") as file:
+        fits = yaml.load(file, getattr(yaml, "CSafeLoader", yaml.SafeLoader))["fits"]
+    return {(f["kind"], f["engine"], f["dtype"], f["kernel"]): f["figures"] for f in fits}
+
+
+RIDGE = {"product": 0.6, "attention_decode": 0.15, "attention_prefill": 0.3, "attention_verify": 0.3, "experts": 1.0, "allreduce": 0.05}
 
 
 BANDS = {"1": (0, 1), "2-16": (1, 16), "17-64": (16, 64), "65-128": (64, 128), "129-512": (128, 512), "over 512": (512, 1e15)}
 
 
 def write_report(path, by_gpu):
-    """Errors on held-out shapes, all engines and kernels together; decode attention and all-reduces by bytes are not cut into bands."""
-    lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent"]
+    """Errors on shapes that were not seen, all engines and kernels together; decode attention and all-reduces by bytes are not cut into
+    bands. Where any row of a fit reads its weights or keys from memory, those rows alone count."""
+    lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent,neighbours_median_percent,neighbours_p90_percent"]
     for kind in KINDS:
         for gpu, fits in sorted(by_gpu.items()):
             for dtype in sorted({k[2] for k in fits if k[0] == kind and k[3] != SMALL}):
                 of = [fits[k][0] for k in fits if k[0] == kind and k[2] == dtype and k[3] != SMALL]
-                error = 100 * np.concatenate([f["held_out"] for f in of])
-                rows = np.concatenate([f["held_rows"] for f in of])
+                counts = [f["from_memory"] | (not f["from_memory"].any()) for f in of]
+                error = 100 * np.concatenate([f["held_out"][c] for f, c in zip(of, counts)])
+                rows = np.concatenate([f["held_rows"][c] for f, c in zip(of, counts)])
+                beside = 100 * np.concatenate([f["neighbours"] for f in of])
+                beside = f"{np.median(beside):.1f},{np.percentile(beside, 90):.1f}" if len(beside) else ","
                 bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "allreduce") else {})}
                 for band, (over, most) in bands.items():
                     at = (rows > over * 1.0001) & (rows <= most * 1.0001)
                     if at.any():
-                        lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f}")
+                        lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f},"
+                                     f"{beside if band == 'all' else ','}")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
 
@@ -328,7 +392,7 @@ def main():
     parser.add_argument("--gpu", action="append")
     parser.add_argument("--hardware", default="configs/hardware")
     parser.add_argument("--keep", help="a .pkl of fits that were made before: kinds that are not fitted now are taken from there")
-    parser.add_argument("--corrections", action="store_true", help="with --keep: the figures stay, corrections alone are fitted")
+    parser.add_argument("--corrections", action="store_true", help="figures stay as the files in --out have them, corrections alone are fitted")
     parser.add_argument("--report", help="a .csv of the errors on held-out shapes by kind, GPU, dtype and rows")
     parser.add_argument("--source", help="where one table is from")
     parser.add_argument("--beside", help="with one table: the folder of the fits that stay where it says nothing")
@@ -347,8 +411,7 @@ def main():
             rows = weights > 0
             if rows.sum() < 3:
                 continue
-            before = by_gpu.get(gpu, {}).get((kind, engine, dtype, kernel))
-            figures = before[0]["figures"] if before and options.corrections else None
+            figures = shipped_figures(options.out, gpu).get((kind, engine or "any", dtype, kernel)) if options.corrections else None
             f = fit(KINDS[kind], hardware[gpu], dtype, {c: v[rows] for c, v in x.items()}, us[rows], shapes[rows], weights[rows],
                     RIDGE[kind], figures)
             e = 100 * f["held_out"]

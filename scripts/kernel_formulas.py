@@ -28,6 +28,7 @@ DTYPES = {"bfloat16": (2, 2, "bf16"), "float16": (2, 2, "bf16"), "fp8": (1, 1, "
 
 TILES = [(64, 16), (64, 32), (64, 64), (64, 128), (128, 16), (128, 32), (128, 64), (128, 128), (128, 256), (256, 128)]
 SPLITS = [1, 2, 3, 4, 6, 8, 16]
+SHARES = [2.0 ** e for e in (0.25, 0.5, 0.75, 1)]  # knots of a share, which is looked at as it is
 
 
 def norm(p, *parts):
@@ -35,13 +36,20 @@ def norm(p, *parts):
     return big * sum((part / big) ** p for part in parts) ** (1 / p)
 
 
+def last_wave(waves):
+    """How full waves are, of which the last one is not."""
+    return waves / np.ceil(waves)
+
+
 class Product:
     kind = "product"
     figures = {"memory_efficiency": (0.82, 0.2, 1.05), "feed_tb_per_s": (15, 1, 500), "overlap_power": (3, 1, 12),
                "kernel_us": (4, 0.05, 60), "split_us": (2, 0.05, 40), "arithmetic_efficiency": (0.9, 0.1, 1.1), "whole_waves": (0.6, 0.01, 0.99)}
     # Libraries change kernels after 16, 32, 64, ... rows: two knots make a step.
-    over = [1, 8, 16, 17, 32, 33, 64, 65, 96, 97, 128, 129, 192, 193, 256, 257, 512]
-    by = [[512, 2048, 8192, 65536], [512, 2048, 8192, 65536], [2.0 ** e for e in (20, 22, 24, 26, 28)], [2.0 ** e for e in (0.25, 0.5, 0.75, 1)]]
+    # One row is a step too: vLLM's CUTLASS kernel for fp8 on a B200 takes 14 us more for it than for two.
+    over = [1, 2, 8, 16, 17, 32, 33, 64, 65, 96, 97, 128, 129, 192, 193, 256, 257, 512]
+    by = [[512, 2048, 8192, 65536], [512, 2048, 8192, 65536], [2.0 ** e for e in (20, 22, 24, 26, 28)], SHARES, SHARES,
+          [64, 80, 88, 96, 104, 112, 120, 128, 144]]
 
     def __init__(self, hardware, dtype, x):
         self.m, self.n, self.k = x["m"], x["n"], x["k"]
@@ -68,8 +76,12 @@ class Product:
         return 1e6 * norm(f["overlap_power"], memory, core.min(0)) + f["kernel_us"]
 
     def coordinates(self):
-        waves = np.ceil(self.n / 128) * np.ceil(self.m / 128) / self.h["multiprocessors"]
-        return np.log2(self.m), [np.log2(self.n), np.log2(self.k), np.log2(self.n * self.k), waves / np.ceil(waves)]  # how full the last wave is
+        def fill(tile):
+            return last_wave(np.ceil(self.n / tile) * np.ceil(self.m / tile) / self.h["multiprocessors"])
+        # Columns of a tile of 256 rows if one wave is to do, which libraries prefer: DeepGEMM's tiles of 96 to 128 columns take twice the
+        # time on a Hopper. Up to 192 rows nothing takes such tiles.
+        wide = np.where(self.m > 192, np.ceil(self.m / 256) * self.n / self.h["multiprocessors"], 64)
+        return np.log2(self.m), [np.log2(self.n), np.log2(self.k), np.log2(self.n * self.k), fill(128), fill(64), np.log2(np.clip(wide, 16, 512))]
 
 
 class Decode:
@@ -77,7 +89,8 @@ class Decode:
     figures = {"memory_efficiency": (0.8, 0.1, 1.05), "overlap_power": (3, 1, 12), "kernel_us": (10, 0.5, 60),
                "sequence_us": (0.2, 0.001, 20), "head_us": (0.01, 1e-5, 5)}
     over = [2.0 ** e for e in (14, 18, 20, 22, 24, 25, 26, 27, 28, 30, 32)]
-    by = [[2.0 ** e for e in (1, 7, 9, 11, 13, 17)], [1, 4, 16, 64, 256, 4096], [1, 2, 4, 8, 16, 64]]
+    by = [[2.0 ** e for e in (1, 7, 9, 11, 13, 17)], [1, 4, 16, 64, 256, 4096], [1, 2, 4, 8, 16, 64], [1, 4, 16, 64, 256, 1024], SHARES,
+          [64, 128]]
 
     def __init__(self, hardware, dtype, x):
         self.h = hardware
@@ -91,7 +104,8 @@ class Decode:
         return f["kernel_us"] + norm(f["overlap_power"], memory, rows)
 
     def coordinates(self):
-        return np.log2(self.bytes), [np.log2(self.context), np.log2(self.batch * self.kv), np.log2(self.heads / self.kv)]
+        return np.log2(self.bytes), [np.log2(self.context), np.log2(self.batch * self.kv), np.log2(self.heads / self.kv), np.log2(self.batch),
+                                     last_wave(self.batch * self.kv / self.h["multiprocessors"]), np.log2(self.dim)]
 
 
 class Verify:

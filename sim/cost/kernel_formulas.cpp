@@ -22,6 +22,9 @@ constexpr std::array<ProductTile, 10> kProductTiles = {
 constexpr std::array<double, 7> kProductSplits = {1, 2, 3, 4, 6, 8, 16};
 constexpr double kProductStep = 64.0;    // what a tile takes of the inner dimension at a time
 constexpr double kWaveTile = 128.0;      // rows and columns of a usual tile
+constexpr double kSmallWaveTile = 64.0;  // the same of a small one
+constexpr double kWideTileRows = 256.0;  // rows of the largest tile, which is taken where one wave of it does
+constexpr double kWideTileOver = 192.0;  // rows up to which no library takes such tiles
 constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
 constexpr double kKernelMicro = 1e6;
 
@@ -116,7 +119,19 @@ double formula_us(const KernelFit& fit, const Hardware& hardware, const KernelSh
   return 0.0;
 }
 
-constexpr std::size_t kMostCoordinates = 5;
+constexpr std::size_t kMostCoordinates = 7;
+
+// How full waves are, of which the last one is not.
+double last_wave(double waves) { return waves / std::ceil(waves); }
+
+// The columns of a tile of 256 rows if one wave is to do. Beyond the rows that were measured it is that of the most, and where
+// such a tile was taken the two waves that come after it: nothing says that so many rows are cut that way.
+double wide_tile_columns(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  if (x.rows <= kWideTileOver) return 64.0;
+  const double most = std::max(fit.most(), kWideTileOver + 1.0);
+  const double columns = std::ceil(std::min(x.rows, most) / kWideTileRows) * x.outer / hardware.multiprocessors;
+  return std::clamp(x.rows > most && columns > 80.0 ? std::max(columns, 256.0) : columns, 16.0, 512.0);
+}
 
 // What the correction looks at, the first of them along KernelFit::over.
 struct Coordinates {
@@ -128,12 +143,17 @@ Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const Ke
   using std::log2;
   switch (fit.kind) {
     case KernelKind::product: {
-      const double waves = std::ceil(x.outer / kWaveTile) * std::ceil(x.rows / kWaveTile) / hardware.multiprocessors;
-      const double full = waves / std::ceil(waves);  // how full the last wave of usual tiles is
-      return {{log2(x.rows), log2(x.outer), log2(x.inner), log2(x.outer * x.inner), full}, 5};
+      const auto full = [&](double tile) {
+        return last_wave(std::ceil(x.outer / tile) * std::ceil(x.rows / tile) / hardware.multiprocessors);
+      };
+      return {{log2(x.rows), log2(x.outer), log2(x.inner), log2(x.outer * x.inner), full(kWaveTile), full(kSmallWaveTile),
+               log2(wide_tile_columns(fit, hardware, x))},
+              7};
     }
     case KernelKind::attention_decode:
-      return {{log2(kept_bytes(fit, x, x.context)), log2(x.context), log2(x.batch * x.kv_heads), log2(x.heads / x.kv_heads)}, 4};
+      return {{log2(kept_bytes(fit, x, x.context)), log2(x.context), log2(x.batch * x.kv_heads), log2(x.heads / x.kv_heads),
+               log2(x.batch), last_wave(x.batch * x.kv_heads / hardware.multiprocessors), log2(x.head_dim)},
+              7};
     case KernelKind::attention_prefill:
       return {{log2(x.tokens), log2(x.batch * x.heads), log2(x.heads / x.kv_heads), log2(x.head_dim)}, 4};
     case KernelKind::attention_verify:
@@ -207,8 +227,11 @@ double KernelFit::floor_us(const Hardware& hardware, const KernelShape& shape) c
 double KernelFit::most() const { return std::exp2(over.back()); }
 
 bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const {
-  constexpr double kSlack = 0.01;             // knots are rounded
-  constexpr std::size_t kWaveCoordinate = 3;  // a share, whatever was measured
+  constexpr double kSlack = 0.01;  // knots are rounded
+  // Shares of waves and the tile that one wave takes follow from the others: whatever was measured holds.
+  const auto follows = [this](std::size_t i) {
+    return (kind == KernelKind::product && i >= 3) || (kind == KernelKind::attention_decode && i == 4);
+  };
   const Coordinates x = coordinates(*this, hardware, shape);
   if (share_of_small(*this, x) >= 1.0) return small->covers(hardware, shape);
   const auto inside = [](const std::vector<double>& knots, double at) {
@@ -216,7 +239,7 @@ bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const
   };
   if (!inside(over, x.at[0])) return false;
   for (std::size_t i = 0; i < by.size(); ++i)
-    if (!by[i].empty() && !inside(by[i], x.at[i + 1]) && !(kind == KernelKind::product && i == kWaveCoordinate)) return false;
+    if (!by[i].empty() && !follows(i) && !inside(by[i], x.at[i + 1])) return false;
   return true;
 }
 

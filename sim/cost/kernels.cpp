@@ -38,7 +38,10 @@ constexpr std::array<Dtype, 12> kDtypes = {{{"bfloat16", 2, 2, Arithmetic::bf16}
 constexpr std::array<const char*, 6> kKindNames = {"product",          "attention_decode", "attention_prefill",
                                                    "attention_verify", "experts",          "allreduce"};
 
-constexpr std::array<std::size_t, 6> kOtherCoordinates = {4, 3, 3, 2, 4, 1};
+// Coordinates of a correction beside the first: as many as fits have at least, which were made before the last ones were added,
+// and at most.
+constexpr std::array<std::size_t, 6> kLeastOthers = {4, 3, 3, 2, 4, 1};
+constexpr std::array<std::size_t, 6> kMostOthers = {6, 6, 3, 2, 4, 1};
 
 const std::vector<Parameter>& fit_parameters() {
   static const std::vector<Parameter> parameters = {
@@ -50,7 +53,7 @@ const std::vector<Parameter>& fit_parameters() {
       {"spread",
        Type::number,
        {},
-       "standard deviation of the logarithm on shapes that were held out",
+       "standard deviation of the logarithm on shapes that were not seen",
        config::between(0, 10),
        {}},
       {"errors", Type::number_list, {}, "median and 90th percentile on them, percent", config::at_least(0), {}},
@@ -129,9 +132,11 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   for (std::size_t i = 0; i < figures.size(); ++i) fit.figures[i] = f.number(figures[i].name);
   fit.over = read_knots(a.text("over"), a.where("over"), "over", diagnostics);
   const config::Value& by = a.value("by");
-  const std::size_t others = kOtherCoordinates[static_cast<std::size_t>(fit.kind)];
-  if (!by.is_list() || by.items.size() != others) {
-    diagnostics.add(a.where("by"), fmt::format("by is {}, allowed: a list of {} texts", config::found_text(by), others));
+  const std::size_t least = kLeastOthers[static_cast<std::size_t>(fit.kind)];
+  const std::size_t most = kMostOthers[static_cast<std::size_t>(fit.kind)];
+  if (!by.is_list() || by.items.size() < least || by.items.size() > most) {
+    const std::string count = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+    diagnostics.add(a.where("by"), fmt::format("by is {}, allowed: a list of {} texts", config::found_text(by), count));
     return fit;
   }
   std::size_t width = 1;
