@@ -78,13 +78,15 @@ std::vector<std::vector<double>> kernel_from(const BlockContext& context, int dr
     std::vector<math::CompensatedSum> row(states);
     std::vector<std::vector<Atom>> longer(states);
     for (int s = 0; s < context.states; ++s) {
+      if (j == draft_length) {  // the next token is the target's whatever was carried
+        math::CompensatedSum kept;
+        for (const Atom& atom : carries[index_of(s)]) kept.add(atom.weight * atom.value);
+        for (const Branch& branch : branches_at(context, j, s)) row[index_of(branch.next)].add(kept.value() * branch.target);
+        continue;
+      }
       for (const Branch& branch : branches_at(context, j, s)) {
         const std::size_t next = index_of(branch.next);
         for (const Atom& atom : carries[index_of(s)]) {
-          if (j == draft_length) {
-            row[next].add(atom.weight * atom.value * branch.target);
-            continue;
-          }
           const double carried = atom.value * branch.target;
           if (carried > branch.draft) row[next].add(atom.weight * (carried - branch.draft));
           if (branch.draft > 0.0 && carried > 0.0)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 #include "sim/theory/block.h"
 #include "sim/theory/bounds.h"
 #include "tests/support/linear_programme.h"
@@ -301,6 +302,25 @@ TEST_CASE("no pair of the same overlap gains more from block than the widest", "
   }
   CHECK(std::abs(tokens_of(widest_block_pair(2.0 / 3.0), 2) - 20.0 / 9.0) < 1e-15);  // the first known pair
   CHECK_THROWS_AS(widest_block_pair(1.0), InvariantBroken);
+}
+
+TEST_CASE("block's theory of one draft token takes time by its ratios and not by their square", "[theory][block]") {
+  // A million ratios, as many as are followed one by one: squared, these are hours, which the test's limit of time rejects.
+  std::vector<WeightedPair> pool;
+  constexpr int kTokens = 1 << 15;
+  double accepted = 0.0;
+  for (int pair = 0; pair < 32; ++pair) {
+    WeightedPair& own = pool.emplace_back();
+    own.target.assign(kTokens, 0.0);
+    own.draft.assign(kTokens, 1.0 / kTokens);
+    double sum = 0.0;
+    for (int x = 0; x < kTokens; ++x) sum += own.target[index_of(x)] = 1.0 / (1.0 + x + pair);
+    for (double& p : own.target) p /= sum;
+    accepted += overlap(own.target, own.draft) / 32.0;
+  }
+  const RoundDistribution round = block_distribution(block_context(pool), 1);
+  CHECK(std::abs(round.accepted[1] - accepted) < 1e-12);
+  CHECK(std::abs(round.accepted[0] - (1.0 - accepted)) < 1e-12);
 }
 
 TEST_CASE("block refuses malformed contexts", "[theory][block]") {
