@@ -167,9 +167,9 @@ void Lockstep::emit_first() {
   });
 }
 
-void Lockstep::end_now(std::uint32_t i) {
-  ended_ps_[i] = engine_.now().ps();
-  if (generation_.shrink) emitted_in_batch_ -= emitted_[i];
+void Lockstep::end_now(std::uint32_t sequence) {
+  ended_ps_[sequence] = engine_.now().ps();
+  if (generation_.shrink) emitted_in_batch_ -= emitted_[sequence];
 }
 
 Lockstep::Outcome Lockstep::finish_round() {

@@ -1,6 +1,7 @@
 #include "sim/serve/block_pool.h"
 
 #include <bit>
+#include <ranges>
 
 namespace specsim::serve {
 
@@ -87,9 +88,9 @@ void BlockPool::name(Block block, std::uint64_t hash) {
 }
 
 void BlockPool::release(const std::vector<Block>& blocks) {
-  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    if (--all_[*block].users > 0 || (unlimited() && all_[*block].named)) continue;
-    append_free(*block);
+  for (const Block block : std::views::reverse(blocks)) {
+    if (--all_[block].users > 0 || (unlimited() && all_[block].named)) continue;
+    append_free(block);
     free_ += unlimited() ? 0 : 1;
   }
 }

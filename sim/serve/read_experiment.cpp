@@ -190,7 +190,7 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   const std::size_t before = diagnostics.list().size();
   const spec::Experiment experiment = spec::read_experiment(std::move(own), file, {}, diagnostics);
   if (diagnostics.list().size() != before) return nullptr;
-  const auto cell = std::make_shared<const spec::Cell>(experiment.cells.front());
+  auto cell = std::make_shared<const spec::Cell>(experiment.cells.front());
   if (experiment.cells.size() != 1) {
     diagnostics.add(
         where, fmt::format("decode and pair make {} cells, allowed: one, whose rounds are executed", experiment.cells.size()));
