@@ -86,7 +86,7 @@ Result watched(Watch& watch, const std::function<void(double, double)>& progress
     result = std::async(std::launch::async, work);
   }
   while (true) {
-    std::future_status status;
+    std::future_status status = std::future_status::timeout;
     {
       const py::gil_scoped_release released;
       status = result.wait_for(kBetweenLooks);
@@ -232,7 +232,7 @@ class PythonRule final : public verify::PositionRule {
  private:
   [[nodiscard]] double accept(const py::array_t<double>& target, const py::array_t<double>& drafted, Token x) const {
     try {
-      const double probability = py::handle(rule_).attr("accept")(target, drafted, static_cast<int>(x)).cast<double>();
+      const auto probability = py::handle(rule_).attr("accept")(target, drafted, static_cast<int>(x)).cast<double>();
       if (!(probability >= 0.0 && probability <= 1.0))
         throw BadInput({fmt::format("rule {}", name_), 0, 0},
                        fmt::format("accept gave {} for token {}, allowed: a probability", probability, x));
@@ -287,6 +287,7 @@ PYBIND11_MODULE(_core, module) {
 
   static py::exception<BadInput> input_error(module, "InputError", PyExc_ValueError);
   static py::exception<IoError> file_error(module, "FileError", PyExc_OSError);
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): the type that pybind11 asks for
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);

@@ -1,7 +1,7 @@
 #include "sim/serve/block_pool.h"
 
+#include <algorithm>
 #include <bit>
-#include <ranges>
 
 namespace specsim::serve {
 
@@ -88,11 +88,11 @@ void BlockPool::name(Block block, std::uint64_t hash) {
 }
 
 void BlockPool::release(const std::vector<Block>& blocks) {
-  for (const Block block : std::views::reverse(blocks)) {
-    if (--all_[block].users > 0 || (unlimited() && all_[block].named)) continue;
+  std::for_each(blocks.rbegin(), blocks.rend(), [&](Block block) {
+    if (--all_[block].users > 0 || (unlimited() && all_[block].named)) return;
     append_free(block);
     free_ += unlimited() ? 0 : 1;
-  }
+  });
 }
 
 }  // namespace specsim::serve

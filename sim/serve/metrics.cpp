@@ -87,7 +87,7 @@ std::size_t mser_cut(const SimulationResult& result) {
 
 }  // namespace
 
-Statistics statistics(std::vector<double> samples) {
+Statistics statistics(const std::vector<double>& samples) {
   std::vector<Weighted> weighted;
   weighted.reserve(samples.size());
   for (const double sample : samples) weighted.push_back({sample, 1.0});
@@ -232,11 +232,11 @@ Summary summarise(const RequestTrace& workload, const SimulationResult& result, 
         limits[i] ? std::upper_bound(samples.begin(), samples.end(), *limits[i]) - samples.begin() : std::ssize(samples));
   }
   summary.within_all = within;
-  summary.ttft_ms = statistics(std::move(ttft));
-  summary.tpot_ms = statistics(std::move(tpot));
-  summary.e2el_ms = statistics(std::move(e2el));
+  summary.ttft_ms = statistics(ttft);
+  summary.tpot_ms = statistics(tpot);
+  summary.e2el_ms = statistics(e2el);
   summary.meets_slo = slo.any() && slo_margin({&summary, 1}, slo) >= 0.0;
-  summary.queue_ms = statistics(std::move(queue));
+  summary.queue_ms = statistics(queue);
   std::vector<Weighted> chunks;
   std::vector<Weighted> tokens;
   for (const Gap& gap : result.gaps) {

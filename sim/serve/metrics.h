@@ -33,7 +33,7 @@ struct Statistics {
   double p99 = 0.0;
   double max = 0.0;
 };
-Statistics statistics(std::vector<double> samples);
+Statistics statistics(const std::vector<double>& samples);
 
 // Figures of a request that have intervals, and what a run keeps of them for those.
 enum class Latency { ttft, tpot, e2el };

@@ -93,7 +93,7 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
   const double tokens = cell.draft_length() + 1.0;
   const double sequences =
       shape.ends() ? static_cast<double>(cell.work()) : std::ceil(static_cast<double>(cell.rounds) / cell.sequence_rounds);
-  double tokens_of_one = static_cast<double>(shape.request_tokens);
+  auto tokens_of_one = static_cast<double>(shape.request_tokens);
   if (!shape.ends()) tokens_of_one = cell.sequence_rounds * tokens;
   for (std::size_t i = 0; i < shape.starts.size(); ++i)
     tokens_of_one = std::max(tokens_of_one, static_cast<double>(shape.recorded_tokens(i)));

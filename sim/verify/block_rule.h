@@ -71,7 +71,7 @@ class Block {
 
   // A token from (target - c draft)+ after `node`; from the target where c = 0, and where nothing is left, which rounding alone
   // brings about.
-  Token pick_residual(int node, const math::Residual& residual);
+  Token pick_residual(int node, const math::Residual& cut);
   Token pick_target(int node);
 
  protected:
