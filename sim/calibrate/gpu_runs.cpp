@@ -89,6 +89,7 @@ GpuRuns::GpuRuns(GpuSetup& setup, const GpuPasses& passes, GpuObserver& observer
     : setup_(setup), passes_(passes), observer_(observer) {
   try {
     cost_ = cost::cost_of_passes(passes.cost_table(), "cost_table.csv");
+    for (const std::string& warning : cost_->warnings()) observer_.warning(warning);
   } catch (const BadInput& bad) {  // what comes after is measured all the same
     observer_.no_predictions(bad.what());
   }

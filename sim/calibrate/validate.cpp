@@ -109,7 +109,9 @@ Timings time_all(const LoadedModels& models, const Settings& settings, const std
       timings.tasks, settings.repetitions, [&](double done, double all) { progress("timings", done, all); }, store);
   for (Priced& priced : timings.tables) {
     priced.table.rows = table_rows(timings, priced, settings, models.longest_context);
-    priced.cost = cost::cost_of_passes(measured_passes(priced.table.rows), "the passes that were timed");
+    priced.cost =
+        cost::cost_of_passes(measured_passes(priced.table.rows),
+                             fmt::format("the passes that were timed{}", priced.table.greedy ? " at temperature 0" : ""));
   }
   return timings;
 }
@@ -202,7 +204,8 @@ std::string waterfall_text(const std::vector<ValidationLine>& lines, std::size_t
       share(predicted.target - measured.target - measured.judging), share(measured.judging));
 }
 
-std::string summary_text(const std::vector<ValidationLine>& lines, const std::vector<std::size_t>& batches) {
+std::string summary_text(const std::vector<ValidationLine>& lines, const std::vector<std::size_t>& batches,
+                         const std::vector<Priced>& tables) {
   ValidationSummary summary;
   std::vector<double> noise;
   for (const ValidationLine& line : lines) {
@@ -213,6 +216,8 @@ std::string summary_text(const std::vector<ValidationLine>& lines, const std::ve
   text += fmt::format("noise of a point's timing: median {} %\n",
                       noise.empty() ? "-" : fmt::format("{:.1f}", 100.0 * llm::quartiles_of(noise).median));
   for (const std::size_t batch : batches) text += waterfall_text(lines, batch);
+  for (const Priced& priced : tables)
+    for (const std::string& warning : priced.cost->warnings()) text += warning + '\n';
   return text;
 }
 
@@ -305,8 +310,8 @@ Validation validate(const LoadedModels& models, const Settings& settings, const 
     const Priced& priced = group.temperature == 0.0 ? timings.tables.front() : timings.tables.back();
     add_lines(group, timings.tasks[timings.first_run + g], priced, seen[t], validation.forecasts[t], validation.lines);
   }
+  validation.summary = summary_text(validation.lines, settings.batches, timings.tables);
   for (Priced& priced : timings.tables) validation.tables.push_back(std::move(priced.table));
-  validation.summary = summary_text(validation.lines, settings.batches);
   return validation;
 }
 

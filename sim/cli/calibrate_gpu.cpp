@@ -60,6 +60,7 @@ class GpuPrinter final : public calibrate::GpuObserver {
     say("two streams: target {:.3f} ms, draft {:.3f} ms, both {:.3f} ms\n", 1e3 * streams.target.median,
         1e3 * streams.draft.median, 1e3 * streams.both.median);
   }
+  void warning(const std::string& text) override { print_error("warning: {}\n", text); }
   void no_predictions(const std::string& reason) override { print_error("no predictions: {}\n", reason); }
   void rounds(const calibrate::Errors& errors) override {
     if (!errors.values.empty()) say("rounds against their parts, {} points: {}\n", errors.values.size(), errors.text());

@@ -25,8 +25,9 @@ namespace {
 constexpr const char* kHeader = "model,tokens,batch,context,ms";
 constexpr std::array<const char*, 3> kModels = {"target", "draft", "draft_first"};
 constexpr std::array<const char*, 3> kAxes = {"tokens", "batch", "context"};
-// Real tables dip where a larger shape meets a better kernel; by more than this it is a mistake.
+// Real tables dip where a larger shape meets a better kernel; by more than this it is a mistake of whoever wrote the file.
 constexpr double kLargestDip = 0.20;
+enum class LargeDips { refused, kept };
 constexpr std::size_t kMaxRows = 1'000'000;
 
 using Point = std::array<double, 3>;  // tokens, batch, context
@@ -40,7 +41,7 @@ struct Measured {
 class Grid {
  public:
   Grid() = default;
-  Grid(std::string role, std::string file, const std::map<Point, Measured>& rows, Diagnostics& diagnostics,
+  Grid(std::string role, std::string file, const std::map<Point, Measured>& rows, LargeDips large_dips, Diagnostics& diagnostics,
        std::vector<std::string>& warnings)
       : role_(std::move(role)), file_(std::move(file)) {
     for (std::size_t a = 0; a < 3; ++a) {
@@ -54,7 +55,7 @@ class Grid {
     const double holes = places - static_cast<double>(rows.size());
     if (holes == 0.0) {
       for (const auto& [point, row] : rows) ms_.push_back(row.ms);  // in the order of flat()
-      look_for_dips(rows, diagnostics, warnings);
+      look_for_dips(rows, large_dips, diagnostics, warnings);
       return;
     }
     diagnostics.add({file_, 0, 0},
@@ -113,7 +114,8 @@ class Grid {
     return holes;
   }
 
-  void look_for_dips(const std::map<Point, Measured>& rows, Diagnostics& diagnostics, std::vector<std::string>& warnings) const {
+  void look_for_dips(const std::map<Point, Measured>& rows, LargeDips large_dips, Diagnostics& diagnostics,
+                     std::vector<std::string>& warnings) const {
     std::size_t kept = 0;
     double largest = 0.0;
     for (const auto& [point, row] : rows) {
@@ -124,7 +126,7 @@ class Grid {
         further[a] = *next;
         const Measured& more = rows.at(further);
         const double dip = 1.0 - more.ms / row.ms;
-        if (dip > kLargestDip) {
+        if (dip > kLargestDip && large_dips == LargeDips::refused) {
           diagnostics.add(
               {file_, more.line, 0},
               fmt::format("a {} pass takes {:g} ms at {} {:g} and {:g} ms at {:g}, allowed: a dip of at most {:.0f} %", role_,
@@ -238,17 +240,18 @@ void read_rows(const std::string& file, const std::string& text, Rows& rows, Dia
 }
 
 // The model of these rows; nullptr after reporting.
-std::unique_ptr<CostModel> model_of(const std::string& file, const Rows& rows, double overhead_ms, Diagnostics& diagnostics) {
+std::unique_ptr<CostModel> model_of(const std::string& file, const Rows& rows, double overhead_ms, LargeDips large_dips,
+                                    Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   for (std::size_t i = 0; i < 2; ++i)
     if (rows[i].empty())
       diagnostics.add({file, 0, 0}, fmt::format("no {} pass in the table, allowed: rows of both models", kModels[i]));
   if (diagnostics.list().size() != before) return nullptr;
   std::vector<std::string> warnings;
-  Grid target("target", file, rows[0], diagnostics, warnings);
-  Grid draft("draft", file, rows[1], diagnostics, warnings);
+  Grid target("target", file, rows[0], large_dips, diagnostics, warnings);
+  Grid draft("draft", file, rows[1], large_dips, diagnostics, warnings);
   Grid draft_first;
-  if (!rows[2].empty()) draft_first = Grid(kModels[2], file, rows[2], diagnostics, warnings);
+  if (!rows[2].empty()) draft_first = Grid(kModels[2], file, rows[2], large_dips, diagnostics, warnings);
   if (diagnostics.list().size() != before) return nullptr;
   return std::make_unique<TableCost>(std::move(target), std::move(draft), std::move(draft_first), overhead_ms,
                                      std::move(warnings));
@@ -306,7 +309,7 @@ std::unique_ptr<CostModel> cost_of_passes(const std::vector<MeasuredPass>& passe
     rows[static_cast<std::size_t>(model - kModels.begin())].insert({{pass.tokens, pass.batch, pass.context}, {pass.ms, 0}});
   }
   Diagnostics diagnostics;
-  std::unique_ptr<CostModel> model = model_of(source, rows, 0.0, diagnostics);
+  std::unique_ptr<CostModel> model = model_of(source, rows, 0.0, LargeDips::kept, diagnostics);
   diagnostics.throw_if_any();
   return model;
 }
@@ -355,7 +358,7 @@ CostEntry table_cost() {
         Rows rows;
         const std::string file = read_measured(arguments, rows, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
-        return model_of(file, rows, arguments.number("overhead_ms"), diagnostics);
+        return model_of(file, rows, arguments.number("overhead_ms"), LargeDips::refused, diagnostics);
       }};
 }
 

@@ -18,8 +18,9 @@ struct MeasuredPass {
   double ms = 0.0;
 };
 
-// Interpolates between the passes, and never beyond them. `source` is what messages name. Throws BadInput where they make no
-// table: a hole in the grid, a dip of more than 20 %, a model without a pass.
+// Interpolates between the passes, and never beyond them. Dips are kept as measured, whatever their size, with a warning: what
+// was just timed on a busy machine is noise and no mistake. `source` is what messages name. Throws BadInput where the passes make
+// no table: a hole in the grid, a model without a pass.
 std::unique_ptr<CostModel> cost_of_passes(const std::vector<MeasuredPass>& passes, const std::string& source);
 
 }  // namespace specsim::cost

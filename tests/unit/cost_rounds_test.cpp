@@ -1,5 +1,6 @@
 // Rounds made of passes; affine and table models; the waterfall.
 #include "sim/base/check.h"
+#include "sim/cost/table.h"
 #include "tests/support/cells.h"
 #include "tests/support/costs.h"
 
@@ -205,6 +206,14 @@ TEST_CASE("table: dips up to 20 % are kept and told, larger ones refused", "[cos
               "draft,1,1,0,1\ndraft,1,1,50,0.5\n")
             .mistakes()
             .find("a draft pass takes 1 ms") != std::string::npos);
+}
+
+TEST_CASE("table: what was just timed is kept whatever dips", "[cost][table]") {
+  const auto cost = cost_of_passes({{"target", 1, 1, 1, 10}, {"target", 1, 1, 85, 4}, {"draft", 1, 1, 1, 1}}, "the passes");
+  REQUIRE(cost->warnings().size() == 1);
+  CHECK(cost->warnings()[0] == "the passes: the target's times dip in 1 place, by up to 60.0 %; kept as measured");
+  CHECK(near(1e3 * cost->pass(Role::target, {1, 1, 85, 1}).total(), 4));
+  CHECK_THROWS_AS(cost_of_passes({{"target", 1, 1, 1, 10}}, "the passes"), BadInput);  // no draft pass
 }
 
 TEST_CASE("table: holes are named", "[cost][table]") {
