@@ -102,8 +102,9 @@ std::vector<std::string> fit_file_names() {
 std::vector<std::pair<std::string, std::string>> fit_files(const FitReport& report) {
   std::vector<std::pair<std::string, std::string>> files = {{"fit.csv", fit_csv(report)}};
   if (!report.processes[0].foretold.empty()) files.emplace_back("held_out.csv", held_out_csv(report));
+  const RequestEnd end{report.tokens, report.cut_by_rounds ? report.rounds : 0};
   for (const ProcessReport& one : report.processes)
-    files.emplace_back(experiment_file(one.model.process), one.model.yaml(report.draft_length, report.tokens, report.rounds));
+    files.emplace_back(experiment_file(one.model.process), one.model.yaml(report.draft_length, end, report.rounds));
   return files;
 }
 

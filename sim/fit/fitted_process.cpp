@@ -374,7 +374,7 @@ double FittedProcess::log_likelihood(const RecordedRequest& request) const {
   });
 }
 
-RecordedRequest FittedProcess::simulate(int draft_length, std::uint64_t tokens, rng::Stream& random) const {
+RecordedRequest FittedProcess::simulate(int draft_length, RequestEnd end, rng::Stream& random) const {
   const auto pick = [&](const std::vector<double>& distribution) {
     double u = rng::to_unit(random());
     std::size_t at = 0;
@@ -386,7 +386,7 @@ RecordedRequest FittedProcess::simulate(int draft_length, std::uint64_t tokens, 
   const auto move = [&] {
     if (moves(process)) state = pick(transition[state]);
   };
-  for (std::uint64_t text = 0; text < tokens;) {
+  for (std::uint64_t text = 0; end.rounds > 0 ? request.rounds.size() < end.rounds : text < end.tokens;) {
     RecordedRound round{0, draft_length};
     while (round.accepted < draft_length && rng::to_unit(random()) < acceptance(state, round.accepted)) {
       ++round.accepted;
@@ -399,7 +399,7 @@ RecordedRequest FittedProcess::simulate(int draft_length, std::uint64_t tokens, 
   return request;
 }
 
-std::string FittedProcess::yaml(int draft_length, std::uint64_t tokens, std::uint64_t rounds) const {
+std::string FittedProcess::yaml(int draft_length, RequestEnd end, std::uint64_t rounds) const {
   const auto draft = [](double a) { return fmt::format("{{family: explicit, probabilities: [{:.4f}, {:.4f}]}}", a, 1.0 - a); };
   // Rounded so that they sum to one as they stand in the file.
   const auto distribution = [](const std::vector<double>& weights) {
@@ -422,12 +422,12 @@ std::string FittedProcess::yaml(int draft_length, std::uint64_t tokens, std::uin
   if (process == Process::kept_state || moves(process)) {
     // Process requests would end a request within a round. States that stay give whole rounds, each state its share of them.
     std::vector<double> first = start;
-    if (process == Process::kept_state) {
-      for (std::size_t s = 0; s < first.size(); ++s) first[s] *= rounds_to_emit(alpha[s][0], draft_length, tokens);
+    if (process == Process::kept_state && end.rounds == 0) {
+      for (std::size_t s = 0; s < first.size(); ++s) first[s] *= rounds_to_emit(alpha[s][0], draft_length, end.tokens);
       const double sum = std::accumulate(first.begin(), first.end(), 0.0);
       for (double& x : first) x /= sum;
     }
-    if (process == Process::requests_and_regimes) first = by_rounds(*this, draft_length, tokens);
+    if (process == Process::requests_and_regimes && end.rounds == 0) first = by_rounds(*this, draft_length, end.tokens);
     context = fmt::format("\n  process: regimes\n  sequence_rounds: {}\n  start: {}\n  transition:", rounds, distribution(first));
     for (const std::vector<double>& row : transition) context += "\n  - " + distribution(row);
     context += "\n  states:";

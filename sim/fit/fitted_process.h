@@ -25,6 +25,12 @@ inline constexpr std::array kAllProcesses = {Process::constant, Process::by_dept
                                              Process::regimes,  Process::regimes_by_depth, Process::requests_and_regimes};
 [[nodiscard]] const char* to_text(Process process);
 
+// Where a request ends: with the round in which it has emitted `tokens`, or after `rounds`, where that is not 0.
+struct RequestEnd {
+  std::uint64_t tokens = 1;
+  std::uint64_t rounds = 0;
+};
+
 struct FittedProcess {
   Process process = Process::constant;
   std::vector<double> start;                    // [state]
@@ -35,10 +41,10 @@ struct FittedProcess {
   [[nodiscard]] int parameters() const;
   [[nodiscard]] double acceptance(std::size_t state, int depth) const;
   [[nodiscard]] double log_likelihood(const RecordedRequest& request) const;
-  // A request of rounds that draft `draft_length` tokens, until it has emitted `tokens`.
-  [[nodiscard]] RecordedRequest simulate(int draft_length, std::uint64_t tokens, rng::Stream& random) const;
-  // An experiment for specsim run: sequences of `rounds` whole rounds, as requests of `tokens` tokens have them on average.
-  [[nodiscard]] std::string yaml(int draft_length, std::uint64_t tokens, std::uint64_t rounds) const;
+  // A request of rounds that draft `draft_length` tokens, up to where it ends.
+  [[nodiscard]] RecordedRequest simulate(int draft_length, RequestEnd end, rng::Stream& random) const;
+  // An experiment for specsim run: sequences of `rounds` whole rounds, as requests that end so have them on average.
+  [[nodiscard]] std::string yaml(int draft_length, RequestEnd end, std::uint64_t rounds) const;
 };
 
 // `states` of kept_state, regimes and regimes_by_depth; requests_and_regimes has four. Outcomes at `judged_depth` and deeper are

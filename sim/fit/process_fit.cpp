@@ -101,10 +101,12 @@ double distance(const std::vector<double>& x, const std::vector<double>& mean, c
   return sum;
 }
 
-// How many tokens a request was to emit, as far as its record tells: its last round began before it had them.
+// How many tokens a request was to emit, as far as its record tells: its last round began before it had them. Or how many rounds
+// it was to take, where that is not 0.
 struct Length {
   std::uint64_t least = 1;
   std::uint64_t most = 1;
+  std::uint64_t rounds = 0;
 };
 
 std::vector<Length> lengths_of(const std::vector<RecordedRequest>& requests) {
@@ -112,10 +114,17 @@ std::vector<Length> lengths_of(const std::vector<RecordedRequest>& requests) {
   Length common{0, std::numeric_limits<std::uint64_t>::max()};
   for (const RecordedRequest& request : requests) {
     const std::uint64_t most = emitted(request);
-    lengths.push_back({most - static_cast<std::uint64_t>(request.rounds.back().accepted), most});
+    lengths.push_back({most - static_cast<std::uint64_t>(request.rounds.back().accepted), most, 0});
     common = {std::max(common.least, lengths.back().least), std::min(common.most, most)};
   }
-  if (common.least <= common.most) lengths.assign(requests.size(), {common.least, common.least});
+  if (common.least <= common.most) {
+    lengths.assign(requests.size(), {common.least, common.least, 0});
+    return lengths;
+  }
+  // As many rounds of each and no common length: a record that was cut by rounds, in which requests that accept more say more.
+  const std::size_t rounds = requests.front().rounds.size();
+  if (std::all_of(requests.begin(), requests.end(), [&](const RecordedRequest& one) { return one.rounds.size() == rounds; }))
+    for (Length& length : lengths) length.rounds = rounds;
   return lengths;
 }
 
@@ -150,9 +159,9 @@ void bootstrap(ProcessReport& report, const std::vector<RecordedRequest>& reques
   workers.each(kReplicates, 1.0, [&](std::size_t b) {
     rng::Stream random(rng::make_key(seed, rng::hash_text(to_text(report.model.process))), rng::Purpose::start, 0, b);
     std::vector<RecordedRequest> simulated;
-    for (const auto& [least, most] : lengths) {
-      const std::uint64_t tokens = least == most ? least : least + scale_bits(random(), most - least + 1);
-      simulated.push_back(report.model.simulate(draft_length, tokens, random));
+    for (const auto& [least, most, rounds] : lengths) {
+      const std::uint64_t tokens = rounds > 0 || least == most ? least : least + scale_bits(random(), most - least + 1);
+      simulated.push_back(report.model.simulate(draft_length, {tokens, rounds}, random));
     }
     replicates[b] = figures(simulated, draft_length);
     per_round[b] = tokens_per_round(simulated);
@@ -184,7 +193,7 @@ double foretell(const FittedProcess& model, int draft_length, const std::vector<
   for (std::uint64_t i = 0; i < kTexts; ++i) {
     rng::Stream random(key, rng::Purpose::start, 0, i);
     std::vector<RecordedRequest> simulated;
-    for (const Length& length : lengths) simulated.push_back(model.simulate(draft_length, length.most, random));
+    for (const Length& length : lengths) simulated.push_back(model.simulate(draft_length, {length.most, length.rounds}, random));
     sum += tokens_per_round(simulated);
   }
   return sum / static_cast<double>(kTexts);
@@ -245,10 +254,11 @@ FitReport report_of(const std::vector<RecordedRequest>& requests, const std::vec
     rounds += static_cast<double>(request.rounds.size());
   }
   double tokens = 0.0;
-  for (const auto& [least, most] : lengths) tokens += 0.5 * static_cast<double>(least + most);
+  for (const auto& [least, most, cut] : lengths) tokens += 0.5 * static_cast<double>(least + most);
   const auto n = static_cast<double>(requests.size());
   report.tokens = static_cast<std::uint64_t>(std::llround(tokens / n));
   report.rounds = static_cast<std::uint64_t>(std::llround(rounds / n));
+  report.cut_by_rounds = lengths.front().rounds > 0;
   report.tokens_per_round = tokens_per_round(requests);
   report.tokens_per_round_error = tokens_per_round_error(requests, report.tokens_per_round);
   report.short_length = report.draft_length / 2;

@@ -49,8 +49,9 @@ struct FitReport {
   std::size_t requests = 0;  // requests that the processes were fitted to
   std::size_t checked = 0;   // those that the bootstrap looks at: all, or about 2,000 of more
   int draft_length = 0;
-  std::uint64_t tokens = 0;  // tokens that a request was to emit, mean
-  std::uint64_t rounds = 0;  // rounds of a request, mean
+  std::uint64_t tokens = 0;    // tokens that a request was to emit, mean
+  std::uint64_t rounds = 0;    // rounds of a request, mean
+  bool cut_by_rounds = false;  // all requests took as many rounds, and no number of tokens fits them all
   double tokens_per_round = 0.0;
   double tokens_per_round_error = 0.0;  // standard error, over requests
   int short_length = 0;                 // half the draft length; 0: drafts of one token, which have no shorter ones
@@ -72,7 +73,8 @@ struct FitRun {
 };
 
 // Requests may differ in length. How much one was to emit is known from its record up to the last round: where one length fits
-// all of them it is taken, else each replicate draws a request's length from what its own record allows, all equally likely.
+// all of them it is taken; else, where all took as many rounds, that is where they end; else each replicate draws a request's
+// length from what its own record allows, all equally likely.
 FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitRun& run);
 
 }  // namespace specsim::fit

@@ -67,7 +67,8 @@ TEST_CASE("short context: speedup at fixed tokens per round falls with batch", "
       falls(x);
       CHECK(x.back() < 0.67 * x.front());
       // Without clients, whose time a step is shared by all tokens of a round, the more so the larger the batch.
-      // Measured kernels go in steps: on an H100 32 rows take 219 us where 48 take 187 and 128 take 194 (65,536 columns of 4,096).
+      // Measured kernels go in steps: on an H100 32 rows take 219 us where 48 take 187 and 128 take 194 (65,536 columns of
+      // 4,096).
       const auto served =
           over_batch(*pair_on(gpu, "llama-3.1-8b", draft, "{preset: vllm, client_us_per_sequence: 0}"), 256, {16, 32, 64, 128});
       INFO(served[0] << ", " << served[1] << ", " << served[2] << ", " << served[3]);

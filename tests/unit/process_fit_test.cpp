@@ -141,7 +141,7 @@ TEST_CASE("a large record is fitted to its end, and its p-values look at a part 
   for (std::uint64_t i = 0; i < 6000; ++i) {
     rng::Stream random(rng::make_key(3, 0), rng::Purpose::start, 0, i);
     truth.alpha[0][0] = i % 3 == 0 ? 0.9 : 0.5;
-    requests.push_back(truth.simulate(2, 8, random));
+    requests.push_back(truth.simulate(2, {8}, random));
   }
   const FittedProcess constant = fit::fit_process(Process::constant, 1, requests);
   double accepted = 0.0;
@@ -208,7 +208,7 @@ TEST_CASE("regimes whose acceptance falls with depth are found, and longer draft
   rng::Stream random(rng::make_key(3, 3), rng::Purpose::start, 0, 0);
   const auto at_eight = [&](const FittedProcess& model) {
     std::vector<RecordedRequest> longer;
-    for (int i = 0; i < 4000; ++i) longer.push_back(model.simulate(8, kTokens, random));
+    for (int i = 0; i < 4000; ++i) longer.push_back(model.simulate(8, {kTokens}, random));
     return fit::tokens_per_round(longer);
   };
   const double truth = fit::tokens_per_round(simulated(context, 8, 4000));
@@ -252,7 +252,7 @@ TEST_CASE("the theory of regimes with a rate for each depth is what the simulato
   double emitted = 0.0;
   double rounds = 0.0;
   for (int i = 0; i < 20000; ++i) {
-    const RecordedRequest request = model.simulate(5, 300, random);
+    const RecordedRequest request = model.simulate(5, {300}, random);
     for (std::size_t r = 0; r < std::min<std::size_t>(request.rounds.size(), 50); ++r) {
       emitted += request.rounds[r].accepted + 1.0;
       rounds += 1.0;
@@ -267,7 +267,7 @@ TEST_CASE("a fitted process is an experiment with the tokens per round that the 
   CHECK(report.draft_length == 8);
   for (const fit::ProcessReport& one : report.processes) {
     INFO(to_text(one.model.process));
-    const tests::ReadyCell ready(one.model.yaml(8, report.tokens, report.rounds));
+    const tests::ReadyCell ready(one.model.yaml(8, {report.tokens}, report.rounds));
     const decode::Simulator simulator = ready.simulator();
     decode::Counts counts = simulator.empty_counts();
     const std::uint64_t total = 16 * simulator.chunk_size();
@@ -288,7 +288,7 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]
   rng::Stream random(rng::make_key(9, 9), rng::Purpose::start, 0, 0);
   std::vector<RecordedRequest> requests;
   for (const std::uint64_t tokens : {6U, 10U, 20U, 150U})
-    for (int i = 0; i < 60; ++i) requests.push_back(model.simulate(4, tokens, random));
+    for (int i = 0; i < 60; ++i) requests.push_back(model.simulate(4, {tokens}, random));
   const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 3});
   // Mutant: all as long as the longest; short requests differ more than long ones do.
   CHECK_FALSE(report.processes[0].rejected());
@@ -302,6 +302,30 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]
     CHECK(report.processes[f].tokens_per_round == alone.processes[f].tokens_per_round);
     CHECK(report.processes[f].p_runs == alone.processes[f].p_runs);
   }
+}
+
+TEST_CASE("requests that were cut after equally many rounds are simulated so", "[fit]") {
+  FittedProcess truth;
+  truth.process = Process::kept_state;
+  truth.start = {0.5, 0.5};
+  truth.transition = {{1.0, 0.0}, {0.0, 1.0}};
+  truth.alpha = {{0.9}, {0.3}};
+  rng::Stream random(rng::make_key(9, 10), rng::Purpose::start, 0, 0);
+  std::vector<RecordedRequest> requests;
+  for (int i = 0; i < 200; ++i) requests.push_back(truth.simulate(4, {.rounds = 60}, random));
+  const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 2});
+  CHECK(report.cut_by_rounds);
+  const fit::ProcessReport& kept = report_of(report, Process::kept_state);
+  // Mutant: replicates as long in tokens as their requests, of which a likely kind has fewer rounds; every process is rejected.
+  CHECK_FALSE(kept.rejected());
+  CHECK(report_of(report, Process::constant).rejected());
+  CHECK(kept.tokens_per_round == Approx(report.tokens_per_round).epsilon(0.005));
+  // Mutant: kinds by the rounds that requests of equally many tokens would have, 15 % below.
+  const tests::ReadyCell ready(kept.model.yaml(4, {report.tokens, report.rounds}, report.rounds));
+  const decode::Simulator simulator = ready.simulator();
+  decode::Counts counts = simulator.empty_counts();
+  for (std::uint64_t chunk = 0; chunk < 16; ++chunk) simulator.run(chunk, 16 * simulator.chunk_size(), counts);
+  CHECK(static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds) == Approx(kept.tokens_per_round).epsilon(0.01));
 }
 
 TEST_CASE("a fit that is stopped says nothing", "[fit]") {
@@ -426,7 +450,7 @@ TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in
     const FittedProcess model = fit::fit_process(process, states, seen);
     rng::Stream random(rng::make_key(5, 5), rng::Purpose::start, 0, 0);
     std::vector<RecordedRequest> longer;
-    for (int i = 0; i < 3000; ++i) longer.push_back(model.simulate(10, 340, random));
+    for (int i = 0; i < 3000; ++i) longer.push_back(model.simulate(10, {340}, random));
     return fit::tokens_per_round(longer) / tokens_at(10) - 1.0;
   };
   CHECK(std::abs(error_at_ten(Process::regimes_by_depth, 3)) < 0.02);
