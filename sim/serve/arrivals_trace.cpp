@@ -385,7 +385,7 @@ ArrivalsEntry trace_arrivals() {
             try {
               text = read_text_file(path);
             } catch (const ReadError& error) {
-              diagnostics.add(file.where, error.message("trace of requests") + looked_for(file.where, file.text));
+              diagnostics.add(file.where, path + ": " + error.message("trace of requests") + looked_for(file.where, file.text));
               return nullptr;
             }
             Reader reader(path, static_cast<std::size_t>(arguments.integer("requests")), diagnostics);

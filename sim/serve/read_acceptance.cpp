@@ -72,10 +72,11 @@ PlaceRates read_rates(const config::Arguments& arguments, Diagnostics& diagnosti
 std::unordered_map<std::uint64_t, double> read_uniforms(const config::Value& file, Diagnostics& diagnostics) {
   std::unordered_map<std::uint64_t, double> uniforms;
   std::string text;
+  const std::string path = file_beside(file.where, file.text);
   try {
-    text = read_text_file(file_beside(file.where, file.text));
+    text = read_text_file(path);
   } catch (const ReadError& error) {
-    diagnostics.add(file.where, error.message("CSV file") + looked_for(file.where, file.text));
+    diagnostics.add(file.where, path + ": " + error.message("CSV file") + looked_for(file.where, file.text));
     return uniforms;
   }
   std::size_t number = 0;
