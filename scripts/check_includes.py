@@ -33,7 +33,7 @@ ALLOWED = {
     "draft": BASIS + ["tokens", "families"],
     # A verifier may use only what a real server has, the distributions at the drafted positions: never families.
     "verify": BASIS + ["tokens"],
-    "cost": ["config", "base"],
+    "cost": ["config", "base", "math/quantiles.h"],
     # The event engine knows nothing of tokens.
     "engine": ["base"],
     "decode": BASIS + ["tokens", "draft", "verify", "families"],

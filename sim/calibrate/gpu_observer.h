@@ -66,7 +66,7 @@ class GpuObserver {
   virtual void no_room(const std::string& model, std::size_t batch, std::size_t context) = 0;  // its cache does not fit
   virtual void beside_passes(const BesidePasses& shares) = 0;
   virtual void streams(const Streams& streams) = 0;
-  virtual void warning(const std::string& text) = 0;           // of the cost table
+  virtual void warning(const std::string& text) = 0;           // what the cost table kept and a reader should know
   virtual void no_predictions(const std::string& reason) = 0;  // what was measured makes no cost table
   virtual void rounds(const Errors& errors) = 0;               // against their parts
   virtual void run(const GpuRun& run) = 0;

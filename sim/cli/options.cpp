@@ -57,9 +57,9 @@ namespace {
 // An option that stands where another one's value should: Boost takes it for that value. Throws BadInput.
 void check_values_given(const std::vector<std::string>& arguments, const po::options_description& options) {
   const auto option_of = [&](const std::string& word) {
-    return word.starts_with("--") ? options.find_nothrow(word.substr(2), false) : nullptr;
+    return word.size() > 2 && word.starts_with("--") ? options.find_nothrow(word.substr(2), false) : nullptr;
   };
-  for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
+  for (std::size_t i = 0; i + 1 < arguments.size() && arguments[i] != "--"; ++i) {  // no option stands behind "--"
     const po::option_description* const option = option_of(arguments[i]);
     if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
     if (option_of(arguments[i + 1]) != nullptr)

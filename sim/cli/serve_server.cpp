@@ -31,9 +31,11 @@ class ConfigEditor {
 
   [[nodiscard]] bool has(const char* option) const { return values_.count(option) > 0; }
   [[nodiscard]] bool says(const char* path) const { return config::find_path(config_, path) != nullptr; }
-  [[nodiscard]] bool is(const char* path, const char* text) const {
+  // The entry that is named there; nullptr where nothing is, or nothing known.
+  template <class Entry>
+  [[nodiscard]] const Entry* entry_at(const char* path, const config::Registry<Entry>& registry) const {
     const config::Value* const value = config::find_path(config_, path);
-    return value != nullptr && value->is_scalar() && value->text == text;
+    return value != nullptr && value->is_scalar() ? registry.find(value->text) : nullptr;
   }
   [[nodiscard]] const config::Value* find(const char* path) const { return config::find_path(config_, path); }
   // Nothing stands there, or a map without this key.
@@ -87,7 +89,8 @@ class ConfigEditor {
   void take_tensor_parallel() {
     if (!has("tensor-parallel")) return;
     for (const std::string model : {"cost.target", "cost.draft"}) {
-      if (!says(model.c_str()) || is(model.c_str(), "none")) continue;
+      const config::Value* const said = find(model.c_str());
+      if (said == nullptr || (said->is_scalar() && said->text == "none")) continue;  // no draft
       spell_out(model.c_str(), "preset");
       take("tensor-parallel", model + ".tensor_parallel");
     }
@@ -166,7 +169,8 @@ void take_scheduler_defaults(ConfigEditor& editor) {
 void fill_defaults(ConfigEditor& editor) {
   if (editor.lacks("serve.scheduler", "kind")) editor.set("serve.scheduler.kind", scalar_of("vllm_v1", "--hardware"));
   if (editor.lacks("cost", "model")) editor.set("cost.model", scalar_of("roofline", "--hardware"));
-  if (!editor.is("cost.model", "roofline")) {  // priced by other numbers than a GPU's and models', without a memory to fill
+  const cost::CostEntry* const cost = editor.entry_at("cost.model", cost::cost_models());
+  if (cost == nullptr || !cost->info.has_parameter("hardware")) {  // priced by other numbers than a GPU's: no memory to fill
     editor.take_models();
     return;
   }
@@ -252,9 +256,8 @@ void take_slo(ConfigEditor& editor) {
 }
 
 void take_lengths(ConfigEditor& editor, bool given) {
-  const bool brings_lengths =
-      editor.has("trace") || editor.is("serve.arrivals.process", "trace") || editor.is("serve.arrivals.process", "sessions");
-  if (given || brings_lengths) {
+  const serve::ArrivalsEntry* const arrivals = editor.entry_at("serve.arrivals.process", serve::arrival_processes());
+  if (given || editor.has("trace") || (arrivals != nullptr && arrivals->brings_lengths)) {
     editor.take("prompt", "serve.lengths.prompt");
     editor.take("output", "serve.lengths.output");
   } else {

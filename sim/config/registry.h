@@ -6,8 +6,10 @@
 #include "sim/base/error.h"
 #include "sim/config/arguments.h"
 
+#include <algorithm>
 #include <list>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,10 @@ struct PartInfo {
   // Values for parameters, "weights: [3, 1], exponent: 2", where no value of each by itself would do: what tests that know a part
   // by its entry alone build it from, over a vocabulary of 3 tokens.
   std::string example = {};
+
+  [[nodiscard]] bool has_parameter(std::string_view parameter) const {
+    return std::any_of(parameters.begin(), parameters.end(), [&](const Parameter& one) { return one.name == parameter; });
+  }
 };
 
 template <class Entry>

@@ -4,6 +4,7 @@
 #include "sim/cost/element_types.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/presets.h"
+#include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -195,10 +196,7 @@ std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, 
 
 double quantile(std::vector<double>& sorted_in_place, double share) {
   std::sort(sorted_in_place.begin(), sorted_in_place.end());
-  const double at = share * static_cast<double>(sorted_in_place.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, sorted_in_place.size() - 1);
-  return sorted_in_place[low] + (at - static_cast<double>(low)) * (sorted_in_place[high] - sorted_in_place[low]);
+  return math::sample_quantile(sorted_in_place, share);
 }
 
 // What prices the rows of one GPU, engine, dtype and kernel.

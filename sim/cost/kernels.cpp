@@ -3,6 +3,7 @@
 #include "sim/base/check.h"
 #include "sim/base/standard_library.h"
 #include "sim/config/arguments.h"
+#include "sim/cost/kernel_names.h"
 #include "sim/cost/presets.h"
 
 #include <fmt/format.h>
@@ -223,7 +224,7 @@ const KernelFit* KernelFits::nearest(KernelKind kind, const std::string& engine,
                                      const std::string& kernel) const {
   if (const KernelFit* own = find(kind, engine, dtype, kernel)) return own;
   if (const KernelFit* own = find(kind, engine, dtype)) return own;
-  for (const char* other : {"vllm", "sglang", "trtllm"})
+  for (const std::string& other : kernel_engines())
     if (const KernelFit* fit = find(kind, other, dtype)) return fit;
   for (const KernelFit& fit : list)
     if (fit.kind == kind && fit.dtype.name == dtype) return &fit;

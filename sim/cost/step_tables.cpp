@@ -3,6 +3,7 @@
 #include "sim/config/value.h"
 #include "sim/cost/presets.h"
 #include "sim/cost/roofline.h"
+#include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
 
@@ -192,10 +193,7 @@ constexpr std::array<Band, 6> kBatchBands = {
 
 double quantile_of(std::vector<double> list, double share) {
   std::sort(list.begin(), list.end());
-  const double at = share * static_cast<double>(list.size() - 1);
-  const auto low = static_cast<std::size_t>(at);
-  const std::size_t high = std::min(low + 1, list.size() - 1);
-  return list[low] + (at - static_cast<double>(low)) * (list[high] - list[low]);
+  return math::sample_quantile(list, share);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr int kMaxNodes = 1024;
 // branching, paths, parents: the shape of a tree, followed by a drafter's `own` parameters.
 std::vector<config::Parameter> shape_parameters(std::vector<config::Parameter> own);
 
-// siblings: sampled | without_replacement | top_k
+// siblings: what tokens::Siblings lists
 config::Parameter siblings_parameter();
 tokens::Siblings siblings_of(const config::Arguments& arguments);
 

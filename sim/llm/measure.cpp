@@ -27,12 +27,7 @@ double now(Clock clock) {
 Quartiles quartiles_of(std::vector<double> samples) {
   SPECSIM_CHECK(!samples.empty(), "no sample");
   std::sort(samples.begin(), samples.end());
-  const auto quantile = [&](double share) {
-    const double at = share * static_cast<double>(samples.size() - 1);
-    const auto below = static_cast<std::size_t>(at);
-    const std::size_t above = std::min(below + 1, samples.size() - 1);
-    return samples[below] + (at - static_cast<double>(below)) * (samples[above] - samples[below]);
-  };
+  const auto quantile = [&](double share) { return math::sample_quantile(samples, share); };
   Quartiles s{.median = quantile(0.5), .low = quantile(0.25), .high = quantile(0.75), .samples = samples.size(), .outliers = 0};
   const double reach = 3.0 * (s.high - s.low);
   for (const double x : samples)

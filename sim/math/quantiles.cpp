@@ -5,7 +5,20 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
 namespace specsim::math {
+
+double sample_quantile(std::span<const double> sorted, double share) {
+  if (sorted.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
 
 double normal_quantile(double p) { return boost::math::quantile(boost::math::normal(), p); }
 

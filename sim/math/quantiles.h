@@ -2,7 +2,13 @@
 // each unit that reads it spends a second of the compiler's time on it.
 #pragma once
 
+#include <span>
+
 namespace specsim::math {
+
+// The value below which this share of a sorted sample lies, linear between neighbours as numpy has it; NaN without values. 0 <=
+// share <= 1.
+[[nodiscard]] double sample_quantile(std::span<const double> sorted, double share);
 
 // The standard normal: P(Z <= it) = p, and P(Z > it) = p; 0 < p < 1.
 [[nodiscard]] double normal_quantile(double p);

@@ -17,11 +17,10 @@ class ArrivalProcess {
   ArrivalProcess(const ArrivalProcess&) = delete;
   ArrivalProcess& operator=(const ArrivalProcess&) = delete;
   virtual ~ArrivalProcess() = default;
-  // The requests and when they are due; with their lengths where brings_lengths().
+  // The requests and when they are due; with their lengths where its entry says so.
   virtual void fill(RequestTrace& workload, rng::Key key) const = 0;
   // How many fill() makes, where that is known before.
   [[nodiscard]] virtual std::size_t requests() const { return 0; }
-  [[nodiscard]] virtual bool brings_lengths() const { return false; }
   // This process at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the
   // process has none.
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_rate(double /*requests_per_second*/) const { return nullptr; }
@@ -34,6 +33,7 @@ struct ArrivalsEntry {
   config::PartInfo info;
   // nullptr after reporting.
   std::function<std::unique_ptr<ArrivalProcess>(const config::Arguments&, Diagnostics&)> make;
+  bool brings_lengths = false;  // its requests have prompts and outputs of their own
 };
 
 config::Registry<ArrivalsEntry>& arrival_processes();

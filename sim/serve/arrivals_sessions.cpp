@@ -35,7 +35,6 @@ struct SessionSetting {
 class Sessions final : public ArrivalProcess {
  public:
   explicit Sessions(SessionSetting setting) : setting_(std::move(setting)) {}
-  [[nodiscard]] bool brings_lengths() const override { return true; }
   [[nodiscard]] std::size_t requests() const override { return setting_.requests; }
   void fill(RequestTrace& workload, rng::Key key) const override {
     struct Turn {
@@ -145,7 +144,8 @@ ArrivalsEntry sessions_arrivals() {
         setting.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         return std::make_unique<Sessions>(std::move(setting));
-      }};
+      },
+      true};
 }
 
 }  // namespace specsim::serve

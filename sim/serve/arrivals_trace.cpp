@@ -33,7 +33,6 @@ class Recorded final : public ArrivalProcess {
     for (Request& request : workload.requests)
       request.due = moment(scale_ * static_cast<double>(request.due) / kPicosecondsPerSecond);
   }
-  [[nodiscard]] bool brings_lengths() const override { return true; }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     const double seconds = static_cast<double>(workload_.requests.back().due) / kPicosecondsPerSecond;
     return std::make_unique<Recorded>(workload_,
@@ -392,7 +391,8 @@ ArrivalsEntry trace_arrivals() {
             if (!reader.read(text)) return nullptr;
             reader.workload.file = path;
             return std::make_unique<Recorded>(std::move(reader.workload), arguments.number("time_scale"));
-          }};
+          },
+          true};
 }
 
 }  // namespace specsim::serve

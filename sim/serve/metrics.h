@@ -112,7 +112,7 @@ const Statistics& latency(const Summary& summary, Latency which);
 // runs' requests together. NaN without limits; -1 where a run reached its horizon with requests left.
 double slo_margin(std::span<const Summary> runs, const Slo& slo);
 
-// Figures of a run over the requests behind the warm-up. `replicas`: engines that decode.
+// Figures of a run over the requests behind the warm-up. `replicas`: all engines, those that prefill included.
 Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 

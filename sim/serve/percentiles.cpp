@@ -1,5 +1,6 @@
 #include "sim/serve/percentiles.h"
 
+#include "sim/math/quantiles.h"
 #include "sim/report/intervals.h"
 
 #include <algorithm>
@@ -54,17 +55,9 @@ double tail_share(std::size_t i) {
   return 1.0 - (1.0 - kTailLowest) * left * left;
 }
 
-double percentile_of(std::span<const double> sorted, double share) {
-  if (sorted.empty()) return NAN;
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
-
 Tail tail_of(std::span<const double> sorted) {
   Tail tail{};
-  for (std::size_t i = 0; i < kTail; ++i) tail[i] = percentile_of(sorted, tail_share(i));
+  for (std::size_t i = 0; i < kTail; ++i) tail[i] = math::sample_quantile(sorted, tail_share(i));
   return tail;
 }
 

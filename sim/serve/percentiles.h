@@ -18,9 +18,6 @@ double tail_share(std::size_t i);
 // `sorted`: rising.
 Tail tail_of(std::span<const double> sorted);
 
-// The value that this share of rising samples does not exceed, interpolated between neighbours as numpy does; NaN for none.
-double percentile_of(std::span<const double> sorted, double share);
-
 struct PercentileEstimate {
   double value = 0.0;
   double low = 0.0;  // 95 % interval; NaN where nothing is known of it

@@ -395,7 +395,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   }
   experiment.lengths_where = serve.where("arrivals");
   // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
-  if (experiment.arrivals && (serve.has("lengths") || !experiment.arrivals->brings_lengths())) {
+  if (experiment.arrivals && (serve.has("lengths") || !arrivals.entry->brings_lengths)) {
     const config::Value lengths = serve.has("lengths") ? serve.value("lengths") : config::map({}, serve.where());
     const std::size_t before_lengths = diagnostics.list().size();
     const config::Arguments arguments = config::read_arguments(lengths, length_parameters(), {}, "serve.lengths", diagnostics);
@@ -404,7 +404,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
       drawn.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);
       if (arguments.has("max_tokens")) drawn.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
       drawn.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
-      if (!experiment.arrivals->brings_lengths()) {
+      if (!arrivals.entry->brings_lengths) {
         experiment.lengths = std::move(drawn);
         experiment.lengths_where = serve.where("lengths");
       }

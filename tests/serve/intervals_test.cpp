@@ -1,5 +1,6 @@
 // Capacities against servers whose saturated rate is known, shares of requests that replications keep together, and intervals
 // that hold the truth as often as they say, for samples that depend on each other.
+#include "sim/math/quantiles.h"
 #include "sim/serve/capacity.h"
 #include "sim/serve/percentiles.h"
 #include "sim/serve/slo.h"
@@ -173,7 +174,7 @@ TEST_CASE("intervals of a percentile of several runs hold the truth", "[serve]")
       std::sort(times.begin(), times.end());
       tail = serve::tail_of(times);
       runs.push_back({4000.0, &tail});
-      own.push_back(serve::percentile_of(times, 0.99));
+      own.push_back(math::sample_quantile(times, 0.99));
     }
     const serve::PercentileEstimate p99 = serve::pooled_percentile(runs, 0.99);
     held += std::abs(p99.value - truth) <= p99.half_width() ? 1 : 0;
@@ -201,7 +202,7 @@ TEST_CASE("intervals from batches of one run hold the truth", "[serve]") {
     means += error <= own.mean_half_width ? 1 : 0;
     mutant += error <= report::half_width(report::mean_of(times)) ? 1 : 0;
     std::sort(times.begin(), times.end());
-    tails += std::abs(serve::percentile_of(times, 0.99) - std::log(100.0) / 0.3) <= own.p99_half_width ? 1 : 0;
+    tails += std::abs(math::sample_quantile(times, 0.99) - std::log(100.0) / 0.3) <= own.p99_half_width ? 1 : 0;
   }
   CAPTURE(means, tails, mutant);
   CHECK(means >= kFewest);

@@ -295,8 +295,7 @@ TEST_CASE("a layer of experts runs on the fastest of its engine's kernels", "[co
   const ModelShape model =
       read_model(PresetChoice{"deepseek-v3", {}, {{"tensor_parallel", "4", {}}, {"dtype", "nvfp4", {}}}}, "model", diagnostics);
   REQUIRE(diagnostics.empty());
-  const Engine& trtllm = engine_of_library("trtllm");
-  const double us = 1e6 * PassKernels(b200, "trtllm", "automatic", trtllm).experts(model, 4).value();
+  const double us = 1e6 * PassKernels(b200, "trtllm", "automatic", engine_of_library("trtllm")).experts(model, 4).value();
   CHECK(us > 35);
   CHECK(us < 65);
 }
@@ -305,10 +304,9 @@ TEST_CASE("weights alone of four bits leave the memory bound within few rows", "
   const Hardware a100 = hardware_of("a100-80gb-sxm");
   const PassKernels kernels(a100, "trtllm", "automatic");
   const auto us = [&](double rows, double outer, double bits) { return *kernels.product(rows, outer, 4096, bits); };
-  CHECK(us(48, 65536, 4) / us(1, 65536, 4) > 1.5);  // measured: 1.86, and 2.00 the other way round
-  CHECK(us(48, 65536, 16) / us(1, 65536, 16) < 1.1);
+  CHECK(us(48, 65536, 4) / us(1, 65536, 4) > 1.5);            // measured: 1.86, and 2.00 the other way round
   CHECK(near(us(16, 4096, 4) / us(1, 4096, 4), 1.30, 0.15));  // 1.30 was measured; fits are held to 15 %
-  CHECK(us(16, 4096, 16) / us(1, 4096, 16) < 1.1);
+  CHECK(std::max(us(48, 65536, 16) / us(1, 65536, 16), us(16, 4096, 16) / us(1, 4096, 16)) < 1.1);
 }
 
 TEST_CASE("attention of several tokens: serial blocks pay, split ones hardly do", "[cost][kernels]") {
