@@ -225,6 +225,11 @@ def rows_of_one(path, kind, name):
         yield from csv.DictReader(file)
 
 
+def over_l2(r, column, size, dtype, hardware):
+    """Bytes that a row reads over the GPU's last-level cache: the table's own column, or else `size` elements of the type, read once."""
+    return float(r[column]) if r.get(column) else size * DTYPES[dtype][0] / hardware[r["gpu"]]["l2"]
+
+
 def groups(kind, folder, hardware):
     """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel), columns, times, shapes and what each row counts."""
     def table(where, name):
@@ -235,11 +240,13 @@ def groups(kind, folder, hardware):
     if kind == "product":
         for r in table(folder, "gemm_aic"):
             if float(r["m"]) <= MOST_ROWS:
-                add((r["gpu"], r["engine"], r["dtype"], ""), {**{c: float(r[c]) for c in ("m", "n", "k")}, "over_l2": float(r["set_over_l2"])},
+                add((r["gpu"], r["engine"], r["dtype"], ""), {**{c: float(r[c]) for c in ("m", "n", "k")}, 
+                     "over_l2": over_l2(r, "set_over_l2", float(r["n"]) * float(r["k"]), r["dtype"], hardware)},
                     float(r["us"]), f"{r['n']}x{r['k']}")
     elif kind == "attention_decode":
         for r in table(folder, "attention_decode_aic"):
-            over = float(r["kv_over_l2"])
+            keys = float(r["batch"]) * float(r["context"]) * float(r["kv_heads"])
+            over = over_l2(r, "kv_over_l2", 2 * keys * float(r["head_dim"]), r["kv_dtype"], hardware)
             add((r["gpu"], r["engine"], r["kv_dtype"], r["kernel"]),
                 {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "context")}, "over_l2": over},
                 float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']}")

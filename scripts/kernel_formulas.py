@@ -16,7 +16,7 @@ def read_hardware(folder):
                 "bandwidth": 1e9 * y["bandwidth_gb_per_s"], "bf16": 1e12 * y["bf16_tflops"],
                 "fp8": 1e12 * y.get("fp8_tflops", y["bf16_tflops"]), "int8": 1e12 * y.get("int8_tops", y["bf16_tflops"]),
                 "fp4": 1e12 * y.get("fp4_tflops", y.get("fp8_tflops", y["bf16_tflops"])),
-                "multiprocessors": float(y["multiprocessors"]), "link": 1e9 * y.get("link_gb_per_s", 32),
+                "multiprocessors": float(y["multiprocessors"]), "l2": 1e6 * y.get("l2_mb", 50), "link": 1e9 * y.get("link_gb_per_s", 32),
                 "kernels": y.get("kernels", name[:-5])}
     return gpus
 
@@ -129,8 +129,11 @@ class Verify:
             self.h["bandwidth"] * f["memory_efficiency"])
         arithmetic = 1e6 * 4 * self.batch * self.heads * self.dim * self.tokens * keys / (self.h["bf16"] * f["arithmetic_efficiency"])
         waves = np.ceil(self.batch * self.heads * np.ceil(self.tokens / f.get("query_rows", 128)) / self.h["multiprocessors"])
-        serial = waves * keys * f["key_us"]
+        serial = waves * keys * f["key_us"] * self.walked_width()
         return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic, serial)
+
+    def walked_width(self):
+        return self.dim / 128  # a block loads keys and values as wide as a head
 
     def coordinates(self):
         return np.log2(self.tokens), [np.log2(np.maximum(self.context, 1)), np.log2(self.batch * self.heads)]
@@ -141,6 +144,9 @@ class Prefill(Verify):
     blocks = (128,)
     over = [1, 16, 64, 256, 1024, 4096, 16384]
     by = [[1, 4, 16, 64, 256, 1024], [1, 2, 4, 8, 16, 64], [64, 128]]
+
+    def walked_width(self):
+        return 1.0  # heads of several widths were measured: the correction tells
 
     def coordinates(self):
         return np.log2(self.tokens), [np.log2(self.batch * self.heads), np.log2(self.heads / self.kv), np.log2(self.dim)]
@@ -166,7 +172,9 @@ class Experts:
         rows = self.tokens * self.topk
         matrix = 3 * self.hidden * self.inner
         memory = 1e6 * self.active * matrix * self.b / (self.h["bandwidth"] * f["memory_efficiency"])
-        padded = self.active * 16 * np.ceil(rows / self.active / 16)
+        each = rows / self.active
+        # Rows that chance deals out fill the last tile of an expert by half; where all have as many, tiles are what they are.
+        padded = self.active * np.where(self.skew > 0, np.maximum(16, each + 7.5), 16 * np.ceil(each / 16))
         arithmetic = 1e6 * 2 * matrix * padded / (self.peak * f["arithmetic_efficiency"])
         return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic) + f["expert_us"] * self.active + f["row_us"] * rows
 

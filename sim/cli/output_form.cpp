@@ -17,6 +17,7 @@ namespace specsim::cli {
 namespace {
 
 bool asked_quiet = false;
+bool asked_tables = true;
 CommandInfo* noting = nullptr;
 
 // The last value of --format among the arguments, as "--format json" or "--format=json"; nothing where it is not given so.
@@ -38,7 +39,9 @@ bool given(const std::vector<std::string>& arguments, const char* option) {
 JsonOutput run_and_form(const Command& command, const std::vector<std::string>& arguments, report::Format format, bool hides) {
   const report::Document document;
   JsonOutput output;
+  asked_tables = format == report::Format::table;
   output.status = command.run(arguments);
+  asked_tables = true;
   std::vector<std::string> typed = {command.name};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
   output.text =
@@ -49,6 +52,8 @@ JsonOutput run_and_form(const Command& command, const std::vector<std::string>& 
 }  // namespace
 
 bool quiet() { return asked_quiet; }
+
+bool for_machines() { return !asked_tables; }
 
 CommandInfo command_info(const Command& command) {
   CommandInfo info;

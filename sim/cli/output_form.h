@@ -47,6 +47,9 @@ JsonOutput run_for_json(const Command& command, const std::vector<std::string>& 
 // Whether the command that runs was asked to be quiet: no warnings, no progress.
 bool quiet();
 
+// Whether what is printed is read by a program, so that tables are whole however long.
+bool for_machines();
+
 // Prints the words in lines that fit the output's width.
 void print_words(const std::string& words);
 

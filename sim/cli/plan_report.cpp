@@ -79,6 +79,9 @@ void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
     print_output("\ndo not speculate: no draft length up to {} is faster than plain decoding\n", curve.longest());
   else
     print_output("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
+  if (plan.best > 0 && plan.best_point().speedup > plan.best_point().tokens_per_round)
+    print_output("  above the tokens per round: {} rows of a sequence are priced below one, by kernels that were measured so\n",
+                 plan.best + 1);
   if (!plan.ties.empty())
     print_output("a tie with draft length{} {}: within the noise of the prices, {:.1f} %\n", plan.ties.size() == 1 ? "" : "s",
                  fmt::join(plan.ties, ", "), 100.0 * plan.noise);
@@ -207,7 +210,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice) {
 }
 
 void print_planned(const std::vector<plan::Planned>& planned) {
-  constexpr std::size_t kShown = 60;
+  const std::size_t shown = for_machines() ? planned.size() : std::min<std::size_t>(planned.size(), 60);
   constexpr std::size_t kLengthsShown = 8;
   const std::vector<std::string> axes = spec::axes_of(planned);
   std::vector<report::Head> heads = {{"cell"}};
@@ -217,7 +220,7 @@ void print_planned(const std::vector<plan::Planned>& planned) {
   for (const plan::Planned& one : planned) lengths = std::min(lengths, one.plan.points.size() - 1);
   for (std::size_t k = 1; k <= lengths; ++k) heads.push_back({fmt::format("K={}", k)});
   report::Table table(heads, {.keys = 1 + axes.size()});
-  for (std::size_t i = 0; i < std::min(planned.size(), kShown); ++i) {
+  for (std::size_t i = 0; i < shown; ++i) {
     const Plan& plan = planned[i].plan;
     const PlanPoint& best = plan.best_point();
     std::vector<std::string> cells = {std::to_string(i)};
@@ -233,7 +236,7 @@ void print_planned(const std::vector<plan::Planned>& planned) {
   if (one_curve) print_output("acceptance: {}\n", planned[0].curve.source);
   print_output("speedup over plain decoding at the best draft length, and at draft lengths K\n");
   print_table(table);
-  if (planned.size() > kShown) print_output("  ... and {} more, in plan.csv with --out\n", planned.size() - kShown);
+  if (planned.size() > shown) print_output("  ... and {} more, in plan.csv with --out\n", planned.size() - shown);
 }
 
 }  // namespace specsim::cli

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace specsim::cost {
@@ -14,6 +15,10 @@ namespace {
 // Which parts of a price are another GPU's.
 std::string borrowed(const Hardware& hardware, bool by_kernels) {
   if (!by_kernels) return fmt::format("{}: priced with what was measured on {}", hardware.name, hardware.fitted_on);
+  const std::vector<KernelFit>& fits = hardware.kernels->list;
+  if (std::none_of(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::product; }))
+    return fmt::format("{}: attention is priced with the fits of {} at its own figures, all else with what was measured on {}",
+                       hardware.name, hardware.kernels_name, hardware.fitted_on);
   if (hardware.kernels_spread > 0.0)
     return fmt::format(
         "{}: its kernels are priced with the fits of {} at its own figures, norms, activations and sampling with "
@@ -32,6 +37,9 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
   if (!hardware.fitted_on.empty()) list.push_back(borrowed(hardware, kernels != nullptr));
   for (const std::optional<ModelShape>* model : {&deployment.target, &deployment.draft}) {
     if (!*model) continue;
+    if ((*model)->tensor_parallel > hardware.linked_gpus)
+      list.push_back(fmt::format("{}: {:g} GPUs are priced as if its links joined them; they join {:g}, and a network is slower",
+                                 (*model)->name, (*model)->tensor_parallel, hardware.linked_gpus));
     for (const std::string& text : (*model)->assumed) list.push_back(fmt::format("{}: {}", (*model)->name, text));
     if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
     if (kernels != nullptr) {

@@ -64,6 +64,14 @@ const std::vector<Parameter>& engine_parameters() {
          "lowest and highest compute capability of GPUs that run allreduce, and norms in it; on others it uses its own; []: all",
          config::between(0, 100),
          {}},
+        {"serial_attention_capabilities",
+         Type::number_list,
+         "[]",
+         "lowest and highest compute capability, pair by pair, of GPUs on which attention of several tokens walks all keys block "
+         "by block; "
+         "on others, and with [], blocks share them",
+         config::between(0, 100),
+         {}},
         {"most_pcie_gpus",
          Type::integer,
          "0",
@@ -138,6 +146,15 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
     diagnostics.add(
         a.where("allreduce_capabilities"),
         fmt::format("allreduce_capabilities is [{:g}], allowed: [lowest, highest], or none", fmt::join(capabilities, ", ")));
+  engine.serial_attention_capabilities = a.numbers("serial_attention_capabilities");
+  const std::vector<double>& walked = engine.serial_attention_capabilities;
+  bool paired = walked.size() % 2 == 0;
+  for (std::size_t i = 0; paired && i < walked.size(); i += 2) paired = walked[i] <= walked[i + 1];
+  if (!paired)
+    diagnostics.add(
+        a.where("serial_attention_capabilities"),
+        fmt::format("serial_attention_capabilities is [{:g}], allowed: [lowest, highest, lowest, highest, ...], or none",
+                    fmt::join(walked, ", ")));
   if (const std::vector<double> shares = a.numbers("weight_only_shares"); shares.size() == engine.weight_only_shares.size())
     std::copy(shares.begin(), shares.end(), engine.weight_only_shares.begin());
   else
@@ -174,6 +191,13 @@ Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   const config::Value spec = to_config(choice, diagnostics);
   return diagnostics.list().size() == before ? read_engine(spec, diagnostics) : Engine();
+}
+
+bool walks_keys(const Engine& engine, double compute_capability) {
+  const std::vector<double>& walked = engine.serial_attention_capabilities;
+  for (std::size_t i = 0; i + 1 < walked.size(); i += 2)
+    if (compute_capability >= walked[i] && compute_capability <= walked[i + 1]) return true;
+  return false;
 }
 
 Engine engine_on(Engine engine, double compute_capability) {

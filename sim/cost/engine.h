@@ -21,15 +21,18 @@ struct Engine {
   std::string allreduce_kernel;
   std::string launched_allreduce_kernel;
   std::vector<double> allreduce_capabilities;  // lowest and highest compute capability that runs `allreduce`; empty: all do
-  double most_pcie_gpus = 0.0;                 // GPUs without NVLink that its own all-reduce takes; NCCL's beyond; 0: any number
-  bool graphs = false;                         // passes are captured; rows are padded up to the next captured number
-  bool fused_quantisation = false;             // activations are quantised by the kernel before a product, not by one of its own
-  bool fused_norms = false;                    // norms after an all-reduce are computed in it
-  double largest_graph = 0.0;                  // rows of the largest captured pass
-  double host_us = 0.0;                        // host time of a target pass, with the GPU idle
-  double host_us_per_sequence = 0.0;           // what each sequence of the pass adds to it: metadata in, tokens out
-  double client_us_per_sequence = 0.0;         // more of it in a server with clients: tokens become text and leave
-  double beside_us = 0.0;                      // host time of a target pass while the GPU works: the pass takes at least this
+  // Lowest and highest compute capability, pair by pair, of GPUs on which attention of several tokens walks all keys in one block
+  // for each head and block of queries; on others blocks share the keys.
+  std::vector<double> serial_attention_capabilities;
+  double most_pcie_gpus = 0.0;          // GPUs without NVLink that its own all-reduce takes; NCCL's beyond; 0: any number
+  bool graphs = false;                  // passes are captured; rows are padded up to the next captured number
+  bool fused_quantisation = false;      // activations are quantised by the kernel before a product, not by one of its own
+  bool fused_norms = false;             // norms after an all-reduce are computed in it
+  double largest_graph = 0.0;           // rows of the largest captured pass
+  double host_us = 0.0;                 // host time of a target pass, with the GPU idle
+  double host_us_per_sequence = 0.0;    // what each sequence of the pass adds to it: metadata in, tokens out
+  double client_us_per_sequence = 0.0;  // more of it in a server with clients: tokens become text and leave
+  double beside_us = 0.0;               // host time of a target pass while the GPU works: the pass takes at least this
   double beside_us_per_sequence = 0.0;
   double step_us = 0.0;            // kernels around the layers of a target pass: inputs, embedding, last norm, sampler
   double host_us_per_layer = 0.0;  // a pass that no graph was captured for takes at least this times its layers: launches run
@@ -63,6 +66,8 @@ void add_proposal(Engine& engine, const std::string& proposal, const Location& w
 // `spec` as resolve_preset takes it. Reports what is wrong; the engine is then not to be used.
 Engine read_engine(const config::Value& spec, Diagnostics& diagnostics);
 Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics);
+// Whether its attention of several tokens walks all keys there; not where the capability is not known (0).
+bool walks_keys(const Engine& engine, double compute_capability);
 // The engine as it runs on GPUs of that compute capability: with its own all-reduces, and norms behind them, where they do not
 // run `allreduce`. Of a capability that is not known (0) it stays as it is.
 Engine engine_on(Engine engine, double compute_capability);

@@ -44,7 +44,9 @@ struct Hardware {
   bool has_fp4 = false;
   double multiprocessors = 1.0;
   double compute_capability = 0.0;  // NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known
-  double link_bandwidth = 0.0;      // bytes per second, one direction, to a peer
+  double link_bandwidth = 0.0;      // bytes per second, one direction, of all links of the GPU
+  double mesh_gpus = 0.0;           // GPUs that share those links out between them, one for each pair; 0: a switch joins them
+  double linked_gpus = 0.0;         // GPUs that the links join; beyond them is a network
   double link_latency = 0.0;        // seconds, of an all-reduce that is launched
   double graph_link_latency = 0.0;  // the same in a captured graph
   Calibration calibration;
@@ -70,6 +72,8 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
                        double groups = 1.0, double activation_bytes = kActivationBytes, double peak = 0.0, bool few_rows = false);
 // Whether its peers are on links of the NVLink kind, all of them: by their rate.
 bool has_nvlink(const Hardware& hardware);
+// Bytes per second, one direction, between so many GPUs and each of them: in a mesh only the links between them carry anything.
+double link_bandwidth(const Hardware& hardware, double gpus);
 // Operations per second of that arithmetic.
 double peak_flops(const Hardware& hardware, Arithmetic arithmetic);
 

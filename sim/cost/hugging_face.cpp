@@ -45,8 +45,9 @@ constexpr std::array<Architecture, 66> kArchitectures = {{
 }};
 
 // Families whose newer members are something else than their names' beginning tells.
-constexpr std::array<std::string_view, 9> kOthers = {"gemma3n", "falcon_h1",   "falcon_mamba", "nemotron_h",      "qwen3_next",
-                                                     "qwen3_5", "deepseek_v4", "minimax_text", "granitemoehybrid"};
+constexpr std::array<std::string_view, 12> kOthers = {"gemma3n",          "falcon_h1",  "falcon_mamba",  "nemotron_h",
+                                                      "qwen3_next",       "qwen3_5",    "deepseek_v4",   "minimax_text",
+                                                      "granitemoehybrid", "minimax_m1", "longcat_flash", "mimo_v2"};
 
 // Defaults of transformers that files of these types leave out.
 struct LeftOut {
@@ -104,7 +105,8 @@ class ConfigJson {
     text_ = &root_;
     for (int depth = 0; depth < 3; ++depth) {
       const Value* inner = nullptr;
-      for (const char* key : {"text_config", "llm_config", "language_config", "thinker_config", "model"})
+      for (const char* key :
+           {"text_config", "llm_config", "language_config", "thinker_config", "transformer_layer_config", "model"})
         if (const Value* found = text_->find(key); inner == nullptr && found != nullptr && !found->is_null()) inner = found;
       if (inner == nullptr || (inner->is_scalar() && text_->find("model") == inner)) return;
       if (!inner->is_map()) {
@@ -124,6 +126,11 @@ class ConfigJson {
     };
     if (const Value* value = root_.find("is_encoder_decoder"); value != nullptr && value->text == "true")
       return no(*value, "is_encoder_decoder is true, allowed: a decoder alone");
+    if (const Value* value = root_.find("block_configs"))
+      return no(
+          *value,
+          "block_configs gives each layer a shape of its own, allowed: layers that are alike; a model's file in YAML may state "
+          "means over the layers");
     if (const Value* value = root_.find("medusa_num_heads"))
       return no(*value,
                 "these are Medusa heads, which run inside the target's pass, allowed: a model or a head that makes passes of "
@@ -376,14 +383,17 @@ class ConfigJson {
     std::string architectures;
     if (const Value* list = root_.find("architectures"))
       for (const Value& item : list->items) architectures += item.text + " ";
+    const Value* own_vocab = find_anywhere("draft_vocab_size");  // beside its layer's keys where those are a part of their own
     const bool third = architectures.find("Eagle3") != std::string::npos || architectures.find("EAGLE3") != std::string::npos ||
-                       find({"draft_vocab_size"}) != nullptr;
+                       own_vocab != nullptr;
     const Value* outer = root_.find("model_type");
     const bool eagle =
         third || is("eagle") || (outer != nullptr && outer->text == "eagle") || architectures.find("Eagle") != std::string::npos;
     if (third) {
-      const Keys draft = {"draft_vocab_size", "vocab_size"};
-      put_number("vocab", required(draft), where(draft));
+      if (own_vocab != nullptr)
+        put("vocab", *own_vocab);
+      else
+        put_number("vocab", required(vocab), where(vocab));
       put_truth(truth("reuse_target_lm_head") ? "shares_lm_head" : "shares_embeddings", true);
       put_number("attention_inputs", 2, text_->where);
       std::int64_t joined = 3;

@@ -27,16 +27,16 @@ constexpr double kAloneInGroup = 0.45;
 constexpr double kFewTokens = 15.0;  // tokens of a sequence up to which a prompt's last ones attend as tokens that are verified;
                                      // 16 were measured as a prompt
 
+// Of a fit to fewer rows, or of another GPU's, the spread says little: a walk over the keys goes at a multiprocessor's clock, and
+// those of an RTX 3090 and an RTX 4090 are 1.48 apart. Fewer rows tell nothing of what a single query token takes at least: the
+// RTX 3090's were timed with their launch, 59 us.
+constexpr double kFewRows = 10.0;
+constexpr double kFewRowsSpread = 0.3;
+
 // Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured.
 constexpr const char* kWalker = "rtx-4090";
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
-// Whether tables mean that kernel by this name: vLLM's is version 3 where that runs, and then they say so.
-bool is_flash_attention_2(const std::string& kernel) {
-  return contains(kernel, "FlashAttention 2") || contains(kernel, "FA2") || contains(kernel, "fa2") ||
-         (contains(kernel, "flash_att") && !contains(kernel, "fa3"));
-}
 
 // Types of so many bits, the likeliest first.
 std::vector<const char*> types_of(double bits) {
@@ -52,6 +52,10 @@ std::string kernels_in_use(const std::string& choice, const std::string& library
   if (choice != "automatic") return choice;
   if (!library.empty()) return library;
   return hardware.kernels_engine;
+}
+
+std::string attention_in_use(const std::string& attention, const std::string& choice, const std::string& library) {
+  return attention == "automatic" && choice == "automatic" && library.empty() ? "split" : attention;
 }
 
 bool of_weights_alone(double bits, const Dtype* dtype) {
@@ -92,9 +96,11 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
       allreduce_(served.allreduce.empty() ? engine_ : served.allreduce),
       fused_quantisation_(served.fused_quantisation),
       narrow_products_(narrow_products),
-      switch_share_(served.switch_share),
-      wide_keys_(attention_fits(false)),
-      narrow_keys_(attention_fits(true)) {
+      switch_share_(served.switch_share) {
+  const Engine& attending = served.kernels == engine_ ? served : engine_of_library(engine_);
+  const bool walks = walks_keys(attending, hardware_.compute_capability);
+  wide_keys_ = attention_fits(false, walks);
+  narrow_keys_ = attention_fits(true, false);  // FlashAttention 2 takes no such cache: another kernel of the engine's does
   const bool own = allreduce_ == served.kernels && !served.allreduce_kernel.empty();
   const Engine& library = own ? served : engine_of_library(allreduce_);
   allreduce_kernel_ = library.allreduce_kernel;
@@ -103,12 +109,22 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
   most_pcie_gpus_ = said ? served.most_pcie_gpus : library.most_pcie_gpus;
 }
 
-PassKernels::AttentionFits PassKernels::attention_fits(bool narrow) {
+PassKernels::AttentionFits PassKernels::attention_fits(bool narrow, bool walks) {
   AttentionFits own;
   if (narrow) own.one = fit(KernelKind::attention_decode, "fp8");
   for (const char* type : {"bfloat16", "float16"})
     if (own.one == nullptr) own.one = fit(KernelKind::attention_decode, type);
   if (own.one == nullptr) return own;
+  const auto borrow = [&] {
+    if (borrowed_ != nullptr) return;
+    Diagnostics diagnostics;
+    borrowed_ = read_kernel_fits(kWalker, {}, diagnostics);
+    diagnostics.throw_if_any();
+  };
+  if (own.one->rows < kFewRows) {
+    borrow();
+    own.one = borrowed_->find(KernelKind::attention_decode, "any", "bfloat16");
+  }
   const KernelFit* serial = nullptr;
   const auto sort = [&](const KernelFits& fits) {
     for (const KernelFit& several : fits.list) {
@@ -119,15 +135,12 @@ PassKernels::AttentionFits PassKernels::attention_fits(bool narrow) {
     }
   };
   sort(*hardware_.kernels);
-  // FlashAttention 2 splits the keys for a single query token alone: several walk all keys, once for each block of queries.
-  const bool walks = is_flash_attention_2(own.one->kernel);
-  if (walks && serial == nullptr) {
-    Diagnostics diagnostics;
-    borrowed_ = read_kernel_fits(kWalker, {}, diagnostics);
-    diagnostics.throw_if_any();
+  const bool serially = attention_ == "serial" || (attention_ == "automatic" && walks);
+  if (serially && serial == nullptr) {
+    borrow();
     sort(*borrowed_);
   }
-  if (attention_ == "serial" || (attention_ == "automatic" && walks)) own.serial = serial;
+  if (serially) own.serial = serial;
   return own;
 }
 
@@ -357,9 +370,14 @@ std::optional<double> PassKernels::product_error(double bits, const std::string&
 std::optional<double> PassKernels::attention_error(const ModelShape& model, double tokens) const {
   const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
   if (fits.one == nullptr) return std::nullopt;
-  if (tokens <= 1.0) return fits.one->spread;
-  const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
-  return several != nullptr ? several->spread : fits.one->spread;
+  const KernelFit* fit = fits.one;
+  if (tokens > 1.0 && fits.serial != nullptr)
+    fit = fits.serial;
+  else if (tokens > 1.0 && fits.split != nullptr)
+    fit = fits.split;
+  const bool borrowed = borrowed_ != nullptr && std::any_of(borrowed_->list.begin(), borrowed_->list.end(),
+                                                            [&](const KernelFit& one) { return &one == fit; });
+  return borrowed || fit->rows < kFewRows ? std::max(fit->spread, kFewRowsSpread) : fit->spread;
 }
 
 std::optional<double> PassKernels::allreduce_error(double gpus, bool launched) const {

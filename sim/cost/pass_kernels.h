@@ -18,6 +18,9 @@ namespace specsim::cost {
 // Whose kernels a pass on the GPU is priced with: `choice` itself, or with automatic those of the engine's `library`; "" is an
 // engine without kernels of its own, which the GPU says by whose it is priced. Empty: the data sheet's formula and calibration.
 std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware);
+// How several tokens of a sequence read the cache: `attention` itself, or with automatic as the engine's kernels do. An engine
+// without kernels of its own runs nobody's attention that walks all keys, by whosever fits it is priced.
+std::string attention_in_use(const std::string& attention, const std::string& choice, const std::string& library);
 // Whether kernels of the type quantise weights alone. Of a type without a name (nullptr) fewer than 8 bits do; 8 may be of
 // kernels that quantise activations too.
 bool of_weights_alone(double bits, const Dtype* dtype);
@@ -98,7 +101,8 @@ class PassKernels {
     const KernelFit* serial = nullptr;
     const KernelFit* split = nullptr;
   };
-  [[nodiscard]] AttentionFits attention_fits(bool narrow);
+  // `walks`: whether the engine walks all keys there, unless it is said how.
+  [[nodiscard]] AttentionFits attention_fits(bool narrow, bool walks);
 
   const Hardware& hardware_;
   std::string engine_;

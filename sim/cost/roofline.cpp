@@ -38,7 +38,8 @@ class RooflineCost final : public CostModel {
       : deployment_(std::move(deployment)), memory_share_(memory_share), quantized_efficiency_(quantized_efficiency) {
     deployment_.engine = engine_on(std::move(deployment_.engine), hardware_.compute_capability);
     const std::string kernels = kernels_in_use(deployment_.kernels, engine_.kernels, hardware_);
-    if (!kernels.empty()) kernels_.emplace(hardware_, kernels, deployment_.attention, engine_, quantized_efficiency_ <= 0.0);
+    const std::string attention = attention_in_use(deployment_.attention, deployment_.kernels, engine_.kernels);
+    if (!kernels.empty()) kernels_.emplace(hardware_, kernels, attention, engine_, quantized_efficiency_ <= 0.0);
   }
 
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
@@ -81,16 +82,16 @@ class RooflineCost final : public CostModel {
     constexpr double kStated = 0.3;  // relative error of what no fit prices, attention and links too; itself stated, not fitted
     const ModelShape& model = shape(role);
     const PassTime time = this->pass(role, pass);
-    const auto or_stated = [&](const std::optional<double>& fitted, double stated) {
-      return fitted ? std::max(*fitted, hardware_.kernels_spread) : stated;
-    };
+    const double spread = hardware_.kernels_spread;
+    const auto or_stated = [&](const std::optional<double>& fitted) { return fitted ? std::max(*fitted, spread) : kStated; };
     const std::optional<double> fit = kernels_ ? kernels_->product_error(model.weight_bits, model.product_type) : std::nullopt;
-    // A kernel for weights alone that was not measured here misses all four products alike.
+    // A kernel for weights alone that was not measured, and a GPU that was not, miss all four products alike.
+    const double lent = fit ? spread : hardware_.fitted_on.empty() ? 0.0 : hardware_.calibration.spread;
     const double product = fit || !of_weights_alone(model.weight_bits, find_dtype(model.product_type))
-                               ? kShapes * or_stated(fit, hardware_.calibration.spread)
+                               ? std::max(kShapes * fit.value_or(hardware_.calibration.spread), lent)
                                : std::max(kWeightOnlySpread, hardware_.calibration.spread);
-    const double attention = kernels_ ? or_stated(kernels_->attention_error(model, pass.tokens), kStated) : kStated;
-    const double link = kernels_ ? or_stated(kernels_->allreduce_error(model.tensor_parallel, false), kStated) : kStated;
+    const double attention = kernels_ ? or_stated(kernels_->attention_error(model, pass.tokens)) : kStated;
+    const double link = kernels_ ? or_stated(kernels_->allreduce_error(model.tensor_parallel, false)) : kStated;
     const double parts = std::hypot(std::hypot(product * (time.weights + time.compute), attention * time.kv),
                                     std::hypot(link * time.communication, kStated * (time.launch + time.sampling)));
     return time.total() > 0.0 ? parts / time.total() : 0.0;
@@ -260,7 +261,7 @@ class RooflineCost final : public CostModel {
       const double bytes = rows * model.hidden * kActivationBytes * 2.0 * (shards - 1.0) / shards;
       const bool launched = captured == 0.0 && (engine_.graphs || engine_.host_us_per_layer > 0.0);
       const double latency = launched ? hardware_.link_latency : hardware_.graph_link_latency;
-      time.communication = 2.0 * model.layers * (latency + bytes / hardware_.link_bandwidth);
+      time.communication = 2.0 * model.layers * (latency + bytes / link_bandwidth(hardware_, shards));
       // An all-reduce that was timed alone waits for its launch. Engines that name their kernels launch ahead of the GPU, and
       // what launches take at least is host_us_per_layer.
       const bool waits = launched && engine_.kernels.empty();
@@ -272,7 +273,8 @@ class RooflineCost final : public CostModel {
       // Rows of the others come before the experts, and sums over this GPU's experts go back behind them, one way each.
       const double latency = captured > 0.0 ? hardware_.graph_link_latency : hardware_.link_latency;
       const double bytes = gathered * model.hidden * kActivationBytes;
-      time.communication = 2.0 * (model.layers - model.dense_layers) * (latency + bytes / hardware_.link_bandwidth);
+      time.communication =
+          2.0 * (model.layers - model.dense_layers) * (latency + bytes / link_bandwidth(hardware_, others + 1.0));
     }
     time.launch = model.layers * small_kernels_seconds(model, rows) + (role == Role::target ? 1e-6 * engine_.step_us : 0.0);
     time.sampling = engine_.logit_passes * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);

@@ -118,7 +118,7 @@ int BlockRound::drafted() {
 std::span<const double> BlockRound::draft_probabilities() {
   probabilities_.clear();
   for (int node = 1, last = drafted(); node <= last; ++node)
-    probabilities_.push_back(distributions(at(node).parent).draft(token(node)));
+    probabilities_.push_back(entry(at(node).parent).looked_at(token(node)));
   return probabilities_;
 }
 
@@ -174,15 +174,15 @@ bool BlockRound::stops(int node) {
   if (policy_->looks_along()) {
     std::vector<draft::LengthPolicy::Drafted> path;
     for (int at_node = node; at_node > 0; at_node = at(at_node).parent) {
-      const math::RatioTable& from = entry(at(at_node).parent).distributions;
-      const double q = from.draft(token(at_node));
-      path.push_back({q, std::min(1.0, from.target(token(at_node)) / q)});
+      const BlockTables::Entry& drawn_from = entry(at(at_node).parent);
+      const double q = drawn_from.distributions.draft(token(at_node));
+      path.push_back({drawn_from.looked_at(token(at_node)), std::min(1.0, drawn_from.distributions.target(token(at_node)) / q)});
     }
     std::reverse(path.begin(), path.end());
     return !policy_->goes_on_along(path);
   }
   const BlockTables::Entry& drawn_from = entry(at(node).parent);
-  return !policy_->goes_on(*start_.policy_memory, drawn_from.distributions.draft(token(node)), drawn_from.draft_entropy);
+  return !policy_->goes_on(*start_.policy_memory, drawn_from.looked_at(token(node)), drawn_from.looked_entropy);
 }
 
 Token BlockRound::choose(int node, const verify::Pickable& distribution) {

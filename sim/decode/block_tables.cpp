@@ -55,8 +55,10 @@ std::size_t BlockTables::bytes_needed(std::size_t vocab, std::size_t contexts, s
   return contexts * (depths * entry + vocab * sizeof(std::uint16_t) + target_ranks * sizeof(Token));
 }
 
-void BlockTables::add(std::span<const double> target, std::span<const double> draft,
-                      std::span<const std::uint16_t> class_of_token, math::AliasScratch& scratch) {
+void BlockTables::add(const verify::PositionDistributions& distributions, std::span<const std::uint16_t> class_of_token,
+                      math::AliasScratch& scratch) {
+  const std::span<const double> target = distributions.target;
+  const std::span<const double> draft = distributions.drafted;
   if (entries_.size() % depths_ == 0) {
     classes_.insert(classes_.end(), class_of_token.begin(), class_of_token.end());
     if (target_ranks_ > 0)
@@ -72,8 +74,11 @@ void BlockTables::add(std::span<const double> target, std::span<const double> dr
     if (plan == nullptr) plan = rule_->plan(entry.distributions, count);
   }
   entry.target_argmax = static_cast<Token>(std::max_element(target.begin(), target.end()) - target.begin());
-  for (const double q : draft)
-    if (q > 0.0) entry.draft_entropy -= q * std::log(q);
+  const std::span<const double> looked_at = distributions.looked_at.empty() ? draft : distributions.looked_at;
+  for (const double q : looked_at)
+    if (q > 0.0) entry.looked_entropy -= q * std::log(q);
+  if (!distributions.looked_at.empty())
+    entry.looked_certainty = looked_at[static_cast<std::size_t>(std::find(draft.begin(), draft.end(), 1.0) - draft.begin())];
   if (ranks_ > 0) {
     entry.likeliest.reserve(ranks_);
     for (const Token x : math::likeliest(draft, ranks_)) entry.likeliest.push_back({x, draft[x]});

@@ -20,9 +20,9 @@ class BlockTables {
   static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths, const draft::BlockDrafter& drafter,
                                   const verify::BlockRule& rule);
 
-  // Adds the distributions of the next context and depth: context by context, each depth by depth. `draft` is what the drafter
-  // has made of the configured distribution. Of a context's classes of output tokens those given with depth 0 are kept.
-  void add(std::span<const double> target, std::span<const double> draft, std::span<const std::uint16_t> class_of_token,
+  // Adds the distributions of the next context and depth: context by context, each depth by depth. Of a context's classes of
+  // output tokens those given with depth 0 are kept.
+  void add(const verify::PositionDistributions& distributions, std::span<const std::uint16_t> class_of_token,
            math::AliasScratch& scratch);
 
   struct Entry {
@@ -30,8 +30,13 @@ class BlockTables {
     math::RatioTable distributions;
     std::vector<std::unique_ptr<verify::NodePlan>> plans;  // [children]
     std::vector<draft::Ranked> likeliest;                  // the draft's likeliest tokens, as many as the drafter wants to rank
-    double draft_entropy = 0.0;                            // nats
-    Token target_argmax = 0;                               // ties: the lower token
+    double looked_entropy = 0.0;                           // nats, of what policies look at
+    double looked_certainty = 0.0;  // probability there of the one token that is drafted for sure; 0: several are drafted
+    Token target_argmax = 0;        // ties: the lower token
+    // The probability of a drafted token that policies look at.
+    [[nodiscard]] double looked_at(Token drafted) const {
+      return looked_certainty > 0.0 ? looked_certainty : distributions.draft(drafted);
+    }
   };
   [[nodiscard]] const Entry& at(std::uint32_t context, int depth) const {
     return entries_[std::size_t{context} * depths_ + std::min(static_cast<std::size_t>(depth), depths_ - 1)];

@@ -39,13 +39,15 @@ void FreshBlocks::draw(std::uint64_t sequence, std::uint64_t first) {
                   *judging.rule);
   std::vector<double> draft_model;
   std::vector<double> drafted;
+  std::vector<double> looked_at;
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const std::uint64_t context = fresh_context(sequence, first + i);
     const std::size_t own_depth = std::min(i, depths - 1);
     drawer_.target(0, context, targets_[i]);
     for (std::size_t depth = by_place_ ? own_depth : 0; depth < (by_place_ ? own_depth + 1 : depths); ++depth) {
       drawer_.draft(0, context, depth, targets_[i], draft_model, drafted);
-      tables_->add(targets_[i], drafted, {}, scratch_);
+      drawer_.looked_at(0, context, depth, targets_[i], drafted, looked_at);
+      tables_->add({targets_[i], drafted, draft_model, looked_at}, {}, scratch_);
       if (depth == own_depth) drafted_[i] = drafted;
     }
   }

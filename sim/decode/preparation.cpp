@@ -35,6 +35,16 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
   if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
 }
 
+// Greedy drafting leaves nothing of how sure the model is. Programs read it off the scores that no temperature was put to:
+// transformers' ConfidenceCriteria takes the softmax of scores[-1], which greedy decoding leaves as they are.
+void DistributionDrawer::looked_at(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+                                   const std::vector<double>& drafted, std::vector<double>& looked_at) const {
+  looked_at.clear();
+  if (plan_->blocks() == nullptr || std::find(drafted.begin(), drafted.end(), 1.0) == drafted.end()) return;
+  looked_at.resize(target.size());
+  plan_->contexts->pair(pair).draw_draft_model({plan_->distribution_key, context}, depth, target, looked_at);
+}
+
 int PreparationPlan::depths() const {
   const int own = contexts->process->shape().depths;
   return blocks() != nullptr ? std::max(own, blocks()->drafter->shape().distribution_depths) : own;
@@ -71,6 +81,7 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
   std::vector<double> target;
   std::vector<double> draft_model;
   std::vector<double> drafted;
+  std::vector<double> looked_at;
   for (int context = 0; context < shape.contexts; ++context) {
     if (stop != nullptr && *stop) throw Interrupted{};
     const auto c = static_cast<std::size_t>(context);
@@ -79,8 +90,9 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
     for (int depth = 0; depth < depths; ++depth) {
       drawer.draft(c, c, static_cast<std::size_t>(depth), target, draft_model, drafted);
       if (depth == 0) classes = output_classes(target, drafted, alone);
-      const verify::PositionDistributions distributions{target, drafted, draft_model};
-      if (prepared.blocks) prepared.blocks->add(target, drafted, classes.of_token, scratch);
+      drawer.looked_at(c, c, static_cast<std::size_t>(depth), target, drafted, looked_at);
+      const verify::PositionDistributions distributions{target, drafted, draft_model, looked_at};
+      if (prepared.blocks) prepared.blocks->add(distributions, classes.of_token, scratch);
       if (prepared.tables) prepared.tables->prepare(context, depth, plan.position_rule(), distributions, classes, scratch);
       if (observer) observer(context, depth, distributions, classes);
     }

@@ -83,6 +83,9 @@ class DistributionDrawer {
   // The draft model's own distribution and what the draft token is drawn from.
   void draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
              std::vector<double>& draft_model, std::vector<double>& drafted) const;
+  // PositionDistributions::looked_at of the same, given what draft() made of it.
+  void looked_at(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+                 const std::vector<double>& drafted, std::vector<double>& looked_at) const;
 
  private:
   const PreparationPlan* plan_;

@@ -133,8 +133,9 @@ PolicyEntry ema_tiers_policy() {
          config::at_least(0),
          {}}},
        "The average is of the accepted drafts of a round, in the mean over the batch, and starts one below the first tier. It "
-       "steps down while it is at most (next tier) - .5 + down, else up while it is above (own tier) - .5 + up, over several "
-       "tiers at once. Without drafts the average stands still, and the next change tries the shortest tier above 0. From batch "
+       "steps down while it is at most (next tier) - .5 + down, with 1 for a next tier of 0, else up while it is above (own "
+       "tier) - .5 + up, over several tiers at once. Without drafts the average stands still, and the next change tries the "
+       "shortest tier above 0. From batch "
        "64 on nothing is drafted.",
        "tiers: [0, 1]"},
       [](const config::Arguments& arguments, const LengthChoice& choice,

@@ -80,8 +80,9 @@ void TreeWalk::spread(int context, const std::vector<double>& mass, theory::Stat
 
 std::vector<double> TreeWalk::see(int context, int depth, const verify::PositionDistributions& distributions) {
   if (depth == 0) spread(context, {distributions.target.begin(), distributions.target.end()}, target_);
+  const std::span<const double> looked_at = distributions.looked_at.empty() ? distributions.drafted : distributions.looked_at;
   double entropy = 0.0;
-  for (const double share : distributions.drafted) entropy -= share > 0.0 ? share * std::log(share) : 0.0;
+  for (const double share : looked_at) entropy -= share > 0.0 ? share * std::log(share) : 0.0;
   int known = -1;  // children that by_token is of
   std::vector<std::vector<double>> by_token;
   for (Level& level : levels_) {
@@ -92,7 +93,7 @@ std::vector<double> TreeWalk::see(int context, int depth, const verify::Position
       if (rounds_.stops == nullptr) continue;
       std::vector<double> stopped = by_token[rank];
       for (std::size_t x = 0; x < stopped.size(); ++x)
-        if (!rounds_.stops->stops(policy_arguments(*rounds_.cell), distributions.drafted[x], entropy)) stopped[x] = 0.0;
+        if (!rounds_.stops->stops(policy_arguments(*rounds_.cell), looked_at[x], entropy)) stopped[x] = 0.0;
       spread(context, stopped, level.moves.stop[rank]);
     }
     if (rule_.final_token) spread(context, rule_.final_token(distributions), level.moves.final_token);
@@ -120,16 +121,17 @@ theory::RoundKernel TreeWalk::walked(int draft_length) const {
 void TreeWalk::sample_fresh() {
   constexpr std::size_t kParts = 16;
   constexpr double kMostOfPart = 1000.0;
-  constexpr double kMostLookedAt = 3e8;
+  constexpr double kMostTokens = 3e8;
   const spec::Cell& cell = *rounds_.cell;
   const decode::PreparationPlan plan = spec::plan_of(cell);
   const decode::DistributionDrawer drawer(plan);
-  const double looked_at = static_cast<double>(kParts) * cell.vocab * rounds_.tree.size();
-  const auto pairs = static_cast<std::uint64_t>(std::clamp(kMostLookedAt / looked_at, 16.0, kMostOfPart));
+  const double tokens = static_cast<double>(kParts) * cell.vocab * rounds_.tree.size();
+  const auto pairs = static_cast<std::uint64_t>(std::clamp(kMostTokens / tokens, 16.0, kMostOfPart));
   alike_ = static_cast<double>(pairs);
   std::vector<double> target;
   std::vector<double> model;
   std::vector<double> drafted;
+  std::vector<double> looked_at;
   std::vector<double> means;
   std::vector<Level> sums;
   theory::StateMatrix sum_of_targets;
@@ -146,7 +148,8 @@ void TreeWalk::sample_fresh() {
       drawer.target(0, context, target);
       for (int depth = 0; depth < plan.depths(); ++depth) {
         drawer.draft(0, context, static_cast<std::size_t>(depth), target, model, drafted);
-        static_cast<void>(see(0, depth, {target, drafted, model}));
+        drawer.looked_at(0, context, static_cast<std::size_t>(depth), target, drafted, looked_at);
+        static_cast<void>(see(0, depth, {target, drafted, model, looked_at}));
       }
     }
     means.push_back(walked(draft_length(cell)).distribution(0).mean_emitted());

@@ -40,8 +40,14 @@ class Acceptance {
     return static_cast<std::uint32_t>(draft_length);
   }
   [[nodiscard]] virtual std::uint32_t widest(int draft_length) const { return static_cast<std::uint32_t>(draft_length); }
-  // [pass of the draft]: rows of a sequence whose block verifies so many; nullptr: each drafted token takes one pass of one row.
+  // [pass of the draft]: rows of a sequence whose block verifies so many, in the mean over rounds; nullptr: each drafted token
+  // takes one pass of one row.
   [[nodiscard]] virtual const std::vector<double>* passes(std::uint32_t /*drafted*/) const { return nullptr; }
+  // The same of the very round behind the output token number `emitted`.
+  [[nodiscard]] virtual const std::vector<double>* passes_of(RequestId /*request*/, std::uint32_t /*emitted*/,
+                                                             std::uint32_t drafted) const {
+    return passes(drafted);
+  }
 };
 
 // ---- acceptance as a config states it ----

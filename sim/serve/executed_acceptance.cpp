@@ -17,25 +17,37 @@ namespace {
 // Rounds of one draft length, by text position.
 struct ExecutedRounds {
   explicit ExecutedRounds(const placement::AcceptedCounts& counts)
-      : draft_length(counts.draft_length), left(counts.of_sequence.size()), nodes(counts.drafted.size()) {
+      : draft_length(counts.draft_length),
+        left(counts.of_sequence.size()),
+        nodes(counts.drafted.size()),
+        passes(counts.pass_rows.size()) {
     double rounds = 0.0;
+    std::map<std::vector<std::uint16_t>, std::uint32_t> known;
     reached.resize(static_cast<std::size_t>(draft_length) + 1);
     for (std::size_t i = 0; i < left.size(); ++i)
       for (std::size_t round = 0; round < counts.of_sequence[i].size(); ++round) {
         const std::uint8_t accepted = counts.of_sequence[i][round];
+        std::uint32_t own_passes = 0;
+        if (!passes.empty()) {
+          const std::vector<std::uint16_t>& rows = counts.pass_rows[i][round];
+          const auto [at, fresh] = known.insert({rows, static_cast<std::uint32_t>(pass_rows.size())});
+          if (fresh) pass_rows.emplace_back(rows.begin(), rows.end());
+          own_passes = at->second;
+          add_passes(counts.drafted[i][round], rows);
+        }
         // Behind the last token of the round before: so many drafts are accepted here, one fewer behind each of them.
         for (int rest = accepted; rest >= 0; --rest) {
           left[i].push_back(static_cast<std::uint8_t>(rest));
           if (!nodes.empty()) nodes[i].push_back(counts.drafted[i][round]);
+          if (!passes.empty()) passes[i].push_back(own_passes);
         }
-        if (!counts.pass_rows.empty()) add_passes(counts.drafted[i][round], counts.pass_rows[i][round]);
         rounds += 1.0;
         for (std::size_t place = 1; place <= accepted; ++place) reached[place] += 1.0;
       }
     for (double& share : reached) share = rounds > 0.0 ? share / rounds : 0.0;
-    for (auto& [drafted, passes] : counted) {
-      const double share = 1.0 / static_cast<double>(passes.first);
-      for (double& rows : passes.second) rows *= share;
+    for (auto& [drafted, rounds_and_rows] : counted) {
+      const double share = 1.0 / static_cast<double>(rounds_and_rows.first);
+      for (double& rows : rounds_and_rows.second) rows *= share;
     }
   }
   void add_passes(std::uint16_t drafted, const std::vector<std::uint16_t>& rows) {
@@ -45,9 +57,11 @@ struct ExecutedRounds {
     for (std::size_t pass = 0; pass < rows.size(); ++pass) sum[pass] += rows[pass];
   }
   int draft_length;
-  std::vector<std::vector<std::uint8_t>> left;    // [sequence][tokens behind the first]: drafts accepted there
-  std::vector<std::vector<std::uint16_t>> nodes;  // the same: tokens drafted; empty where every round drafts the same
-  std::vector<double> reached;                    // [place]: share of rounds that accept so many at least
+  std::vector<std::vector<std::uint8_t>> left;     // [sequence][tokens behind the first]: drafts accepted there
+  std::vector<std::vector<std::uint16_t>> nodes;   // the same: tokens drafted; empty where every round drafts the same
+  std::vector<std::vector<std::uint32_t>> passes;  // the same: index of the round's passes; empty where they are not counted
+  std::vector<std::vector<double>> pass_rows;      // [index][pass]: rows; each kind of round once
+  std::vector<double> reached;                     // [place]: share of rounds that accept so many at least
   // Of a drafter whose passes are counted: by the tokens that a round drafts, how many rounds do, and the mean rows of each pass.
   std::map<std::uint16_t, std::pair<std::uint64_t, std::vector<double>>> counted;
 };
@@ -134,6 +148,13 @@ class ExecutedBlocks final : public Acceptance {
   [[nodiscard]] const std::vector<double>* passes(std::uint32_t drafted) const override {
     return &passes_[std::min<std::size_t>(drafted, passes_.size() - 1)];
   }
+  [[nodiscard]] const std::vector<double>* passes_of(RequestId request, std::uint32_t emitted,
+                                                     std::uint32_t drafted) const override {
+    if (rounds_.passes.empty() || emitted == 0 || drafted != block(request, emitted)) return passes(drafted);
+    const std::vector<std::uint32_t>& own = rounds_.passes[request % rounds_.passes.size()];
+    const std::size_t at = emitted - 1;
+    return at < own.size() ? &rounds_.pass_rows[own[at]] : passes(drafted);
+  }
 
  private:
   // Rows of the block that is drafted behind so many tokens.
@@ -160,7 +181,11 @@ bool executed_offers(const spec::Cell& cell, int draft_length) {
 }
 
 bool drafts_without_passes(const spec::Cell& cell) {
-  return cell.block() != nullptr && cell.block()->drafter->work(cell.block()->drafter->shape().nodes).pass_rows.empty();
+  if (cell.block() == nullptr) return false;
+  const draft::BlockDrafter& drafter = *cell.block()->drafter;
+  for (int nodes = 1; nodes <= drafter.shape().nodes; ++nodes)  // some copy their longest blocks and draft the others
+    if (!drafter.work(nodes).pass_rows.empty()) return false;
+  return true;
 }
 
 std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const std::vector<int>& lengths, std::size_t requests,

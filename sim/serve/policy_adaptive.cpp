@@ -45,9 +45,9 @@ std::unique_ptr<ServerPolicy> make_adaptive(const config::Arguments& arguments, 
   const config::Value section = config::spelled_out(arguments.value("policy"), "kind");
   const auto [entry, own, where] = config::choose(draft::policies(), section, "kind", "the policy of each request", diagnostics);
   if (entry == nullptr) return nullptr;
-  draft::LengthChoice choice{longest, {}};
+  const auto requests = static_cast<std::uint32_t>(arguments.integer("batch"));
+  draft::LengthChoice choice{longest, {}, static_cast<int>(requests)};
   if (entry->by_times) {
-    const auto requests = static_cast<std::uint32_t>(arguments.integer("batch"));
     const BatchState batch{requests, 0, requests * arguments.number("context")};
     for (int length = 0; length <= longest; ++length) choice.round_times.push_back(setting.seconds(batch, length));
   }
@@ -73,7 +73,7 @@ ServerPolicyEntry adaptive_policy() {
       {"batch",
        config::Type::integer,
        "1",
-       "requests of the step whose times a policy by times plans with",
+       "requests of the step that a policy by times or by batch plans with",
        config::between(1, 1e6),
        {}},
       {"context", config::Type::number, "512", "cached tokens of each of them", config::between(0, 1e9), {}}};

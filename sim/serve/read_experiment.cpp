@@ -186,6 +186,13 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
                                             Diagnostics& diagnostics) {
   config::Value own = config;
   std::erase_if(own.fields, [](const config::Field& field) { return field.key == "serve" || field.key == "cost"; });
+  if (const config::Value* const kind = config::find_path(own, "decode.policy.kind"); kind != nullptr && kind->is_scalar())
+    if (const draft::PolicyEntry* const policy = draft::policies().find(kind->text); policy != nullptr && policy->by_times) {
+      diagnostics.add(kind->where, fmt::format("policy {} in decode goes by round times, which are the server's, allowed: "
+                                               "serve.speculation.policy: {{kind: goodput}} or {{kind: adaptive, policy: {}}}",
+                                               kind->text, kind->text));
+      return nullptr;
+    }
   if (own.find("experiment") == nullptr) own.fields.push_back({"experiment", own.where, config::scalar("serve", own.where)});
   const std::size_t before = diagnostics.list().size();
   const spec::Experiment experiment = spec::read_experiment(std::move(own), file, {}, diagnostics);

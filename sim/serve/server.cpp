@@ -83,10 +83,11 @@ void Server::begin_steps(Picoseconds now) {
 void Server::sum_draft_rows() {
   draft_rows_.clear();
   for (const Item& item : current_.items) {
-    const std::uint32_t rows = item.emits
-                                   ? state_.drafts(item.request, item.emitted_before + item.accepted + 1, current_.draft_length)
-                                   : state_.drafts_ahead(item.request, current_.draft_length);
-    const std::vector<double>* const passes = parts_.acceptance->passes(rows);
+    const std::uint32_t emitted = item.emits ? item.emitted_before + item.accepted + 1 : 0;
+    const std::uint32_t rows = item.emits ? state_.drafts(item.request, emitted, current_.draft_length)
+                                          : state_.drafts_ahead(item.request, current_.draft_length);
+    const std::vector<double>* const passes =
+        item.emits ? parts_.acceptance->passes_of(item.request, emitted, rows) : parts_.acceptance->passes(rows);
     const std::size_t count = passes != nullptr ? passes->size() : rows;
     if (draft_rows_.size() < count) draft_rows_.resize(count, 0.0);
     for (std::size_t pass = 0; pass < count; ++pass) draft_rows_[pass] += passes != nullptr ? (*passes)[pass] : 1.0;

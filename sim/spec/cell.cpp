@@ -35,6 +35,44 @@ cost::RoundTime longest_of_batch(const cost::CostModel& model, const cost::Workl
   return mean;
 }
 
+// Rounds of a kind: the rows of each pass of the draft, and the share of rounds that are so.
+struct Drafted {
+  double share = 0.0;
+  std::vector<double> pass_rows;
+};
+
+// What drafting takes in a batch in lockstep: passes go on until every sequence has its block. The mean over the most passes that
+// one of as many independent sequences takes; those that are done lay no rows into the others'. `independent`: how many are.
+cost::RoundTime drafting_of_batch(const cost::CostModel& model, const cost::Workload& workload, const std::vector<Drafted>& kinds,
+                                  double independent, double full_rate) {
+  std::size_t most = 0;
+  for (const Drafted& kind : kinds) most = std::max(most, kind.pass_rows.size());
+  cost::RoundTime mean;
+  double fewer = 0.0;                     // P(a sequence takes fewer passes)
+  std::vector<double> before(most, 0.0);  // [pass]: mean rows of a sequence that takes fewer, times that probability
+  for (std::size_t passes = 0; passes <= most; ++passes) {
+    double no_more = fewer;
+    std::vector<double> rows = before;
+    for (const Drafted& kind : kinds)
+      if (kind.pass_rows.size() == passes) {
+        no_more += kind.share;
+        for (std::size_t pass = 0; pass < passes; ++pass) rows[pass] += kind.share * kind.pass_rows[pass];
+      }
+    const double others = std::pow(no_more, independent - 1.0);
+    const double others_fewer = std::pow(fewer, independent - 1.0);
+    const double share = no_more * others - fewer * others_fewer;
+    if (no_more > fewer && share > 0.0) {
+      std::vector<double> pass_rows;
+      for (std::size_t pass = 0; pass < passes; ++pass)
+        pass_rows.push_back((rows[pass] * others - before[pass] * others_fewer) / share);
+      mean.add(share, cost::block_time(model, workload, pass_rows, 1.0, full_rate));
+    }
+    fewer = no_more;
+    before = std::move(rows);
+  }
+  return mean;
+}
+
 }  // namespace
 
 const std::string& theory_name(const TheoryChoice& choice) {
@@ -115,15 +153,16 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
     if (drafted[nodes] > 0) mean.add(static_cast<double>(drafted[nodes]) / all, of(static_cast<int>(nodes)));
   // What drafting takes depends on its passes alone, and what verifying takes on the nodes.
-  if (passes.any()) {
-    cost::RoundTime drafting;
-    for (std::size_t count = 0; count < passes.rounds.size(); ++count)
-      if (passes.rounds[count] > 0)
-        drafting.add(static_cast<double>(passes.rounds[count]) / all,
-                     cost::block_time(cost(), workload, passes.mean_rows(count), 1.0, full_rate));
-    mean.draft = drafting.draft;
-    mean.catch_up = drafting.catch_up;
-  }
+  std::vector<Drafted> kinds;
+  for (std::size_t count = 0; count < passes.rounds.size(); ++count)
+    if (passes.rounds[count] > 0) kinds.push_back({static_cast<double>(passes.rounds[count]) / all, passes.mean_rows(count)});
+  for (std::size_t nodes = 0; !passes.any() && nodes < drafted.size(); ++nodes)
+    if (drafted[nodes] > 0)
+      kinds.push_back({static_cast<double>(drafted[nodes]) / all, drafter.work(static_cast<int>(nodes)).pass_rows});
+  const bool together = policy() != nullptr && policy()->part->sequences() > 1;  // all draft as much
+  const cost::RoundTime drafting = drafting_of_batch(cost(), workload, kinds, together ? 1.0 : workload.batch, full_rate);
+  mean.draft = drafting.draft;
+  mean.catch_up = drafting.catch_up;
   return with_policy(mean);
 }
 

@@ -168,7 +168,10 @@ TEST_CASE("a GPU whose own kernels price it says which parts are another's, and 
   CHECK(has(first("b200"), ": norms, activations and sampling are priced with what was measured on the H100"));
   CHECK_FALSE(has(first("b200"), ": priced with what was measured"));
   CHECK(has(first("gb200"), ": its kernels are priced with the fits of b200 at its own figures"));
-  CHECK(has(first("a10g"), ": priced with what was measured on the A40"));
+  CHECK(has(first("a10g"),
+            ": attention is priced with the fits of rtx-3090 at its own figures, all else with what was measured on "
+            "the A40"));
+  CHECK(has(first("mi300x"), ": priced with what was measured on the H100"));
 }
 
 TEST_CASE("a path that leads nowhere is told as a path, and key heads that do not divide the heads are refused",
