@@ -95,16 +95,15 @@ class Contexts {
   }
   [[nodiscard]] std::vector<double> overlaps(const Values& values) const {
     std::vector<double> result;
-    std::vector<double> target(vocab_);
     std::vector<double> draft(vocab_);
+    settle_targets(values);
     for (std::size_t c = 0; c < count_; ++c) {
-      fill_target(values, c, target);
+      fill_target(values, c, draft);
       const double noise = std::min(values.noise * std::exp(values.noise_spread * draft_scale_[c]), kMostScale);
-      for (std::size_t x = 0; x < vocab_; ++x) draft[x] = target[x] + noise * static_cast<double>(draft_[c * vocab_ + x]);
-      math::softmax(target);
+      for (std::size_t x = 0; x < vocab_; ++x) draft[x] += noise * static_cast<double>(draft_[c * vocab_ + x]);
       math::softmax(draft);
       double overlap = 0.0;
-      for (std::size_t x = 0; x < vocab_; ++x) overlap += std::min(target[x], draft[x]);
+      for (std::size_t x = 0; x < vocab_; ++x) overlap += std::min(settled_[c * vocab_ + x], draft[x]);
       result.push_back(overlap);
     }
     return result;
@@ -116,12 +115,27 @@ class Contexts {
     for (std::size_t x = 0; x < vocab_; ++x) logits[x] = sigma * static_cast<double>(target_[c * vocab_ + x]);
   }
 
+  // The targets' distributions, which stay while the draft's scale and spread are sought: half of what an overlap takes.
+  void settle_targets(const Values& values) const {
+    if (!settled_.empty() && values.sigma == settled_at_.sigma && values.sigma_spread == settled_at_.sigma_spread) return;
+    settled_.resize(count_ * vocab_);
+    std::vector<double> target(vocab_);
+    for (std::size_t c = 0; c < count_; ++c) {
+      fill_target(values, c, target);
+      math::softmax(target);
+      std::copy(target.begin(), target.end(), settled_.begin() + static_cast<std::ptrdiff_t>(c * vocab_));
+    }
+    settled_at_ = values;
+  }
+
   std::size_t vocab_;
   std::size_t count_ = 0;
   std::vector<float> target_;  // [context][token]
   std::vector<float> draft_;
   std::vector<double> target_scale_;  // [context]
   std::vector<double> draft_scale_;
+  mutable std::vector<double> settled_;  // [context][token]
+  mutable Values settled_at_;
 };
 
 // Where a function that rises or falls throughout crosses zero; the nearer end where it does not.
