@@ -60,6 +60,34 @@ TEST_CASE("vLLM walks all keys for several tokens where it runs FlashAttention 2
   CHECK(walk_of("l40s", "graphs", ", attention: serial") > 2);
 }
 
+TEST_CASE("a walk over keys takes as long as a head is wide: the RTX 3090 as it was measured, with heads of 256",
+          "[cost][transfer]") {
+  Diagnostics diagnostics;
+  const Hardware gpu = read_hardware(PresetChoice{"rtx-3090", {}, {}}, diagnostics);
+  REQUIRE(diagnostics.empty());
+  const auto& fits = gpu.kernels->list;
+  const auto fit = std::find_if(fits.begin(), fits.end(), [](const KernelFit& one) {
+    return one.kind == KernelKind::attention_verify && one.kernel == "FA2 varlen q=8 no split";
+  });
+  REQUIRE(fit != fits.end());
+  KernelShape x;
+  x.batch = 1;
+  x.tokens = 8;
+  x.heads = 12;
+  x.kv_heads = 2;
+  x.head_dim = 256;
+  for (const auto& [context, us] : {std::pair{4096.0, 375.0}, {32768.0, 2939.3}, {200000.0, 15788.6}}) {
+    x.context = context;
+    CHECK(near(fit->microseconds(gpu, x), us, 0.05));  // vLLM flash-attention 193
+  }
+  // Mutant: as long whatever the width, 2939 us; the thread has 1336 for 32 heads of 128, on a GPU that it does not name.
+  x.context = 32768;
+  x.heads = 32;
+  x.kv_heads = 8;
+  x.head_dim = 128;
+  CHECK(near(fit->microseconds(gpu, x), 1336, 0.15));
+}
+
 TEST_CASE("a GPU of which nothing but the data sheet is known takes the nearest architecture's kernels", "[cost][transfer]") {
   const auto on = [](const std::string& gpu) {
     return make_cost("roofline", fmt::format("{{hardware: {}, target: llama-3.1-8b, draft: none, engine: vllm}}", gpu));
