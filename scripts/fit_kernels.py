@@ -8,7 +8,7 @@ The second is what `specsim kernels TABLE.csv --fit --out FOLDER` runs: fits of 
 fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those prices.
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
-moe_aic.csv.xz and allreduce_aic.csv.xz (.csv does as well). A fit is a formula of a few figures with a physical meaning (sim/cost/
+moe_aic.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv does as well). A fit is a formula of a few figures with a physical meaning (sim/cost/
 kernel_formulas.cpp holds the same formulas) and a correction of its logarithm: piecewise linear in the logarithm of one figure
 (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of the shapes, drawn by a
 hash of the shape, is held out while the figures are fitted; --corrections takes the figures of the files in --out as they are. The
@@ -20,6 +20,7 @@ Needs NumPy and SciPy (scripts/setup --fit).
 import argparse
 import csv
 import functools
+import glob
 import lzma
 import os
 import pickle
@@ -182,6 +183,8 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
     unseen = errors_unseen(f, y, shapes, w, ridge)
     out = (w == 1) & ~np.isnan(unseen)
     final = least_absolute(f, y, ridge, w)
+    if len(final) > (w > 0).sum() and np.abs(unseen[out]).mean() >= np.abs(y[out]).mean():
+        final, unseen = np.zeros_like(final), -y  # more weights than rows, and no help on shapes that it has not seen
     spread = float(np.median(np.abs(unseen[out])) / 0.6745)
     from_memory = x["over_l2"] >= (LEAST_CACHES if kind.kind == "attention_decode" else LEAST_SETS) if "over_l2" in x else out
     return {"figures": figures, "over": over, "by": by, "correction": final, "held_out": np.abs(np.expm1(unseen[out])), "spread": spread,
@@ -193,10 +196,21 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
 # ---- tables ----------------------------------------------------------------------------------------------------------------------
 
 
+# Tables that this project measured itself (scripts/gpu_kernels.py, scripts/gpu_flash_attention_3.cu), and of them the kernels that an
+# engine runs over several tokens; a single one is decode attention, of which the engines' own kernels were measured.
+OWN_TABLES = "results/gpu/*/kernels/attention*.csv"
+OWN_KERNELS = ("FlashAttention 2 varlen paged", "FlashAttention 3 decode")
+
 TABLE_OF = {"product": "gemm_aic", "attention_decode": "attention_decode_aic", "attention_prefill": "attention_prefill_aic",
             "attention_verify": "attention_verify", "experts": "moe_aic", "allreduce": "allreduce_aic"}
 SHIPPED = ("ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0), Vidur 7d47513363ec and LLMServingSim 5daddb21a545 (MIT), "
-           "vLLM flash-attention 193, flashinfer 1832")
+           "vLLM flash-attention 193, flashinfer 1832, ROCm/aiter e4048607a535 (MIT), results/gpu")
+
+
+# Types of AITER's tables. Those in bf16 are of two shapes: too few to make a price from.
+AITER_TYPES = {"float8_blockscale": "fp8_block", "fp8/int8": "fp8", "float8_e4m3fnuz": "fp8"}
+AITER_EXPERTS = {"QuantType.No": "bfloat16", "QuantType.per_1x128": "fp8_block"}
+AITER_SKEW = 1.01  # it draws the experts of its tokens
 
 
 def rows_of_folder(folder, name):
@@ -211,6 +225,12 @@ def rows_of_folder(folder, name):
 def single_token(r):
     """Rows of attention_verify over one query token by a kernel that splits the keys for one token alone: decode attention."""
     return r["tokens"] == "1" and ("FlashAttention 2 varlen" in r["kernel"] or "q=1" in r["kernel"])
+
+
+def own_rows():
+    for path in sorted(glob.glob(OWN_TABLES)):
+        yield from (r for r in rows_of_one(path, "attention_verify", "attention_verify")
+                    if r["kernel"] in OWN_KERNELS and not single_token(r))
 
 
 def cached_heads(r):
@@ -243,6 +263,10 @@ def groups(kind, folder, hardware):
                 add((r["gpu"], r["engine"], r["dtype"], ""), {**{c: float(r[c]) for c in ("m", "n", "k")}, 
                      "over_l2": over_l2(r, "set_over_l2", float(r["n"]) * float(r["k"]), r["dtype"], hardware)},
                     float(r["us"]), f"{r['n']}x{r['k']}")
+        for r in [] if os.path.isfile(folder) else rows_of_folder(folder, "gemm_mi300x_aiter"):
+            if r["dtype"] in AITER_TYPES and float(r["m"]) <= MOST_ROWS:  # its arguments were rotated, so that they came from memory
+                add((r["gpu"], "aiter", AITER_TYPES[r["dtype"]], ""), {**{c: float(r[c]) for c in ("m", "n", "k")}, "over_l2": 1e9},
+                    float(r["us"]), f"{r['n']}x{r['k']}")
     elif kind == "attention_decode":
         for r in table(folder, "attention_decode_aic"):
             keys = float(r["batch"]) * float(r["context"]) * float(r["kv_heads"])
@@ -261,7 +285,7 @@ def groups(kind, folder, hardware):
                 {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "tokens")}, "context": 0.0},
                 float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']}")
     elif kind == "attention_verify":
-        for r in table(folder, "attention_verify"):
+        for r in [*table(folder, "attention_verify"), *([] if os.path.isfile(folder) else own_rows())]:
             if not r["gpu"] or not r["tokens"].isdigit() or not r["context"] or single_token(r):
                 continue
             add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
@@ -272,6 +296,11 @@ def groups(kind, folder, hardware):
             add((r["gpu"], r["engine"], r["dtype"], r["kernel"]),
                 {**{c: float(r[c]) for c in ("hidden", "inter", "topk", "experts", "tp", "tokens")}, "skew": skew},
                 float(r["us"]), f"{r['hidden']} {r['inter']} {r['topk']} {r['experts']}")
+        for r in [] if os.path.isfile(folder) else (r for r in rows_of_folder(folder, "moe_mi300x_aiter") if float(r["us"]) > 0):
+            add((r["gpu"], "aiter", AITER_EXPERTS[r["q_type"]], "fused"),
+                {"hidden": float(r["model_dim"]), "inter": float(r["inter_dim"]), "topk": float(r["topk"]), "experts": float(r["experts"]),
+                 "tp": 1.0, "tokens": float(r["tokens"]), "skew": AITER_SKEW}, float(r["us"]),
+                f"{r['model_dim']} {r['inter_dim']} {r['topk']} {r['experts']}")
     elif kind == "allreduce":
         for r in table(folder, "allreduce_aic"):
             add((r["gpu"], r["engine"], "bfloat16", r["kernel"]), {"gpus": float(r["gpus"]), "bytes": float(r["bytes"])},

@@ -151,7 +151,7 @@ def flash_packed(torch, q, k, v):
     """Heads that share keys as further tokens of one head, which reads those keys once; right as long as every query sees every key."""
     batch, tokens, heads, dim = q.shape
     group = heads // k.shape[2]
-    packed = q.view(batch, tokens, k.shape[2], group, dim).transpose(2, 3).reshape(batch, tokens * group, k.shape[2], dim)
+    packed = q.reshape(batch, tokens, k.shape[2], group, dim).transpose(2, 3).reshape(batch, tokens * group, k.shape[2], dim)
     return flash(torch, packed, k, v).view(batch, tokens, group, k.shape[2], dim).transpose(2, 3).reshape(q.shape)
 
 
@@ -186,8 +186,8 @@ class Transformer:
         self.cache = [(make(), make()) for _ in range(self.layers)]
         self.angles = self.torch.rand(self.slots, self.dim, device="cuda")
 
-    def step(self, batch, tokens, context):
-        """A function that takes the step; its buffers are its own."""
+    def step(self, batch, tokens, context, of=("products", "attention", "between"), attention=flash):
+        """A function that takes the step; its buffers are its own. `of`: which of a layer's kernels are launched, the head always."""
         torch = self.torch
         add_norm, rotate_and_store, gate, power_of_2 = self.kernels
         rows = batch * tokens
@@ -195,10 +195,32 @@ class Transformer:
         normed = torch.empty(rows, self.hidden, dtype=torch.bfloat16, device="cuda")
         gated = torch.empty(rows, self.ffn, dtype=torch.bfloat16, device="cuda")
         wide = power_of_2(self.hidden)
-        linear = torch.nn.functional.linear
+        heads = self.heads + 2 * self.kv_heads
+        stand_in = {width: torch.zeros(rows, width, dtype=torch.bfloat16, device="cuda")
+                    for width in (self.hidden, heads * self.dim, 2 * self.ffn, self.heads * self.dim)}
+
+        def linear(x, weight):
+            return torch.nn.functional.linear(x, weight) if "products" in of else stand_in[weight.shape[0]]
 
         def norm(x, residual):
-            add_norm[(rows,)](x, residual, self.norm, normed, self.hidden, wide, num_warps=8)
+            if "between" in of:
+                add_norm[(rows,)](x, residual, self.norm, normed, self.hidden, wide, num_warps=8)
+
+        def rotate(both, keys, values):
+            if "between" in of:
+                rotate_and_store[(rows, heads)](both, self.angles, keys, values, context, tokens, self.slots, self.heads, self.kv_heads,
+                                                self.dim // 2, num_warps=1)
+
+        def gated_of(both):
+            if "between" in of:
+                gate[(rows, (self.ffn + 1023) // 1024)](both, gated, self.ffn, 1024, num_warps=4)
+            return gated
+
+        def attend(both, keys, values):
+            if "attention" not in of:
+                return stand_in[self.heads * self.dim]
+            queries = both.view(batch, tokens, -1, self.dim)[:, :, :self.heads]
+            return attention(torch, queries, keys[:, :context + tokens], values[:, :context + tokens]).reshape(rows, -1)
 
         def work():
             residual = self.embedding[ids]
@@ -206,16 +228,12 @@ class Transformer:
             for (qkv, o, up, down), (keys, values) in zip(self.weights, self.cache):
                 norm(x, residual)
                 both = linear(normed, qkv)
-                rotate_and_store[(rows, self.heads + 2 * self.kv_heads)](both, self.angles, keys, values, context, tokens, self.slots,
-                                                                         self.heads, self.kv_heads, self.dim // 2, num_warps=1)
-                queries = both.view(batch, tokens, -1, self.dim)[:, :, :self.heads]
-                seen = flash(torch, queries, keys[:, :context + tokens], values[:, :context + tokens])
-                x = linear(seen.reshape(rows, -1), o)
+                rotate(both, keys, values)
+                x = linear(attend(both, keys, values), o)
                 norm(x, residual)
-                gate[(rows, (self.ffn + 1023) // 1024)](linear(normed, up), gated, self.ffn, 1024, num_warps=4)
-                x = linear(gated, down)
+                x = linear(gated_of(linear(normed, up)), down)
             norm(x, residual)
-            return linear(normed, self.head).argmax(-1)
+            return torch.nn.functional.linear(normed, self.head).argmax(-1)
 
         return work
 
@@ -278,19 +296,42 @@ def steps(torch, watch, gpu, version, out, late):
                 continue
             model.fill(batch, context)
             for tokens in TOKENS:
-                us, low, high, samples = watch(model.step(batch, tokens, context))
-                rows.append([gpu, f"graphs {version}", name, 1, "verify", batch, tokens, context, f"{us / 1e3:.5g}", f"{low / 1e3:.5g}",
-                             f"{high / 1e3:.5g}", samples])
-                print(*rows[-1], flush=True)
+                for how, attention in (("packed", flash_packed), ("dense", flash))[tokens == 1:]:
+                    us, low, high, samples = watch(model.step(batch, tokens, context, attention=attention))
+                    rows.append([gpu, f"graphs {version}", name, 1, "verify", batch, tokens, context, f"{us / 1e3:.5g}", f"{low / 1e3:.5g}",
+                                 f"{high / 1e3:.5g}", samples, how])
+                    print(*rows[-1], flush=True)
             model.cache = None
             torch.cuda.empty_cache()
         del model
         torch.cuda.empty_cache()
-    write(out / "steps.csv", "gpu engine model tp phase batch new_tokens context ms ms_quartile_1 ms_quartile_3 samples".split(), rows)
+    write(out / "steps.csv", "gpu engine model tp phase batch new_tokens context ms ms_quartile_1 ms_quartile_3 samples attention".split(),
+          rows)
+
+
+def parts(torch, watch, gpu, version, out, late):
+    """A step with some of its kernels left out: whether a step takes as long as its kernels one by one."""
+    rows = []
+    for name in ("llama-3.1-8b", "qwen3-32b"):
+        model = Transformer(torch, name)
+        for batch, tokens, context in ((1, 1, 2048), (1, 8, 2048), (16, 1, 2048), (64, 1, 2048), (64, 4, 512)):
+            if late():
+                break
+            model.fill(batch, context)
+            for of in (("products",), ("attention",), ("between",), ("products", "between"), ("products", "attention"),
+                       ("products", "attention", "between")):
+                us = watch(model.step(batch, tokens, context, of))[0]
+                rows.append([gpu, version, name, batch, tokens, context, " and ".join(of), f"{us / 1e3:.5g}"])
+            model.cache = None
+            torch.cuda.empty_cache()
+        del model
+        torch.cuda.empty_cache()
+    write(out / "parts.csv", "gpu version model batch new_tokens context of ms".split(), rows)
 
 
 def products(torch, watch, gpu, version, out, late):
-    """Over enough weights in turn that none is left in the second-level cache; fp8 with a scale a row, its activations rounded before."""
+    """Over enough weights in turn that none is left in the second-level cache, and so many calls that the launch of their graph is lost
+    among them; fp8 with a scale a row, its activations rounded before."""
     cache = torch.cuda.get_device_properties(0).L2_cache_size
     rows = []
     for dtype in ("bfloat16", "fp8"):
@@ -310,9 +351,10 @@ def products(torch, watch, gpu, version, out, late):
                     multiply = lambda w: torch._scaled_mm(x, w.t(), scale_a=scale, scale_b=column, out_dtype=torch.bfloat16)
                 else:
                     multiply = lambda w: torch.nn.functional.linear(x, w)
-                us = watch(lambda: [multiply(w) for w in weights], most=9, seconds=0.02)[0] / sets
+                turns = -(-24 // sets)
+                us = watch(lambda: [multiply(w) for _ in range(turns) for w in weights], most=9, seconds=0.02)[0] / (turns * sets)
                 rows.append([gpu, "cublas", version, dtype, "cublas", n, k, m, f"{us:.5g}", f"{sets * bytes_of / cache:.3g}"])
-            del weights
+            weights = None
     write(out / "products.csv", "gpu engine version dtype kernel n k m us set_over_l2".split(), rows)
 
 
@@ -347,7 +389,7 @@ def attention(torch, watch, gpu, version, out, late):
                         print(f"{kernel} with {heads} heads of {dim} on {kv_heads}: {reason}", flush=True)
                         continue
                     rows.append(["PyTorch " + version, gpu, kernel, heads, kv_heads, dim, "bfloat16", batch, tokens, context, f"{us:.5g}"])
-            del caches
+            caches = None
     write(out / "attention.csv", "source gpu kernel heads kv_heads head_dim kv_dtype batch tokens context us".split(), rows)
 
 
@@ -358,6 +400,27 @@ def farthest(torch, work, q, k, v):
     right = (scores.softmax(-1) @ v[0, :, 0].double()).transpose(0, 1)
     found = work(k, v).reshape(q.shape)
     return float(((found[0, :, :group].double() - right).norm() / right.norm()).cpu())
+
+
+def sampling(torch, watch, gpu, version, out, late):
+    """What a server does with logits: the likeliest token; a drawn one, by softmax and an exponential race; the same cut to top-p."""
+    def draw(logits):
+        return (logits.softmax(-1) / torch.empty_like(logits).exponential_()).argmax(-1)
+
+    def cut(logits):
+        ascending, at = logits.sort(dim=-1, descending=False)
+        ascending = ascending.masked_fill(ascending.softmax(-1).cumsum(-1) <= 0.1, float("-inf"))
+        return draw(torch.empty_like(logits).scatter_(-1, at, ascending))
+
+    rows = []
+    for vocab in (32000, 128256, 151936):
+        for count in (1, 4, 16, 64, 256, 512):
+            if late():
+                break
+            logits = torch.empty(count, vocab, device="cuda").normal_()
+            for what, work in (("argmax", lambda x: x.argmax(-1)), ("draw", draw), ("top-p 0.9", cut)):
+                rows.append([gpu, version, what, vocab, count, f"{watch(lambda: work(logits), seconds=0.05)[0]:.5g}"])
+    write(out / "sampling.csv", "gpu version what vocab rows us".split(), rows)
 
 
 def launches(torch, watch, gpu, version, out, late):
@@ -374,7 +437,7 @@ def main():
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--gpu")
     parser.add_argument("--seconds", type=float, default=150.0)
-    parser.add_argument("--parts", default="launches,steps,attention,products")
+    parser.add_argument("--parts", default="launches,sampling,steps,parts,attention,products")
     arguments = parser.parse_args()
     import torch
 

@@ -19,6 +19,14 @@ std::string borrowed(const Hardware& hardware, bool by_kernels) {
   if (std::none_of(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::product; }))
     return fmt::format("{}: attention is priced with the fits of {} at its own figures, all else with what was measured on {}",
                        hardware.name, hardware.kernels_name, hardware.fitted_on);
+  if (std::none_of(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::attention_decode; })) {
+    std::vector<std::string> types;
+    for (const KernelFit& fit : fits)
+      if (fit.kind == KernelKind::product && std::find(types.begin(), types.end(), fit.dtype.name) == types.end())
+        types.emplace_back(fit.dtype.name);
+    return fmt::format("{}: products in {} are priced with the fits of {}, attention and all else with what was measured on {}",
+                       hardware.name, fmt::join(types, " and "), hardware.kernels_name, hardware.fitted_on);
+  }
   if (hardware.kernels_spread > 0.0)
     return fmt::format(
         "{}: its kernels are priced with the fits of {} at its own figures, norms, activations and sampling with "

@@ -74,6 +74,14 @@ double peak_flops(const Hardware& hardware, Arithmetic arithmetic) {
   return hardware.flops;
 }
 
+bool small_shared_memory(const Hardware& hardware) {
+  constexpr double kAmpere = 8.0;
+  constexpr double kHopper = 9.0;
+  constexpr double kConsumerBlackwell = 12.0;
+  const double capability = hardware.compute_capability;
+  return (capability > kAmpere && capability < kHopper) || capability >= kConsumerBlackwell;
+}
+
 bool has_nvlink(const Hardware& hardware) {
   constexpr double kNvlink = 100e9;  // bytes per second, one direction: more than PCIe has
   return hardware.link_bandwidth >= kNvlink;

@@ -75,16 +75,30 @@ double decode_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   return kernel + power_norm(power, {memory, x.batch * (sequence + x.heads * head)});
 }
 
+// Times as long a key as with heads of 128, which key_us is of: a block loads keys and values as wide as a head. An H200's
+// FlashAttention 2 takes .0114 us a key with heads of 64, .0192 with 128 and .0364 with 256 (results/gpu/h200-sxm); the RTX 3090
+// .0894 with 256 and the RTX 4090 .0305 with 128, which is twice the cycles.
+double walked_width(const Hardware& hardware, double head_dim) {
+  constexpr double kBeside = 0.19;
+  const double width = head_dim / kWalkedWidth;
+  return small_shared_memory(hardware) ? width : kBeside + (1.0 - kBeside) * width;
+}
+
+// How often as long as one block all of them take, `blocks` for each multiprocessor, which holds one at a time where its shared
+// memory is small and two elsewhere: on an H200 they go at 1.3 times the pace of one.
+double walked_waves(const Hardware& hardware, double blocks) {
+  constexpr double kTogether = 0.77;
+  return small_shared_memory(hardware) ? std::ceil(blocks) : std::max(1.0, kTogether * blocks);
+}
+
 double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
   const auto [efficiency, arithmetic, power, kernel, key, block, unused] = fit.figures;
   const double keys = x.context + 0.5 * (x.tokens + 1.0);
   const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
   const double operations = kKernelMicro * 4.0 * x.batch * x.heads * x.head_dim * x.tokens * keys / (hardware.flops * arithmetic);
-  const double waves = std::ceil(x.batch * x.heads * std::ceil(x.tokens / block) / hardware.multiprocessors);
-  // A block loads keys and values as wide as a head: key_us is of heads of 128. Of prompts, which were measured with several
-  // widths, the correction tells. On an RTX 3090 it is .0894 us a key with 256; vLLM flash-attention 193 has 1336 us for eight
-  // tokens on 32,768 keys with 128, on a GPU that it does not name: .0408.
-  const double width = fit.kind == KernelKind::attention_verify ? x.head_dim / kWalkedWidth : 1.0;
+  const double waves = walked_waves(hardware, x.batch * x.heads * std::ceil(x.tokens / block) / hardware.multiprocessors);
+  // Of prompts, which were measured with several widths, the correction tells.
+  const double width = fit.kind == KernelKind::attention_verify ? walked_width(hardware, x.head_dim) : 1.0;
   return kernel + power_norm(power, {memory, operations, waves * keys * key * width});
 }
 

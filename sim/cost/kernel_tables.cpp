@@ -31,6 +31,7 @@ struct TableKind {
 const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
       {KernelKind::product, {"gpu", "engine", "dtype", "n", "k", "m", "us"}, "dtype", "set_over_l2", 3},
+      {KernelKind::product, {"gpu", "dtype", "scheme", "lib", "n", "k", "m", "us"}, "dtype", "", 0},  // of AITER's tuning
       {KernelKind::experts,
        {"gpu", "engine", "dtype", "kernel", "hidden", "inter", "topk", "experts", "tp", "routing", "tokens", "us"},
        "dtype",
@@ -274,6 +275,12 @@ void check_rows(const std::string& file, const PricedTable& table, bool known_gp
                                            did_you_mean(gpu, names), fmt::join(names, ", ")));
 }
 
+// What AITER's tables call otherwise.
+std::string usual_dtype(const std::string& dtype) {
+  if (dtype == "float8_blockscale") return "fp8_block";
+  return dtype == "float8_e4m3fnuz" || dtype == "fp8/int8" ? "fp8" : dtype;
+}
+
 // The kind that the columns say. Throws BadInput.
 const TableKind& read_kind(const std::string& file, const std::vector<std::string>& header) {
   check_columns({file, 1, 0}, header);
@@ -341,8 +348,8 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     table.lines.push_back(line);
     PricedKernel& row = table.rows.emplace_back();
     row.gpu = read.text(line, "gpu");
-    row.engine = read.text(line, "engine");
-    row.dtype = *kind->dtype == '\0' ? "bfloat16" : read.text(line, kind->dtype);
+    row.engine = read.column("lib") ? "aiter" : read.text(line, "engine");
+    row.dtype = *kind->dtype == '\0' ? "bfloat16" : usual_dtype(read.text(line, kind->dtype));
     if (row.dtype.empty()) row.dtype = "float16";
     if (find_dtype(row.dtype) == nullptr)
       throw BadInput(read.at(i + 1), fmt::format("{} is {}{} allowed: {}", kind->dtype, config::quote_for_message(row.dtype),

@@ -33,10 +33,44 @@ constexpr double kFewTokens = 15.0;  // tokens of a sequence up to which a promp
 constexpr double kFewRows = 10.0;
 constexpr double kFewRowsSpread = 0.3;
 
-// Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured.
-constexpr const char* kWalker = "rtx-4090";
+// Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured, by the shared memory that its tiles are
+// cut for. On an A100 a walk takes as many cycles a key as on the H200, which runs the same code: 38 at 1.98 GHz.
+constexpr const char* kSmallWalker = "rtx-4090";
+constexpr const char* kLargeWalker = "h200-sxm";
+constexpr double kLargeWalkerClock = 1.98e9;  // as its driver reports it; its data sheet's arithmetic is of less
+constexpr double kAmpere = 8.0;
+constexpr double kAmpereFlops = 2048.0;  // of 16 bits in a cycle of one multiprocessor
+
+// Whose attention of several tokens in blocks that share the keys serves its architecture: FlashAttention 3, which vLLM and
+// SGLang run.
+constexpr const char* kHopperSharer = "h200-sxm";
+constexpr double kHopper = 9.0;
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::shared_ptr<const KernelFits> kernels_of(const char* gpu) {
+  Diagnostics diagnostics;
+  auto fits = read_kernel_fits(gpu, {}, diagnostics);
+  diagnostics.throw_if_any();
+  return fits;
+}
+
+// What the names of kernels over several tokens say of how they read the keys. A prompt's is neither: it was measured over many
+// tokens.
+constexpr std::array<std::string_view, 2> kWalks = {"varlen", "no split"};
+constexpr std::array<std::string_view, 2> kShares = {"split restored", "decode"};
+
+// The first fit of attention over several tokens whose kernel's name has one of the words.
+const KernelFit* verify_fit(const KernelFits& fits, const std::array<std::string_view, 2>& words) {
+  const bool shares = words == kShares;
+  for (const KernelFit& one : fits.list) {
+    if (one.kind != KernelKind::attention_verify) continue;
+    const auto has = [&](std::string_view word) { return contains(one.kernel, word); };
+    if (std::any_of(words.begin(), words.end(), has) && (shares || !std::any_of(kShares.begin(), kShares.end(), has)))
+      return &one;
+  }
+  return nullptr;
+}
 
 // Types of so many bits, the likeliest first.
 std::vector<const char*> types_of(double bits) {
@@ -115,33 +149,37 @@ PassKernels::AttentionFits PassKernels::attention_fits(bool narrow, bool walks) 
   for (const char* type : {"bfloat16", "float16"})
     if (own.one == nullptr) own.one = fit(KernelKind::attention_decode, type);
   if (own.one == nullptr) return own;
-  const auto borrow = [&] {
-    if (borrowed_ != nullptr) return;
-    Diagnostics diagnostics;
-    borrowed_ = read_kernel_fits(kWalker, {}, diagnostics);
-    diagnostics.throw_if_any();
-  };
-  if (own.one->rows < kFewRows) {
-    borrow();
-    own.one = borrowed_->find(KernelKind::attention_decode, "any", "bfloat16");
+  if (own.one->rows < kFewRows)
+    own.one = borrow(*kernels_of(kSmallWalker)->find(KernelKind::attention_decode, "any", "bfloat16"));
+  if (attention_ == "serial" || (attention_ == "automatic" && walks)) {
+    own.serial = verify_fit(*hardware_.kernels, kWalks);
+    if (own.serial == nullptr) own.serial = borrowed_walk();
   }
-  const KernelFit* serial = nullptr;
-  const auto sort = [&](const KernelFits& fits) {
-    for (const KernelFit& several : fits.list) {
-      if (several.kind != KernelKind::attention_verify) continue;
-      const bool shares = contains(several.kernel, "split restored") || contains(several.kernel, "decode");
-      const KernelFit*& place = shares ? own.split : serial;
-      if (place == nullptr) place = &several;
-    }
-  };
-  sort(*hardware_.kernels);
-  const bool serially = attention_ == "serial" || (attention_ == "automatic" && walks);
-  if (serially && serial == nullptr) {
-    borrow();
-    sort(*borrowed_);
-  }
-  if (serially) own.serial = serial;
+  own.split = verify_fit(*hardware_.kernels, kShares);
+  if (own.split == nullptr && hardware_.compute_capability == kHopper)
+    own.split = borrow(*verify_fit(*kernels_of(kHopperSharer), kShares));
   return own;
+}
+
+const KernelFit* PassKernels::borrow(const KernelFit& fit) {
+  return borrowed_.emplace_back(std::make_shared<KernelFit>(fit)).get();
+}
+
+const KernelFit* PassKernels::borrowed_walk() {
+  if (small_shared_memory(hardware_)) return borrow(*verify_fit(*kernels_of(kSmallWalker), kWalks));
+  Diagnostics diagnostics;
+  const Hardware measured = read_hardware(PresetChoice{kLargeWalker, {}, {}}, diagnostics);
+  diagnostics.throw_if_any();
+  KernelFit fit = *verify_fit(*measured.kernels, kWalks);
+  if (hardware_.compute_capability == kAmpere) {
+    const double slower = kLargeWalkerClock / (hardware_.flops / (hardware_.multiprocessors * kAmpereFlops));
+    constexpr std::size_t kArithmetic = 1;
+    constexpr std::size_t kKey = 4;
+    const auto each = [](const Hardware& one) { return one.flops / one.multiprocessors; };
+    fit.figures[kArithmetic] *= each(measured) / each(hardware_) / slower;
+    fit.figures[kKey] *= slower;
+  }
+  return borrow(fit);
 }
 
 const KernelFit* PassKernels::fit(KernelKind kind, const std::string& dtype, const std::string& kernel) const {
@@ -375,8 +413,7 @@ std::optional<double> PassKernels::attention_error(const ModelShape& model, doub
     fit = fits.serial;
   else if (tokens > 1.0 && fits.split != nullptr)
     fit = fits.split;
-  const bool borrowed = borrowed_ != nullptr && std::any_of(borrowed_->list.begin(), borrowed_->list.end(),
-                                                            [&](const KernelFit& one) { return &one == fit; });
+  const bool borrowed = std::any_of(borrowed_.begin(), borrowed_.end(), [&](const auto& one) { return one.get() == fit; });
   return borrowed || fit->rows < kFewRows ? std::max(fit->spread, kFewRowsSpread) : fit->spread;
 }
 

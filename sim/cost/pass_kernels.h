@@ -103,6 +103,9 @@ class PassKernels {
   };
   // `walks`: whether the engine walks all keys there, unless it is said how.
   [[nodiscard]] AttentionFits attention_fits(bool narrow, bool walks);
+  const KernelFit* borrow(const KernelFit& fit);
+  // Another GPU's walk over all keys: on the same cut of tiles, in as many cycles of a multiprocessor.
+  const KernelFit* borrowed_walk();
 
   const Hardware& hardware_;
   std::string engine_;
@@ -114,7 +117,7 @@ class PassKernels {
   bool fused_quantisation_;
   bool narrow_products_;
   double switch_share_;
-  std::shared_ptr<const KernelFits> borrowed_;  // fits of another GPU, where this one has none
+  std::vector<std::shared_ptr<const KernelFit>> borrowed_;  // fits of other GPUs, where this one has none
   AttentionFits wide_keys_;
   AttentionFits narrow_keys_;
 };

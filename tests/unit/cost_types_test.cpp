@@ -171,7 +171,9 @@ TEST_CASE("a GPU whose own kernels price it says which parts are another's, and 
   CHECK(has(first("a10g"),
             ": attention is priced with the fits of rtx-3090 at its own figures, all else with what was measured on "
             "the A40"));
-  CHECK(has(first("mi300x"), ": priced with what was measured on the H100"));
+  CHECK(has(first("mi300x"),
+            ": products in fp8 and fp8_block are priced with the fits of mi300x, attention and all else with what was "
+            "measured on the H100"));
 }
 
 TEST_CASE("a path that leads nowhere is told as a path, and key heads that do not divide the heads are refused",
