@@ -199,6 +199,8 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
 # Tables that this project measured itself (scripts/gpu_kernels.py, scripts/gpu_flash_attention_3.cu), and of them the kernels that an
 # engine runs over several tokens; a single one is decode attention, of which the engines' own kernels were measured.
 OWN_TABLES = "results/gpu/*/kernels/attention*.csv"
+OWN_PRODUCTS = "results/gpu/*/kernels/products_w4a16.csv"
+WHOSE = {"machete": "vllm", "marlin": "sglang"}  # vLLM takes Machete on Hopper for GPTQ, AWQ and compressed-tensors; SGLang has Marlin
 OWN_KERNELS = ("FlashAttention 2 varlen paged", "FlashAttention 3 decode")
 
 TABLE_OF = {"product": "gemm_aic", "attention_decode": "attention_decode_aic", "attention_prefill": "attention_prefill_aic",
@@ -262,6 +264,11 @@ def groups(kind, folder, hardware):
             if float(r["m"]) <= MOST_ROWS:
                 add((r["gpu"], r["engine"], r["dtype"], ""), {**{c: float(r[c]) for c in ("m", "n", "k")}, 
                      "over_l2": over_l2(r, "set_over_l2", float(r["n"]) * float(r["k"]), r["dtype"], hardware)},
+                    float(r["us"]), f"{r['n']}x{r['k']}")
+        for path in [] if os.path.isfile(folder) else sorted(glob.glob(OWN_PRODUCTS)):
+            for r in rows_of_one(path, kind, "gemm_aic"):
+                add((r["gpu"], WHOSE[r["kernel"]], r["dtype"], ""), {c: float(r[k]) for c, k in zip(("m", "n", "k", "over_l2"),
+                                                                                                    ("m", "n", "k", "set_over_l2"))},
                     float(r["us"]), f"{r['n']}x{r['k']}")
         for r in [] if os.path.isfile(folder) else rows_of_folder(folder, "gemm_mi300x_aiter"):
             if r["dtype"] in AITER_TYPES and float(r["m"]) <= MOST_ROWS:  # its arguments were rotated, so that they came from memory

@@ -162,6 +162,12 @@ const std::vector<Parameter>& hardware_parameters() {
        config::between(1, 1e6),
        {}},
       {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
+      {"kernels_beside",
+       Type::text,
+       "",
+       "the same of another GPU, for kinds, engines and dtypes that those have none of",
+       {},
+       {}},
       {"kernels_engine",
        Type::text,
        "",
@@ -225,7 +231,7 @@ constexpr double kTransferSpread = 0.25;
 
 // Fits for a GPU of which nothing but the data sheet is known: those of the nearest architecture whose products were measured.
 // Every one of configs/hardware has fits or a calibration of its own, so that none of them asks this.
-void lend_kernels(Hardware& hardware, Diagnostics& diagnostics) {
+void lend_kernels(Hardware& hardware) {
   const Hardware* nearest = nullptr;
   static const std::vector<Hardware> measured = [] {
     std::vector<Hardware> list;
@@ -244,7 +250,7 @@ void lend_kernels(Hardware& hardware, Diagnostics& diagnostics) {
     if (nearest == nullptr || apart(one) < apart(*nearest)) nearest = &one;
   if (nearest == nullptr) return;
   hardware.kernels_name = nearest->kernels_name;
-  hardware.kernels = read_kernel_fits(hardware.kernels_name, {}, diagnostics);
+  hardware.kernels = nearest->kernels;
   hardware.kernels_engine = "vllm";
   hardware.kernels_spread = kTransferSpread;
   hardware.calibration = nearest->calibration;
@@ -304,6 +310,10 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   if (a.has("kernels") && !own_calibration) {
     hardware.kernels_name = a.text("kernels");
     hardware.kernels = read_kernel_fits(hardware.kernels_name, a.where("kernels"), diagnostics);
+    if (a.has("kernels_beside") && hardware.kernels != nullptr) {
+      const auto other = read_kernel_fits(a.text("kernels_beside"), a.where("kernels_beside"), diagnostics);
+      if (other != nullptr) hardware.kernels = with_missing(*hardware.kernels, *other);
+    }
   }
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
   hardware.mesh_gpus = static_cast<double>(a.integer("mesh_gpus"));
@@ -318,7 +328,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
   for (const CalibrationFigure& figure : calibration_figures()) hardware.calibration.*figure.figure = c.number(figure.key);
   if (!a.has("kernels") && a.value("calibration").fields.empty() && hardware.compute_capability > 0.0)
-    lend_kernels(hardware, diagnostics);
+    lend_kernels(hardware);
   return hardware;
 }
 

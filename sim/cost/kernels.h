@@ -98,4 +98,7 @@ struct KernelFits {
 // from the current one. nullptr after reporting.
 std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
 
+// `fits`, and of `other` those of kinds, engines and dtypes that `fits` has none of.
+std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other);
+
 }  // namespace specsim::cost

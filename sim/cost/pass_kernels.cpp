@@ -41,11 +41,6 @@ constexpr double kLargeWalkerClock = 1.98e9;  // as its driver reports it; its d
 constexpr double kAmpere = 8.0;
 constexpr double kAmpereFlops = 2048.0;  // of 16 bits in a cycle of one multiprocessor
 
-// Whose attention of several tokens in blocks that share the keys serves its architecture: FlashAttention 3, which vLLM and
-// SGLang run.
-constexpr const char* kHopperSharer = "h200-sxm";
-constexpr double kHopper = 9.0;
-
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 std::shared_ptr<const KernelFits> kernels_of(const char* gpu) {
@@ -156,8 +151,6 @@ PassKernels::AttentionFits PassKernels::attention_fits(bool narrow, bool walks) 
     if (own.serial == nullptr) own.serial = borrowed_walk();
   }
   own.split = verify_fit(*hardware_.kernels, kShares);
-  if (own.split == nullptr && hardware_.compute_capability == kHopper)
-    own.split = borrow(*verify_fit(*kernels_of(kHopperSharer), kShares));
   return own;
 }
 
