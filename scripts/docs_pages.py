@@ -227,6 +227,34 @@ def validation_table(_):
         f"| tokens per round by one alpha instead of the trace | up to {max(iid):.1f} % off | |"])
 
 
+def gpu_table(_):
+    folder = Path("results/gpu/h200-sxm")
+    runs = rows_of(folder / "enlarged/validation.csv")
+    errors = [100 * float(row["timing_error"]) for row in runs]
+    judged = [row for row in runs if row["inside_99"]]
+    speedups = [abs(100 * float(row["speedup_error"])) for row in runs if float(row["draft_length"]) > 0]
+    best = max(runs, key=lambda row: float(row["speedup"]))
+    lines = ["| | measured | goal |", "|---|---|---|",
+             f"| time of {len(runs)} runs, given their accepted counts: error in the middle, worst | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
+             f"| predicted too long | {sum(error > 0 for error in errors)} of {len(runs)}, {sum(errors) / len(errors):+.1f} % in the mean | |",
+             f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)} | all |",
+             f"| speedup, time and acceptance together: error in the middle, worst | {median(speedups):.1f} %, {max(speedups):.1f} % | |",
+             f"| the most that speculation gains | {float(best['speedup']):.2f} times at batch {best['batch']}, {best['draft_length']} drafts, temperature {best['temperature']} | |"]
+    for run, what in (("llama-8b-1b", "batch 1 to 16"), ("llama-8b-1b-batch-64", "batch 64")):
+        rounds = [abs(100 * float(row["error"])) for row in rows_of(folder / run / "rounds.csv")]
+        lines.append(f"| {len(rounds)} rounds of Llama-3.1-8B and 3.2-1B against the sum of their parts, {what}: error in the middle, worst | {median(rounds):.1f} %, {max(rounds):.1f} % | |")
+    shares = {row["what"]: float(row["gb_per_s"]) for row in rows_of(folder / "llama-8b-1b/bandwidth.csv")}
+    lines.append(f"| memory read and copied, GB/s (data sheet: 4800) | {shares['read']:.0f}, {shares['copy']:.0f} | |")
+    terms = rows_of(folder / "llama-8b-1b/terms.csv")
+    for what, name, goal in (("host_and_launches", "the host, launches and gaps", 3), ("draws_and_acceptance", "draws and acceptance", 2)):
+        own = [100 * float(row["share_of_round"]) for row in terms if row["what"] == what and row["share_of_round"]]
+        if own:
+            lines.append(f"| {name}, of a round | {span(own, '{:.1f}')} % | {goal} % |")
+    peers = {row["what"]: row for row in rows_of(folder / "peers.csv")}
+    lines.append(f"| logits of a trained model in bf16 to those of transformers: size of the difference | {100 * float(peers['relative difference of logits']['specsim']):.1f} % | 2 % |")
+    return "\n".join(lines)
+
+
 def measured_table(_):
     lines = ["| | measured | goal |", "|---|---|---|"]
     folders = {"novels-5m, widened to 134 MB, F32": "novels", "llama-160m's shape, F32": "llama-160m", "llama-160m's shape, BF16": "llama-160m-bf16"}
@@ -265,8 +293,8 @@ def geometric_mean(values):
     return math.exp(sum(math.log(value) for value in values) / len(values))
 
 
-def timing_errors():
-    return sorted(abs(100 * float(row["timing_error"])) for row in rows_of("results/validation/novels/validation.csv") if row["timing_error"])
+def timing_errors(folder="results/validation/novels"):
+    return sorted(abs(100 * float(row["timing_error"])) for row in rows_of(f"{folder}/validation.csv") if row["timing_error"])
 
 
 def median(values):
@@ -290,9 +318,10 @@ VALUES = {
     "published cost ratios over simulated": lambda: f"{geometric_mean(published_ratios('cost_ratio')):.2f}",
     "runs timed": lambda: f"{len(timing_errors())}",
     "timing error, middle": lambda: f"{median(timing_errors()):.1f} %",
+    "timing error on a GPU, middle": lambda: f"{median(timing_errors('results/gpu/h200-sxm/enlarged')):.1f} %",
     "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",
 }
-TABLES = {"methods": methods_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table}
+TABLES = {"methods": methods_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table}
 
 
 # ---- blocks

@@ -156,6 +156,9 @@ class Prefill(Verify):
     over = [1, 16, 64, 256, 1024, 4096, 16384]
     by = [[1, 4, 16, 64, 256, 1024], [1, 2, 4, 8, 16, 64], [64, 128]]
 
+    def waves(self, blocks):
+        return np.ceil(blocks)
+
     def walked_width(self):
         return 1.0  # heads of several widths were measured: the correction tells
 

@@ -286,6 +286,8 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
         serve::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0);
     if (!said.empty()) print_words(said);
   }
+  if (const std::string errors = price_errors(experiment, own.summary, plain ? &plain->summary : nullptr); !errors.empty())
+    print_words(errors);
   print_stability(task, single, summaries, workload.concurrency > 0, stop);
   if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
   const bool unknown = std::any_of(single.points.begin(), single.points.end(),

@@ -16,14 +16,19 @@ using serve::Summary;
 
 double mean_of(const CurvePoint& point, double (*of)(const Summary&)) { return serve::figure(point, of).mean; }
 
-// A round of the policy's longest drafts at the server's mean batch, its sequences halfway through their outputs.
-plan::RoundPrice price_of(const serve::ServeExperiment& experiment, const CurvePoint& point) {
-  cost::Workload workload;
-  workload.batch = std::max(1.0, mean_of(point, [](const Summary& s) { return s.mean_batch; }));
-  workload.context = mean_of(
-      point, [](const Summary& s) { return (s.prompt_tokens + 0.5 * s.output_tokens) / static_cast<double>(s.completed); });
-  const int drafts = point.speculative ? experiment.speculation->longest : 0;
+double batch_of(const Summary& s) { return s.mean_batch; }
+// Cached tokens of a sequence that is halfway through its output.
+double context_of(const Summary& s) { return (s.prompt_tokens + 0.5 * s.output_tokens) / static_cast<double>(s.completed); }
+
+// A round of the policy's longest drafts.
+plan::RoundPrice price_of(const serve::ServeExperiment& experiment, bool speculative, double batch, double context) {
+  const cost::Workload workload{std::max(1.0, batch), context};
+  const int drafts = speculative ? experiment.speculation->longest : 0;
   return {experiment.cost.get(), workload, drafts + 1.0, cost::round_time(*experiment.cost, workload, drafts, 0.0)};
+}
+
+plan::RoundPrice price_of(const serve::ServeExperiment& experiment, const CurvePoint& point) {
+  return price_of(experiment, point.speculative, mean_of(point, batch_of), mean_of(point, context_of));
 }
 
 }  // namespace
@@ -57,6 +62,23 @@ std::string price_ties(const serve::ServeExperiment& experiment, const std::vect
       text += fmt::format("{}{} at {} {}", text.empty() ? "" : ", ", figure.name, serve::load_name(load), figure.loads);
   if (text.empty()) return "";
   return fmt::format("with and without speculation tie within the noise of the prices, {:.1f} %: {}", 100.0 * most, text);
+}
+
+std::string price_errors(const serve::ServeExperiment& experiment, const Summary& own, const Summary* plain) {
+  if (own.completed == 0 || (plain != nullptr && plain->completed == 0)) return "";
+  const bool speculative = experiment.speculation.has_value();
+  const plan::RoundPrice round = price_of(experiment, speculative, batch_of(own), context_of(own));
+  const double error = plan::price_error(round);
+  if (!(error > 0.0)) return "";
+  if (plain == nullptr)
+    return fmt::format("standard error of the prices at the mean batch: {:.1f} % of a {}", 100.0 * error,
+                       speculative ? "round" : "step");
+  const plan::RoundPrice step = price_of(experiment, false, batch_of(*plain), context_of(*plain));
+  return fmt::format(
+      "standard error of the prices at the mean batch: {:.1f} % of a round with speculation, {:.1f} % of a step without, {:.1f} "
+      "% of "
+      "how the two compare",
+      100.0 * error, 100.0 * plan::price_error(step), 100.0 * plan::price_noise(step, round));
 }
 
 }  // namespace specsim::cli

@@ -327,8 +327,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.unverified = a.boolean("unverified");
   if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
   for (const CalibrationFigure& figure : calibration_figures()) hardware.calibration.*figure.figure = c.number(figure.key);
-  if (!a.has("kernels") && a.value("calibration").fields.empty() && hardware.compute_capability > 0.0)
-    lend_kernels(hardware);
+  if (!a.has("kernels") && a.value("calibration").fields.empty() && hardware.compute_capability > 0.0) lend_kernels(hardware);
   return hardware;
 }
 

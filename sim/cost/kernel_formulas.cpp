@@ -96,10 +96,12 @@ double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   const double keys = x.context + 0.5 * (x.tokens + 1.0);
   const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
   const double operations = kKernelMicro * 4.0 * x.batch * x.heads * x.head_dim * x.tokens * keys / (hardware.flops * arithmetic);
-  const double waves = walked_waves(hardware, x.batch * x.heads * std::ceil(x.tokens / block) / hardware.multiprocessors);
-  // Of prompts, which were measured with several widths, the correction tells.
-  const double width = fit.kind == KernelKind::attention_verify ? walked_width(hardware, x.head_dim) : 1.0;
-  return kernel + power_norm(power, {memory, operations, waves * keys * key * width});
+  const double blocks = x.batch * x.heads * std::ceil(x.tokens / block) / hardware.multiprocessors;
+  // Of prompts, which were measured with heads of several widths, the correction tells.
+  const double walks = fit.kind == KernelKind::attention_verify
+                           ? walked_waves(hardware, blocks) * walked_width(hardware, x.head_dim)
+                           : std::ceil(blocks);
+  return kernel + power_norm(power, {memory, operations, walks * keys * key});
 }
 
 double experts_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {

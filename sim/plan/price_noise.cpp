@@ -45,4 +45,6 @@ double price_noise(const RoundPrice& a, const RoundPrice& b) {
   return std::hypot(verify, draft);
 }
 
+double price_error(const RoundPrice& price) { return std::hypot(verification(price), drafting(price)); }
+
 }  // namespace specsim::plan

@@ -18,5 +18,7 @@ struct RoundPrice {
 // to both, and counts by the difference of the passes' shares of their rounds; the rest is independent. Passes of one draft model
 // err alike; those of two models err apart. 0 where the cost model claims no error.
 double price_noise(const RoundPrice& a, const RoundPrice& b);
+// Standard error of the logarithm of one round's time, likewise.
+double price_error(const RoundPrice& price);
 
 }  // namespace specsim::plan
