@@ -4,7 +4,7 @@
     scripts/check_includes.py              check sim/ and tests/ of this repository
     scripts/check_includes.py --self-test  check that every kind of violation is caught
 
-Refused: an include of a room (or file) that the table below does not allow; code in sim/ that includes tests or Catch2;
+Refused: an include of a room (or file) that the table below does not allow, and an entry of the table that nothing uses; code in sim/ that includes tests or Catch2;
 quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
 namespace scope in a header; two types of one name in one program, of which the linker would silently take one's
 functions for both's (types in anonymous namespaces are their file's own); files of sim/, a header and its .cpp as one, that include each
@@ -21,23 +21,22 @@ from pathlib import Path
 # Room -> what it may include besides itself: "room" for all of a room, "room/file.h" for that file alone. Rooms stand in an order
 # from the ground up: each may see only rooms above it in this table.
 BASIS = ["base", "rng", "math", "config"]
-PARTS = BASIS + ["tokens", "families", "draft", "verify", "cost", "engine", "decode", "placement"]
 ALLOWED = {
     "base": [],
-    "rng": ["base"],
-    "math": ["base", "rng"],
+    "rng": [],
+    "math": ["base"],
     "config": ["base"],
     # Token trees: what drafters make and verifiers judge.
     "tokens": ["base"],
     "families": BASIS,
-    "draft": BASIS + ["tokens", "families"],
+    "draft": ["base", "math", "config", "tokens"],
     # A verifier may use only what a real server has, the distributions at the drafted positions: never families.
     "verify": BASIS + ["tokens"],
     "cost": ["config", "base", "math/quantiles.h"],
     # The event engine knows nothing of tokens.
     "engine": ["base"],
-    "decode": BASIS + ["tokens", "draft", "verify", "families"],
-    "placement": BASIS + ["tokens", "engine", "cost", "decode", "draft", "verify", "families"],
+    "decode": ["base", "rng", "math", "draft", "verify", "families"],
+    "placement": ["base", "config", "engine", "cost", "decode", "draft"],
     # An oracle that shares code with the suspect agrees with it.
     "theory": ["base", "math/series.h"],
     # Columns, CSV, tables, intervals, manifests: what every command writes, whatever it is of.
@@ -45,33 +44,35 @@ ALLOWED = {
     # Logs and metrics of servers to counts of acceptance: for the commands and for the explorer, so of the least.
     "logs": ["base", "math/quantiles.h"],
     # Experiments as values: read once, swept, checked.
-    "spec": PARTS + ["theory"],
+    "spec": ["base", "rng", "config", "families", "draft", "verify", "cost", "decode", "placement", "theory"],
     # Cells to counts; journal, shards, resumption.
-    "run": PARTS + ["spec", "report"],
+    "run": ["base", "rng", "engine", "decode", "placement", "spec", "report"],
     # A server under load: schedulers, paged cache, arrivals, metrics.
-    "serve": PARTS + ["theory", "spec", "run", "report"],
+    "serve": BASIS + ["families", "draft", "cost", "engine", "placement", "spec", "run", "report"],
     # Which theory covers which cell, what it says, and the verdict.
-    "judge": PARTS + ["theory", "spec", "run", "report"],
+    "judge": ["base", "math", "config", "verify", "decode", "theory", "spec", "run", "report"],
     # Exact enumeration of what production runs.
-    "audit": PARTS + ["spec", "report"],
+    "audit": ["base", "families", "verify", "decode", "spec", "report"],
     # Best draft length, rankings, break-even.
-    "plan": PARTS + ["theory", "spec", "run", "judge", "report"],
+    "plan": ["base", "config", "tokens", "families", "cost", "theory", "spec", "run", "judge", "report"],
     # Context processes from measurements.
-    "fit": BASIS + ["families", "report"],
+    "fit": ["base", "rng", "math", "families", "report"],
     # Real models decode with the verifiers that are simulated, and know no synthetic distribution.
-    "llm": BASIS + ["tokens", "draft", "verify", "cost"],
+    "llm": BASIS + ["draft", "verify", "cost"],
     # The same models on a GPU, behind the same interface.
-    "cuda": ["base", "rng", "math", "verify", "cost", "llm"],
+    "cuda": ["base", "rng", "math", "llm"],
     # Passes, acceptance and validation of real models.
-    "calibrate": BASIS + ["tokens", "draft", "verify", "cost", "llm", "cuda", "plan", "report"],
+    "calibrate": BASIS + ["draft", "verify", "cost", "llm", "cuda", "plan", "report"],
     # The library for programs of others: one header.
-    "api": PARTS + ["theory", "spec", "run", "judge", "report"],
+    "api": ["base", "config", "spec", "run", "judge", "report"],
     # Questions of the page in the browser, as JSON.
-    "web": PARTS + ["theory", "logs", "spec", "run", "judge", "audit", "plan", "report", "serve"],
+    "web": ["base", "math", "config", "families", "verify", "cost", "decode", "theory", "logs", "spec", "run", "judge",
+            "audit", "plan", "serve"],
     # Options in, one call, print.
-    "cli": PARTS + ["theory", "spec", "run", "judge", "audit", "plan", "fit", "llm", "cuda", "calibrate", "report", "serve", "logs"],
+    "cli": ["base", "rng", "config", "families", "draft", "verify", "cost", "placement", "theory", "spec", "run",
+            "judge", "audit", "plan", "fit", "calibrate", "report", "serve", "logs"],
     # The package for Python: the library and the commands, and rules that it registers.
-    "python": ["base", "math", "config", "tokens", "verify", "api", "cli"],
+    "python": ["base", "verify", "api", "cli"],
 }
 
 # A single file lent to another room must not carry in what that room may not see: not even its own room's other files.
@@ -299,6 +300,14 @@ def check_circles(texts):
     return problems
 
 
+def check_used(texts):
+    """Rooms of the table that a room may include and does not: the table is the map that people read."""
+    used = {(room_of(path), room_of(include.group("quoted"))) for path, text in texts.items() if path.startswith("sim/")
+            for include in TOKEN.finditer(text) if include.group("quoted")}
+    return [f"scripts/check_includes.py:1: sim/{room} may include {entry} and does not, allowed: what it includes"
+            for room, allowed in ALLOWED.items() for entry in allowed if (room, entry.split("/")[0]) not in used]
+
+
 def python_files(root):
     """{path: text} of the Python in sim/, tests/ and scripts/, by its name or by its first line."""
     found = {}
@@ -316,7 +325,7 @@ def self_test():
     once = "#pragma once\n"
     good = [
         ("sim/base/a.h", once + '#include "sim/base/b.h"\n#include <vector>\n'),
-        ("sim/math/a.cpp", '#include "sim/rng/a.h"\n#include "sim/base/a.h"\n'),
+        ("sim/families/a.cpp", '#include "sim/rng/a.h"\n#include "sim/base/a.h"\n'),
         ("sim/verify/a.cpp", '#include "sim/tokens/tree.h"\n#include "sim/math/a.h"\n'),
         ("sim/theory/a.cpp", '#include "sim/math/series.h"\n'),
         ("sim/placement/a.cpp", '#include "sim/engine/a.h"\n#include "sim/cost/a.h"\n#include "sim/decode/a.h"\n'),
@@ -389,6 +398,11 @@ def self_test():
     circle = check_circles({**line, "sim/base/c.cpp": '#include "sim/base/c.h"\n#include "sim/base/a.h"\n'})
     if len(circle) != 1 or not circle[0].startswith('sim/base/a.cpp:2: includes "sim/base/c.h" in a circle of files: base/a -> base/c -> base/a'):
         failures.append(f"expected a circle of base/a and base/c, got {circle}")
+    every = {f"sim/{room}/{number}.cpp": f'#include "sim/{entry}{"" if "/" in entry else "/a.h"}"\n'
+             for room, allowed in ALLOWED.items() for number, entry in enumerate(allowed)}
+    unused = check_used({**every, "sim/theory/1.cpp": '// #include "sim/math/series.h"\n'})
+    if check_used(every) or len(unused) != 1 or "sim/theory may include math/series.h and does not" not in unused[0]:
+        failures.append(f"expected one entry of the table that nothing uses, got {check_used(every)} and {unused}")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for path, text in (("scripts/a", "#!/usr/bin/python3\n"), ("scripts/b", "#!/bin/bash\n"), ("tests/c.py", "\n" * (LONGEST + 1))):
@@ -400,7 +414,7 @@ def self_test():
             failures.append(f"expected tests/c.py alone to be too long, got {long} of {sorted(python)}")
     for failure in failures:
         print(f"self-test: {failure}", file=sys.stderr)
-    print(f"{len(good) + len(bad) + 5} cases, {len(failures)} failures")
+    print(f"{len(good) + len(bad) + 6} cases, {len(failures)} failures")
     return 1 if failures else 0
 
 
@@ -414,6 +428,7 @@ def main(arguments):
     files = sorted(f for top in ("sim", "tests") for kind in ("*.h", "*.cpp", "*.cu") for f in (root / top).rglob(kind))
     texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
     problems = [problem for path, text in texts.items() for problem in check_text(path, text)] + check_types(texts) + check_circles(texts)
+    problems += check_used(texts)
     scripts = python_files(root)
     problems += [problem for path, text in scripts.items() for problem in check_length(path, text)]
     for problem in problems:

@@ -42,9 +42,8 @@ MOST_ROWS = 512      # of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
 LEAST_CACHES = 2.0   # the same of the keys and values that decode attention reads
 FOLDS = 5            # parts of the shapes, each of which is priced by a correction that was made without it
-# Small products are in no table from memory. A fit of their own, which holds below the sizes of the other one, takes rows whose weights
-# came from the cache where reading them from memory would take at most this share of the measured time: half of that reading is
-# added, and the truth is at most the other half away.
+# Small products are in no table from memory. A fit of their own takes rows whose weights came from the cache where reading them from
+# memory would take at most this share of the measured time: half of that reading is added, and the truth is at most the other half away.
 SMALL = "small"
 SMALL_SHARE = 0.25
 LEAST_SMALL = 200    # rows that a fit of small products is made from
@@ -196,12 +195,12 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
 # ---- tables ----------------------------------------------------------------------------------------------------------------------
 
 
-# Tables that this project measured itself (scripts/gpu_kernels.py, scripts/gpu_flash_attention_3.cu), and of them the kernels that an
-# engine runs over several tokens; a single one is decode attention, of which the engines' own kernels were measured.
+# Tables that this project measured itself, and the kernels among them that an engine runs over several tokens.
 OWN_TABLES = "results/gpu/*/kernels/attention*.csv"
 OWN_PRODUCTS = "results/gpu/*/kernels/products_w4a16.csv"
 WHOSE = {"machete": "vllm", "marlin": "sglang"}  # vLLM takes Machete on Hopper for GPTQ, AWQ and compressed-tensors; SGLang has Marlin
-OWN_KERNELS = ("FlashAttention 2 varlen paged", "FlashAttention 3 decode")
+WALK = "FlashAttention 2 varlen paged"
+OWN_KERNELS = (WALK, "FlashAttention 3 decode")
 
 TABLE_OF = {"product": "gemm_aic", "attention_decode": "attention_decode_aic", "attention_prefill": "attention_prefill_aic",
             "attention_verify": "attention_verify", "experts": "moe_aic", "allreduce": "allreduce_aic"}
@@ -225,8 +224,16 @@ def rows_of_folder(folder, name):
 
 
 def single_token(r):
-    """Rows of attention_verify over one query token by a kernel that splits the keys for one token alone: decode attention."""
-    return r["tokens"] == "1" and ("FlashAttention 2 varlen" in r["kernel"] or "q=1" in r["kernel"])
+    """Rows of attention_verify over one query token whose keys are split, as those that heads share are: decode attention."""
+    return r["tokens"] == "1" and r["heads"] != r["kv_heads"] and ("FlashAttention 2 varlen" in r["kernel"] or "q=1" in r["kernel"])
+
+
+def walks_of_single_tokens(folder):
+    """vLLM's FlashAttention 2 over one token of heads that share no keys, which it does not split; neither floors nor cached sequences."""
+    for r in rows_of_folder(folder, "attention_decode_aic"):
+        whole = float(r["context"]) >= 256 and (r["batch"] == "1" or float(r["kv_over_l2"]) >= LEAST_CACHES)
+        if whole and r["engine"] == "vllm" and r["kernel"] in ("vllm_flash_attn", "vllm_flash_attn_fa2") and r["heads"] == r["kv_heads"]:
+            yield {**r, "kernel": WALK, "tokens": "1", "context": str(float(r["context"]) - 1)}
 
 
 def own_rows():
@@ -292,11 +299,13 @@ def groups(kind, folder, hardware):
                 {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "tokens")}, "context": 0.0},
                 float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']}")
     elif kind == "attention_verify":
-        for r in [*table(folder, "attention_verify"), *([] if os.path.isfile(folder) else own_rows())]:
+        own = [] if os.path.isfile(folder) else [*own_rows(), *walks_of_single_tokens(folder)]
+        for r in [*table(folder, "attention_verify"), *own]:
             if not r["gpu"] or not r["tokens"].isdigit() or not r["context"] or single_token(r):
                 continue
             add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
-                {**cached_heads(r), **{c: float(r[c]) for c in ("batch", "tokens", "context")}}, float(r["us"]), f"{r['batch']} {r['tokens']}")
+                {**cached_heads(r), **{c: float(r[c]) for c in ("batch", "tokens", "context")}}, float(r["us"]),
+                f"{r['heads']} {r['kv_heads']} {r['head_dim']}" if r in own else f"{r['batch']} {r['tokens']}")  # tables of one layer
     elif kind == "experts":
         for r in table(folder, "moe_aic"):
             skew = 0.0 if r["routing"] == "balanced" else float(r["routing"].split("_")[-1])

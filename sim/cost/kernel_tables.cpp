@@ -31,7 +31,7 @@ struct TableKind {
 const std::vector<TableKind>& table_kinds() {
   static const std::vector<TableKind> kinds = {
       {KernelKind::product, {"gpu", "engine", "dtype", "n", "k", "m", "us"}, "dtype", "set_over_l2", 3},
-      {KernelKind::product, {"gpu", "dtype", "scheme", "lib", "n", "k", "m", "us"}, "dtype", "", 0},  // of AITER's tuning
+      {KernelKind::product, {"gpu", "dtype", "scheme", "lib", "n", "k", "m", "us"}, "dtype", "", 0},  // AITER's tuning
       {KernelKind::experts,
        {"gpu", "engine", "dtype", "kernel", "hidden", "inter", "topk", "experts", "tp", "routing", "tokens", "us"},
        "dtype",

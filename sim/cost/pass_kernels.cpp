@@ -34,12 +34,9 @@ constexpr double kFewRows = 10.0;
 constexpr double kFewRowsSpread = 0.3;
 
 // Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured, by the shared memory that its tiles are
-// cut for. On an A100 a walk takes as many cycles a key as on the H200, which runs the same code: 38 at 1.98 GHz.
+// cut for.
 constexpr const char* kSmallWalker = "rtx-4090";
 constexpr const char* kLargeWalker = "h200-sxm";
-constexpr double kLargeWalkerClock = 1.98e9;  // as its driver reports it; its data sheet's arithmetic is of less
-constexpr double kAmpere = 8.0;
-constexpr double kAmpereFlops = 2048.0;  // of 16 bits in a cycle of one multiprocessor
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -148,7 +145,8 @@ PassKernels::AttentionFits PassKernels::attention_fits(bool narrow, bool walks) 
     own.one = borrow(*kernels_of(kSmallWalker)->find(KernelKind::attention_decode, "any", "bfloat16"));
   if (attention_ == "serial" || (attention_ == "automatic" && walks)) {
     own.serial = verify_fit(*hardware_.kernels, kWalks);
-    if (own.serial == nullptr) own.serial = borrowed_walk();
+    if (own.serial == nullptr)
+      own.serial = borrow(*verify_fit(*kernels_of(small_shared_memory(hardware_) ? kSmallWalker : kLargeWalker), kWalks));
   }
   own.split = verify_fit(*hardware_.kernels, kShares);
   return own;
@@ -156,23 +154,6 @@ PassKernels::AttentionFits PassKernels::attention_fits(bool narrow, bool walks) 
 
 const KernelFit* PassKernels::borrow(const KernelFit& fit) {
   return borrowed_.emplace_back(std::make_shared<KernelFit>(fit)).get();
-}
-
-const KernelFit* PassKernels::borrowed_walk() {
-  if (small_shared_memory(hardware_)) return borrow(*verify_fit(*kernels_of(kSmallWalker), kWalks));
-  Diagnostics diagnostics;
-  const Hardware measured = read_hardware(PresetChoice{kLargeWalker, {}, {}}, diagnostics);
-  diagnostics.throw_if_any();
-  KernelFit fit = *verify_fit(*measured.kernels, kWalks);
-  if (hardware_.compute_capability == kAmpere) {
-    const double slower = kLargeWalkerClock / (hardware_.flops / (hardware_.multiprocessors * kAmpereFlops));
-    constexpr std::size_t kArithmetic = 1;
-    constexpr std::size_t kKey = 4;
-    const auto each = [](const Hardware& one) { return one.flops / one.multiprocessors; };
-    fit.figures[kArithmetic] *= each(measured) / each(hardware_) / slower;
-    fit.figures[kKey] *= slower;
-  }
-  return borrow(fit);
 }
 
 const KernelFit* PassKernels::fit(KernelKind kind, const std::string& dtype, const std::string& kernel) const {
@@ -219,15 +200,21 @@ std::optional<double> PassKernels::attention(const ModelShape& model, const Atte
   x.head_dim = kind.head_dim;
   x.context *= share_of_keys(*fits.one, model);  // the bytes that are read
   const double one = kFromMicro * fits.one->microseconds(hardware_, x);
-  if (tokens <= 1.0) return one;
   x.tokens = tokens;
   x.context = context;
+  if (tokens <= 1.0) {
+    // The keys of heads that nobody shares are not split for a single token either.
+    if (fits.serial == nullptr || x.heads > x.kv_heads) return one;
+    x.context *= share_of_keys(*fits.serial, model);
+    return std::max(one, kFromMicro * fits.serial->microseconds(hardware_, x));
+  }
   if (prompt && tokens > kFewTokens)
     if (const auto fitted = prompt_attention(x)) return std::max(one, *fitted);
   const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
   if (several != nullptr) x.context *= share_of_keys(*several, model);
   if (several != nullptr && contains(several->kernel, "decode")) {
-    // A decode kernel over several tokens, timed by others with launches: how it grows with the tokens is what was measured.
+    // A decode kernel over several tokens, timed by others with launches or as another engine plans it: how it grows with the
+    // tokens is what was measured.
     KernelShape single = x;
     single.tokens = 1.0;
     return one * std::max(1.0, several->microseconds(hardware_, x) / several->microseconds(hardware_, single));

@@ -104,8 +104,6 @@ class PassKernels {
   // `walks`: whether the engine walks all keys there, unless it is said how.
   [[nodiscard]] AttentionFits attention_fits(bool narrow, bool walks);
   const KernelFit* borrow(const KernelFit& fit);
-  // Another GPU's walk over all keys: on the same cut of tiles, in as many cycles of a multiprocessor.
-  const KernelFit* borrowed_walk();
 
   const Hardware& hardware_;
   std::string engine_;

@@ -343,24 +343,6 @@ TEST_CASE("engines are priced by their own measured kernels unless somebody says
   CHECK(ms("{preset: h100-sxm, calibration: {kernel_us: 500}}", "engine: vllm") > 32 * 4 * 0.5);
 }
 
-TEST_CASE("FlashAttention 2 walks the cache for several query tokens: RTX 4090 and 3090 as measured", "[cost][kernels]") {
-  const auto layer_us = [](const char* gpu, double tokens, double context) {
-    const auto model =
-        make_cost("roofline", std::string("{hardware: ") + gpu + ", target: llama-3.1-8b, draft: none, engine: vllm}");
-    return 1e6 / 32 * model->pass(Role::target, {1, tokens, context, 1}).kv;
-  };
-  // LLMServingSim's RTX 4090: 37.8 and 264.3 us; vLLM's flash-attention 193, on a GPU that it does not name: 1.34 ms.
-  CHECK(layer_us("rtx-4090", 1, 8192) == Approx(37.8).epsilon(0.15));
-  CHECK(layer_us("rtx-4090", 16, 8192) == Approx(264.3).epsilon(0.15));
-  CHECK(layer_us("rtx-4090", 2, 8192) == Approx(264.3).epsilon(0.15));
-  CHECK(layer_us("rtx-3090", 8, 32768) == Approx(1336).epsilon(0.15));
-  // A B200 verifies with decode kernels, which barely suffer: flashinfer 1832.
-  CHECK(layer_us("b200", 8, 8192) >= layer_us("b200", 1, 8192));
-  CHECK(layer_us("b200", 8, 8192) < 1.5 * layer_us("b200", 1, 8192));
-  // An L40S has the same kernel, which nobody measured over several tokens on it.
-  CHECK(layer_us("l40s", 8, 8192) > 3 * layer_us("l40s", 1, 8192));
-}
-
 TEST_CASE("prices say how wrong they are: by the fit, or by what another GPU's measurements are worth", "[cost][kernels]") {
   const auto error = [](const char* gpu, const char* engine) {
     const auto model = make_cost(
