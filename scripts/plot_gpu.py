@@ -33,11 +33,11 @@ def steps(axis, folder):
     priced = {(row["batch"], row["tokens"], row["context"]): row["priced_ms"] for row in style.read(folder / "prices.csv")
               if row["who"] == "PyTorch" and row["model"] == "llama-3.1-8b"}
     for colour, (batch, context) in zip(style.COLOURS, ((1, 2048), (1, 32768), (16, 2048), (16, 8192), (64, 2048))):
-        own = [row for row in measured if (row["batch"], row["context"]) == (batch, context) and row["attention"] == "packed"]
-        x = [row["new_tokens"] for row in own]
-        axis.plot(x, [row["ms"] for row in own], "o", markersize=4, color=colour)
+        own = [row for row in measured if (row["batch"], row["context"]) == (batch, context)]
+        x = sorted({row["new_tokens"] for row in own})
+        axis.plot(x, [min(row["ms"] for row in own if row["new_tokens"] == tokens) for tokens in x], "o", markersize=4, color=colour)
         axis.plot(x, [priced[batch, tokens, context] for tokens in x], color=colour, label=f"batch {batch}, {context:,} keys")
-    axis.set(title="a step of Llama-3.1-8B, heads packed\n(marks: measured; lines: priced)", xlabel="tokens of each sequence", ylabel="ms", ylim=(0, None))
+    axis.set(title="a captured step of Llama-3.1-8B\n(marks: measured; lines: priced)", xlabel="tokens of each sequence", ylabel="ms", ylim=(0, None))
     axis.legend(fontsize=7.5)
 
 

@@ -322,9 +322,11 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
   } else {
     pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
     warn(
-        fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "
-                    "which is off by 5 to 16 % in the middle where it can be checked (products in bf16)",
-                    row.gpu, row.dtype));
+        pricer.others.empty()
+            ? fmt::format("{}, {}: no kernel of this type was measured on any GPU; these rows are not priced", row.gpu, row.dtype)
+            : fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "
+                          "which is off by 5 to 16 % in the middle where it can be checked (products in bf16)",
+                          row.gpu, row.dtype));
   }
   return pricer;
 }

@@ -14,6 +14,7 @@ import numpy as np
 
 sys.path.insert(0, "scripts")
 import gpu_baselines  # noqa: E402
+import gpu_kernels  # noqa: E402
 import llm_golden  # noqa: E402
 
 failed = False
@@ -60,6 +61,10 @@ model = gpu_baselines.load(SimpleNamespace(bfloat16="bfloat16"), gpu_baselines.T
 check(model.weight.data.kind == "bfloat16" and model.frequencies.kind == "float32",
       f"parameters are {model.weight.data.kind}, frequencies of positions {model.frequencies.kind}")
 check(model.generation_config.eos_token_id is None, "generation may end early")
+
+for device, name in (("NVIDIA H200", "h200-sxm"), ("NVIDIA H100 80GB HBM3", "h100-sxm"), ("NVIDIA H100 PCIe", "h100-pcie"), ("NVIDIA L40S", "l40s"),
+                     ("NVIDIA A100-SXM4-80GB", "a100-80gb-sxm"), ("NVIDIA GeForce RTX 4090", "rtx-4090")):
+    check(gpu_kernels.hardware_name(device) == name, f"{device} is taken for {gpu_kernels.hardware_name(device)}")
 
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""results/roofline and results/timing_claims are what their scripts make of the program as it is; results/method_claims is of the
+"""results/roofline and results/timing_claims, and prices of results/gpu, are what their scripts make of the program as it is; results/method_claims is of the
 configs as they are, and a ranking with fewer rounds agrees with the one on record.
 
 Runs at the root of the repository; SPECSIM names the program. Figures may differ in their last digit.
 """
 import csv
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -73,9 +74,29 @@ def rankings(scratch):
     return problems
 
 
+def gpu_prices(scratch):
+    """Problems of results/gpu: what was measured there stays, what it is priced is made anew."""
+    problems = []
+    for measured in sorted((RESULTS / "gpu").iterdir()):
+        folder = Path(scratch) / measured.name
+        shutil.copytree(measured, folder)
+        for name in ("prices.csv", "prices.md"):
+            (folder / name).unlink()
+        done = subprocess.run([sys.executable, "scripts/gpu_prices.py", SPECSIM, folder], capture_output=True, text=True)
+        if done.returncode != 0:
+            problems.append(f"scripts/gpu_prices.py: exit code {done.returncode}: {done.stderr}")
+            continue
+        problems += compare(measured / "prices.csv", folder / "prices.csv")
+        if (measured / "prices.md").read_text() != (folder / "prices.md").read_text():
+            problems.append(f"{measured}/prices.md differs from the record")
+    return problems
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         problems = rankings(scratch)
+    with tempfile.TemporaryDirectory() as scratch:
+        problems += gpu_prices(scratch)
     for script, folder, tables, text in MADE:
         with tempfile.TemporaryDirectory() as scratch:
             done = subprocess.run([sys.executable, f"scripts/{script}.py", SPECSIM, scratch], capture_output=True, text=True)

@@ -1,5 +1,6 @@
 // Prices of GPUs and engines of which little or nothing was measured: whose figures serve, and what is said of it.
 #include "sim/cost/hardware.h"
+#include "sim/cost/kernel_tables.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -237,4 +238,19 @@ TEST_CASE("prompts take whole waves of blocks, as an A100 was measured", "[cost]
     x.tokens = tokens;
     CHECK(near(fit->microseconds(gpu, x), us, 0.04));
   }
+}
+
+TEST_CASE("AITER's tables are read as they are, and rows of a type that nobody measured are told", "[cost][transfer]") {
+  const auto priced = [](const char* dtype) {
+    return price_kernel_table("mine.csv", {{"gpu", "dtype", "scheme", "out", "lib", "n", "k", "m", "us"},
+                                           {"mi300x", dtype, "", "", "ck", "7168", "2304", "144", "17.22"}});
+  };
+  const PricedTable block = priced("float8_blockscale");
+  CHECK(block.rows.front().covered);
+  CHECK(near(block.rows.front().priced_us, 17.22, 0.3));
+  CHECK(priced("fp8/int8").rows.front().dtype == "fp8");
+  const PricedTable none = priced("w4a8");
+  CHECK(none.rows.front().priced_us == 0.0);
+  REQUIRE(none.warnings.size() == 1);
+  CHECK(none.warnings.front().find("no kernel of this type was measured on any GPU") != std::string::npos);
 }
