@@ -22,7 +22,7 @@ def attention(axis, folder):
         own = [row for row in rows if row["kernel"] == kernel]
         axis.plot([row["tokens"] for row in own], [row["us"] for row in own], "o-", markersize=3, color=colour, label=name)
     axis.set(title="attention over 32,768 keys, one sequence\n(32 heads on 8, of 128)", xlabel="tokens verified", ylabel="us a layer",
-             xscale="log", yscale="log", ylim=(20, 2500))
+             xscale="log", yscale="log", ylim=(20, 12000))
     axis.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"], minor=False)
     axis.minorticks_off()
     axis.legend(loc="upper left", fontsize=7.5)
