@@ -36,7 +36,7 @@ try:
 except ImportError as error:
     sys.exit(f"fit_kernels.py needs NumPy and SciPy ({error}): scripts/setup --fit installs them")
 
-from kernel_formulas import DTYPES, KINDS, read_hardware  # noqa: E402
+from kernel_formulas import DTYPES, KINDS, Packed, read_hardware  # noqa: E402
 
 MOST_ROWS = 512      # of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
@@ -44,9 +44,7 @@ LEAST_CACHES = 2.0   # the same of the keys and values that decode attention rea
 FOLDS = 5            # parts of the shapes, each of which is priced by a correction that was made without it
 # Small products are in no table from memory. A fit of their own takes rows whose weights came from the cache where reading them from
 # memory would take at most this share of the measured time: half of that reading is added, and the truth is at most the other half away.
-SMALL = "small"
-SMALL_SHARE = 0.25
-LEAST_SMALL = 200    # rows that a fit of small products is made from
+SMALL, SMALL_SHARE, LEAST_SMALL = "small", 0.25, 200  # the last: rows that such a fit is made from at least
 SAMPLE = 700         # rows that the figures of a formula are fitted to
 
 
@@ -112,7 +110,8 @@ def fit_figures(kind, hardware, dtype, x, us, weights, evaluations):
 
     def figures_of(z, rows):
         figures = dict(zip(kind.figures, (float("%.4g" % v) for v in unpack(z))))
-        return {**figures, "query_rows": rows} if rows else figures
+        packed = {"packed_rows": kind.packed_rows} if hasattr(kind, "packed_rows") else {}
+        return {**figures, "query_rows": rows, **packed} if rows else figures
 
     def loss(z, rows):
         figures = dict(zip(kind.figures, unpack(z)))
@@ -200,7 +199,8 @@ OWN_TABLES = "results/gpu/*/kernels/attention*.csv"
 OWN_PRODUCTS = "results/gpu/*/kernels/products_w4a16.csv"
 WHOSE = {"machete": "vllm", "marlin": "sglang"}  # vLLM takes Machete on Hopper for GPTQ, AWQ and compressed-tensors; SGLang has Marlin
 WALK = "FlashAttention 2 varlen paged"
-OWN_KERNELS = (WALK, "FlashAttention 3 decode")
+PACKED = "FlashAttention 3 decode"
+OWN_KERNELS = (WALK, PACKED)
 
 TABLE_OF = {"product": "gemm_aic", "attention_decode": "attention_decode_aic", "attention_prefill": "attention_prefill_aic",
             "attention_verify": "attention_verify", "experts": "moe_aic", "allreduce": "allreduce_aic"}
@@ -464,7 +464,7 @@ def main():
             if rows.sum() < 3:
                 continue
             figures = shipped_figures(options.out, gpu).get((kind, engine or "any", dtype, kernel)) if options.corrections else None
-            f = fit(KINDS[kind], hardware[gpu], dtype, {c: v[rows] for c, v in x.items()}, us[rows], shapes[rows], weights[rows],
+            f = fit(Packed if kernel == PACKED else KINDS[kind], hardware[gpu], dtype, {c: v[rows] for c, v in x.items()}, us[rows], shapes[rows], weights[rows],
                     RIDGE[kind], figures)
             e = 100 * f["held_out"]
             p = 100 * f["plain"]

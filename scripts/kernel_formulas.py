@@ -150,6 +150,34 @@ class Verify:
         return np.log2(self.tokens), [np.log2(np.maximum(self.context, 1)), np.log2(self.batch * self.heads)]
 
 
+class Packed(Verify):
+    """Queries of heads that share keys, laid below each other as the rows of tiles: one of `packed_rows` where they fit, else several of
+    `query_rows`. Each tile reads the keys. FlashAttention 3: hopper/tile_size.h, one warp group's 64 rows or two's 128."""
+    blocks = (128,)
+    packed_rows = 64
+    over = [64, 128, 256]
+    by = [[512, 2048, 8192, 32768], [1, 8, 64, 256, 1024], [1, 2, 64]]
+
+    def rows(self):
+        queries = self.tokens * self.heads / self.kv
+        tiles = np.ceil(queries / self.blocks[0])
+        return queries, tiles, np.where(queries <= self.packed_rows, self.packed_rows, self.blocks[0] * tiles)
+
+    def us(self, f):
+        _, tiles, padded = self.rows()
+        keys = self.context + 0.5 * (self.tokens + 1)
+        memory = 1e6 * 2 * self.batch * (self.context + self.tokens) * self.kv * self.dim * self.b / (
+            self.h["bandwidth"] * f["memory_efficiency"])
+        arithmetic = 1e6 * 4 * self.batch * self.kv * self.dim * padded * keys / (self.h["bf16"] * f["arithmetic_efficiency"])
+        blocks = self.batch * self.kv * tiles / self.h["multiprocessors"]
+        return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic, np.maximum(1, blocks) * keys * f["key_us"])
+
+    def coordinates(self):
+        queries, _, padded = self.rows()
+        return np.log2(padded), [np.log2(np.maximum(self.context, 1)), np.log2(self.batch * self.kv),
+                                 np.log2(np.minimum(queries, self.packed_rows))]
+
+
 class Prefill(Verify):
     kind = "attention_prefill"
     blocks = (128,)

@@ -28,6 +28,9 @@ constexpr double kWideTileOver = 192.0;  // rows up to which no library takes su
 constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
 constexpr double kWalkedWidth = 128.0;   // the width of heads that key_us of attention over several tokens holds for
 constexpr double kKernelMicro = 1e6;
+// Among the figures of attention over several tokens.
+constexpr std::size_t kQueryRows = 5;
+constexpr std::size_t kPackedRows = 6;
 
 // The p-norm, in units of the largest part: no part is lost to a power of it.
 double power_norm(double p, std::initializer_list<double> parts) {
@@ -91,7 +94,35 @@ double walked_waves(const Hardware& hardware, double blocks) {
   return small_shared_memory(hardware) ? std::ceil(blocks) : std::max(1.0, kTogether * blocks);
 }
 
+// Queries of heads that share keys, laid below each other as the rows of tiles: one of `packed_rows` where they fit, else several
+// of `query_rows`. Each tile reads the keys.
+struct PackedRows {
+  double queries;
+  double tiles;
+  double padded;
+};
+
+PackedRows packed_rows(const KernelFit& fit, const KernelShape& x) {
+  const double block = fit.figures[kQueryRows];
+  const double small = fit.figures[kPackedRows];
+  const double queries = x.tokens * x.heads / x.kv_heads;
+  const double tiles = std::ceil(queries / block);
+  return {queries, tiles, queries <= small ? small : block * tiles};
+}
+
+double packed_verify_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, arithmetic, power, kernel, key, block, small] = fit.figures;
+  const auto [queries, tiles, padded] = packed_rows(fit, x);
+  const double keys = x.context + 0.5 * (x.tokens + 1.0);
+  const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
+  const double operations =
+      kKernelMicro * 4.0 * x.batch * x.kv_heads * x.head_dim * padded * keys / (hardware.flops * arithmetic);
+  const double blocks = x.batch * x.kv_heads * tiles / hardware.multiprocessors;
+  return kernel + power_norm(power, {memory, operations, std::max(1.0, blocks) * keys * key});
+}
+
 double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  if (fit.figures[kPackedRows] > 0.0) return packed_verify_us(fit, hardware, x);
   const auto [efficiency, arithmetic, power, kernel, key, block, unused] = fit.figures;
   const double keys = x.context + 0.5 * (x.tokens + 1.0);
   const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
@@ -180,8 +211,13 @@ Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const Ke
               7};
     case KernelKind::attention_prefill:
       return {{log2(x.tokens), log2(x.batch * x.heads), log2(x.heads / x.kv_heads), log2(x.head_dim)}, 4};
-    case KernelKind::attention_verify:
-      return {{log2(x.tokens), log2(std::max(x.context, 1.0)), log2(x.batch * x.heads)}, 3};
+    case KernelKind::attention_verify: {
+      const double context = log2(std::max(x.context, 1.0));
+      if (fit.figures[kPackedRows] <= 0.0) return {{log2(x.tokens), context, log2(x.batch * x.heads)}, 3};
+      const PackedRows rows = packed_rows(fit, x);
+      return {{log2(rows.padded), context, log2(x.batch * x.kv_heads), log2(std::min(rows.queries, fit.figures[kPackedRows]))},
+              4};
+    }
     case KernelKind::experts:
       return {{log2(x.tokens), log2(x.experts), log2(x.expert_width), log2(x.experts_per_token), x.skew}, 5};
     case KernelKind::allreduce:

@@ -143,8 +143,6 @@ TEST_CASE("60 tokens a sequence: a win alone, a loss beyond a moderate batch", "
     CHECK(tree_speedup(*model, loses_at, 256, 59, 5, 3.8) < 1.0);
     std::vector<double> x;
     for (const double batch : {1.0, 2.0, 4.0, 8.0, 16.0, 32.0}) x.push_back(tree_speedup(*model, batch, 256, 59, 5, 3.8));
-    // One and two sequences tie on an H100, where 60 rows and 120 take the same waves: 2.0915 and 2.0921.
-    CHECK(x[1] < 1.001 * x[0]);
-    falls({x.begin() + 1, x.end()});
+    falls(x);
   }
 }

@@ -78,6 +78,17 @@ TEST_CASE(
     CHECK(near(layer("h200-sxm", "split", batch, tokens, context) / layer("h200-sxm", "split", batch, 1, context), over_one,
                0.13));  // mutant: as one token
   }
+  // Eight heads a group fill a tile of 64 rows with eight tokens, one of 128 with sixteen; the keys are read for each tile.
+  const auto model = make_cost("roofline", "{hardware: h200-sxm, target: llama-3.1-70b, draft: none, engine: {preset: vllm, "
+                                           "unequal_contexts: 1}}");
+  const auto keys = [&](double batch, double context, double tokens) {
+    return model->pass(Role::target, {batch, tokens, context, tokens}).kv;
+  };
+  for (const auto& [batch, context, tokens, over_one] :
+       {std::tuple{64.0, 2048.0, 8.0, 1.06}, {64.0, 2048.0, 12.0, 1.16}, {64.0, 2048.0, 32.0, 2.05}, {8.0, 8192.0, 32.0, 1.67}}) {
+    INFO(batch << " x " << context << ", " << tokens);
+    CHECK(near(keys(batch, context, tokens) / keys(batch, context, 1), over_one, 0.1));  // mutant: keys read once
+  }
   for (const auto& [batch, context, us] :
        {std::tuple{1.0, 8192.0, 160.0}, {1.0, 32768.0, 630.0}, {8.0, 8192.0, 236.0}, {64.0, 2048.0, 506.0}}) {
     INFO(batch << " x " << context);
