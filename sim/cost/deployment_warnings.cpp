@@ -55,12 +55,19 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
       if (std::string text = kernels->cache_assumption(**model); !text.empty()) list.push_back(std::move(text));
     }
     const std::string& type = (*model)->product_type;
-    if (!type.empty() && (*model)->weight_bits < 16.0 && !(kernels != nullptr && kernels->has_products(type)))
-      list.push_back(fmt::format("{}: products of {} are priced from the data sheet of {}{}", (*model)->name, type, hardware.name,
-                                 find_dtype(type)->activation_bytes < kActivationBytes
-                                     ? ""
-                                     : ", and what kernels for weights alone lose from a few rows on by the middle of those that "
-                                       "were measured elsewhere"));
+    if (!type.empty() && (*model)->weight_bits < 16.0) {
+      const std::string other = kernels == nullptr ? "" : kernels->products_borrowed_from(type);
+      const bool weights_alone = find_dtype(type)->activation_bytes >= kActivationBytes;
+      if (kernels == nullptr || !kernels->has_products(type))
+        list.push_back(
+            fmt::format("{}: products of {} are priced from the data sheet of {}{}", (*model)->name, type, hardware.name,
+                        weights_alone ? ", and what kernels for weights alone lose from a few rows on by the middle of "
+                                        "those that were measured elsewhere"
+                                      : ""));
+      else if (!other.empty())
+        list.push_back(fmt::format("{}: products of {} are priced with the fits of {}: on {} nobody measured them",
+                                   (*model)->name, type, other, hardware.name));
+    }
     if (type.empty() && (*model)->weight_bits < 16.0)
       list.push_back(fmt::format(
           "{}: weights are read with {:g} bits, arithmetic is priced at 16. Kernels that quantise weights alone (GPTQ, AWQ, "

@@ -307,7 +307,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
     hardware.kernels = read_kernel_fits(hardware.kernels_name, a.where("kernels"), diagnostics);
     if (a.has("kernels_beside") && hardware.kernels != nullptr) {
       const auto other = read_kernel_fits(a.text("kernels_beside"), a.where("kernels_beside"), diagnostics);
-      if (other != nullptr) hardware.kernels = with_missing(*hardware.kernels, *other);
+      if (other != nullptr) hardware.kernels = with_missing(*hardware.kernels, *other, a.text("kernels_beside"));
     }
   }
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");

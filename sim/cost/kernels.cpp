@@ -257,13 +257,13 @@ std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, cons
   return at->second;
 }
 
-std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other) {
+std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name) {
   auto all = std::make_shared<KernelFits>(fits);
   for (const KernelFit& fit : other.list)
     if (std::none_of(fits.list.begin(), fits.list.end(), [&](const KernelFit& one) {
           return one.kind == fit.kind && one.engine == fit.engine && one.dtype.name == fit.dtype.name;
         }))
-      all->list.push_back(fit);
+      all->list.emplace_back(fit).borrowed_from = name;
   return all;
 }
 

@@ -68,6 +68,7 @@ struct KernelFit {
   std::vector<std::vector<double>> by;         // knots of the others; empty: the fit does not look at it
   std::vector<double> correction;              // over.size() rows of 1 + all knots of `by`
   std::shared_ptr<const KernelFit> small;      // a product's fit for sizes below those of this one; may be none
+  std::string borrowed_from;  // whose it is, where another GPU's stands in for what was not measured; may be empty
 
   [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const;
   // What a product of the shape takes at least, of those microseconds: launches, and kernels that quantise activations.
@@ -98,7 +99,7 @@ struct KernelFits {
 // from the current one. nullptr after reporting.
 std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
 
-// `fits`, and of `other` those of kinds, engines and dtypes that `fits` has none of.
-std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other);
+// `fits`, and of `other`, another GPU's, those of kinds, engines and dtypes that `fits` has none of, as borrowed from `name`.
+std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name);
 
 }  // namespace specsim::cost

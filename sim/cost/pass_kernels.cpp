@@ -170,6 +170,11 @@ const KernelFit* PassKernels::fit_of_type(KernelKind kind, double bits, const st
 
 bool PassKernels::has_products(const std::string& type) const { return fit_of_type(KernelKind::product, 0.0, type) != nullptr; }
 
+std::string PassKernels::products_borrowed_from(const std::string& type) const {
+  const KernelFit* found = fit_of_type(KernelKind::product, 0.0, type);
+  return found == nullptr ? "" : found->borrowed_from;
+}
+
 std::optional<double> PassKernels::product(double rows, double inner, double outer, double bits, const std::string& type) const {
   const KernelFit* found = fit_of_type(KernelKind::product, bits, type);
   if (found == nullptr) return std::nullopt;

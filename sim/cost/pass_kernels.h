@@ -54,6 +54,8 @@ class PassKernels {
   [[nodiscard]] std::optional<double> product(double rows, double inner, double outer, double bits,
                                               const std::string& type = "") const;
   [[nodiscard]] bool has_products(const std::string& type) const;
+  // The GPU whose fit prices them where this one's were not measured, or "".
+  [[nodiscard]] std::string products_borrowed_from(const std::string& type) const;
   // Seconds of a layer's attention of whole tokens on `context` keys that are looked at; `prompt`: tokens of a prompt, which
   // has kernels of its own. Nothing for latent attention, which nobody measured.
   [[nodiscard]] std::optional<double> attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,

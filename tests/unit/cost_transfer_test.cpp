@@ -79,8 +79,9 @@ TEST_CASE(
                0.13));  // mutant: as one token
   }
   // Eight heads a group fill a tile of 64 rows with eight tokens, one of 128 with sixteen; the keys are read for each tile.
-  const auto model = make_cost("roofline", "{hardware: h200-sxm, target: llama-3.1-70b, draft: none, engine: {preset: vllm, "
-                                           "unequal_contexts: 1}}");
+  const auto model = make_cost("roofline",
+                               "{hardware: h200-sxm, target: llama-3.1-70b, draft: none, engine: {preset: vllm, "
+                               "unequal_contexts: 1}}");
   const auto keys = [&](double batch, double context, double tokens) {
     return model->pass(Role::target, {batch, tokens, context, tokens}).kv;
   };
@@ -155,6 +156,16 @@ TEST_CASE("int4 on Hopper: up to 32 rows cost vLLM what one does, and an H100 ta
     CHECK(grows(gpu, "sglang", 64) > 1.5);
     CHECK(grows(gpu, "trtllm", 8) > 1.5);
   }
+  // Whose measurements they are is said where another GPU's stand in, of bf16 nothing.
+  const auto said = [](const std::string& gpu, const std::string& dtype) {
+    const auto model = make_cost(
+        "roofline",
+        fmt::format("{{hardware: {}, target: {{preset: llama-3.1-70b, dtype: {}}}, draft: none, engine: vllm}}", gpu, dtype));
+    return fmt::format("{}", fmt::join(model->warnings(), "\n"));
+  };
+  CHECK(said("h100-sxm", "int4").find("products of int4_wo are priced with the fits of h200-sxm") != std::string::npos);
+  CHECK(said("h200-sxm", "int4").find("priced with the fits of") == std::string::npos);
+  CHECK(said("h100-sxm", "bf16").find("products of") == std::string::npos);
 }
 
 TEST_CASE("a walk over keys takes as long as a head is wide: the RTX 3090 as it was measured, with heads of 256",
