@@ -66,16 +66,16 @@ def knots_of(model):
         knots = np.log2(np.array(knots, float))
         inside = [k for k in knots if x.min() - 1e-9 <= k <= x.max() + 1e-9]
         ends = np.unique(np.round(np.array([x.min(), *inside, x.max()]), 4))
-        return ends if len(ends) > 1 else None
+        return ends if len(ends) > 1 or getattr(model, "tells_constants", False) else None
     over = cut(model.over, first)
-    if over is None:
+    if over is None or len(over) == 1:
         over = np.array([round(first.min(), 4), round(first.min() + 1, 4)])
     return over, [cut(knots, x) for knots, x in zip(model.by, others)]
 
 
 def features(model, over, by):
     first, others = model.coordinates()
-    weights = [np.ones((len(first), 1))] + [hats(x, k) for x, k in zip(others, by) if k is not None]
+    weights = [np.ones((len(first), 1))] + [hats(x, k) for x, k in zip(others, by) if k is not None and len(k) > 1]
     return (hats(first, over)[:, :, None] * np.column_stack(weights)[:, None, :]).reshape(len(first), -1)
 
 

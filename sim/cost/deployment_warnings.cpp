@@ -53,6 +53,11 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
     if (kernels != nullptr) {
       for (std::string& text : kernels->dearer_than_plain(**model)) list.push_back(std::move(text));
       if (std::string text = kernels->cache_assumption(**model); !text.empty()) list.push_back(std::move(text));
+      if (std::string text = kernels->row_assumption(**model); !text.empty()) list.push_back(std::move(text));
+      if (std::string text = kernels->experts_assumption(**model); !text.empty()) list.push_back(std::move(text));
+    } else if ((*model)->experts > 0.0) {
+      list.push_back(fmt::format("{}: its experts are priced from the data sheet of {}, where no layer of any was measured",
+                                 (*model)->name, hardware.name));
     }
     const std::string& type = (*model)->product_type;
     if (!type.empty() && (*model)->weight_bits < 16.0) {

@@ -163,6 +163,12 @@ const std::vector<Parameter>& hardware_parameters() {
        {}},
       {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
       {"kernels_beside", Type::text, "", "fits of another GPU, for kinds, engines and dtypes that its own have none of", {}, {}},
+      {"attention_share",
+       Type::number,
+       "1",
+       "share of the bandwidth that attention by those fits reaches here, where they are another GPU's",
+       config::between(0.05, 2),
+       {}},
       {"kernels_engine",
        Type::text,
        "",
@@ -309,6 +315,8 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
       const auto other = read_kernel_fits(a.text("kernels_beside"), a.where("kernels_beside"), diagnostics);
       if (other != nullptr) hardware.kernels = with_missing(*hardware.kernels, *other, a.text("kernels_beside"));
     }
+    if (hardware.kernels != nullptr && a.number("attention_share") != 1.0)
+      hardware.kernels = with_attention_share(*hardware.kernels, a.number("attention_share"));
   }
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
   hardware.mesh_gpus = static_cast<double>(a.integer("mesh_gpus"));

@@ -131,6 +131,11 @@ class ConfigJson {
           *value,
           "block_configs gives each layer a shape of its own, allowed: layers that are alike; a model's file in YAML may state "
           "means over the layers");
+    if (const Value* value = find_anywhere("hybrid_override_pattern"))
+      return no(
+          *value,
+          "hybrid_override_pattern mixes layers of one kind each (state space, attention, feed-forward), allowed: layers of "
+          "attention and feed-forward; a model's file in YAML may state means over the layers");
     if (const Value* value = root_.find("medusa_num_heads"))
       return no(*value,
                 "these are Medusa heads, which run inside the target's pass, allowed: a model or a head that makes passes of "
@@ -342,6 +347,8 @@ class ConfigJson {
       if (static_cast<std::int64_t>(types->items.size()) != layers_)
         diagnostics_.add(types->where, fmt::format("layer_types has {} layers, allowed: {}, as num_hidden_layers says",
                                                    types->items.size(), layers_));
+    } else if (const Value* kinds = find({"attn_type_list"}); kinds != nullptr && kinds->is_list()) {  // MiniMax: 0 is linear
+      for (const Value& layer : kinds->items) linear += layer.text == "0" ? 1 : 0;
     } else if (const auto every = optional({"full_attention_interval"}); every && *every > 0) {
       linear = layers_ - layers_ / *every;
     } else if (is("llama4")) {

@@ -248,7 +248,7 @@ double corrected(const KernelFit& fit, const Coordinates& x) {
     double sum = weights[0];
     std::size_t at = 1;
     for (std::size_t i = 0; i < fit.by.size(); ++i) {
-      if (fit.by[i].empty()) continue;
+      if (fit.by[i].size() < 2) continue;
       const Between b = between_knots(fit.by[i], x.at[i + 1]);
       sum += (1.0 - b.upper) * weights[at + b.low] + b.upper * weights[at + b.low + 1];
       at += fit.by[i].size();
@@ -282,6 +282,10 @@ double KernelFit::floor_us(const Hardware& hardware, const KernelShape& shape) c
   constexpr std::size_t kFloor = 3;  // kernel_us among a product's figures
   const double share = share_of_small(*this, coordinates(*this, hardware, shape));
   return (1.0 - share) * figures[kFloor] + (share > 0.0 ? share * small->figures[kFloor] : 0.0);
+}
+
+bool KernelFit::of_one_layer() const {
+  return kind == KernelKind::experts && by[0].size() == 1 && by[2].size() == 1;  // their number, and how many a token meets
 }
 
 double KernelFit::most() const { return std::exp2(over.back()); }

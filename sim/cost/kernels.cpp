@@ -95,7 +95,6 @@ std::vector<double> read_knots(const std::string& text, const Location& where, c
       diagnostics.add(where, fmt::format("{} goes from {} to {}, allowed: growing knots", what, knots[i - 1], knots[i]));
       return {};
     }
-  if (knots.size() == 1) diagnostics.add(where, fmt::format("{} has one knot, allowed: two and more", what));
   return knots;
 }
 
@@ -131,6 +130,7 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   if (diagnostics.list().size() != before) return fit;
   for (std::size_t i = 0; i < figures.size(); ++i) fit.figures[i] = f.number(figures[i].name);
   fit.over = read_knots(a.text("over"), a.where("over"), "over", diagnostics);
+  if (fit.over.size() == 1) diagnostics.add(a.where("over"), "over has one knot, allowed: two and more");
   const config::Value& by = a.value("by");
   const std::size_t least = kLeastOthers[static_cast<std::size_t>(fit.kind)];
   const std::size_t most = kMostOthers[static_cast<std::size_t>(fit.kind)];
@@ -142,7 +142,7 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   std::size_t width = 1;
   for (const config::Value& item : by.items) {
     fit.by.push_back(read_knots(item.text, item.where, "by", diagnostics));
-    width += fit.by.back().size();
+    if (fit.by.back().size() > 1) width += fit.by.back().size();
   }
   fit.correction = read_numbers(a.text("correction"), a.where("correction"), "correction", diagnostics);
   if (diagnostics.list().size() == before && (fit.over.empty() || fit.correction.size() != fit.over.size() * width))
@@ -255,6 +255,13 @@ std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, cons
   const config::Value file = config::parse_text(preset->text, preset->path, diagnostics);
   at->second = read_fits(file, diagnostics);
   return at->second;
+}
+
+std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, double share) {
+  auto slower = std::make_shared<KernelFits>(fits);
+  for (KernelFit& fit : slower->list)
+    if (fit.kind == KernelKind::attention_decode) fit.figures[0] *= share;  // memory_efficiency
+  return slower;
 }
 
 std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name) {

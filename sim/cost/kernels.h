@@ -65,7 +65,7 @@ struct KernelFit {
   double high_error = 0.0;                     // 90th percentile
   std::array<double, kMostFigures> figures{};  // in the order of kernel_figures()
   std::vector<double> over;                    // knots of the first coordinate, log2
-  std::vector<std::vector<double>> by;         // knots of the others; empty: the fit does not look at it
+  std::vector<std::vector<double>> by;         // knots of the others; empty: not looked at; one: the same in every row
   std::vector<double> correction;              // over.size() rows of 1 + all knots of `by`
   std::shared_ptr<const KernelFit> small;      // a product's fit for sizes below those of this one; may be none
   std::string borrowed_from;  // whose it is, where another GPU's stands in for what was not measured; may be empty
@@ -73,6 +73,8 @@ struct KernelFit {
   [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const;
   // What a product of the shape takes at least, of those microseconds: launches, and kernels that quantise activations.
   [[nodiscard]] double floor_us(const Hardware& hardware, const KernelShape& shape) const;
+  // Whether experts of a single layer were measured: what it says of another layer is a guess.
+  [[nodiscard]] bool of_one_layer() const;
   // Whether the shape lies within what was measured; beyond, the correction of the nearest measured shape holds.
   [[nodiscard]] bool covers(const Hardware& hardware, const KernelShape& shape) const;
   // The most that was measured of the first coordinate: a product's rows, bytes of a cache or an all-reduce, tokens.
@@ -98,6 +100,9 @@ struct KernelFits {
 // `name`: one of configs/kernels, read once, or the path of a .yaml file, from the folder of the file that `where` is in or else
 // from the current one. nullptr after reporting.
 std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
+
+// `fits` whose decode attention reaches `share` of the bandwidth that it was measured with.
+std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, double share);
 
 // `fits`, and of `other`, another GPU's, those of kinds, engines and dtypes that `fits` has none of, as borrowed from `name`.
 std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name);

@@ -44,6 +44,7 @@ struct PassTime {
   double sampling = 0.0;       // logits to tokens
   // Of the host's work, what runs while the GPU does: no part of the pass. A processor that waits for the GPU adds it.
   double behind = 0.0;
+  double experts = 0.0;  // what experts take of weights and compute
 
   [[nodiscard]] double total() const { return weights + compute + kv + communication + launch + host + sampling; }
   PassTime& operator+=(const PassTime& other) { return add(1.0, other); }
@@ -56,6 +57,7 @@ struct PassTime {
     host += times * other.host;
     sampling += times * other.sampling;
     behind += times * other.behind;
+    experts += times * other.experts;
     return *this;
   }
 };

@@ -62,15 +62,21 @@ class PassKernels {
                                                 double context, bool prompt = false) const;
   // How much longer a sequence's single row takes beside a chunk of a prompt than beside other single rows.
   [[nodiscard]] double beside_chunk(const ModelShape& model, const AttentionKind& kind) const;
+  // Whether one row is priced as some more, for less than was measured; empty where it is not.
+  [[nodiscard]] std::string row_assumption(const ModelShape& model) const;
   // What types of fewer than 16 bits cost more than bf16 would, by the kernels as they were measured: a line each.
   [[nodiscard]] std::vector<std::string> dearer_than_plain(const ModelShape& model) const;
   // How a cache of so many bits is priced, where no attention over one was measured; empty where one was.
   [[nodiscard]] std::string cache_assumption(const ModelShape& model) const;
   // The experts of a layer over `tokens` tokens of the whole pass.
   [[nodiscard]] std::optional<double> experts(const ModelShape& model, double tokens) const;
+  // What is assumed of a model's experts where its engine's kernels were not measured on a layer like them; empty where they
+  // were.
+  [[nodiscard]] std::string experts_assumption(const ModelShape& model) const;
   [[nodiscard]] std::optional<double> allreduce(double gpus, double bytes, bool launched) const;
   // Standard deviation of the logarithm of a price, on shapes that its fit had not seen; none as above.
   [[nodiscard]] std::optional<double> product_error(double bits, const std::string& type) const;
+  [[nodiscard]] std::optional<double> experts_error(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> attention_error(const ModelShape& model, double tokens) const;
   [[nodiscard]] std::optional<double> allreduce_error(double gpus, bool launched) const;
 
@@ -86,12 +92,17 @@ class PassKernels {
   // Bytes of the cache that attention reads, over those that the fit's own keys and values have; at most 1.
   [[nodiscard]] static double share_of_keys(const KernelFit& fit, const ModelShape& model);
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
+  [[nodiscard]] double priced_rows(const KernelFit& fit, KernelShape x) const;
   [[nodiscard]] std::optional<double> prompt_attention(const KernelShape& x) const;
-  // The kernel that computes such experts, and its price in microseconds; nullptr where none of the type was measured.
+  // The kernel that computes such experts, and its price in microseconds; nullptr where none was measured. Measured was the
+  // engine's own on a layer like this one; another engine's, or on other layers; or one for bf16, which serves by the bytes.
+  enum class Measured { like, others, bytes };
   struct ExpertsPrice {
     const KernelFit* kernel = nullptr;
     double us = 0.0;
+    Measured measured = Measured::others;
   };
+  [[nodiscard]] ExpertsPrice fastest_experts(const KernelShape& x, const std::string& type, bool own) const;
   [[nodiscard]] ExpertsPrice price_experts(const ModelShape& model, double tokens, const std::string& type) const;
   [[nodiscard]] const KernelFit* allreduce_fit(double gpus, bool launched) const;
   [[nodiscard]] const KernelFit* fit_of_type(KernelKind kind, double bits, const std::string& type) const;

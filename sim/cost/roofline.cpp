@@ -92,7 +92,10 @@ class RooflineCost final : public CostModel {
                                : std::max(kWeightOnlySpread, hardware_.calibration.spread);
     const double attention = kernels_ ? or_stated(kernels_->attention_error(model, pass.tokens)) : kStated;
     const double link = kernels_ ? or_stated(kernels_->allreduce_error(model.tensor_parallel, false)) : kStated;
-    const double parts = std::hypot(std::hypot(product * (time.weights + time.compute), attention * time.kv),
+    const std::optional<double> of_experts = kernels_ ? kernels_->experts_error(model, pass.batch * pass.tokens) : std::nullopt;
+    const double mixture = std::max(of_experts.value_or(kStated), spread) * time.experts;
+    const double dense = product * (time.weights + time.compute - time.experts);
+    const double parts = std::hypot(std::hypot(std::hypot(dense, mixture), attention * time.kv),
                                     std::hypot(link * time.communication, kStated * (time.launch + time.sampling)));
     return time.total() > 0.0 ? parts / time.total() : 0.0;
   }
@@ -185,6 +188,7 @@ class RooflineCost final : public CostModel {
   struct Products {
     double total = 0.0;
     double streaming = 0.0;  // the part of it that one row would take, in the same experts
+    double experts = 0.0;    // the part of it that experts take
   };
 
   [[nodiscard]] const ModelShape& shape(Role role) const {
@@ -254,6 +258,7 @@ class RooflineCost final : public CostModel {
     PassTime time;
     time.weights = products.streaming;
     time.compute = products.total - products.streaming;
+    time.experts = products.experts;
     const double shards = model.tensor_parallel;
     const Calibration& c = hardware_.calibration;
     time.kv = attention;
@@ -299,9 +304,14 @@ class RooflineCost final : public CostModel {
     return time;
   }
 
-  // `active`: experts of a layer on this GPU that `expert_rows` rows of all GPUs meet.
-  [[nodiscard]] double products_seconds(const ModelShape& model, double rows, double tokens, double logit_rows,
-                                        double expert_rows, double active) const {
+  // All products of a pass, and the experts' alone. `active`: experts of a layer on this GPU that `expert_rows` rows of all GPUs
+  // meet.
+  struct Seconds {
+    double all = 0.0;
+    double experts = 0.0;
+  };
+  [[nodiscard]] Seconds products_seconds(const ModelShape& model, double rows, double tokens, double logit_rows,
+                                         double expert_rows, double active) const {
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.
     const auto reading = [&](double bits, bool weights_alone) {
       const double usual = weights_alone ? engine_.weight_only_shares[bits < 8.0 ? 0 : 1] : bits >= 8.0 ? 0.77 : 0.62;
@@ -321,23 +331,23 @@ class RooflineCost final : public CostModel {
                                       dtype == nullptr ? 0.0 : peak_flops(hardware_, dtype->arithmetic), weights_alone);
     };
     const auto experts = kernels_ ? kernels_->experts(model, tokens) : std::nullopt;
-    double sum = 0.0;
+    double mixture = experts.value_or(1e-6 * hardware_.calibration.experts_us);  // of one layer
+    if (!experts)
+      for (const Product& product : model.expert_products())
+        mixture += one(product, std::max(1.0, expert_rows * model.experts_per_token / (model.expert_parallel * active)),
+                       model.expert_bits, model.expert_type, active);
+    Seconds sum;
     for (const LayerKind& kind : model.layer_kinds(shards)) {
       double layer = 0.0;
       for (const Product& product : kind.products)
         layer += one(product, rows, model.weight_bits, model.product_type,
                      product.sharding == Sharding::groups ? product.groups / shards : product.groups);
-      if (kind.mixture && experts) layer += *experts;
-      if (kind.mixture && !experts) layer += 1e-6 * hardware_.calibration.experts_us;
-      if (kind.mixture && !experts)
-        for (const Product& product : model.expert_products())
-          layer += one(product, std::max(1.0, expert_rows * model.experts_per_token / (model.expert_parallel * active)),
-                       model.expert_bits, model.expert_type, active);
-      sum += kind.layers * layer;
+      if (kind.mixture) sum.experts += kind.layers * mixture;
+      sum.all += kind.layers * (layer + (kind.mixture ? mixture : 0.0));
     }
-    if (logit_rows > 0.0) sum += one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);
+    if (logit_rows > 0.0) sum.all += one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);
     if (model.fused_inputs > 0.0)
-      sum += one({"join", model.fused_inputs * model.hidden, model.hidden}, rows, model.weight_bits, model.product_type, 1.0);
+      sum.all += one({"join", model.fused_inputs * model.hidden, model.hidden}, rows, model.weight_bits, model.product_type, 1.0);
     return sum;
   }
 
@@ -352,12 +362,15 @@ class RooflineCost final : public CostModel {
       const double active = model.experts > 0.0 ? std::max(1.0, met_experts(model, tokens)) : 0.0;
       const double fewer = std::floor(active);
       const auto between = [&](double n, double logits, double for_experts) {
-        const double low = products_seconds(model, n, tokens, logits, for_experts, fewer);
+        Seconds low = products_seconds(model, n, tokens, logits, for_experts, fewer);
         if (active == fewer) return low;
-        return low + (active - fewer) * (products_seconds(model, n, tokens, logits, for_experts, fewer + 1.0) - low);
+        const Seconds high = products_seconds(model, n, tokens, logits, for_experts, fewer + 1.0);
+        low.all += (active - fewer) * (high.all - low.all);
+        low.experts += (active - fewer) * (high.experts - low.experts);
+        return low;
       };
-      at->second.total = between(rows, logit_rows, expert_rows);
-      at->second.streaming = std::min(at->second.total, between(1.0, std::min(1.0, logit_rows), 1.0));
+      const Seconds all = between(rows, logit_rows, expert_rows);
+      at->second = {all.all, std::min(all.all, between(1.0, std::min(1.0, logit_rows), 1.0).all), all.experts};
     }
     return at->second;
   }

@@ -288,6 +288,10 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
       "shared_expert_intermediate_size": 512, "full_attention_interval": 4, "vocab_size": 151936})");
   CHECK(hybrid.linear_layers == 36);
   CHECK(hybrid.kv_bytes_per_token() == 12.0 * 2 * 2 * 256 * 2);
+  const ModelShape lightning = shape_of_json(
+      R"({"model_type": "minimax_text_01", "hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 8,
+      "num_hidden_layers": 4, "num_key_value_heads": 2, "attn_type_list": [0, 0, 0, 1], "vocab_size": 1000})");
+  CHECK(lightning.linear_layers == 3);
 
   CHECK(mistakes_of("{\n \"model_type\": \"llama\",\n \"hidden_size\": 512, \"num_hidden_layers\": 4, \"vocab_size\": 9,\n"
                     " \"intermediate_size\": 9\n}") ==
@@ -298,6 +302,8 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
   CHECK(mistakes_of("{\"is_encoder_decoder\": true}") ==
         "config.json:1:24: is_encoder_decoder is true, allowed: a decoder alone");
   CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: these are Medusa heads") == 0);
+  CHECK(mistakes_of("{\"hybrid_override_pattern\": \"M-M*\"}").find("config.json:1:29: hybrid_override_pattern mixes layers") ==
+        0);
   CHECK(mistakes_of("[1]") == "config.json:1:1: no JSON object, allowed: a model's config.json");
   CHECK(mistakes_of("{\"text_config\": 5}") == "config.json:1:17: the language model's part is 5, allowed: a map");
   CHECK(mistakes_of("{\"hidden_size\": 5,}").find("config.json:1:") == 0);

@@ -1,0 +1,106 @@
+// Layers of experts: which of the measured kernels prices one, and how far that is to be trusted.
+#include "sim/cost/pass_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::cost {
+
+namespace {
+
+constexpr double kFromMicro = 1e-6;
+constexpr double kUsualSkew = 1.01;  // exponent of the routing's power law: the mildest that was measured
+constexpr const char* kPlain = "bfloat16";
+constexpr double kFewTokens = 16.0;  // of a pass, to say which kernel computes a model's experts
+
+// Standard deviation of the logarithm of the price of a layer unlike those that its kernel was measured on, or on another
+// engine's kernel. Stated: served mixtures were off by 1.2 to 1.5 times where their layers were in no table.
+constexpr double kUnlikeSpread = 0.3;
+
+KernelShape layer_of(const ModelShape& model, double tokens) {
+  KernelShape x;
+  x.hidden = model.hidden;
+  x.expert_width = model.expert_ffn / model.tensor_parallel;
+  x.experts = model.experts / model.expert_parallel;
+  x.experts_per_token = model.experts_per_token / model.expert_parallel;
+  x.tokens = tokens;
+  x.skew = kUsualSkew;
+  return x;
+}
+
+}  // namespace
+
+// An engine runs the fastest of its kernels that take such a layer; where none of them was measured on one like it, the kernel of
+// most layers is the usual one, and of a kernel that was measured on a single other layer nothing is known.
+PassKernels::ExpertsPrice PassKernels::fastest_experts(const KernelShape& x, const std::string& type, bool own) const {
+  ExpertsPrice like;
+  const KernelFit* usual = nullptr;
+  for (const KernelFit& one : hardware_.kernels->list) {
+    if (one.kind != KernelKind::experts || one.dtype.name != type) continue;
+    if (own && one.engine != engine_ && one.engine != "any") continue;
+    const bool covers = one.covers(hardware_, x);
+    if (!covers && one.of_one_layer()) continue;
+    if (usual == nullptr || one.rows > usual->rows) usual = &one;
+    if (!covers) continue;
+    const double us = one.microseconds(hardware_, x);
+    if (like.kernel == nullptr || us < like.us) like = {&one, us, own ? Measured::like : Measured::others};
+  }
+  if (like.kernel != nullptr || usual == nullptr) return like;
+  return {usual, usual->microseconds(hardware_, x), Measured::others};
+}
+
+// An engine without any kernel of the type is priced with the fastest of all engines'. A type that nobody measured takes fewer
+// bytes than bf16 by the formula of the kernels for that, whose floors and tiles it has too; what kernels for weights alone lose
+// from a few rows on comes on top.
+PassKernels::ExpertsPrice PassKernels::price_experts(const ModelShape& model, double tokens, const std::string& type) const {
+  if (hardware_.kernels == nullptr) return {};
+  const KernelShape x = layer_of(model, tokens);
+  const KernelFit* found = fit_of_type(KernelKind::experts, model.expert_bits, type);
+  if (found != nullptr)
+    for (const bool own : {true, false})
+      if (const ExpertsPrice price = fastest_experts(x, found->dtype.name, own); price.kernel != nullptr) return price;
+  ExpertsPrice plain = fastest_experts(x, kPlain, true);
+  if (plain.kernel == nullptr) plain = fastest_experts(x, kPlain, false);
+  if (plain.kernel == nullptr) return {};
+  const Dtype* narrow = find_dtype(type);
+  KernelFit one = *plain.kernel;
+  one.dtype.weight_bytes = model.expert_bits / 8.0;
+  if (narrow != nullptr) one.dtype = *narrow;
+  std::fill(one.correction.begin(), one.correction.end(), 0.0);  // it is of another kernel
+  const double rows = std::max(1.0, tokens * x.experts_per_token / std::max(1.0, met_experts(model, tokens)));
+  const double growth = of_weights_alone(model.expert_bits, narrow) ? weight_only_growth(one.dtype.weight_bytes, rows) : 1.0;
+  return {plain.kernel, growth * one.microseconds(hardware_, x), Measured::bytes};
+}
+
+std::optional<double> PassKernels::experts(const ModelShape& model, double tokens) const {
+  if (model.experts <= 0.0) return std::nullopt;
+  const ExpertsPrice price = price_experts(model, tokens, model.expert_type);
+  return price.kernel == nullptr ? std::nullopt : std::optional(kFromMicro * price.us);
+}
+
+std::optional<double> PassKernels::experts_error(const ModelShape& model, double tokens) const {
+  const ExpertsPrice price = price_experts(model, tokens, model.expert_type);
+  if (price.kernel == nullptr) return std::nullopt;
+  return price.measured == Measured::like ? price.kernel->spread : std::max(price.kernel->spread, kUnlikeSpread);
+}
+
+std::string PassKernels::experts_assumption(const ModelShape& model) const {
+  if (model.experts <= 0.0) return "";
+  const KernelShape x = layer_of(model, kFewTokens);
+  const std::string layer =
+      fmt::format("{}: {:g} experts, {:g} a token, {:g} wide", model.name, x.experts, x.experts_per_token, x.expert_width);
+  const ExpertsPrice price = price_experts(model, kFewTokens, model.expert_type);
+  if (price.kernel == nullptr)
+    return fmt::format("{}: priced from the data sheet of {}, where no layer like it was measured", layer, hardware_.name);
+  if (price.measured == Measured::like) return "";
+  const std::string kernel =
+      price.kernel->engine + "'s kernel" + (price.kernel->kernel.empty() ? "" : " ") + price.kernel->kernel;
+  if (price.measured == Measured::bytes)
+    return fmt::format("{}: no layer of {} bits like it was measured on {}; priced by its bytes with {} for bf16", layer,
+                       model.expert_bits, hardware_.name, kernel);
+  return fmt::format("{}: no layer like it was measured with {} on {}; priced by {} as measured on others", layer,
+                     price.kernel->dtype.name, hardware_.name, kernel);
+}
+
+}  // namespace specsim::cost
