@@ -36,7 +36,7 @@ try:
 except ImportError as error:
     sys.exit(f"fit_kernels.py needs NumPy and SciPy ({error}): scripts/setup --fit installs them")
 
-from kernel_formulas import DTYPES, KINDS, Packed, read_hardware  # noqa: E402
+from kernel_formulas import DTYPES, KINDS, Packed, read_hardware, reads_keys  # noqa: E402
 
 MOST_ROWS = 512      # of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
@@ -385,7 +385,8 @@ def write(path, gpu, fits, source=SHIPPED, beside=None):
     for (kind, engine, dtype, kernel), f, rows in fits:
         e = 100 * f["held_out"]
         figures = ", ".join(f"{k}: {v:.4g}" for k, v in f["figures"].items())
-        pieces.append((kind, f"  - kind: {kind}\n    engine: {engine or 'any'}\n    dtype: {dtype}\n    kernel: \"{kernel}\"\n    rows: {rows}\n"
+        pieces.append((kind, f"  - kind: {kind}\n    engine: {engine or 'any'}\n    dtype: {dtype}\n    kernel: \"{kernel}\"\n"
+                       + (f"    reads_keys: {reads_keys(kernel)}\n" if kind == "attention_verify" else "") + f"    rows: {rows}\n"
                        f"    spread: {f['spread']:.4g}\n    errors: [{np.median(e):.3g}, {np.percentile(e, 90):.3g}]\n"
                        f"    figures: {{{figures}}}\n    over: \"{numbers(f['over'], '%.5g')}\"\n"
                        f"    by: [{', '.join(quoted([] if k is None else k) for k in f['by'])}]\n"

@@ -242,4 +242,12 @@ class AllReduce:
         return np.log2(self.bytes), [np.log2(self.gpus)]
 
 
+# Words in the names of measured kernels, the first that is found, and how they read the keys (sim/cost/kernels.h).
+READINGS = (("decode", "grown"), ("split restored", "shared"), ("varlen", "walked"), ("no split", "walked"), ("prefill", "prompt"))
+
+
+def reads_keys(kernel):
+    return next((reading for word, reading in READINGS if word in kernel), "unused")
+
+
 KINDS = {c.kind: c for c in (Product, Decode, Prefill, Verify, Experts, AllReduce)}

@@ -230,24 +230,32 @@ namespace {
 // turn was missed by 5 to 16 % in the middle (docs/results/prices.md).
 constexpr double kTransferSpread = 0.25;
 
-// Fits for a GPU of which nothing but the data sheet is known: those of the nearest architecture whose products were measured.
-// Every one of configs/hardware has fits or a calibration of its own, so that none of them asks this.
-void lend_kernels(Hardware& hardware) {
-  const Hardware* nearest = nullptr;
+}  // namespace
+
+const std::vector<Hardware>& measured_gpus() {
   static const std::vector<Hardware> measured = [] {
     std::vector<Hardware> list;
-    for (const Preset& preset : presets()) {
-      if (std::string_view(preset.kind) != "hardware") continue;
+    for (const std::string& name : preset_names("hardware")) {
       Diagnostics none;
-      Hardware one = read_hardware(PresetChoice{preset.name, {}, {}}, none);
-      const auto is_product = [](const KernelFit& fit) { return fit.kind == KernelKind::product; };
-      if (one.kernels_name == preset.name && std::any_of(one.kernels->list.begin(), one.kernels->list.end(), is_product))
+      Hardware one = read_hardware(PresetChoice{name, {}, {}}, none);
+      const auto own_products = [](const KernelFit& fit) { return fit.kind == KernelKind::product && fit.borrowed_from.empty(); };
+      if (one.compute_capability > 0.0 && one.kernels_name == name &&
+          std::any_of(one.kernels->list.begin(), one.kernels->list.end(), own_products))
         list.push_back(std::move(one));
     }
     return list;
   }();
+  return measured;
+}
+
+namespace {
+
+// Fits for a GPU of which nothing but the data sheet is known: those of the nearest architecture whose products were measured.
+// Every one of configs/hardware has fits or a calibration of its own, so that none of them asks this.
+void lend_kernels(Hardware& hardware) {
+  const Hardware* nearest = nullptr;
   const auto apart = [&](const Hardware& one) { return std::abs(one.compute_capability - hardware.compute_capability); };
-  for (const Hardware& one : measured)
+  for (const Hardware& one : measured_gpus())
     if (nearest == nullptr || apart(one) < apart(*nearest)) nearest = &one;
   if (nearest == nullptr) return;
   hardware.kernels_name = nearest->kernels_name;

@@ -84,5 +84,8 @@ const std::vector<config::Parameter>& calibration_parameters();
 // `spec` as resolve_preset takes it. Reports what is wrong, implausible units too; the hardware is then not to be used.
 Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics);
 Hardware read_hardware(const PresetChoice& choice, Diagnostics& diagnostics);
+// The presets whose matrix products were measured on that very GPU, in order of name: their fits serve where nothing was. Read
+// once.
+const std::vector<Hardware>& measured_gpus();
 
 }  // namespace specsim::cost

@@ -171,20 +171,14 @@ const Hardware* hardware_named(const std::string& name, std::map<std::string, st
   return at->second ? &*at->second : nullptr;
 }
 
-// GPUs whose fits serve one that was not measured, the nearest of age first where only one is taken.
-constexpr std::array<const char*, 5> kMeasured = {"h100-sxm", "h200-sxm", "b200", "l40s", "a100-80gb-sxm"};
-
 // The fits that a GPU takes on which nothing of the kind was measured, at its own data sheet's figures. What feeds a product's
 // operands grows with the multiprocessors and the root of their arithmetic (each measured GPU left out in turn: see
 // docs/results/prices.md).
 std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, const std::string& engine,
                                      const std::string& dtype, const std::string& kernel) {
   std::vector<KernelFit> fits;
-  for (const char* from : kMeasured) {
-    Diagnostics diagnostics;
-    const Hardware measured = read_hardware(PresetChoice{from, {}, {}}, diagnostics);
-    diagnostics.throw_if_any();
-    const KernelFit* fit = measured.kernels ? measured.kernels->nearest(kind, engine, dtype, kernel) : nullptr;
+  for (const Hardware& measured : measured_gpus()) {
+    const KernelFit* fit = measured.kernels->nearest(kind, engine, dtype, kernel);
     if (fit == nullptr) continue;
     fits.push_back(*fit);
     std::fill(fits.back().correction.begin(), fits.back().correction.end(), 0.0);  // it is of a library on another chip

@@ -39,6 +39,8 @@ constexpr std::array<Dtype, 12> kDtypes = {{{"bfloat16", 2, 2, Arithmetic::bf16}
 constexpr std::array<const char*, 6> kKindNames = {"product",          "attention_decode", "attention_prefill",
                                                    "attention_verify", "experts",          "allreduce"};
 
+constexpr std::array<const char*, 5> kReadings = {"unused", "prompt", "walked", "shared", "grown"};  // in the order of KeyReading
+
 // Coordinates of a correction beside the first: as many as fits have at least, which were made before the last ones were added,
 // and at most.
 constexpr std::array<std::size_t, 6> kLeastOthers = {4, 3, 3, 2, 4, 1};
@@ -50,6 +52,12 @@ const std::vector<Parameter>& fit_parameters() {
       {"engine", Type::text, {}, "engine that runs the kernel; any: every one", {}, {}},
       {"dtype", Type::text, {}, "element type of weights, or of keys and values", {}, dtype_names()},
       {"kernel", Type::text, "", "its name in the table", {}, {}},
+      {"reads_keys",
+       Type::text,
+       "unused",
+       "how attention_verify's kernel reads the keys",
+       {},
+       {kReadings.begin(), kReadings.end()}},
       {"rows", Type::integer, {}, "rows of the table that were fitted", config::at_least(1), {}},
       {"spread",
        Type::number,
@@ -108,6 +116,8 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   fit.engine = a.text("engine");
   fit.dtype = *find_dtype(a.text("dtype"));
   fit.kernel = a.has("kernel") ? a.text("kernel") : "";
+  fit.reads_keys =
+      static_cast<KeyReading>(std::find(kReadings.begin(), kReadings.end(), a.text("reads_keys")) - kReadings.begin());
   fit.rows = static_cast<double>(a.integer("rows"));
   fit.spread = a.number("spread");
   const std::vector<double>& errors = a.numbers("errors");

@@ -31,6 +31,11 @@ struct Dtype {
 const Dtype* find_dtype(const std::string& name);
 std::vector<std::string> dtype_names();
 
+// How attention over several tokens reads the cached keys: a prompt's kernel; blocks that walk all of them; blocks that share
+// them; a decode kernel that was timed by others, with launches or as another engine plans it, of which only counts how it grows
+// over a single token.
+enum class KeyReading { unused, prompt, walked, shared, grown };
+
 // What one kernel computes; each kind reads its own figures.
 struct KernelShape {
   double rows = 1.0;     // product: new tokens
@@ -59,6 +64,7 @@ struct KernelFit {
   std::string engine;
   Dtype dtype{};
   std::string kernel;
+  KeyReading reads_keys = KeyReading::unused;  // attention_verify alone
   double rows = 0.0;                           // how many measured rows it was fitted to
   double spread = 0.0;                         // standard deviation of the logarithm, on shapes that the fit had not seen
   double median_error = 0.0;                   // median of the absolute error on those shapes, percent

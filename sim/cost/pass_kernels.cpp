@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -37,8 +38,6 @@ constexpr double kFewRowsSpread = 0.3;
 constexpr const char* kSmallWalker = "rtx-4090";
 constexpr const char* kLargeWalker = "h200-sxm";
 
-bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
-
 std::shared_ptr<const KernelFits> kernels_of(const char* gpu) {
   Diagnostics diagnostics;
   auto fits = read_kernel_fits(gpu, {}, diagnostics);
@@ -46,20 +45,10 @@ std::shared_ptr<const KernelFits> kernels_of(const char* gpu) {
   return fits;
 }
 
-// What the names of kernels over several tokens say of how they read the keys. A prompt's is neither: it was measured over many
-// tokens.
-constexpr std::array<std::string_view, 2> kWalks = {"varlen", "no split"};
-constexpr std::array<std::string_view, 2> kShares = {"split restored", "decode"};
-
-// The first fit of attention over several tokens whose kernel's name has one of the words.
-const KernelFit* verify_fit(const KernelFits& fits, const std::array<std::string_view, 2>& words) {
-  const bool shares = words == kShares;
-  for (const KernelFit& one : fits.list) {
-    if (one.kind != KernelKind::attention_verify) continue;
-    const auto has = [&](std::string_view word) { return contains(one.kernel, word); };
-    if (std::any_of(words.begin(), words.end(), has) && (shares || !std::any_of(kShares.begin(), kShares.end(), has)))
-      return &one;
-  }
+// The first fit of attention over several tokens that reads the keys in one of these ways.
+const KernelFit* verify_fit(const KernelFits& fits, std::initializer_list<KeyReading> readings) {
+  for (const KernelFit& one : fits.list)
+    if (one.kind == KernelKind::attention_verify && std::count(readings.begin(), readings.end(), one.reads_keys) > 0) return &one;
   return nullptr;
 }
 
@@ -143,11 +132,12 @@ PassKernels::AttentionFits PassKernels::attention_fits(bool narrow, bool walks) 
   if (own.one->rows < kFewRows)
     own.one = borrow(*kernels_of(kSmallWalker)->find(KernelKind::attention_decode, "any", "bfloat16"));
   if (attention_ == "serial" || (attention_ == "automatic" && walks)) {
-    own.serial = verify_fit(*hardware_.kernels, kWalks);
+    own.serial = verify_fit(*hardware_.kernels, {KeyReading::walked});
     if (own.serial == nullptr)
-      own.serial = borrow(*verify_fit(*kernels_of(small_shared_memory(hardware_) ? kSmallWalker : kLargeWalker), kWalks));
+      own.serial =
+          borrow(*verify_fit(*kernels_of(small_shared_memory(hardware_) ? kSmallWalker : kLargeWalker), {KeyReading::walked}));
   }
-  own.split = verify_fit(*hardware_.kernels, kShares);
+  own.split = verify_fit(*hardware_.kernels, {KeyReading::shared, KeyReading::grown});
   return own;
 }
 
@@ -245,9 +235,7 @@ std::optional<double> PassKernels::attention(const ModelShape& model, const Atte
     if (const auto fitted = prompt_attention(x)) return std::max(one, *fitted);
   const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
   if (several != nullptr) x.context *= share_of_keys(*several, model);
-  if (several != nullptr && contains(several->kernel, "decode")) {
-    // A decode kernel over several tokens, timed by others with launches or as another engine plans it: how it grows with the
-    // tokens is what was measured.
+  if (several != nullptr && several->reads_keys == KeyReading::grown) {
     KernelShape single = x;
     single.tokens = 1.0;
     return one * std::max(1.0, several->microseconds(hardware_, x) / several->microseconds(hardware_, single));
@@ -284,9 +272,7 @@ std::optional<double> PassKernels::prompt_attention(const KernelShape& x) const 
     KernelShape alone = whole;
     alone.tokens = 1.0;
     us += found->microseconds(hardware_, alone) - found->microseconds(hardware_, before);
-    const KernelFit* walk = nullptr;
-    for (const KernelFit& one : hardware_.kernels->list)
-      if (one.kind == KernelKind::attention_verify && one.kernel.find("prefill") != std::string::npos) walk = &one;
+    const KernelFit* walk = verify_fit(*hardware_.kernels, {KeyReading::prompt});
     if (walk != nullptr) us = std::max(us, walk->figures[3] + walk->figures[4] * (x.context + 0.5 * (x.tokens + 1.0)));
   }
   return kFromMicro * us;

@@ -29,7 +29,11 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
     source.draw_draft(address, depth, target, draft_model);
   drafted = draft_model;
   if (blocks != nullptr) {
-    blocks->drafter->alter_distribution(static_cast<int>(depth), target, drafted);
+    double chance = 0.0;
+    if (blocks->drafter->shape().alters)
+      chance =
+          rng::to_unit(rng::Stream(plan_->distribution_key, rng::Purpose::altered, static_cast<std::uint32_t>(depth), context)());
+    blocks->drafter->alter_distribution(static_cast<int>(depth), chance, target, drafted);
     math::drop_subnormal(drafted);
   }
   if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));

@@ -101,6 +101,7 @@ class BlockDrafter {
     bool reads_text = false;
     bool looks_behind = false;  // asks Sight::target_argmax about places behind its block
     bool ranks_model = false;   // ranks by the draft model's own distribution, whatever draft_sampling says
+    bool alters = false;        // whether alter_distribution() makes anything of the configured distribution
     bool draws = false;         // whether it chooses its block by tokens that it draws
     // Its passes are not told by the number of nodes: a round takes those that Sight::prepare was told of, and work() says the
     // most that it can take.
@@ -128,8 +129,10 @@ class BlockDrafter {
   [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
   // Chooses the round's block where tree() gives none. `block` comes in empty; `memory` is the sequence's own, from start().
   virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
-  // What the drafter makes of the configured draft distribution at a depth of the block.
-  virtual void alter_distribution(int /*depth*/, std::span<const double> /*target*/, std::span<double> /*draft*/) const {}
+  // What the drafter makes of the configured draft distribution at a depth of the block. `chance`: the context's own at that
+  // depth, uniform in [0, 1), for what only some contexts have.
+  virtual void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> /*target*/,
+                                  std::span<double> /*draft*/) const {}
   // What a round takes that drafted so many nodes.
   [[nodiscard]] virtual Work work(int nodes) const = 0;
 };

@@ -2,6 +2,7 @@
 #include "sim/draft/tree_config.h"
 #include "sim/draft/tree_drafter.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace specsim::draft {
@@ -13,9 +14,14 @@ class Eagle final : public TreeDrafter {
   Eagle(tokens::Tree tree, tokens::Siblings siblings, double sharpening, double decay)
       : TreeDrafter(std::move(tree), siblings), sharpening_(sharpening), decay_(decay) {
     shape_.distribution_depths = shape_.draft_length;
+    shape_.alters = sharpening > 0.0;
   }
-  void alter_distribution(int depth, std::span<const double> target, std::span<double> draft) const override {
-    const double share = sharpening_ * std::pow(decay_, depth);
+  void alter_distribution(int depth, double chance, std::span<const double> target, std::span<double> draft) const override {
+    double share = sharpening_ * std::pow(decay_, depth);
+    // More than half of a target of one token would always make it the likeliest: where tokens are chosen, a share of the
+    // contexts has the target instead.
+    const bool chosen = shape_.siblings == tokens::Siblings::point_mass;
+    if (chosen && std::find(target.begin(), target.end(), 1.0) != target.end()) share = chance < share ? 1.0 : 0.0;
     for (std::size_t x = 0; x < draft.size(); ++x) draft[x] += share * (target[x] - draft[x]);
   }
 
@@ -44,7 +50,9 @@ DrafterEntry eagle_drafter() {
                           config::between(0, 1),
                           {}}}),
        "At depth i (0 first) the draft distribution is (1 - s) draft + s target, s = sharpening decay^i: its overlap with the "
-       "target is at least alpha + s (1 - alpha). Published acceptance by depth (n-alpha) can be given distribution by "
+       "target is at least alpha + s (1 - alpha). Where the target is one token (temperature 0) and tokens are chosen (siblings: "
+       "top_k), a share s of the contexts has the target's and the others the draft's. Published acceptance by depth (n-alpha) "
+       "can be given distribution by "
        "distribution instead: context by_depth."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const tokens::Siblings siblings = siblings_of(arguments);

@@ -1,30 +1,10 @@
 #include "sim/base/token.h"
-#include "sim/draft/overlap_by_depth.h"
 #include "sim/draft/tree_config.h"
 #include "sim/draft/tree_dynamic.h"
 
-#include <utility>
-#include <vector>
+#include <memory>
 
 namespace specsim::draft {
-
-namespace {
-
-class Eagle3 final : public DynamicTree {
- public:
-  Eagle3(int depth, int width, int nodes, std::vector<double> acceptance)
-      : DynamicTree(depth, width, nodes), acceptance_(std::move(acceptance)) {
-    if (!acceptance_.empty()) shape_.distribution_depths = depth;
-  }
-  void alter_distribution(int depth, std::span<const double> target, std::span<double> draft) const override {
-    if (!acceptance_.empty()) set_overlap(at_depth(acceptance_, depth), target, draft);
-  }
-
- private:
-  std::vector<double> acceptance_;
-};
-
-}  // namespace
 
 DrafterEntry eagle3_drafter() {
   return {
@@ -49,17 +29,14 @@ DrafterEntry eagle3_drafter() {
          "59",
          "kept for verification; the program's total_token of 60 counts the text's last token",
          config::between(1, kMaxNodes),
-         {}},
-        acceptance_parameter()},
-       "The tree is tree_dynamic's. With acceptance, the draft's distribution at each depth is moved towards the target (or away "
-       "from it) until a drawn token would be accepted so often, n-alpha of the papers: EAGLE-3's is flat in depth where "
-       "EAGLE's falls, since it is trained on its own guesses. Published rates by position can be given as they are: context "
-       "acceptance_table, --acceptance eagle3-chat."},
+         {}}},
+       "The tree is tree_dynamic's, on the same draft distribution at every depth: EAGLE-3's acceptance (n-alpha) is flat in "
+       "depth where EAGLE's falls, since it is trained on its own guesses. Published rates by position are of tokens that are "
+       "chosen, not drawn; they can be given as they are: context acceptance_table, --acceptance eagle3-chat."},
       [](const config::Arguments& arguments, Diagnostics&) {
-        const auto depth = static_cast<int>(arguments.integer("depth"));
-        return std::make_shared<Eagle3>(depth, static_cast<int>(arguments.integer("width")),
-                                        static_cast<int>(arguments.integer("nodes")),
-                                        arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>());
+        return std::make_shared<DynamicTree>(static_cast<int>(arguments.integer("depth")),
+                                             static_cast<int>(arguments.integer("width")),
+                                             static_cast<int>(arguments.integer("nodes")));
       }};
 }
 

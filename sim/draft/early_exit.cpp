@@ -15,8 +15,11 @@ class EarlyExit final : public TreeDrafter {
     work.reused = nodes > 0 ? share_ : 0.0;
     return work;
   }
-  EarlyExit(int draft_length, double share) : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), share_(share) {}
-  void alter_distribution(int /*depth*/, std::span<const double> target, std::span<double> draft) const override {
+  EarlyExit(int draft_length, double share) : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), share_(share) {
+    shape_.alters = true;
+  }
+  void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> target,
+                          std::span<double> draft) const override {
     std::copy(target.begin(), target.end(), draft.begin());
     math::apply_temperature(draft, 1.0 / share_);
   }
@@ -40,7 +43,9 @@ DrafterEntry early_exit_drafter() {
              config::Interval{0, 1, true, false},
              {}}},
            "Logits are taken to build up evenly over the layers, so that an exit after a share f of them has f of the final "
-           "ones: draft = target^f, normalised, whatever pair.draft says. The cost section's draft pass is to be f of a target "
+           "ones: draft = target^f, normalised, whatever pair.draft says. Of a target of one token (temperature 0) nothing is "
+           "left to "
+           "flatten, so that every draft is right. The cost section's draft pass is to be f of a target "
            "pass, with the LM head. Verification goes on from the states and keys that drafting left: it is paid for with 1 - f "
            "of a pass over all its tokens, and f of a pass over one, the last draft token, which drafting did not go through."},
           [](const config::Arguments& arguments, Diagnostics&) {

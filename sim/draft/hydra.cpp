@@ -1,5 +1,4 @@
 #include "sim/draft/heads.h"
-#include "sim/draft/overlap_by_depth.h"
 #include "sim/draft/tree_drafter.h"
 
 #include <map>
@@ -27,16 +26,7 @@ tokens::Tree shipped_tree() {
 
 class Hydra final : public TreeDrafter {
  public:
-  Hydra(tokens::Tree tree, std::vector<double> acceptance)
-      : TreeDrafter(std::move(tree), tokens::Siblings::point_mass), acceptance_(std::move(acceptance)) {
-    if (!acceptance_.empty()) shape_.distribution_depths = shape_.draft_length;
-  }
-  void alter_distribution(int depth, std::span<const double> target, std::span<double> draft) const override {
-    if (!acceptance_.empty()) set_overlap(at_depth(acceptance_, depth), target, draft);
-  }
-
- private:
-  std::vector<double> acceptance_;
+  explicit Hydra(tokens::Tree tree) : TreeDrafter(std::move(tree), tokens::Siblings::point_mass) {}
 };
 
 }  // namespace
@@ -45,19 +35,18 @@ DrafterEntry hydra_drafter() {
   return {
       {"hydra", "Medusa's heads made to see the tokens that they follow: one head for each level of a tree",
        "Ankner et al. (Hydra), arXiv 2402.05109; zankner/Hydra, hydra/model/hydra_choices.py (mc_sim_7b_63), commit 3f39fbd",
-       heads_parameters({acceptance_parameter()}),
+       heads_parameters({}),
        "Children are the likeliest tokens of the draft's distribution after the path to them, point masses: what tells them "
        "from medusa's, which see the text before the block alone. Heads run one after the other, each over its level: as many "
        "passes of the cost section's draft, a head, as the tree has levels, where Medusa's take one. Without a shape or "
-       "accuracies the tree is the program's: 63 tokens, 4 deep. With acceptance, the draft's distribution at each depth is "
-       "moved towards the target (or away from it) until its overlap is that. It pays where Medusa does, at batch 1, by about "
-       "a fifth more (1.1 to 1.3 times Medusa's throughput in the paper)."},
+       "accuracies the tree is the program's: 63 tokens, 4 deep. It pays where Medusa does, at batch 1, by about a fifth more "
+       "(1.1 to 1.3 times Medusa's throughput in the paper). Published accuracies by head and rank can be given as they are: "
+       "context acceptance_table."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const tokens::Tree shipped = shipped_tree();
         std::optional<tokens::Tree> tree = heads_tree(arguments, "hydra", &shipped, diagnostics);
         if (!tree) return Draft();
-        return Draft(std::make_shared<Hydra>(
-            std::move(*tree), arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>()));
+        return Draft(std::make_shared<Hydra>(std::move(*tree)));
       }};
 }
 

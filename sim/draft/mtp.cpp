@@ -11,8 +11,9 @@ class Mtp final : public TreeDrafter {
   Mtp(int draft_length, tokens::Siblings siblings, std::vector<double> acceptance)
       : TreeDrafter(path_of(draft_length), siblings), acceptance_(std::move(acceptance)) {
     if (!acceptance_.empty()) shape_.distribution_depths = draft_length;
+    shape_.alters = !acceptance_.empty();
   }
-  void alter_distribution(int depth, std::span<const double> target, std::span<double> draft) const override {
+  void alter_distribution(int depth, double /*chance*/, std::span<const double> target, std::span<double> draft) const override {
     if (!acceptance_.empty()) set_overlap(at_depth(acceptance_, depth), target, draft);
   }
 
@@ -31,20 +32,25 @@ DrafterEntry mtp_drafter() {
        {{"draft_length", config::Type::integer, "1", "tokens drafted per round", config::between(1, kMaxDraftLength), {}},
         {"selection",
          config::Type::text,
-         "sampled",
-         "tokens are drawn from the module's distribution, or its likeliest one is taken",
+         "argmax",
+         "its likeliest token is taken, as servers do (vLLM's draft_sample_method: greedy), or one is drawn (probabilistic)",
          {},
          {"sampled", "argmax"}},
         acceptance_parameter()},
        "A chain of modules one after the other, each on the hidden state of the one before: a pass of the cost section's draft "
-       "for each token. With acceptance, the draft's distribution at each depth is moved towards the target (or away from it) "
-       "until its overlap is that; DeepSeek-V3 reports .85 to .9 for the first token, and a module that is used beyond what it "
-       "was trained for falls off. Published rates by position can be given as they are: context acceptance_table, "
-       "--acceptance mtp-code."},
-      [](const config::Arguments& arguments, Diagnostics&) {
+       "for each token. With acceptance, which is of drawn tokens, the draft's distribution at each depth is moved towards the "
+       "target (or away from it) until its overlap is that; DeepSeek-V3 reports .85 to .9 for the first token, and a module "
+       "that is used beyond what it was trained for falls off. Published rates by position are of chosen tokens; they can be "
+       "given as they are: context acceptance_table, --acceptance mtp-code."},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        const tokens::Siblings siblings =
-            arguments.text("selection") == "argmax" ? tokens::Siblings::point_mass : tokens::Siblings::independent;
+        const bool chosen = arguments.text("selection") == "argmax";
+        const tokens::Siblings siblings = chosen ? tokens::Siblings::point_mass : tokens::Siblings::independent;
+        if (chosen && arguments.has("acceptance"))
+          diagnostics.add(
+              arguments.where("acceptance"),
+              "acceptance is of drawn tokens, and selection is argmax; allowed: selection: sampled, or published rates "
+              "by context: acceptance_table");
         return std::make_shared<Mtp>(draft_length, siblings,
                                      arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>());
       }};

@@ -8,7 +8,12 @@ DrafterEntry pard_drafter() {
            "a draft model that guesses all positions in one pass, from mask tokens behind the text",
            "An et al. (PARD), arXiv 2504.18583; P-EAGLE, the same of an EAGLE head: amazon/gpt-oss-20b-p-eagle, vLLM's "
            "parallel_drafting",
-           {{"draft_length", config::Type::integer, "8", "tokens drafted per round", config::between(1, kMaxDraftLength), {}}},
+           {{"draft_length",
+             config::Type::integer,
+             "12",
+             "tokens drafted per round (draft_k of the program's evaluation)",
+             config::between(1, kMaxDraftLength),
+             {}}},
            "The argmax of the draft's distribution for each depth in the context before the block (context by_depth: one "
            "distribution for each position), so that a position does not know what the one before it chose. One pass of the cost "
            "section's draft over the text's last token and draft_length - 1 mask tokens. It pays where draft passes are slow "

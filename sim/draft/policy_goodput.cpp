@@ -24,14 +24,14 @@ class Goodput final : public LengthPolicy {
   }
   void observe(Memory& memory, int drafted, int accepted) const override { observe_batch(memory, drafted, {&accepted, 1}); }
   void observe_batch(Memory& memory, int drafted, std::span<const int> accepted) const override {
-    // alpha from the round's tries; a round that drafts nothing tells nothing, so the estimate drifts back to where it began.
+    // alpha from the round's tries; a round that drafts nothing tells nothing.
     double tries = 0.0;
     for (const int own : accepted) tries += own < drafted ? own + 1 : own;
-    const double seen = tries > 0.0 ? std::accumulate(accepted.begin(), accepted.end(), 0.0) / tries : own_.first_alpha;
-    memory.value += own_.weight * (seen - memory.value);
+    if (tries > 0.0)
+      memory.value += own_.weight * (std::accumulate(accepted.begin(), accepted.end(), 0.0) / tries - memory.value);
     memory.length = best(memory.value);
     memory.rounds = drafted == 0 ? memory.rounds + 1 : 0;
-    // Where even the first estimate drafts nothing, only a try tells whether drafting would pay by now.
+    // Where the estimate drafts nothing, only a try tells whether drafting would pay by now.
     if (memory.length == 0 && memory.rounds >= own_.probe && round_times_.size() > 1) memory.length = 1;
   }
 
@@ -77,7 +77,7 @@ PolicyEntry goodput_entry(const char* name, const char* summary, const std::stri
          config::between(1, 1e6),
          {}}},
        text + " Maximises sum over i <= k of alpha^i / (time of a round that drafts k), times from the config's cost model and "
-              "batch; k may be 0, and the estimate then drifts back to first_alpha, so that drafting is tried again."},
+              "batch; k may be 0, and the estimate then stands until one token is drafted to see."},
       [of_batch](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
         return std::make_unique<Goodput>(Goodput::Settings{arguments.number("first_alpha"), arguments.number("weight"),
                                                            static_cast<int>(arguments.integer("probe"))},

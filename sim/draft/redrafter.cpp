@@ -1,6 +1,5 @@
 #include "sim/base/token.h"
 #include "sim/draft/candidates.h"
-#include "sim/draft/overlap_by_depth.h"
 #include "sim/draft/tree_config.h"
 
 #include <utility>
@@ -12,13 +11,12 @@ namespace {
 
 class ReDrafter final : public BlockDrafter {
  public:
-  ReDrafter(int beams, int draft_length, std::vector<double> acceptance) : beams_(beams), acceptance_(std::move(acceptance)) {
+  ReDrafter(int beams, int draft_length) : beams_(beams) {
     shape_.siblings = tokens::Siblings::point_mass;
     shape_.draft_length = draft_length;
     shape_.nodes = beams * draft_length;
     shape_.ranks = beams;
     shape_.ranks_model = true;
-    if (!acceptance_.empty()) shape_.distribution_depths = draft_length;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
@@ -40,14 +38,9 @@ class ReDrafter final : public BlockDrafter {
     return work;
   }
 
-  void alter_distribution(int depth, std::span<const double> target, std::span<double> draft) const override {
-    if (!acceptance_.empty()) set_overlap(at_depth(acceptance_, depth), target, draft);
-  }
-
  private:
   Shape shape_;
   int beams_;
-  std::vector<double> acceptance_;
 };
 
 }  // namespace
@@ -69,8 +62,7 @@ DrafterEntry redrafter_drafter() {
          "3",
          "tokens of each (BeamShape.length of 4 counts the target's own token before them)",
          config::between(1, 16),
-         {}},
-        acceptance_parameter()},
+         {}}},
        "Each level keeps the beams likeliest continuations of the beams before it, by the draft's probability of the whole "
        "path at temperature 1; the last level's beams are verified, point masses, and with them the beginnings that they "
        "share, once each. A level is a pass of the cost section's draft, the head's recurrent step over all beams. The "
@@ -80,8 +72,7 @@ DrafterEntry redrafter_drafter() {
        "beams: 2, draft_length: 2"},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return std::make_shared<ReDrafter>(static_cast<int>(arguments.integer("beams")), draft_length,
-                                           arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>());
+        return std::make_shared<ReDrafter>(static_cast<int>(arguments.integer("beams")), draft_length);
       }};
 }
 

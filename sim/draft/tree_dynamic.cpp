@@ -85,8 +85,8 @@ DrafterEntry tree_dynamic_drafter() {
            "Children are the draft's likeliest tokens, point masses. Tokens and paths rank by the draft model's own "
            "distribution, at temperature 1: draft_sampling changes nothing, and a draft of temperature 0 still proposes second "
            "tokens. The program's total_token of 60 counts the text's last token, which leaves 59 drafted. The depth of 6 is the "
-           "paper's; the program's default is 7. Each level's pass "
-           "after the first extends width nodes."},
+           "paper's; the program's 7 counts the passes after the first, 8 levels here. Each level's pass after the first extends "
+           "width nodes."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto depth = static_cast<int>(arguments.integer("depth"));
             return std::make_shared<DynamicTree>(depth, static_cast<int>(arguments.integer("width")),

@@ -54,6 +54,9 @@ MethodValues likeliest_tokens(std::int64_t depth, std::int64_t width, std::int64
   return {{"tree_dynamic", {{"depth", depth}, {"width", width}, {"nodes", nodes}}}, PartValues{"tree_point_mass", {}}};
 }
 
+// The same with the tree of EAGLE-2's program, as many tokens as pay alone.
+MethodValues shipped_tree() { return {{"tree_dynamic", {}}, PartValues{"tree_point_mass", {}}}; }
+
 // Six significant digits, as a person would write the number.
 double six_digits(double x) { return config::as_number(fmt::format("{:.6g}", x)).value_or(x); }
 
@@ -113,7 +116,8 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
                       likeliest(fixed_tree("tree_point_mass")),
                       likeliest(best_tree(16, acceptance, "tree_point_mass")),
                       likeliest(best_tree(64, acceptance, "tree_point_mass")),
-                      likeliest_tokens(4, 4, 16)};
+                      likeliest_tokens(4, 4, 16),
+                      shipped_tree()};
     return values;
   }
   if (temperature != 1.0) values.pair.target_temperature = values.pair.draft_temperature = temperature;
@@ -129,7 +133,8 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
                     without_replacement(fixed_tree("without_replacement")),
                     without_replacement(best_tree(16, acceptance, "without_replacement")),
                     without_replacement(best_tree(64, acceptance, "without_replacement")),
-                    likeliest_tokens(4, 4, 16)};
+                    likeliest_tokens(4, 4, 16),
+                    shipped_tree()};
   return values;
 }
 

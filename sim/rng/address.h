@@ -30,6 +30,7 @@ enum class Purpose : std::uint32_t {
   redraft = 8,       // word 1 = round, position = node; first: a draft token in place of one drawn before
   child = 9,         // word 1 = round, position = node; first: which of a node's children
   window = 10,       // word 1 = index of the use; first: what a drafter starts its guesses from
+  altered = 11,      // position = depth, words 2 and 3 = context; first: whether a drafter's distribution there is an altered one
 };
 
 constexpr std::uint32_t counter_word0(Purpose purpose, std::uint32_t position) {

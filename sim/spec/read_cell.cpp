@@ -87,6 +87,20 @@ void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
                     output_tokens, going_on, shape.starts.size()));
 }
 
+// A drafter that sees the text before the block alone knows nothing of the contexts that its own tokens lead to.
+void note_guesses_ahead(Cell& cell) {
+  using Kind = families::ContextShape::Kind;
+  const BlockMethod* const block = cell.block();
+  if (block == nullptr || !block->drafter->shape().from_root || cell.draft_length() < 2) return;
+  const Kind kind = cell.contexts->process->shape().kind;
+  if (kind == Kind::fixed || kind == Kind::by_depth || kind == Kind::by_rank) return;
+  cell.notes.push_back(
+      fmt::format("drafter {} predicts every position from the text before the block: in context process {} it has the first "
+                  "position's distribution for all of them, which no trained one does; by_depth and acceptance_table say what "
+                  "it knows of each",
+                  block->drafter.name(), cell.contexts->name));
+}
+
 // What sums of squares and addresses can hold.
 void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
@@ -370,6 +384,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
   cell.theory = read_theory(top.value("theory"), method ? &cell : nullptr, diagnostics);
   if (cell.contexts != nullptr) check_recorded_requests(cell, diagnostics);
+  if (cell.contexts != nullptr && diagnostics.empty()) note_guesses_ahead(cell);
   if (cell.contexts != nullptr) check_sizes(cell, top.where("rounds"), diagnostics);
 
   const std::string distributions =

@@ -190,6 +190,16 @@ void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
                     fmt::format("verifier {} with context process {}, which has no distributions; allowed: a lossless one",
                                 cell.verifier().info.name, name));
   const BlockMethod* const block = cell.block();
+  if (block != nullptr && block->drafter->shape().alters)
+    diagnostics.add(cell.places.drafter,
+                    fmt::format("drafter {} changes the draft's distributions, with context process {}, which has none; allowed: "
+                                "without the settings that do, or a tree of one shape",
+                                block->drafter.name(), name));
+  if (block != nullptr && block->policy && block->policy->part->looks())
+    diagnostics.add(cell.places.drafter,
+                    fmt::format("policy {} looks at the draft's probabilities, with context process {}, which has none; allowed: "
+                                "a policy that goes by what was accepted",
+                                block->policy->entry->info.name, name));
   if (block != nullptr && block->drafter->tree() == nullptr)
     diagnostics.add(cell.places.drafter,
                     fmt::format("drafter {} with context process {}, which has no distributions to choose by; "

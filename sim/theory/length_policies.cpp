@@ -165,8 +165,8 @@ LengthRule goodput_rule(double first_alpha, double weight, int probe, std::vecto
   };
   return {best(first_alpha), [=](const LengthMemory& memory, int drafted, int accepted) {
             const int tries = std::min(accepted + 1, drafted);
-            const double seen = tries > 0 ? static_cast<double>(accepted) / tries : first_alpha;
-            LengthMemory after = best(memory.value + weight * (seen - memory.value));
+            const double seen = tries > 0 ? static_cast<double>(accepted) / tries : memory.value;
+            LengthMemory after = best((1.0 - weight) * memory.value + weight * seen);
             if (drafted == 0) after.rounds = memory.rounds + 1;
             if (after.rounds >= probe && after.length == 0 && longest > 0) after.length = 1;
             return after;

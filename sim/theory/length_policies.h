@@ -47,8 +47,8 @@ struct SglangTiers {
 };
 [[nodiscard]] LengthRule sglang_tiers_rule(const SglangTiers& own);
 // Goodput (SmartSpec) by a moving average of the rounds' own alpha, accepted / tries: the shortest length of the largest
-// sum over i <= k of alpha^i / round_time[k]. A round without drafts counts as one at first_alpha; the round behind `probe` of
-// them in a row drafts at least one token.
+// sum over i <= k of alpha^i / round_time[k]. A round without drafts leaves the average as it is; the round behind
+// `probe` of them in a row drafts at least one token.
 [[nodiscard]] LengthRule goodput_rule(double first_alpha, double weight, int probe, std::vector<double> round_time);
 
 struct PolicyFigures {

@@ -145,16 +145,17 @@ TEST_CASE("heads with acceptance by depth overlap the target by just that, wheth
   for (const Distribution& draft : {Distribution{0.1, 0.2, 0.3, 0.4}, Distribution{0.48, 0.3, 0.16, 0.06}}) {
     const std::string pair = explicit_pair(target, draft);
     for (const double acceptance : {0.9, 0.8, 0.99}) {
-      const audit::AuditReport& report =
-          report_of(pair, fmt::format("{{kind: mtp, draft_length: 2, acceptance: [{}, 0.75]}}", acceptance), "token");
+      const audit::AuditReport& report = report_of(
+          pair, fmt::format("{{kind: mtp, draft_length: 2, selection: sampled, acceptance: [{}, 0.75]}}", acceptance), "token");
       INFO(pair << ", " << acceptance);
       CHECK(report.lossless());
       CHECK(report.starts[0].expected_accepted == Approx(acceptance * (1.0 + 0.75)).epsilon(0).margin(1e-9));
     }
   }
   // Nothing to move by where the two are equal.
-  CHECK(report_of(explicit_pair(target, target), "{kind: mtp, draft_length: 1, acceptance: [0.5]}", "token").starts[0].alpha ==
-        Approx(1.0).epsilon(0).margin(kExact));
+  CHECK(report_of(explicit_pair(target, target), "{kind: mtp, draft_length: 1, selection: sampled, acceptance: [0.5]}", "token")
+            .starts[0]
+            .alpha == Approx(1.0).epsilon(0).margin(kExact));
 }
 
 TEST_CASE("hybrid: copies where the text promises more than the model drafts, the model's argmax elsewhere") {

@@ -326,8 +326,14 @@ TEST_CASE("policies: lengths after given rounds") {
   goodput->observe(memory, 4, 0);
   CHECK(memory.length == 0);
   goodput->observe(memory, 0, 0);
-  CHECK(memory.length == 4);
-  goodput->observe(memory, 4, 4);
+  CHECK(memory.length == 0);  // a round without drafts tells nothing
+  goodput->observe(memory, 1, 1);
+  CHECK(memory.length == 10);
+  // However low the first estimate, rounds to see find what drafting brings. Mutant: the estimate goes back to it without drafts.
+  const auto doubting = policy("goodput", "{first_alpha: 0.01, weight: 0.02}", times);
+  memory = doubting->start();
+  for (int round = 0; round < 4000; ++round) doubting->observe(memory, memory.length, memory.length);
+  CHECK(memory.value > 0.95);
   CHECK(memory.length == 10);
 
   CHECK_FALSE(policy("confidence", "{least: 0.4}")->goes_on(memory, 0.39, 0.0));
@@ -490,4 +496,24 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
   const spec::Experiment two = cell_of(2);
   CHECK(one.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * 2.0));
   CHECK(two.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * (0.25 * 1.0 + 0.75 * 3.0)));
+}
+
+TEST_CASE(
+    "eagle: of a target of one token a share of the contexts has it where tokens are chosen, all of them a share of it where "
+    "drawn") {
+  const std::vector<double> target = {0.0, 1.0, 0.0};
+  const std::vector<double> draft = {0.6, 0.3, 0.1};
+  const auto altered = [&](const char* siblings, double chance, const std::vector<double>& towards) {
+    std::vector<double> own = draft;
+    make("eagle", fmt::format("{{branching: [1, 1], sharpening: 0.5, decay: 1, siblings: {}}}", siblings))
+        ->alter_distribution(1, chance, towards, own);
+    return own;
+  };
+  // Mutant: half of the target everywhere, whose token is always the likeliest: every draft right.
+  CHECK(altered("top_k", 0.49, target) == target);
+  CHECK(altered("top_k", 0.51, target) == draft);
+  CHECK(altered("independent", 0.1, target) == altered("independent", 0.9, target));
+  CHECK(altered("independent", 0.1, target)[1] == Approx(0.65));
+  const std::vector<double> warm = {0.2, 0.5, 0.3};
+  CHECK(altered("top_k", 0.1, warm) == altered("top_k", 0.9, warm));
 }
