@@ -100,4 +100,10 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return near.empty() ? "," : ", did you mean \"" + near + "\"?";
 }
 
+std::string not_among(const std::string& found, const std::string& word, const std::vector<std::string>& allowed) {
+  std::string all;
+  for (const std::string& name : allowed) all += (all.empty() ? "" : ", ") + name;
+  return found + did_you_mean(word, allowed) + " allowed: " + (all.empty() ? "none" : all);
+}
+
 }  // namespace specsim

@@ -58,5 +58,8 @@ class IoError : public std::runtime_error {
 std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates);
 // What follows an unknown word in a message, before the words that are allowed: `, did you mean "NEAREST"?`, or "," alone.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
+// `found`, which tells of a word that is none of `allowed`, with the nearest of these and all of them:
+// `FOUND, did you mean "NEAREST"? allowed: A, B`.
+std::string not_among(const std::string& found, const std::string& word, const std::vector<std::string>& allowed);
 
 }  // namespace specsim

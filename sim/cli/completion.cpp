@@ -6,6 +6,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/output_form.h"
 #include "sim/config/value.h"
+#include "sim/logs/server_log.h"
 #include "sim/report/document.h"
 #include "specsim_version.h"
 
@@ -33,8 +34,8 @@ const std::map<std::string, std::string>& kind_of_option() {
 // What may follow an option: names of the registries, or its own words; empty: a file, or anything.
 std::vector<std::string> words_of(const OptionInfo& option, const std::vector<NamedPart>& parts) {
   std::vector<std::string> words;
-  if (option.name == "format") return {"table", "csv", "json", "markdown"};
-  if (option.name == "server") return {"vllm", "sglang", "llama.cpp", "tensorrt-llm"};
+  if (option.name == "format") return report::format_names();
+  if (option.name == "server") return logs::server_names();
   const auto kind = kind_of_option().find(option.name);
   if (kind == kind_of_option().end()) return words;
   for (const NamedPart& part : parts)
@@ -218,8 +219,7 @@ ExitCode completion_command(const std::vector<std::string>& arguments) {
   if (shells.size() != 1)
     throw BadInput({"", 0, 0}, fmt::format("{} shells, allowed: one of {}", shells.size(), fmt::join(known, ", ")));
   if (std::find(known.begin(), known.end(), shells[0]) == known.end())
-    throw BadInput({"", 0, 0}, fmt::format("unknown shell {}{} allowed: {}", config::quote_for_message(shells[0]),
-                                           did_you_mean(shells[0], known), fmt::join(known, ", ")));
+    throw BadInput({"", 0, 0}, config::unknown_name("unknown shell", shells[0], known));
   const std::vector<NamedPart> parts = named_parts();
   write_output(shells[0] == "bash" ? bash_script(parts) : shells[0] == "zsh" ? zsh_script(parts) : fish_script(parts));
   return ExitCode::fine;

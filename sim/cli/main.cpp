@@ -5,6 +5,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/output_form.h"
 #include "sim/cli/stop.h"
+#include "sim/config/value.h"
 #include "specsim_version.h"
 
 #include <fmt/format.h>
@@ -67,7 +68,7 @@ ExitCode dispatch(const std::vector<std::string>& arguments) {
       return help ? command.run({"--help"}) : run_in_form(command, {arguments.begin() + 1, arguments.end()});
     names.push_back(command.name);
   }
-  print_error("specsim: unknown command \"{}\"{} allowed: {}\n", wanted, did_you_mean(wanted, names), fmt::join(names, ", "));
+  print_error("specsim: {}\n", config::unknown_name("unknown command", wanted, names));
   return ExitCode::bad_input;
 }
 

@@ -73,57 +73,73 @@ std::string layers_by_kind(const cost::ModelShape& shape) {
   return text;
 }
 
+void add_model(NamedPart& part, const config::Value& value, Diagnostics& diagnostics) {
+  const cost::ModelShape shape = cost::read_model(value, part.info.name, diagnostics);
+  part.info.summary = fmt::format("{:.3f}B parameters, {:.2f} GB {}, {:.1f} kB of KV per token", 1e-9 * shape.total_parameters(),
+                                  1e-9 * shape.weight_bytes(), shape.expert_type.empty() ? "in 16 bits" : "in its own types",
+                                  1e-3 * shape.kv_bytes_per_token());
+  part.info.notes = fmt::format(
+      "{} layers of width {}, {} heads, {} of keys and values, {} wide, feed-forward {}{}, vocabulary {}{}. {:.3f}B parameters "
+      "in the layers.",
+      shape.layers, shape.hidden, shape.heads, shape.kv_heads, shape.head_dim,
+      shape.experts > 0.0 ? fmt::format("{} of {} experts of {}", shape.experts_per_token, shape.experts, shape.expert_ffn)
+                          : fmt::format("{}", shape.ffn),
+      shape.gated ? " gated" : "", shape.vocab,
+      shape.shares_lm_head    ? ", embeddings and LM head shared with the target"
+      : shape.tied_embeddings ? ", tied"
+                              : "",
+      1e-9 * shape.layer_parameters());
+  part.info.notes += layers_by_kind(shape);
+  part.mark = shape.unverified ? "unverified" : "";
+}
+
+void add_acceptance(NamedPart& part, const config::Value& value) {
+  const plan::AcceptanceTable table = plan::read_acceptance_table(value);
+  part.info.summary = table.about;
+  part.info.notes = "P(accepted, given its parent is), by rank, depth after depth: ";
+  std::size_t rows = table.acceptance.size();
+  while (rows > 1 && table.acceptance[rows - 1] == table.acceptance[rows - 2]) --rows;
+  for (std::size_t depth = 0; depth < rows; ++depth)
+    part.info.notes += fmt::format("{}{:.4g}", depth == 0 ? "" : "; ", fmt::join(table.acceptance[depth], ", "));
+  if (rows < table.acceptance.size()) part.info.notes += fmt::format("; the same down to depth {}", table.acceptance.size());
+  part.info.notes += table.note.empty() ? "." : fmt::format(". Taken {}.", table.note);
+  if (!table.draft.empty())
+    part.info.notes += fmt::format(" Priced with {}.", table.draft == "none" ? "no draft model" : "draft " + table.draft);
+  part.mark = table.unverified ? "unverified" : "";
+}
+
+void add_hardware(NamedPart& part, const config::Value& value, Diagnostics& diagnostics) {
+  const cost::Hardware hardware = cost::read_hardware(value, diagnostics);
+  part.info.summary = fmt::format("{}: {:.0f} GB at {:.0f} GB/s, {:.0f} TFLOP/s dense bf16", hardware.name,
+                                  1e-9 * hardware.memory_bytes, 1e-9 * hardware.bandwidth, 1e-12 * hardware.flops);
+  const cost::Calibration& c = hardware.calibration;
+  part.info.notes = fmt::format(
+      "{} multiprocessors; to a peer {:.0f} GB/s and {:g} us. A decode step turns compute-bound near {:.0f} rows. Matrix "
+      "products reach {:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product takes {:.1f} us beside.",
+      hardware.multiprocessors, 1e-9 * hardware.link_bandwidth, 1e6 * hardware.link_latency,
+      hardware.flops / (hardware.bandwidth * c.memory_efficiency), 100.0 * c.memory_efficiency, c.feed_tb_per_s, c.kernel_us);
+  if (const config::Value* source = config::find_path(value, "calibration.source")) part.info.paper = source->text;
+  part.mark = hardware.unverified ? "unverified" : "";
+}
+
 // A preset's figures, worked out.
 NamedPart preset_part(const cost::Preset& preset) {
   Diagnostics diagnostics;
   const config::Value value = config::parse_text(preset.text, preset.path, diagnostics);
-  NamedPart part{preset.kind, {preset.name, "", "", {}, ""}, ""};
-  if (std::string(preset.kind) == "model") {
-    const cost::ModelShape shape = cost::read_model(value, preset.name, diagnostics);
-    part.info.summary =
-        fmt::format("{:.3f}B parameters, {:.2f} GB {}, {:.1f} kB of KV per token", 1e-9 * shape.total_parameters(),
-                    1e-9 * shape.weight_bytes(), shape.expert_type.empty() ? "in 16 bits" : "in its own types",
-                    1e-3 * shape.kv_bytes_per_token());
-    part.info.notes = fmt::format(
-        "{} layers of width {}, {} heads, {} of keys and values, {} wide, feed-forward {}{}, vocabulary {}{}. {:.3f}B parameters "
-        "in the layers.",
-        shape.layers, shape.hidden, shape.heads, shape.kv_heads, shape.head_dim,
-        shape.experts > 0.0 ? fmt::format("{} of {} experts of {}", shape.experts_per_token, shape.experts, shape.expert_ffn)
-                            : fmt::format("{}", shape.ffn),
-        shape.gated ? " gated" : "", shape.vocab,
-        shape.shares_lm_head    ? ", embeddings and LM head shared with the target"
-        : shape.tied_embeddings ? ", tied"
-                                : "",
-        1e-9 * shape.layer_parameters());
-    part.info.notes += layers_by_kind(shape);
-    part.mark = shape.unverified ? "unverified" : "";
-  } else if (std::string(preset.kind) == "acceptance") {
-    const plan::AcceptanceTable table = plan::read_acceptance_table(value);
-    part.info.summary = table.about;
-    part.info.notes = "P(accepted, given its parent is), by rank, depth after depth: ";
-    std::size_t rows = table.acceptance.size();
-    while (rows > 1 && table.acceptance[rows - 1] == table.acceptance[rows - 2]) --rows;
-    for (std::size_t depth = 0; depth < rows; ++depth)
-      part.info.notes += fmt::format("{}{:.4g}", depth == 0 ? "" : "; ", fmt::join(table.acceptance[depth], ", "));
-    if (rows < table.acceptance.size()) part.info.notes += fmt::format("; the same down to depth {}", table.acceptance.size());
-    part.info.notes += table.note.empty() ? "." : fmt::format(". Taken {}.", table.note);
-    if (!table.draft.empty())
-      part.info.notes += fmt::format(" Priced with {}.", table.draft == "none" ? "no draft model" : "draft " + table.draft);
-    part.mark = table.unverified ? "unverified" : "";
-  } else if (std::string(preset.kind) == "engine") {
-    part.info = engine_info(preset.name, value, diagnostics);
-  } else {
-    const cost::Hardware hardware = cost::read_hardware(value, diagnostics);
-    part.info.summary = fmt::format("{}: {:.0f} GB at {:.0f} GB/s, {:.0f} TFLOP/s dense bf16", hardware.name,
-                                    1e-9 * hardware.memory_bytes, 1e-9 * hardware.bandwidth, 1e-12 * hardware.flops);
-    const cost::Calibration& c = hardware.calibration;
-    part.info.notes = fmt::format(
-        "{} multiprocessors; to a peer {:.0f} GB/s and {:g} us. A decode step turns compute-bound near {:.0f} rows. Matrix "
-        "products reach {:.1f} % of the bandwidth, operands arrive at {:.1f} TB/s, each product takes {:.1f} us beside.",
-        hardware.multiprocessors, 1e-9 * hardware.link_bandwidth, 1e6 * hardware.link_latency,
-        hardware.flops / (hardware.bandwidth * c.memory_efficiency), 100.0 * c.memory_efficiency, c.feed_tb_per_s, c.kernel_us);
-    if (const config::Value* source = config::find_path(value, "calibration.source")) part.info.paper = source->text;
-    part.mark = hardware.unverified ? "unverified" : "";
+  NamedPart part{cost::name_of(preset.kind), {preset.name, "", "", {}, ""}, ""};
+  switch (preset.kind) {
+    case cost::PresetKind::hardware:
+      add_hardware(part, value, diagnostics);
+      break;
+    case cost::PresetKind::model:
+      add_model(part, value, diagnostics);
+      break;
+    case cost::PresetKind::engine:
+      part.info = engine_info(preset.name, value, diagnostics);
+      break;
+    case cost::PresetKind::acceptance:
+      add_acceptance(part, value);
+      break;
   }
   if (const config::Value* source = value.find("source")) part.info.paper = source->text;
   diagnostics.throw_if_any();
@@ -199,8 +215,8 @@ std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, 
     names.push_back(part.info.name);
   }
   if (!found.empty()) return found;
-  throw BadInput({"", 0, 0}, fmt::format("unknown part \"{}\"{} allowed: what specsim list prints, as NAME or KIND/NAME", wanted,
-                                         did_you_mean(wanted, names)));
+  throw BadInput({"", 0, 0}, fmt::format("unknown part {}{} allowed: what specsim list prints, as NAME or KIND/NAME",
+                                         config::quote_for_message(wanted), did_you_mean(wanted, names)));
 }
 
 std::string type_text(const config::Parameter& parameter) {

@@ -5,6 +5,7 @@
 #include "sim/base/memory.h"
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
+#include "sim/config/value.h"
 
 #include <fmt/format.h>
 
@@ -30,8 +31,7 @@ namespace {
   if (dynamic_cast<const po::unknown_option*>(&wrong) != nullptr) {
     std::vector<std::string> names;
     for (const auto& option : options.options()) names.push_back("--" + option->long_name());
-    throw BadInput({"", 0, 0},
-                   fmt::format("unknown option \"{}\"{} allowed: {}", name, did_you_mean(name, names), fmt::join(names, ", ")));
+    throw BadInput({"", 0, 0}, config::unknown_name("unknown option", name, names));
   }
   std::string meaning = "see --help";
   for (const auto& option : options.options())

@@ -8,6 +8,7 @@
 #include "specsim_version.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -87,7 +88,7 @@ bool note_options(const boost::program_options::options_description& options, co
 void add_form_options(boost::program_options::options_description& options) {
   namespace po = boost::program_options;
   options.add_options()("format", po::value<std::string>()->default_value("table"),
-                        fmt::format("form of what is printed: {}", report::kFormats).c_str());
+                        fmt::format("form of what is printed: {}", fmt::join(report::format_names(), ", ")).c_str());
   if (options.find_nothrow("quiet", false) == nullptr)
     options.add_options()("quiet", "print no text, no warnings and no progress; tables alone with --format");
 }
@@ -96,7 +97,8 @@ ExitCode run_in_form(const Command& command, const std::vector<std::string>& arg
   const std::string name = format_of(arguments).value_or("table");
   const std::optional<report::Format> format = report::format_named(name);
   if (!format)
-    throw BadInput({"--format", 0, 0}, fmt::format("{}, allowed: {}", config::quote_for_message(name), report::kFormats));
+    throw BadInput({"--format", 0, 0},
+                   fmt::format("{}, allowed: {}", config::quote_for_message(name), fmt::join(report::format_names(), ", ")));
   asked_quiet = given(arguments, "--quiet");
   // These print nothing but what was asked for under --quiet: the verdict, and the table of `pass --csv`.
   const bool own_quiet = command.name == "run" || command.name == "check" || given(arguments, "--csv");

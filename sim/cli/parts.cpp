@@ -19,7 +19,6 @@
 #include "sim/spec/sections.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -124,8 +123,7 @@ ExitCode list_command(const std::vector<std::string>& arguments) {
   for (const auto& [kind, summary] : part_kinds()) names.push_back(kind);
   for (const std::string& kind : wanted) {
     if (std::find(names.begin(), names.end(), kind) != names.end()) continue;
-    throw BadInput({"", 0, 0},
-                   fmt::format("unknown kind \"{}\"{} allowed: {}", kind, did_you_mean(kind, names), fmt::join(names, ", ")));
+    throw BadInput({"", 0, 0}, config::unknown_name("unknown kind", kind, names));
   }
   const std::vector<NamedPart> parts = named_parts();
   for (const auto& [kind, summary] : part_kinds()) {

@@ -4,6 +4,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/config/value.h"
 #include "sim/cost/element_types.h"
 #include "sim/cost/pass_kernels.h"
 #include "sim/cost/roofline.h"
@@ -34,8 +35,7 @@ Location at_option(const std::string& option) { return {"--" + option, 0, 0}; }
 
 void check_name(const std::string& option, const std::string& name, const std::vector<std::string>& names) {
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
-  throw BadInput(at_option(option),
-                 fmt::format("{} is \"{}\"{} allowed: {}", option, name, did_you_mean(name, names), fmt::join(names, ", ")));
+  throw BadInput(at_option(option), config::unknown_name(option + " is", name, names));
 }
 
 // One GPU and model, cut and quantised as said.

@@ -148,10 +148,9 @@ logs::ReportedAcceptance one_acceptance(const logs::LogContents& contents, const
 }
 
 std::string read_server(const std::string& text) {
-  const std::vector<std::string> known = {"vllm", "sglang", "llama.cpp", "tensorrt-llm"};
+  const std::vector<std::string>& known = logs::server_names();
   if (std::find(known.begin(), known.end(), text) == known.end())
-    throw BadInput({"--server", 0, 0}, fmt::format("unknown server {}{} allowed: {}", config::quote_for_message(text),
-                                                   did_you_mean(text, known), fmt::join(known, ", ")));
+    throw BadInput({"--server", 0, 0}, config::unknown_name("unknown server", text, known));
   return text;
 }
 

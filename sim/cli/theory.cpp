@@ -4,6 +4,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/config/value.h"
 #include "sim/plan/acceptance_curve.h"
 #include "sim/plan/closed_form_answers.h"
 #include "sim/report/table.h"
@@ -97,8 +98,7 @@ std::vector<const theory::ClosedForm*> read_forms(const Options& options) {
   for (const theory::ClosedForm& form : theory::closed_forms()) names.push_back(form.name);
   for (const std::string& name : wanted)
     if (std::find(names.begin(), names.end(), name) == names.end())
-      throw BadInput({"--form", 0, 0}, fmt::format("unknown closed form \"{}\"{} allowed: {}", name, did_you_mean(name, names),
-                                                   fmt::join(names, ", ")));
+      throw BadInput({"--form", 0, 0}, config::unknown_name("unknown closed form", name, names));
   const auto asked = [&](const std::string& name) { return std::find(wanted.begin(), wanted.end(), name) != wanted.end(); };
   std::vector<const theory::ClosedForm*> forms;
   for (const theory::ClosedForm& form : theory::closed_forms())

@@ -4,6 +4,7 @@
 #include "sim/base/standard_library.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -34,12 +35,6 @@ std::string allowed_number(const std::string& noun, const Interval& interval) {
   return noun + (text.starts_with("in ") ? " " : ", ") + text;
 }
 
-std::string join(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all.empty() ? "none" : all;
-}
-
 void report(const Value& value, const std::string& what, const std::string& allowed, Diagnostics& diagnostics) {
   diagnostics.add(value.where, fmt::format("{} is {}, allowed: {}", what, found_text(value), allowed));
 }
@@ -51,7 +46,7 @@ std::string allowed_text(const Parameter& parameter) {
     case Type::number:
       return allowed_number("a number", parameter.interval);
     case Type::text:
-      return parameter.choices.empty() ? "a text" : join(parameter.choices);
+      return parameter.choices.empty() ? "a text" : fmt::format("{}", fmt::join(parameter.choices, ", "));
     case Type::boolean:
       return "true or false";
     case Type::number_list:
@@ -147,8 +142,7 @@ bool fill_text(std::string& slot, const Value& value, const Parameter& parameter
   }
   const std::vector<std::string>& choices = parameter.choices;
   if (!choices.empty() && std::find(choices.begin(), choices.end(), value.text) == choices.end()) {
-    diagnostics.add(value.where, fmt::format("{} is {}{} allowed: {}", parameter.name, found_text(value),
-                                             did_you_mean(value.text, choices), join(choices)));
+    diagnostics.add(value.where, not_among(parameter.name + " is " + found_text(value), value.text, choices));
     return false;
   }
   slot = value.text;
@@ -315,8 +309,8 @@ Arguments read_arguments(const Value& section, const std::vector<Parameter>& par
     if (names.contains(field.key)) continue;
     const std::string near = nearest_name(field.key, allowed);
     if (!near.empty()) meant.insert(near);
-    diagnostics.add(field.where, fmt::format("unknown key {} in {}{} allowed: {}", quote_for_message(field.key), what,
-                                             did_you_mean(field.key, allowed), join(allowed)));
+    diagnostics.add(field.where,
+                    not_among(fmt::format("unknown key {} in {}", quote_for_message(field.key), what), field.key, allowed));
   }
 
   for (const Parameter& parameter : parameters) {

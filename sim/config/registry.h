@@ -61,7 +61,7 @@ class Registry {
     if (const Entry* entry = find(name)) return entry;
     std::vector<std::string> names;
     for (const Entry& entry : entries_) names.push_back(entry.info.name);
-    diagnostics.add(where, unknown_name(kind_, name, names, this->names()));
+    diagnostics.add(where, unknown_name("unknown " + kind_, name, names));
     return nullptr;
   }
 
@@ -71,10 +71,6 @@ class Registry {
   Place add(Entry entry) {
     SPECSIM_CHECK(find(entry.info.name) == nullptr, "{} {} twice", kind_, entry.info.name);
     return entries_.insert(entries_.end(), std::move(entry));
-  }
-  static std::string unknown_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names,
-                                  const std::string& all) {
-    return "unknown " + kind + " \"" + name + "\"" + did_you_mean(name, names) + " allowed: " + all;
   }
   std::string kind_;
   std::list<Entry> entries_;

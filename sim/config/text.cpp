@@ -118,6 +118,10 @@ std::string quote_for_message(std::string_view text) {
   return quote(text.substr(0, end)) + "...";
 }
 
+std::string unknown_name(const std::string& what, const std::string& name, const std::vector<std::string>& allowed) {
+  return not_among(what + " " + quote_for_message(name), name, allowed);
+}
+
 std::string found_text(const Value& value) {
   if (value.is_null()) return "null (no value)";
   if (value.is_list()) return "a list";

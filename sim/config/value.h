@@ -71,6 +71,8 @@ std::optional<std::int64_t> as_integer(std::string_view text);
 std::string found_text(const Value& value);
 // A text in quotes, with control characters escaped and cut where it is long.
 std::string quote_for_message(std::string_view text);
+// `WHAT "NAME", did you mean "NEAREST"? allowed: A, B`: what a message says of a name that is none of `allowed`.
+std::string unknown_name(const std::string& what, const std::string& name, const std::vector<std::string>& allowed);
 
 // One line of flow-style YAML that parses back to the same tree; keys in the order written. For hashes and manifests.
 std::string to_flow_text(const Value& value);

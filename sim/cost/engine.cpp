@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <string_view>
 
 namespace specsim::cost {
 
@@ -123,14 +122,14 @@ const std::vector<Parameter>& engine_parameters() {
 std::vector<std::string> engine_names() {
   std::vector<std::string> names;
   for (const Preset& preset : presets())
-    if (std::string_view(preset.kind) == "engine") names.emplace_back(preset.name);
+    if (preset.kind == PresetKind::engine) names.emplace_back(preset.name);
   return names;
 }
 
 Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   Engine engine;
   const std::size_t before = diagnostics.list().size();
-  const config::Value value = resolve_preset("engine", spec, diagnostics);
+  const config::Value value = resolve_preset(PresetKind::engine, spec, diagnostics);
   if (diagnostics.list().size() != before) return engine;
   const config::Arguments a = config::read_arguments(value, engine_parameters(), {}, "engine", diagnostics);
   if (diagnostics.list().size() != before) return engine;
@@ -233,9 +232,7 @@ void add_proposal(Engine& engine, const std::string& proposal, const Location& w
   }
   std::vector<std::string> names;
   for (const auto& [name, layers] : engine.proposals) names.push_back(name);
-  diagnostics.add(where, fmt::format("proposal is {}{} allowed: {} of engine {}", config::quote_for_message(proposal),
-                                     did_you_mean(proposal, names),
-                                     names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")), engine.name));
+  diagnostics.add(where, config::unknown_name("proposal is", proposal, names) + " of engine " + engine.name);
 }
 
 }  // namespace specsim::cost

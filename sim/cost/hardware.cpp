@@ -235,7 +235,7 @@ constexpr double kTransferSpread = 0.25;
 const std::vector<Hardware>& measured_gpus() {
   static const std::vector<Hardware> measured = [] {
     std::vector<Hardware> list;
-    for (const std::string& name : preset_names("hardware")) {
+    for (const std::string& name : preset_names(PresetKind::hardware)) {
       Diagnostics none;
       Hardware one = read_hardware(PresetChoice{name, {}, {}}, none);
       const auto own_products = [](const KernelFit& fit) { return fit.kind == KernelKind::product && fit.borrowed_from.empty(); };
@@ -285,7 +285,7 @@ const std::vector<Parameter>& calibration_parameters() {
 Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   Hardware hardware;
   const std::size_t before = diagnostics.list().size();
-  const config::Value value = resolve_preset("hardware", spec, diagnostics);
+  const config::Value value = resolve_preset(PresetKind::hardware, spec, diagnostics);
   if (diagnostics.list().size() != before) return hardware;
   const config::Arguments a = config::read_arguments(value, hardware_parameters(), {}, "hardware", diagnostics);
   if (diagnostics.list().size() != before) return hardware;

@@ -157,7 +157,7 @@ const Hardware* hardware_named(const std::string& name, std::map<std::string, st
   if (fresh) {
     const auto& list = presets();
     if (std::any_of(list.begin(), list.end(),
-                    [&](const Preset& preset) { return std::string_view(preset.kind) == "hardware" && name == preset.name; })) {
+                    [&](const Preset& preset) { return preset.kind == PresetKind::hardware && name == preset.name; })) {
       Diagnostics diagnostics;
       at->second = read_hardware(PresetChoice{name, {}, {}}, diagnostics);
       diagnostics.throw_if_any();
@@ -263,10 +263,9 @@ void check_rows(const std::string& file, const PricedTable& table, bool known_gp
   if (known_gpu) return;
   std::vector<std::string> names;
   for (const Preset& preset : presets())
-    if (std::string_view(preset.kind) == "hardware") names.emplace_back(preset.name);
+    if (preset.kind == PresetKind::hardware) names.emplace_back(preset.name);
   const std::string& gpu = table.rows.front().gpu;
-  throw BadInput({file, 2, 0}, fmt::format("gpu is {}{} no row is on a known GPU, allowed: {}", config::quote_for_message(gpu),
-                                           did_you_mean(gpu, names), fmt::join(names, ", ")));
+  throw BadInput({file, 2, 0}, config::unknown_name("no row is on a known GPU; the first is on", gpu, names));
 }
 
 // What AITER's tables call otherwise.
@@ -348,8 +347,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     row.dtype = *kind->dtype == '\0' ? "bfloat16" : usual_dtype(read.text(line, kind->dtype));
     if (row.dtype.empty()) row.dtype = "float16";
     if (find_dtype(row.dtype) == nullptr)
-      throw BadInput(read.at(i + 1), fmt::format("{} is {}{} allowed: {}", kind->dtype, config::quote_for_message(row.dtype),
-                                                 did_you_mean(row.dtype, dtype_names()), fmt::join(dtype_names(), ", ")));
+      throw BadInput(read.at(i + 1), config::unknown_name(std::string(kind->dtype) + " is", row.dtype, dtype_names()));
     row.us = read.figure(line, i + 1, "us");
     const std::string kernel = read.text(line, "kernel");
     const Hardware* hardware = hardware_named(row.gpu, known, table.warnings);

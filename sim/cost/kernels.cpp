@@ -7,7 +7,6 @@
 #include "sim/cost/presets.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -186,8 +185,8 @@ std::shared_ptr<const KernelFits> read_fits(const config::Value& file, Diagnosti
   return diagnostics.list().size() == before ? fits : nullptr;
 }
 
-const Preset* find_kernel_preset(const std::string& name) {
-  for (const Preset& preset : kernel_presets())
+const BuiltInFile* find_kernel_preset(const std::string& name) {
+  for (const BuiltInFile& preset : kernel_presets())
     if (name == preset.name) return &preset;
   return nullptr;
 }
@@ -253,12 +252,11 @@ std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, cons
   const std::lock_guard lock(mutex);
   const auto [at, fresh] = known.try_emplace(name);
   if (!fresh) return at->second;
-  const Preset* preset = find_kernel_preset(name);
+  const BuiltInFile* preset = find_kernel_preset(name);
   if (preset == nullptr) {
     std::vector<std::string> names;
-    for (const Preset& one : kernel_presets()) names.emplace_back(one.name);
-    diagnostics.add(where, fmt::format("unknown kernels {}{} allowed: {}, or the path of a .yaml file",
-                                       config::quote_for_message(name), did_you_mean(name, names), fmt::join(names, ", ")));
+    for (const BuiltInFile& one : kernel_presets()) names.emplace_back(one.name);
+    diagnostics.add(where, config::unknown_name("unknown kernels", name, names) + ", or the path of a .yaml file");
     known.erase(at);
     return nullptr;
   }

@@ -164,7 +164,7 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
 ModelShape read_model(const config::Value& spec, const std::string& what, Diagnostics& diagnostics) {
   ModelShape shape;
   const std::size_t before = diagnostics.list().size();
-  const config::Value value = resolve_preset("model", spec, diagnostics);
+  const config::Value value = resolve_preset(PresetKind::model, spec, diagnostics);
   if (diagnostics.list().size() != before) return shape;
   const config::Arguments a = config::read_arguments(value, model_parameters(), {}, what, diagnostics);
   if (diagnostics.list().size() != before) return shape;

@@ -1,7 +1,6 @@
 #include "sim/cost/pass_kernels.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -95,8 +94,7 @@ void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, con
     if (kernel.empty() || known.count(kernel) > 0) return;
     const config::Value* own = where.find(key);
     diagnostics.add(own != nullptr ? own->where : where.where,
-                    fmt::format("{} is {}{} allowed: {}", key, config::quote_for_message(kernel),
-                                did_you_mean(kernel, {known.begin(), known.end()}), fmt::join(known, ", ")));
+                    config::unknown_name(std::string(key) + " is", kernel, {known.begin(), known.end()}));
   };
   check("allreduce_kernel", engine.allreduce_kernel);
   check("launched_allreduce_kernel", engine.launched_allreduce_kernel);

@@ -3,7 +3,6 @@
 #include "sim/cost/hugging_face.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -23,48 +22,53 @@ std::vector<std::string> aliases_of(const Value& preset) {
   return aliases;
 }
 
-// Kind and name or alias of every preset, in order; parsed once.
-const std::vector<std::pair<std::pair<std::string, std::string>, Value>>& parsed_presets() {
+struct ParsedPreset {
+  PresetKind kind;
+  std::string name;  // or an alias
+  Value value;
+};
+
+// Every preset by each of its names, in order; parsed once.
+const std::vector<ParsedPreset>& parsed_presets() {
   static const auto all = [] {
-    std::vector<std::pair<std::pair<std::string, std::string>, Value>> list;
+    std::vector<ParsedPreset> list;
     for (const Preset& preset : presets()) {
       Diagnostics diagnostics;
       const Value value = config::parse_text(preset.text, preset.path, diagnostics);
       diagnostics.throw_if_any();
-      list.push_back({{preset.kind, preset.name}, value});
-      for (const std::string& alias : aliases_of(value)) list.push_back({{preset.kind, alias}, value});
+      list.push_back({preset.kind, preset.name, value});
+      for (const std::string& alias : aliases_of(value)) list.push_back({preset.kind, alias, value});
     }
     return list;
   }();
   return all;
 }
 
-const Value* find_preset(const std::string& kind, const std::string& name) {
-  for (const auto& [of, value] : parsed_presets())
-    if (of.first == kind && of.second == name) return &value;
+const Value* find_preset(PresetKind kind, const std::string& name) {
+  for (const ParsedPreset& preset : parsed_presets())
+    if (preset.kind == kind && preset.name == name) return &preset.value;
   return nullptr;
 }
 
 // What a text may be that names no preset.
-std::string files_of(const std::string& kind) {
-  if (kind == "model") return "the path of a .yaml file, or of a config.json or its folder";
-  return kind == "acceptance" ? "the path of a file with acceptance by depth and rank" : "the path of a .yaml file";
+std::string files_of(PresetKind kind) {
+  if (kind == PresetKind::model) return "the path of a .yaml file, or of a config.json or its folder";
+  return kind == PresetKind::acceptance ? "the path of a file with acceptance by depth and rank" : "the path of a .yaml file";
 }
 
-void report_unknown(const std::string& kind, const Value& name, Diagnostics& diagnostics) {
+void report_unknown(PresetKind kind, const Value& name, Diagnostics& diagnostics) {
   std::error_code ignored;
-  if (kind == "model" && std::filesystem::is_directory(name.text, ignored)) {
+  if (kind == PresetKind::model && std::filesystem::is_directory(name.text, ignored)) {
     diagnostics.add(name.where, fmt::format("model {}: the folder holds no config.json, allowed: one that does", name.text));
     return;
   }
   if (name.text.find('/') != std::string::npos && !std::filesystem::exists(name.text, ignored)) {
-    diagnostics.add(name.where, fmt::format("{} {}: no such file or folder, allowed: {}, or a name (specsim list {})", kind,
-                                            config::quote_for_message(name.text), files_of(kind), kind));
+    diagnostics.add(name.where, fmt::format("{} {}: no such file or folder, allowed: {}, or a name (specsim list {})",
+                                            name_of(kind), config::quote_for_message(name.text), files_of(kind), name_of(kind)));
     return;
   }
-  const std::vector<std::string> names = preset_names(kind);
-  diagnostics.add(name.where, fmt::format("unknown {} {}{} allowed: {}, or {}", kind, config::quote_for_message(name.text),
-                                          did_you_mean(name.text, names), fmt::join(names, ", "), files_of(kind)));
+  diagnostics.add(name.where, config::unknown_name(fmt::format("unknown {}", name_of(kind)), name.text, preset_names(kind)) +
+                                  ", or " + files_of(kind));
 }
 
 constexpr int kMaxDepth = 8;
@@ -82,7 +86,7 @@ void replace_keys(Value& base, const Value& changes) {
   }
 }
 
-Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics& diagnostics) {
+Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagnostics) {
   if (depth > kMaxDepth) {
     diagnostics.add(spec.where, fmt::format("presets are {} deep, allowed: {}; does a file name itself?", depth, kMaxDepth));
     return {};
@@ -91,7 +95,7 @@ Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics
     const Value* preset = find_preset(kind, spec.text);
     if (preset != nullptr) return *preset;
     const bool yaml = spec.text.ends_with(".yaml") || spec.text.ends_with(".yml");
-    const std::optional<std::string> json = kind == "model" ? config_json_path(spec.text) : std::nullopt;
+    const std::optional<std::string> json = kind == PresetKind::model ? config_json_path(spec.text) : std::nullopt;
     if (!yaml && !json) {
       report_unknown(kind, spec, diagnostics);
       return {};
@@ -102,18 +106,18 @@ Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics
       if (mistake.where.line > 0)
         diagnostics.add(mistake.where, mistake.message);
       else
-        diagnostics.add(spec.where, fmt::format("{} {}: {}", kind, spec.text, mistake.message));
+        diagnostics.add(spec.where, fmt::format("{} {}: {}", name_of(kind), spec.text, mistake.message));
     }
     if (!own.empty()) return {};
     return file.find("preset") == nullptr ? file : resolve(kind, file, depth + 1, diagnostics);
   }
   if (!spec.is_map()) {
-    diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, {}, or a map with preset: NAME", kind,
+    diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, {}, or a map with preset: NAME", name_of(kind),
                                             config::found_text(spec), files_of(kind)));
     return {};
   }
   const Value* name = spec.find("preset");
-  const Value* same = kind == "model" ? spec.find("model") : nullptr;  // the word that fits there
+  const Value* same = kind == PresetKind::model ? spec.find("model") : nullptr;  // the word that fits there
   if (name != nullptr && same != nullptr) {
     diagnostics.add(same->where, "model is given beside preset, allowed: one of them, for they say the same");
     return {};
@@ -137,6 +141,20 @@ Value resolve(const std::string& kind, const Value& spec, int depth, Diagnostics
 
 }  // namespace
 
+const char* name_of(PresetKind kind) {
+  switch (kind) {
+    case PresetKind::hardware:
+      return "hardware";
+    case PresetKind::model:
+      return "model";
+    case PresetKind::engine:
+      return "engine";
+    case PresetKind::acceptance:
+      return "acceptance";
+  }
+  return "";
+}
+
 Value to_config(const PresetChoice& choice, Diagnostics& diagnostics) {
   const auto value_of = [&](const std::string& text, const Location& where) {
     return text.find('{') == std::string::npos ? config::scalar(text, where) : config::parse_text(text, where.file, diagnostics);
@@ -149,15 +167,13 @@ Value to_config(const PresetChoice& choice, Diagnostics& diagnostics) {
   return config::map(std::move(fields), where);
 }
 
-std::vector<std::string> preset_names(const std::string& kind) {
+std::vector<std::string> preset_names(PresetKind kind) {
   std::vector<std::string> names;
-  for (const auto& [of, value] : parsed_presets())
-    if (of.first == kind) names.push_back(of.second);
+  for (const ParsedPreset& preset : parsed_presets())
+    if (preset.kind == kind) names.push_back(preset.name);
   return names;
 }
 
-Value resolve_preset(const std::string& kind, const Value& spec, Diagnostics& diagnostics) {
-  return resolve(kind, spec, 0, diagnostics);
-}
+Value resolve_preset(PresetKind kind, const Value& spec, Diagnostics& diagnostics) { return resolve(kind, spec, 0, diagnostics); }
 
 }  // namespace specsim::cost

@@ -4,22 +4,31 @@
 
 #include "sim/config/value.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
 namespace specsim::cost {
 
-struct Preset {
-  const char* kind;  // "hardware", "model", "engine" or "acceptance"
+enum class PresetKind { hardware, model, engine, acceptance };
+inline constexpr std::array<PresetKind, 4> kPresetKinds = {PresetKind::hardware, PresetKind::model, PresetKind::engine,
+                                                           PresetKind::acceptance};
+// As in `specsim list KIND` and in messages: "hardware".
+const char* name_of(PresetKind kind);
+
+struct BuiltInFile {
   const char* name;
   const char* path;  // where it lies in the repository, for messages
   const char* text;
 };
-const std::vector<Preset>& presets();         // generated, see cmake/presets.cmake
-const std::vector<Preset>& kernel_presets();  // configs/kernels: fits of single kernels, apart because they are long
+struct Preset : BuiltInFile {
+  PresetKind kind;
+};
+const std::vector<Preset>& presets();              // generated, see cmake/presets.cmake
+const std::vector<BuiltInFile>& kernel_presets();  // configs/kernels: fits of single kernels, apart because they are long
 
 // Names and aliases of a kind's presets, in order.
-std::vector<std::string> preset_names(const std::string& kind);
+std::vector<std::string> preset_names(PresetKind kind);
 
 // What an option or a table asks for, each part as a config would write it, with the place that messages name.
 struct PresetChoice {
@@ -32,11 +41,11 @@ struct PresetChoice {
   Location where;
   std::vector<Change> changes;  // settings that replace the preset's
 };
-// The same as a config holds it: the name alone, or {preset: NAME, KEY: TEXT, ...}. Reports broken YAML in braces.
+// The choice as a config holds it: the name alone, or {preset: NAME, KEY: TEXT, ...}. Reports broken YAML in braces.
 config::Value to_config(const PresetChoice& choice, Diagnostics& diagnostics);
 
 // What `spec` names: a preset (one of its aliases), the path of a .yaml file, or a map: {preset: NAME, ...} with keys that
 // replace the preset's, or a whole description. A null value after reporting.
-config::Value resolve_preset(const std::string& kind, const config::Value& spec, Diagnostics& diagnostics);
+config::Value resolve_preset(PresetKind kind, const config::Value& spec, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

@@ -56,7 +56,7 @@ std::string lower(std::string text) {
 }
 
 // What a preset of the kind is called that a table names in its own way: "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm".
-std::optional<std::string> preset_called(const char* kind, const std::string& text) {
+std::optional<std::string> preset_called(PresetKind kind, const std::string& text) {
   std::string name = lower(text.substr(text.find('/') == std::string::npos ? 0 : text.find('/') + 1));
   std::replace(name.begin(), name.end(), '_', '-');
   std::vector<std::string> spellings = {name, name + "-sxm"};
@@ -139,8 +139,8 @@ class StepModels {
 
   [[nodiscard]] Made make(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
                           const Precision& precision) const {
-    const auto hardware_name = preset_called("hardware", gpu);
-    const auto model_name = preset_called("model", model);
+    const auto hardware_name = preset_called(PresetKind::hardware, gpu);
+    const auto model_name = preset_called(PresetKind::model, model);
     const auto engine_name = engine_called(engine);
     if (!hardware_name) return {nullptr, fmt::format("no GPU {}", gpu)};
     if (!model_name) return {nullptr, fmt::format("no model {}", model)};

@@ -8,6 +8,20 @@
 
 namespace specsim::logs {
 
+namespace {
+
+constexpr const char* kVllm = "vllm";
+constexpr const char* kSglang = "sglang";
+constexpr const char* kLlamaCpp = "llama.cpp";
+constexpr const char* kTensorrtLlm = "tensorrt-llm";
+
+}  // namespace
+
+const std::vector<std::string>& server_names() {
+  static const std::vector<std::string> names = {kVllm, kSglang, kLlamaCpp, kTensorrtLlm};
+  return names;
+}
+
 std::string server_name(Kind kind) {
   switch (kind) {
     case Kind::vllm_log:
@@ -15,21 +29,21 @@ std::string server_name(Kind kind) {
     case Kind::vllm_counters:
     case Kind::vllm_v0_counters:
     case Kind::vllm_bench:
-      return "vllm";
+      return kVllm;
     case Kind::sglang_log:
     case Kind::sglang_gauges:
     case Kind::sglang_bench:
-      return "sglang";
+      return kSglang;
     case Kind::llama_requests:
     case Kind::llama_totals:
     case Kind::llama_example:
     case Kind::llama_answers:
-      return "llama.cpp";
+      return kLlamaCpp;
     case Kind::trtllm_steps:
     case Kind::trtllm_counters:
     case Kind::trtllm_bench:
     case Kind::trtllm_bench_serving:
-      return "tensorrt-llm";
+      return kTensorrtLlm;
   }
   return "";
 }

@@ -32,7 +32,8 @@ enum class Kind {
   trtllm_bench,         // "DECODING STATISTICS" of what trtllm-bench prints, averages over the requests of a run
   trtllm_bench_serving  // "Avg Decoded Tokens per Iter" of its benchmark_serving, likewise
 };
-// "vllm", "sglang", "llama.cpp", "tensorrt-llm".
+// The servers whose logs are read, and which of them writes a kind.
+const std::vector<std::string>& server_names();
 std::string server_name(Kind kind);
 // "SpecDecoding metrics lines of vLLM".
 std::string describe(Kind kind);

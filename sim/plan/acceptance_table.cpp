@@ -205,7 +205,7 @@ AcceptanceTable named_acceptance_table(const std::string& name, const Location& 
   // Any file will do, whatever its name ends in; a name that is none of a file's is one of configs/acceptance.
   const Value value = std::filesystem::exists(name, ignored)
                           ? config::parse_file(name, diagnostics)
-                          : cost::resolve_preset("acceptance", config::scalar(name, option), diagnostics);
+                          : cost::resolve_preset(cost::PresetKind::acceptance, config::scalar(name, option), diagnostics);
   diagnostics.throw_if_any();
   return read_acceptance_table(value);
 }

@@ -10,12 +10,16 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
 namespace specsim::report {
 
 namespace {
+
+constexpr std::array<std::pair<std::string_view, Format>, 4> kNamedFormats = {
+    {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}, {"markdown", Format::markdown}}};
 
 Document* open_document = nullptr;
 
@@ -54,11 +58,15 @@ std::string markdown_cell(const std::string& text) {
 
 }  // namespace
 
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, format] : kNamedFormats) names.emplace_back(name);
+  return names;
+}
+
 std::optional<Format> format_named(std::string_view name) {
-  if (name == "table") return Format::table;
-  if (name == "csv") return Format::csv;
-  if (name == "json") return Format::json;
-  if (name == "markdown") return Format::markdown;
+  for (const auto& [known, format] : kNamedFormats)
+    if (name == known) return format;
   return std::nullopt;
 }
 

@@ -17,9 +17,9 @@
 namespace specsim::report {
 
 enum class Format { table, csv, json, markdown };
-// The format of that name; nullopt for any other name.
+// The formats' names, and the format of a name; nullopt for any other name.
+std::vector<std::string> format_names();
 std::optional<Format> format_named(std::string_view name);
-inline constexpr const char* kFormats = "table, csv, json, markdown";
 
 // The JSON's "schema": counted up whenever a reader of the old one would have to change. docs/output.md tells its fields.
 inline constexpr const char* kOutputSchema = "specsim-output/1";

@@ -6,7 +6,6 @@
 #include "sim/spec/sections.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -249,8 +248,7 @@ TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& di
   if (form == nullptr) {
     std::vector<std::string> names = {"exact", "none"};
     for (const theory::ClosedForm& one : theory::closed_forms()) names.push_back(one.name);
-    diagnostics.add(theory.where("name"), fmt::format("unknown closed form {}{} allowed: {}", config::quote_for_message(name),
-                                                      did_you_mean(name, names), fmt::join(names, ", ")));
+    diagnostics.add(theory.where("name"), config::unknown_name("unknown closed form", name, names));
     return ExactTheory{};
   }
   if (cell != nullptr) {

@@ -49,7 +49,7 @@ Json answer_parts() {
   Json parts;
   parts["version"] = build_info::version;
   parts["commit"] = build_info::commit;
-  for (const char* kind : {"hardware", "model", "engine", "acceptance"}) parts[kind] = cost::preset_names(kind);
+  for (const cost::PresetKind kind : cost::kPresetKinds) parts[cost::name_of(kind)] = cost::preset_names(kind);
   for (const verify::VerifierEntry& entry : verify::verifiers().entries())
     parts["verifier"].push_back({{"name", entry.info.name},
                                  {"summary", entry.info.summary},

@@ -32,7 +32,7 @@ plan::AcceptanceTable table_of(const std::string& yaml) {
 }  // namespace
 
 TEST_CASE("every table of configs/acceptance says where it is from and holds probabilities", "[acceptance]") {
-  const std::vector<std::string> names = cost::preset_names("acceptance");
+  const std::vector<std::string> names = cost::preset_names(cost::PresetKind::acceptance);
   CHECK(names.size() > 15);
   for (const std::string& name : names) {
     INFO(name);
@@ -42,7 +42,7 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
     // Mutant: n-grams and Medusa's heads priced as a draft model of 1B, with which none of them pays.
     Diagnostics diagnostics;
     if (table.draft != "none") {
-      const config::Value model = cost::resolve_preset("model", config::scalar(table.draft, {}), diagnostics);
+      const config::Value model = cost::resolve_preset(cost::PresetKind::model, config::scalar(table.draft, {}), diagnostics);
       CHECK(diagnostics.list().empty());
       CHECK(model.is_map());
     }
