@@ -58,7 +58,7 @@ PassSetting read_setting(const po::variables_map& values, cost::Role role, const
     if (values.count(option) > 0) change(key, option, given(option));
 
   const char* const what = role == cost::Role::target ? "target" : "draft";
-  PassSetting setting{hardware, model, shards, bits, {}};
+  PassSetting setting{hardware, model, {}};
   cost::Deployment& deployment = setting.deployment;
   Diagnostics diagnostics;
   deployment.engine = cost::read_engine(preset(given("engine"), "engine"), diagnostics);
@@ -68,7 +68,6 @@ PassSetting read_setting(const po::variables_map& values, cost::Role role, const
   diagnostics.throw_if_any();
   cost::check_element_types(shape, what, deployment.hardware, diagnostics);
   diagnostics.throw_if_any();
-  setting.weight_bits = fmt::format("{:g}", shape.weight_bits);
   if (deployment.kernels != "automatic" && deployment.kernels != "none" && deployment.hardware.kernels == nullptr)
     throw BadInput(at_option("kernels"), fmt::format("no kernels of {} were measured, allowed: automatic, none", hardware));
   if (role == cost::Role::target && shape.fused_inputs > 0.0)
@@ -120,9 +119,10 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       cells.emplace_back(one.fits.value_or(true) ? "" : "does not fit");
       table.add(cells);
     }
+    const cost::ModelShape& shape = setting.shape();
     print_output("{}{} on {}{}{}\n{}", at == 0 ? "" : "\n", setting.model, setting.hardware,
-                 setting.tensor_parallel == "1" ? "" : fmt::format(" x {}", setting.tensor_parallel),
-                 setting.weight_bits == "16" ? "" : fmt::format(", {}-bit weights", setting.weight_bits),
+                 shape.tensor_parallel == 1.0 ? "" : fmt::format(" x {:g}", shape.tensor_parallel),
+                 shape.weight_bits == 16.0 ? "" : fmt::format(", {:g}-bit weights", shape.weight_bits),
                  table.text(output_width()));
   }
   print_output(

@@ -15,7 +15,9 @@ namespace {
 using spec::MethodValues;
 using spec::PartValues;
 
-spec::RooflineValues default_cost() { return {kDefaultHardware, kDefaultTarget, kDefaultDraft}; }
+PartValues default_cost() {
+  return {"roofline", {{"hardware", kDefaultHardware}, {"target", kDefaultTarget}, {"draft", kDefaultDraft}}};
+}
 
 MethodValues chain(std::int64_t draft_length, const std::string& verifier) {
   return {{"chain", {{"draft_length", draft_length}}}, PartValues{verifier, {}}};

@@ -101,7 +101,7 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
     own.notes.push_back(fmt::format("draft length {}: refused, at most {}", draft_length, kMostDraftsVllm));
     return own;
   }
-  const std::string shards = fmt::format("{:g}", d.target->tensor_parallel);
+  const double shards = d.target->tensor_parallel;
   std::string draft;
   if (!d.draft) {
     draft = fmt::format("\"method\": \"ngram\", \"prompt_lookup_max\": {}", kLookup);
@@ -114,7 +114,7 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
                                        path_of(*d.draft));
     // DraftModelProposer._raise_if_draft_tp_mismatch, vllm/v1/spec_decode/draft_model.py: both sizes must be the same. A head may
     // be told 1, and is cut like the target all the same (issue 31345).
-    if (shards != "1") draft += fmt::format(", \"draft_tensor_parallel_size\": {}", shards);
+    if (shards != 1.0) draft += fmt::format(", \"draft_tensor_parallel_size\": {:g}", shards);
     note_sizes(d, "vLLM", own);
   }
   if (!by_batch.empty())
@@ -123,7 +123,7 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
         "TPOT in issue "
         "49548), which is not priced here");
   own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}{}}}'",
-                            path_of(*d.target), shards == "1" ? "" : " --tensor-parallel-size " + shards,
+                            path_of(*d.target), shards == 1.0 ? "" : fmt::format(" --tensor-parallel-size {:g}", shards),
                             (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "") + offloaded(*d.target),
                             batch > kSequencesVllm ? fmt::format(" --max-num-seqs {:g}", batch) : "", draft, draft_length,
                             table_vllm(by_batch));

@@ -15,9 +15,8 @@ namespace specsim::plan {
 struct PassSetting {
   std::string hardware;
   std::string model;
-  std::string tensor_parallel;
-  std::string weight_bits;
   cost::Deployment deployment;  // the model alone, in the role that it is priced in
+  [[nodiscard]] const cost::ModelShape& shape() const { return deployment.target ? *deployment.target : *deployment.draft; }
 };
 
 struct PassGrid {
@@ -35,7 +34,7 @@ struct PricedPass {
   cost::PassTime time;
   double error = 0.0;        // standard deviation of the logarithm of the time; the host's share counts as certain
   double ratio = 1.0;        // time over that of the pass over the grid's first number of tokens, at the same batch and context
-  std::optional<bool> fits;  // model and cache alone into memory; of a draft nothing is known, for its target lies there too
+  std::optional<bool> fits;  // whether model and cache fit into memory; nullopt for a draft, beside which its target lies there
 };
 
 struct PricedPasses {
@@ -48,7 +47,7 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
 
 // CSV with a header and a line for each pass; times in milliseconds.
 std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes);
-// Its columns, for the reference page.
+// The columns of that CSV, for the reference page.
 report::FileInfo passes_info();
 
 }  // namespace specsim::plan

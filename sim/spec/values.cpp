@@ -45,14 +45,6 @@ Value method_value(const MethodValues& method) {
   return config::map(std::move(fields), {});
 }
 
-Value cost_value(const RooflineValues& cost) {
-  return config::map({{"model", to_config("roofline")},
-                      {"hardware", to_config(cost.hardware)},
-                      {"target", to_config(cost.target)},
-                      {"draft", to_config(cost.draft)}},
-                     {});
-}
-
 // Gives `where` to everything that has no place of its own.
 void place(Value& value, const Location& where) {
   if (value.where.file.empty()) value.where = where;
@@ -70,7 +62,7 @@ Value experiment_value(const ExperimentValues& values, const Location& where) {
   fields.emplace_back("pair", pair_value(values.pair));
   if (values.context) fields.emplace_back("context", part_value("process", *values.context));
   fields.emplace_back("decode", method_value(values.method));
-  fields.emplace_back("cost", cost_value(values.cost));
+  fields.emplace_back("cost", part_value("model", values.cost));
   fields.emplace_back(
       "workload", config::map({{"batch", to_config(values.batch)}, {"context_length", to_config(values.context_length)}}, {}));
   Fields axes;

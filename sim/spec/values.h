@@ -35,20 +35,13 @@ struct MethodValues {
   std::optional<PartValues> verifier;  // nullopt: the default of `decode.verifier`
 };
 
-// Passes as the cost model roofline prices them, each by its name.
-struct RooflineValues {
-  std::string hardware;
-  std::string target;
-  std::string draft;  // none: nothing that takes passes drafts
-};
-
 struct ExperimentValues {
   std::string name;
   std::optional<std::int64_t> rounds;  // rounds of each cell; nullopt: the default
   PairValues pair;
   std::optional<PartValues> context;  // nullopt: the default, one distribution all along
   MethodValues method;
-  RooflineValues cost;
+  PartValues cost;                    // the model of prices
   std::int64_t batch = 1;             // sequences decoded together
   std::int64_t context_length = 512;  // tokens cached by each
   // Axes of the sweep, in this order, each in place of the one value above; empty: none.

@@ -131,16 +131,17 @@ Json even_of(const std::optional<plan::BreakEvenAlpha>& even) {
   return even ? Json{{"alpha", number(even->alpha)}, {"draft_length", even->draft_length}} : Json();
 }
 
-// A config that prices passes in a fixed ratio, as the question says.
-Json ratio_question(const Json& question) {
-  const Json cost = {{"model", "ratio"},
-                     {"cost_ratio", number_at(question, "cost_ratio", 0.0)},
-                     {"verify_inflation", number_at(question, "verify_inflation", 1.0)},
-                     {"overhead", number_at(question, "overhead", 0.0)}};
-  return {{"config",
-           {{"pair", {{"vocab", 2}, {"target", {{"family", "uniform"}}}, {"draft", {{"family", "uniform"}}}}},
-            {"decode", {{"drafter", {{"kind", "chain"}, {"draft_length", 1}}}}},
-            {"cost", cost}}}};
+// One cell whose passes are priced in a fixed ratio, as the question says.
+spec::Experiment ratio_experiment(const Json& question) {
+  spec::ExperimentValues values = plan::planning_experiment();
+  values.cost = {"ratio",
+                 {{"cost_ratio", number_at(question, "cost_ratio", 0.0)},
+                  {"verify_inflation", number_at(question, "verify_inflation", 1.0)},
+                  {"overhead", number_at(question, "overhead", 0.0)}}};
+  Diagnostics diagnostics;
+  spec::Experiment experiment = spec::make_experiment(values, "the explorer", {}, diagnostics);
+  diagnostics.throw_if_any();
+  return experiment;
 }
 
 Json optional_number(const std::optional<double>& x) { return x ? number(*x) : Json(); }
@@ -289,7 +290,7 @@ Json answer_map(const Json& question) {
 
 Json answer_landscape(const Json& question) {
   const bool by_ratio = question.contains("cost_ratio");
-  const spec::Experiment experiment = by_ratio ? experiment_of(ratio_question(question)) : priced_experiment(question);
+  const spec::Experiment experiment = by_ratio ? ratio_experiment(question) : priced_experiment(question);
   const spec::Cell& cell = experiment.cells.front();
   const int longest = longest_of(question);
   const std::int64_t steps = whole_at(question, "steps", 40);

@@ -191,7 +191,7 @@ TEST_CASE("the map at one's own acceptance is the plan at each place", "[plan]")
 }
 
 TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
-  plan::PassSetting setting{"h100-sxm", "eagle-head-7b", "1", "16", deployment(preset("llama-3.1-8b"), preset("eagle-head-7b"))};
+  plan::PassSetting setting{"h100-sxm", "eagle-head-7b", deployment(preset("llama-3.1-8b"), preset("eagle-head-7b"))};
   setting.deployment.target.reset();
   plan::PassGrid grid{cost::Role::draft, {1}, {0, 4096}, {1, 8}, 1e9, false};
   const plan::PricedPasses priced = plan::price_passes({setting}, grid);
@@ -202,7 +202,7 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   CHECK(priced.passes[0].ratio == 1.0);
   CHECK_FALSE(priced.passes[0].fits.has_value());
   // Weights alone in few bits: measured kernels lose time from a few rows on, and nothing promises them more speed.
-  plan::PassSetting bits{"h100-sxm", "llama-3.1-8b", "1", "4", deployment(preset("llama-3.1-8b", ", weight_bits: 4"), "none")};
+  plan::PassSetting bits{"h100-sxm", "llama-3.1-8b", deployment(preset("llama-3.1-8b", ", weight_bits: 4"), "none")};
   grid.role = cost::Role::target;
   const auto warnings = plan::price_passes({bits}, grid).warnings;
   REQUIRE(warnings.size() == 1);

@@ -56,7 +56,9 @@ TEST_CASE("the built-in experiments read back from their printed configs are the
   check_same(plan::planning_experiment());
   for (const double temperature : {0.0, 0.6, 1.0}) check_same(plan::methods_to_compare(0.7, temperature));
   spec::ExperimentValues values = plan::methods_to_compare(1.0 / 3.0, 1.0);
-  values.cost = {"l40s", "llama-2-7b", "none"};
+  values.cost = {"ratio", {{"cost_ratio", 0.05}}};
+  check_same(values);
+  values.cost = {"roofline", {{"hardware", "l40s"}, {"target", "llama-2-7b"}, {"draft", "none"}}};
   values.batches = {3};
   values.context_lengths = {100, 2000};
   check_same(values);
