@@ -1,8 +1,12 @@
 #include "sim/families/context.h"
 
 #include "sim/base/token.h"
+#include "sim/math/simplex.h"
 
 #include <fmt/format.h>
+
+#include <array>
+#include <utility>
 
 namespace specsim::families {
 
@@ -43,6 +47,27 @@ math::Sampling read_sampling(const config::Value& pair, const std::string& key, 
           arguments.number("min_p")};
 }
 
+// A token's point mass mixed into a distribution.
+class TowardsToken final : public Distribution {
+ public:
+  TowardsToken(std::unique_ptr<Distribution> other, Token token, double weight)
+      : other_(std::move(other)), token_(token), weights_{weight, 1.0 - weight} {
+    math::normalise(weights_);
+  }
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    other_->draw(address, target, distribution);
+    for (double& probability : distribution) probability *= weights_[1];
+    distribution[token_] += weights_[0];
+  }
+  [[nodiscard]] bool random() const override { return other_->random(); }
+
+ private:
+  std::unique_ptr<Distribution> other_;
+  Token token_;
+  std::array<double, 2> weights_;  // the token's, the other distribution's
+};
+
 }  // namespace
 
 ContextBuilder::ContextBuilder(int vocab, const config::Value& pair, Diagnostics& diagnostics)
@@ -52,12 +77,13 @@ ContextBuilder::ContextBuilder(int vocab, const config::Value& pair, Diagnostics
       draft_sampling_(read_sampling(pair, "draft_sampling", diagnostics)),
       diagnostics_(&diagnostics) {}
 
-void ContextBuilder::add(ContextModel& model, const config::Value* target, const std::vector<const config::Value*>& drafts,
-                         const std::string& what) {
-  DistributionBuilder target_builder(vocab_, false, *diagnostics_);
-  std::unique_ptr<Distribution> target_distribution;
-  if (target != nullptr)  // that pair lacks its target has been reported
-    target_distribution = target_builder.build(*target, what + ".target");
+std::unique_ptr<Distribution> ContextBuilder::build_target(const config::Value* target, const std::string& what) {
+  if (target == nullptr) return nullptr;  // that pair lacks its target has been reported
+  return DistributionBuilder(vocab_, false, *diagnostics_).build(*target, what + ".target");
+}
+
+void ContextBuilder::add(ContextModel& model, std::unique_ptr<Distribution> target,
+                         const std::vector<const config::Value*>& drafts, const std::string& what) {
   DistributionBuilder draft_builder(vocab_, true, *diagnostics_);
   draft_builder.skip_streams(kDraftStreams);
   std::vector<std::unique_ptr<Distribution>> draft_distributions;
@@ -69,11 +95,25 @@ void ContextBuilder::add(ContextModel& model, const config::Value* target, const
     }
     if (auto distribution = draft_builder.build(*draft, what + ".draft")) draft_distributions.push_back(std::move(distribution));
   }
-  if (target_distribution != nullptr && draft_distributions.size() == drafts.size())
-    model.pairs.emplace_back(std::move(target_distribution), std::move(draft_distributions), target_sampling_, draft_sampling_);
+  if (target != nullptr && draft_distributions.size() == drafts.size())
+    model.pairs.emplace_back(std::move(target), std::move(draft_distributions), target_sampling_, draft_sampling_);
 }
 
-void ContextBuilder::add_pair(ContextModel& model) { add(model, pair_->find("target"), {pair_->find("draft")}, "pair"); }
+void ContextBuilder::refuse_sampling(const std::string& name, const std::string& why) {
+  for (const char* const key : {"target_sampling", "draft_sampling"})
+    if (const config::Value* sampling = pair_->find(key))
+      diagnostics_->add(sampling->where, fmt::format("{} with context process {}, allowed: none ({})", key, name, why));
+}
+
+void ContextBuilder::add_pair(ContextModel& model) {
+  add(model, build_target(pair_->find("target"), "pair"), {pair_->find("draft")}, "pair");
+}
+
+void ContextBuilder::add_mixture_pair(ContextModel& model, Token token, double weight) {
+  std::unique_ptr<Distribution> target = build_target(pair_->find("target"), "pair");
+  if (target != nullptr) target = std::make_unique<TowardsToken>(std::move(target), token, weight);
+  add(model, std::move(target), {pair_->find("draft")}, "pair");
+}
 
 void ContextBuilder::add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
                               const std::string& what, bool by_depth) {
@@ -97,13 +137,13 @@ void ContextBuilder::add_pair(ContextModel& model, const config::Value& override
       return;
     }
   }
-  add(model, target != nullptr ? target : pair_->find("target"), drafts, what);
+  add(model, build_target(target != nullptr ? target : pair_->find("target"), what), drafts, what);
 }
 
 void ContextBuilder::add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts) {
   std::vector<const config::Value*> list;
   for (const config::Value& draft : drafts) list.push_back(&draft);
-  add(model, pair_->find("target"), list, "pair");
+  add(model, build_target(pair_->find("target"), "pair"), list, "pair");
 }
 
 }  // namespace specsim::families

@@ -24,10 +24,13 @@ class ContextBuilder {
  public:
   ContextBuilder(int vocab, const config::Value& pair, Diagnostics& diagnostics);
   [[nodiscard]] int vocab() const { return vocab_; }
-  [[nodiscard]] const config::Value& pair() const { return *pair_; }
   [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }
+  // Reports the pair's sampling settings, which the process `name` has no use for; `why`: the reason that the message gives.
+  void refuse_sampling(const std::string& name, const std::string& why);
   // Adds the configured pair to `model`.
   void add_pair(ContextModel& model);
+  // Adds a pair whose target gives `token` the probability `weight` and shares out the rest as the configured target does.
+  void add_mixture_pair(ContextModel& model, Token token, double weight);
   // Adds a pair with `overrides` ({target: DISTRIBUTION, draft: DISTRIBUTION}, both optional) over the configured one;
   // `by_depth`: the overrides may have a list `drafts` instead of `draft`, one for each depth.
   void add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
@@ -36,7 +39,9 @@ class ContextBuilder {
   void add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts);
 
  private:
-  void add(ContextModel& model, const config::Value* target, const std::vector<const config::Value*>& drafts,
+  // nullptr where there is none, or after reporting.
+  std::unique_ptr<Distribution> build_target(const config::Value* target, const std::string& what);
+  void add(ContextModel& model, std::unique_ptr<Distribution> target, const std::vector<const config::Value*>& drafts,
            const std::string& what);
   int vocab_;
   const config::Value* pair_;

@@ -86,13 +86,7 @@ ContextEntry acceptance_table_context() {
             ContextModel model;
             const std::vector<std::vector<double>>& table = arguments.table("acceptance");
             const auto before = builder.diagnostics().list().size();
-            for (const char* const key : {"target_sampling", "draft_sampling"})
-              if (const config::Value* sampling = builder.pair().find(key))
-                builder.diagnostics().add(
-                    sampling->where,
-                    fmt::format("{} with context process acceptance_table, allowed: none (what was accepted has the "
-                                "sampling settings in it)",
-                                key));
+            builder.refuse_sampling("acceptance_table", "what was accepted has the sampling settings in it");
             if (std::string mistake = mistake_in(table, builder.vocab()); !mistake.empty())
               builder.diagnostics().add(arguments.where("acceptance"), mistake);
             if (builder.diagnostics().list().size() != before) return model;

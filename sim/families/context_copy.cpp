@@ -2,8 +2,6 @@
 #include "sim/families/context.h"
 #include "sim/rng/address.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -42,14 +40,6 @@ class CopyProcess final : public ContextProcess {
   std::vector<std::uint32_t> entry_;
   ContextShape shape_;
 };
-
-config::Value list(const config::Value& like, std::vector<config::Value> items) {
-  config::Value value;
-  value.kind = config::Kind::list;
-  value.where = like.where;
-  value.items = std::move(items);
-  return value;
-}
 
 }  // namespace
 
@@ -97,19 +87,8 @@ ContextEntry copy_context() {
 
             const double fidelity = arguments.number("fidelity");
             builder.add_pair(model);
-            const config::Value* target = builder.pair().find("target");
-            if (target == nullptr || model.pairs.empty()) return model;
-            const auto text = [&](std::string written) { return config::scalar(std::move(written), target->where); };
-            for (const Token token : prompt) {
-              const config::Value copied =
-                  config::map({{"family", text("one_hot")}, {"token", text(std::to_string(token))}}, target->where);
-              const config::Value mixture = config::map(
-                  {{"family", text("mixture")},
-                   {"components", list(*target, {copied, *target})},
-                   {"weights", list(*target, {text(fmt::format("{}", fidelity)), text(fmt::format("{}", 1.0 - fidelity))})}},
-                  target->where);
-              builder.add_pair(model, config::map({{"target", mixture}}, target->where), {}, "pair");
-            }
+            if (model.pairs.empty()) return model;
+            for (const Token token : prompt) builder.add_mixture_pair(model, token, fidelity);
             model.process = std::make_unique<CopyProcess>(std::move(prompt), std::move(entry));
             return model;
           }};

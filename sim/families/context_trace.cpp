@@ -105,12 +105,7 @@ ContextEntry trace_context() {
         ContextModel model;
         Diagnostics& diagnostics = builder.diagnostics();
         const std::size_t before = diagnostics.list().size();
-        for (const char* const key : {"target_sampling", "draft_sampling"})
-          if (const config::Value* sampling = builder.pair().find(key))
-            diagnostics.add(sampling->where,
-                            fmt::format("{} with context process trace, allowed: none (the distributions that were "
-                                        "recorded have their sampling settings in them)",
-                                        key));
+        builder.refuse_sampling("trace", "the distributions that were recorded have their sampling settings in them");
         Recording recording = read_recording(file_beside(arguments.where("file"), arguments.text("file")),
                                              arguments.where("file"), arguments.text("kind"), diagnostics);
         for (const RecordedPair& pair : recording.positions)
