@@ -1,10 +1,9 @@
 // Every part of the registries, by its entry alone: a new one is tested without an edit here.
 #include "sim/audit/audit.h"
 #include "sim/families/context.h"
-#include "tests/support/cells.h"
+#include "tests/parts/part_cells.h"
 #include "tests/support/samples.h"
 
-#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -19,24 +18,6 @@ using namespace specsim;
 
 namespace {
 
-constexpr const char* kChain = "{kind: chain, draft_length: 3}";
-
-// nullopt where the parts do not go together.
-std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::VerifierEntry& verifier, const std::string& policy,
-                                    const std::string& process) {
-  const std::string text = fmt::format(
-      "{{experiment: parts, seed: 20260117, pair: {{vocab: 3, target: {{family: dirichlet, concentration: 0.7}}, draft: {{from: "
-      "target, transform: logit_noise, value: 1.5}}{}}}, context: {}, cost: {{model: ratio, cost_ratio: 0.1}}, decode: "
-      "{{drafter: {}, verifier: {}{}}}}}",
-      verifier.demands.one_hot_target ? ", target_sampling: {temperature: 0}" : "", process, drafter, verifier.info.name,
-      policy.empty() ? "" : ", policy: " + policy);
-  Diagnostics diagnostics;
-  const spec::Experiment experiment =
-      spec::read_experiment(config::parse_text(text, "test", diagnostics), "test", {}, diagnostics);
-  if (!diagnostics.empty()) return std::nullopt;
-  return experiment.cells.at(0);
-}
-
 struct Audited {
   int read = 0;                // cells that make sense
   int audited = 0;             // those that can be enumerated
@@ -48,7 +29,7 @@ struct Audited {
 void audit_with(const std::string& drafter, const std::string& policy, const std::string& process, Audited& all) {
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries()) {
     if (!verifier.lossless) continue;
-    const std::optional<spec::Cell> cell = cell_with(drafter, verifier, policy, process);
+    const std::optional<spec::Cell> cell = tests::cell_with(drafter, verifier, verifier.info.name, policy, process);
     if (!cell) continue;
     ++all.read;
     INFO(drafter << ", " << verifier.info.name << ", " << policy << ", " << process);
@@ -126,7 +107,7 @@ TEST_CASE("every policy leaves the target's distribution alone, under every loss
   for (const draft::PolicyEntry& entry : draft::policies().entries()) {
     Audited all;
     for (const std::string& sample : tests::samples_of(entry.info))
-      for (const std::string& process : processes()) audit_with(kChain, sample, process, all);
+      for (const std::string& process : processes()) audit_with(tests::kPartsChain, sample, process, all);
     INFO(entry.info.name);
     CHECK(all.audited > 0);
     CHECK(all.most_accepted > 0.0);
@@ -139,7 +120,7 @@ TEST_CASE("every context process leaves the target's distribution alone, where i
   for (const families::ContextEntry& entry : families::context_processes().entries()) {
     Audited all;
     for (const std::string& sample : tests::samples_of(entry.info, "process")) {
-      audit_with(kChain, "", sample, all);
+      audit_with(tests::kPartsChain, "", sample, all);
       audit_with("{kind: chain, draft_length: 3, selection: argmax}", "", sample, all);  // for tables of ranked tokens
     }
     INFO(entry.info.name);

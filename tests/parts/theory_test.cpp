@@ -1,0 +1,68 @@
+// The oracle reads parameters of verifiers, drafters and policies by name, since it shares no code with them: each of its
+// theories is taken through the parts that it names, so that every such name is looked up.
+#include "sim/judge/cell_theory.h"
+#include "tests/parts/part_cells.h"
+#include "tests/support/samples.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+#include <string>
+#include <utility>
+
+using namespace specsim;
+
+namespace {
+
+constexpr const char* kProcess = "{process: fixed}";
+
+}  // namespace
+
+// Mutant: `delta` of relaxed_top_n, or `window` of lookahead, renamed in its own file and not in sim/judge.
+TEST_CASE("every theory answers for each of the verifiers and drafters that it names") {
+  std::set<std::pair<std::string, std::string>> answered;  // theory, and verifier or drafter
+  for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
+    for (const std::string& verifier_text : tests::samples_of(verifier.info))
+      for (const draft::DrafterEntry& drafter : draft::drafters().entries())
+        for (const std::string& drafter_text : tests::samples_of(drafter.info)) {
+          const auto cell = tests::cell_with(drafter_text, verifier, verifier_text, "", kProcess);
+          std::string why;
+          const judge::TheoryEntry* const theory = cell ? judge::theory_entry(*cell, why) : nullptr;
+          if (theory == nullptr) continue;
+          INFO(theory->info.name << ", " << drafter_text << ", " << verifier_text);
+          const tests::ReadyCell ready(*cell);
+          constexpr std::uint64_t kRounds = 8;
+          if (!judge::predict_exact(ready.cell(), ready.facts(), kRounds).known) continue;
+          answered.insert({theory->info.name, verifier.info.name});
+          answered.insert({theory->info.name, drafter.info.name});
+        }
+  for (const judge::TheoryEntry& theory : judge::theories().entries()) {
+    INFO(theory.info.name);
+    for (const auto* const names : {&theory.verifiers, &theory.drafters})
+      for (const std::string& name : *names) {
+        INFO(name);
+        CHECK(answered.contains({theory.info.name, name}));
+      }
+  }
+}
+
+// Mutant: `warm_up` of ema_tiers, or `least` of confidence, renamed in its own file and not in sim/judge.
+TEST_CASE("every theory of a policy answers for the policy's defaults and its example") {
+  const verify::VerifierEntry& token = *verify::verifiers().find("token");
+  for (const judge::PolicyTheory& theory : judge::policy_theories().entries()) {
+    INFO(theory.info.name);
+    const draft::PolicyEntry* const policy = draft::policies().find(theory.info.name);
+    REQUIRE(policy != nullptr);
+    std::vector<std::string> samples = tests::samples_of(policy->info);
+    samples.push_back("{kind: " + theory.info.name + "}");
+    int read = 0;
+    for (const std::string& sample : samples) {
+      const auto cell = tests::cell_with(tests::kPartsChain, token, "token", sample, kProcess);
+      if (!cell) continue;
+      ++read;
+      if (theory.lengths) CHECK_NOTHROW(theory.lengths(*cell));
+      if (theory.stops) CHECK_NOTHROW(theory.stops(cell->policy()->arguments, 0.5, 0.5));
+    }
+    CHECK(read > 0);
+  }
+}
