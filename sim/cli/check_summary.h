@@ -19,7 +19,8 @@ struct CheckSummary {
 // Counts the verdicts of judged rows, and names the cells that disagree, have no theory, or could not have failed.
 CheckSummary summarise_check(const std::vector<judge::Row>& rows);
 
-// The same, a test a cell: failed where it disagrees, skipped where it has no theory or could not have failed.
+// The verdicts as test results, one for each cell: failed where it disagrees, skipped where it has no theory or could not have
+// failed.
 std::vector<report::TestCase> check_cases(const std::vector<judge::Row>& rows);
 
 }  // namespace specsim::cli

@@ -10,7 +10,7 @@
 
 namespace specsim::cli {
 
-// The table with its prices behind its own columns.
+// The table that was read, with the columns of its prices behind its own.
 std::string priced_csv(const cost::PricedTable& table);
 std::string priced_csv(const cost::PricedSteps& table);
 std::string errors_csv(const std::vector<cost::KernelErrors>& errors);

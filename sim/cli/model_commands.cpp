@@ -105,8 +105,8 @@ void add_model_options(po::options_description& options) {
 
 namespace {
 
-// What the registry has that works on models as they are: heads, and exits with distributions of their own, are made
-// distributions there.
+// Reads --drafter. Only drafters that run on real models are allowed; those that need trained heads or early exits exist in
+// simulations alone, where made-up distributions stand for these.
 void read_block_drafter(const po::variables_map& values, calibrate::Settings& settings) {
   Diagnostics diagnostics;
   const config::Value section = config::parse_text(settings.drafter, "--drafter", diagnostics);

@@ -12,7 +12,7 @@ namespace specsim::cli {
 void add_model_options(boost::program_options::options_description& options);
 // Throws BadInput.
 calibrate::Settings read_settings(const boost::program_options::variables_map& values);
-// Throws BadInput where --device names another one.
+// Throws BadInput where --device names anything but the CPU.
 void require_cpu(const boost::program_options::variables_map& values);
 
 // A progress bar for each unit that is counted, one after the other. A calibrate::OnProgress.
@@ -25,7 +25,7 @@ class PhaseProgress {
   std::shared_ptr<Progress> bar_;
 };
 
-// A standard error for a table: one sample has none.
+// A standard error as a table shows it; "-" where a single sample gives none.
 std::string error_text(double error, int decimals);
 
 }  // namespace specsim::cli

@@ -61,7 +61,7 @@ void print_table(const report::Table& table);
 
 // On standard error, unless --quiet is given.
 void print_warning(const std::string& warning);
-// What the cells' cost models warn of, each once.
+// Prints what the cells' cost models warn of, each warning once.
 void print_warnings(const std::vector<const spec::Cell*>& cells);
 
 // A bar with rate and time left on a terminal that can draw one, a line every ten seconds elsewhere.

@@ -11,7 +11,7 @@
 
 namespace specsim::cli {
 
-// Adds the two, where the command has none of its own.
+// Adds --format, and --quiet where the command does not declare one itself.
 void add_form_options(boost::program_options::options_description& options);
 
 // What a command takes, from the same declarations that its --help prints.
@@ -29,7 +29,8 @@ struct CommandInfo {
   std::vector<OptionInfo> options;
 };
 CommandInfo command_info(const Command& command);
-// For parse(): notes the declarations where command_info asks for them, and says so.
+// For parse(). True while command_info() asks for a command's declarations, which are noted then: the command is to return
+// without doing anything.
 bool note_options(const boost::program_options::options_description& options, const std::string& positional,
                   const std::string& usage, const std::string& examples);
 
@@ -37,7 +38,7 @@ bool note_options(const boost::program_options::options_description& options, co
 // printed then.
 ExitCode run_in_form(const Command& command, const std::vector<std::string>& arguments);
 
-// The same, but what is printed comes back as JSON (sim/report/document.h), and neither warnings nor progress are shown.
+// Runs the command without warnings and progress, and returns what it prints as JSON (sim/report/document.h).
 struct JsonOutput {
   ExitCode status = ExitCode::fine;
   std::string text;

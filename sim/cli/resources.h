@@ -10,8 +10,8 @@ namespace specsim::cli {
 // build folder. Empty where neither is there.
 std::string resources_folder();
 
-// `path` where it exists or is nothing that comes with the program; else the shipped file of that name, so that
-// configs/quickstart.yaml is found from any directory.
+// The path of the shipped file `path`, such as configs/quickstart.yaml, from whatever directory the program is started; `path`
+// itself where it exists, or where nothing of that name is shipped.
 std::string shipped_or_own(const std::string& path);
 
 // Runs the system's Python on a script and waits for its end: its exit status. Throws IoError where it cannot be started.

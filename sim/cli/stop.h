@@ -5,7 +5,7 @@
 
 namespace specsim::cli {
 
-// From here on SIGINT, SIGTERM and SIGHUP take the pieces of files that are being written with them when they end the program.
+// From here on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program.
 void end_without_pieces();
 
 // While one is alive, SIGINT and SIGTERM set its flag instead of ending the program; a second one ends it. One at a time.

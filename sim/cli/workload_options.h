@@ -20,8 +20,8 @@ struct RecordedDraft {
 // hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits, kv-bits, engine; set and seed, which
 // change whatever experiment there is.
 void add_workload_options(boost::program_options::options_description& description);
-// Those of them that nothing replaces, as options: "--hardware h100-sxm --context 2048"; "" where all is said. `recorded` is the
-// draft unless an option says otherwise.
+// The options of a workload that were not given, with the defaults that stand in: "--hardware h100-sxm --context 2048"; "" where
+// all were given. `recorded` is the draft unless an option says otherwise.
 std::string assumptions(const Options& options, const RecordedDraft& recorded = {});
 // Whether the draft is `recorded`.
 bool takes_recorded(const Options& options, const RecordedDraft& recorded);

@@ -38,7 +38,8 @@ class Simulator {
  private:
   void run_chunk(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
   void run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
-  // It has a file of its own, so that the compiler's choices for the usual loop do not depend on it.
+  // run_prepared() for Bonus::none. It is compiled from a file of its own, simulator_without_bonus.cpp: next to the usual loop it
+  // would change how the compiler inlines that one.
   void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                                   RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;

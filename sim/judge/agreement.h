@@ -9,12 +9,14 @@
 
 namespace specsim::judge {
 
-// False alarms of a whole family of cells, if every seed were drawn anew.
+// Probability that a family of cells, all cells of one command, has a false alarm: one cell or more that disagrees by chance
+// alone.
 constexpr double kFamilyBudget = 1e-4;
-constexpr int kChecksPerCell =
-    5;  // output distribution; tokens per round and distribution of accepted, by the exact theory and by the named form
+// Tests of a cell: its output distribution, and its tokens per round and the distribution of its accepted tokens, each of these
+// two by the exact theory and by the closed form that the config names.
+constexpr int kChecksPerCell = 5;
 
-// Sidak: the level of one check among `checks` that keeps the family's budget.
+// The level of each of `checks` independent tests with which all together give a false alarm with probability `budget` (Sidak).
 double check_level(std::size_t checks, double budget = kFamilyBudget);
 
 // G-test of observed counts against expected ones of the same total. Cells expected below 100 are pooled, and what is
@@ -35,8 +37,9 @@ struct Agreement {
   double p_tokens_per_round = 1.0;       // two-sided; exact or a bound where events are rare; NaN: not tested
   double p_accepted_distribution = 1.0;  // NaN: not predicted
   double p_output_distribution = 1.0;    // NaN: nothing to test
-  double smallest_leak = 0.0;  // smallest leak of the draft distribution that p_output_distribution rejects with power .99 at
-                               // `level`; NaN: not stated
+  // The power of p_output_distribution: the least share of emitted tokens that, drawn from the draft in place of the target,
+  // would be rejected at `level` with probability .99. NaN: not stated.
+  double smallest_leak = 0.0;
   // A lossy verifier's output distribution is held to the one that theory says it has; where there is none it is reported against
   // the target's and does not decide.
   bool output_counts = true;

@@ -1,4 +1,5 @@
-// Rounds in which a rule judges a block: their shape, and from kernels of rounds to what is told of them.
+// Rounds in which a rule judges a whole block of drafted tokens: what shape they have, and what theory says of them once it has
+// the kernel of one round, which is the joint distribution of what a round accepts and of the state that it ends in.
 #pragma once
 
 #include "sim/judge/cell_theory.h"
@@ -33,7 +34,7 @@ struct BlockRounds {
   [[nodiscard]] bool is_chain() const { return tree.size() == tree.depth() + 1; }
   // Each position is guessed from the context before the block, and there are several.
   [[nodiscard]] bool guesses_ahead() const { return drafter->from_root && shape->contexts > 1; }
-  // Whether contexts move whatever the tokens are.
+  // Whether contexts move on their own, whatever tokens are emitted, so that the text does not show them.
   [[nodiscard]] bool hidden() const;
   // Distribution of the first round's context.
   [[nodiscard]] std::vector<double> start() const;

@@ -1,4 +1,4 @@
-// What users are told where there is no theory, and of parts which theory knows them.
+// What users are told where there is no theory, and which theories know a part.
 #pragma once
 
 #include "sim/judge/cell_theory.h"
@@ -24,7 +24,8 @@ std::string no_theory_lines(const std::vector<Uncovered>& list);
 // it wants none.
 std::vector<Uncovered> uncovered(const std::vector<const spec::Cell*>& cells);
 
-// For `specsim describe`: which theories know the part, or that none does. `kind` is verifier, drafter or policy; "" of others.
+// For `specsim describe`: which theories know the part, or that none does. `kind`: verifier, drafter or policy; for parts of
+// other kinds the answer is "".
 std::string theory_of_part(const std::string& kind, const std::string& name);
 
 }  // namespace specsim::judge

@@ -1,5 +1,5 @@
-// Theory of rounds that the masses of a node's children do not tell: all distributions are kept, and every tree, text or path of
-// contexts that there can be is enumerated, within limits.
+// Theory by enumeration, for rounds that take more than the summed probabilities of a node's children (tree_walk.h) to predict:
+// all distributions are kept, and every tree, text or path of contexts that there can be is visited, within limits.
 #pragma once
 
 #include "sim/judge/block_rounds.h"
@@ -36,7 +36,7 @@ class Enumeration : public CellTheory {
   RoundTheory answer_;
 };
 
-// What enumerations of trees share.
+// Enumerations in which the drafted tokens form a tree: what they have in common.
 class TreeEnumeration : public Enumeration {
  public:
   using Enumeration::Enumeration;
@@ -52,7 +52,7 @@ class TreeEnumeration : public Enumeration {
   [[nodiscard]] virtual bool looks_ahead() const { return !rounds().drafter->from_root; }
 };
 
-// What all enumerations refuse; "" where they can go on.
+// Why no enumeration can take on these rounds, such as too many probabilities to keep; "" where nothing stands against it.
 std::string why_not_kept(const BlockRounds& rounds);
 // Contexts that a round can start from, or, where they move by themselves and a round looks ahead, windows of them.
 double paths_of(const BlockRounds& rounds);

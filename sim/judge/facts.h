@@ -1,4 +1,4 @@
-// What theory needs to know of a cell's distributions, gathered while they pass by.
+// What theory needs to know of a cell's distributions. It is gathered while a run draws them, since they are too large to keep.
 #pragma once
 
 #include "sim/decode/simulator.h"
@@ -16,7 +16,7 @@
 
 namespace specsim::judge {
 
-// What theory needs to know of the distributions; gathered once per set of contexts.
+// Gathered once for all cells that decode the same contexts.
 struct DistributionFacts {
   std::shared_ptr<const CellTheory> theory;  // nullptr: no theory covers this cell
   std::string missing;                       // why no theory covers it; "" where one does

@@ -39,7 +39,7 @@ namespace specsim::judge {
   X(sam_decoding)           \
   X(lookahead)
 
-// And of a policy.
+// NAME_policy_theory() makes the entry of a length policy.
 #define SPECSIM_POLICY_THEORIES(X) \
   X(additive)                      \
   X(table)                         \

@@ -53,20 +53,20 @@ std::vector<report::Column<Line>> axis_columns(const std::vector<std::string>& p
 // Every column of data.csv once. Axes and accepted_pos_* come in between.
 const std::vector<report::Column<Row>>& columns();
 
-// Judges every row of a family: levels depend on how many cells there are.
+// Judges all rows of one command together: the more cells there are, the stricter is the level of each test (check_level).
 void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts);
 
 std::string data_csv(const std::vector<Row>& rows);
 // From tokens per round down to the speedup, step by step, for the cells whose cost model knows seconds; empty without any.
 std::string waterfall_csv(const std::vector<Row>& rows);
-// A line of it: a step of a cell's round.
+// A line of waterfall.csv: one step from tokens per round down to the speedup, of one cell.
 struct WaterfallLine {
   const spec::Cell* cell = nullptr;
   std::size_t index = 0;  // the cell's, among those that are told of
   int draft_length = 0;
   cost::WaterfallStep step;
 };
-// The columns that tell of the step.
+// The columns of a line that come from its step; those that name the cell stand before them.
 const std::vector<report::Column<WaterfallLine>>& waterfall_step_columns();
 
 // The files that rows of cells go to, for the reference page.

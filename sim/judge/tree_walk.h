@@ -17,7 +17,7 @@ struct NodeTheory {
   bool siblings_alike = false;
 };
 
-// How even a tree is.
+// How alike the nodes of a tree are.
 struct TreeFigures {
   bool even = true;     // all nodes of a depth that have children have as many
   bool uniform = true;  // every node above the last level has as many as the others of its depth

@@ -24,7 +24,7 @@ struct Check {
 };
 
 struct Findings {
-  int draft_length = 0;                   // 0: not to be had from the text
+  int draft_length = 0;                   // 0: the text does not say it
   double rounds = 0.0;                    // rounds that had a draft; 0: not told
   bool rounds_counted = true;             // false: estimated
   double drafted_per_round = 0.0;         // 0: not told
@@ -53,8 +53,8 @@ std::vector<std::size_t> distinct(const std::vector<ReportedAcceptance>& found);
 std::string plan_options(const Findings& findings);
 std::string serve_options(const Findings& findings);
 
-// Of the closed form: emitted tokens per round of a chain whose every draft token is accepted with probability alpha once it is
-// reached, and the alpha that emits so many. Leviathan et al., arXiv 2211.17192, equation 1.
+// The closed form of a chain whose every draft token is accepted with probability alpha once it is reached: how many tokens a
+// round emits in the mean, and the alpha at which it emits so many. Leviathan et al., arXiv 2211.17192, equation 1.
 double length_of(double alpha, int draft_length);
 double alpha_of(double length, int draft_length);
 

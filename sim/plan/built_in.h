@@ -32,8 +32,8 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature);
 // is the accepted one given that its parent is, at batches 1, 8 and 32.
 spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance);
 
-// The noise on such logits, in the middle of the contexts, with which a draft of 1,000 tokens is accepted with probability
-// `alpha`, .01 to .99, at temperature 1.
+// For methods_to_compare(): the standard deviation of the noise on the draft's logits, in the middle of the contexts, with which
+// its tokens are accepted with probability `alpha`, .01 to .99, at temperature 1 and a vocabulary of kComparedVocab.
 double noise_of_draft(double alpha);
 
 }  // namespace specsim::plan

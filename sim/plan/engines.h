@@ -30,8 +30,8 @@ std::optional<EngineCommand> engine_command(const std::string& engine, const cos
                                             double batch, const std::vector<LengthsFrom>& by_batch);
 bool takes_lengths_by_batch(const std::string& engine);
 
-// Why a pair can be served by no engine, or by some only, for people who look at the table alone: vocabularies and widths that
-// differ. A line each.
+// Why a target and its draft can be served by no engine, or by some only: vocabularies and widths that differ. A line each, for
+// readers who see the table of draft lengths and no commands.
 std::vector<std::string> pair_warnings(const cost::Deployment& deployment);
 
 }  // namespace specsim::plan

@@ -19,11 +19,11 @@ struct PlanPoint {
   double tokens_per_second = 0.0;  // the whole batch's
 };
 
-// Half the width of the 95 % interval of speedup(a) - speedup(b), paired over the curve's parts; NaN where it is exact.
+// How far the best draft length is ahead of another one.
 struct Margin {
-  int over = 0;  // draft length
-  double margin = 0.0;
-  double half_width = 0.0;
+  int over = 0;             // the other draft length
+  double margin = 0.0;      // difference of the two speedups
+  double half_width = 0.0;  // half the width of its 95 % interval, paired over the curve's parts; NaN where it is exact
 };
 
 struct Plan {
@@ -67,8 +67,8 @@ struct MapCell {
 // of verification's extra time and drafting (host time of a round included) is the larger part of what a round adds;
 // low_acceptance if such a draft would win. Throws BadInput for what the cost model does not cover.
 Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest);
-// A cell for every batch, context and alpha, the same at all positions; of one that is not known, nothing but batch, context,
-// alpha and regime.
+// A cell for every batch, context and alpha, which holds at all positions. Where known() is false, a cell holds its batch,
+// context, alpha and regime, and nothing else.
 std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,
                               const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
                               unsigned threads);

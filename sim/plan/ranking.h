@@ -16,8 +16,8 @@ namespace specsim::plan {
 // of its own. The spread between replicates is what errors come from, so that intervals hold for the families of distributions,
 // not for one draw of them. The prompt of context process copy is the same in all.
 constexpr int kReplicates = 16;
-// The level of every interval, for one method or one pair, whatever the number of methods; by Student's t with kReplicates - 1
-// degrees of freedom.
+// The level of each interval by itself: it is not corrected for the number of methods. Intervals are Student's, with
+// kReplicates - 1 degrees of freedom.
 constexpr double kRankingLevel = 0.99;
 
 // How many of the replicates are run: all, or as many as the ranking needs (race.h), but for kFirstAnswer of each at least.

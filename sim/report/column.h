@@ -41,7 +41,7 @@ const Column<Row>& column_named(const std::vector<Column<Row>>& columns, const s
   SPECSIM_CHECK(false, "no column {}", name);
 }
 
-// A column of rows that hold a `Part`, which tells of it what `column` does.
+// The column of a row that shows what `column` shows of one part of it; `part` finds that part.
 template <class Row, class Part>
 Column<Row> column_through(const Column<Part>& column, const Part& (*part)(const Row&)) {
   return {column.name, column.unit, column.meaning, [text = column.text, part](const Row& row) { return text(part(row)); }};
@@ -75,14 +75,14 @@ void append_line(std::string& text, const std::vector<StreamedColumn<Row>>& colu
   text += '\n';
 }
 
-// A file and its columns, for the reference page.
+// A column as the reference page shows it.
 struct ColumnInfo {
   std::string name;
   std::string unit;
   std::string meaning;
 };
 struct FileInfo {
-  std::string name;  // with what writes it
+  std::string name;  // the file's name, and the command that writes it
   std::vector<ColumnInfo> columns;
   std::string note = {};  // a sentence on the columns that depend on the run; "" where there are none
 };

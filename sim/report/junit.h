@@ -1,4 +1,4 @@
-// Results of tests as JUnit's XML, which CI servers show, and as the annotations of GitHub's.
+// Results of tests as JUnit's XML, which CI servers show, and as annotations of GitHub's workflows.
 #pragma once
 
 #include <string>
