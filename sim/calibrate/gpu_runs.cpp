@@ -148,7 +148,7 @@ Forecast GpuRuns::forecast_on_cpu(double temperature) const {
   models.pair.team = std::make_shared<llm::ThreadTeam>(setup_.settings.threads);
   models.pair.target = llm::make_cpu_model(setup_.target.small, setup_.target.small->config.layers, models.pair.team);
   models.pair.draft = llm::make_cpu_model(setup_.draft.small, setup_.draft.small->config.layers, models.pair.team);
-  models.rule.emplace("token", nullptr);
+  models.rule.emplace(*setup_.settings.verifier);
   const int longest = setup_.settings.draft_lengths.back();
   return forecast_of(
       measure_acceptance(models, setup_.settings, setup_.fitted, temperature, longest, setup_.settings.seed,

@@ -2,7 +2,9 @@
 
 #include "sim/base/memory.h"
 #include "sim/base/output.h"
+#include "sim/base/overloaded.h"
 #include "sim/base/plural.h"
+#include "sim/config/choose.h"
 #include "sim/cost/cost_model.h"
 #include "sim/llm/read_tokenizer.h"
 #include "sim/verify/positions_in_turn.h"
@@ -56,15 +58,19 @@ Described describe(const std::string& name, const char* option, const Settings& 
 
 // The draft; none for a drafter that reads the text alone, the target's own layers for an early exit.
 std::optional<Described> describe_draft(const Settings& settings, const Described& target) {
-  if (settings.blocks() != nullptr && settings.blocks()->shape().reads_text) return std::nullopt;
-  const EarlyExit* const early = settings.early_exit();
-  if (early == nullptr) return describe(settings.draft, "--draft", settings);
-  if (early->layers >= target.config.layers)
-    throw BadInput({"--drafter", 0, 0},
-                   fmt::format("{} layers, allowed: fewer than the target's {}", early->layers, target.config.layers));
-  Described exit = target;
-  exit.layers = early->layers;
-  return exit;
+  const auto own = [&] { return std::optional(describe(settings.draft, "--draft", settings)); };
+  return std::visit(Overloaded{[&](const DraftModel& /*model*/) { return own(); },
+                               [&](const EarlyExit& early) {
+                                 if (early.layers >= target.config.layers)
+                                   throw BadInput({"--drafter", 0, 0},
+                                                  fmt::format("{} layers, allowed: fewer than the target's {}", early.layers,
+                                                              target.config.layers));
+                                 std::optional<Described> exit = target;
+                                 exit->layers = early.layers;
+                                 return exit;
+                               },
+                               [&](const draft::Blocks& blocks) { return blocks->shape().reads_text ? std::nullopt : own(); }},
+                    settings.drafts);
 }
 
 std::shared_ptr<const llm::Weights> weights_of(const Described& described, const Settings& settings) {
@@ -78,7 +84,7 @@ std::shared_ptr<const llm::Weights> weights_of(const Described& described, const
 std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights>& weights, const Settings& settings,
                                         const std::shared_ptr<llm::ThreadTeam>& team) {
   if (weights == nullptr) return nullptr;
-  const EarlyExit* const early = settings.early_exit();
+  const auto* const early = std::get_if<EarlyExit>(&settings.drafts);
   return llm::make_cpu_model(weights, early != nullptr ? early->layers : weights->config.layers, team);
 }
 
@@ -96,7 +102,7 @@ std::size_t sequences_of(const std::vector<llm::TablePoint>& points, const Setti
 // Throws BadInput where the weights, or the caches beside them, do not fit into what memory is left.
 void check_memory(const Described& target, const std::optional<Described>& draft, const Settings& settings,
                   std::size_t sequences) {
-  const bool own_draft = draft && settings.early_exit() == nullptr;
+  const bool own_draft = draft && !settings.exits_early();
   double target_bytes = target.weight_bytes();
   // A widened target stands beside the one that acceptance is measured with.
   if (settings.widen_mib > 0.0) target_bytes += std::max(target_bytes, settings.widen_mib * 0x1.0p20);
@@ -123,7 +129,7 @@ void check_memory(const Described& target, const std::optional<Described>& draft
 void check_rule(const ChosenVerifier& rule, const Settings& settings, std::size_t vocab) {
   const verify::Demands& demands = rule.entry().demands;
   const auto refuse = [&](const char* option, const std::string& allowed) {
-    throw BadInput({option, 0, 0}, fmt::format("with --verifier {}, allowed: {}", settings.verifier, allowed));
+    throw BadInput({option, 0, 0}, fmt::format("with --verifier {}, allowed: {}", settings.verifier->info.name, allowed));
   };
   if (demands.one_hot_target && settings.temperatures != std::vector<double>{0.0}) refuse("--temperatures", "0");
   const DraftModel* const model = std::get_if<DraftModel>(&settings.drafts);
@@ -151,7 +157,7 @@ std::shared_ptr<const llm::Weights> widened(const llm::Weights& target, const Se
 void build_models(const Described& target, const std::optional<Described>& draft, const Settings& settings,
                   LoadedModels& loaded) {
   auto target_weights = weights_of(target, settings);
-  const bool exits = settings.early_exit() != nullptr;
+  const bool exits = settings.exits_early();
   const std::shared_ptr<const llm::Weights> draft_weights = exits   ? target_weights
                                                             : draft ? weights_of(*draft, settings)
                                                                     : nullptr;
@@ -168,39 +174,42 @@ void build_models(const Described& target, const std::optional<Described>& draft
   loaded.pair.target = llm::make_cpu_model(target_weights, target_weights->config.layers, loaded.pair.team);
 }
 
+bool judges(const verify::VerifierEntry& entry, tokens::Siblings siblings) {
+  const std::vector<tokens::Siblings>& trees = entry.demands.trees;
+  return std::find(trees.begin(), trees.end(), siblings) != trees.end();
+}
+
+config::Arguments default_arguments(const verify::VerifierEntry& entry) {
+  return config::default_arguments(entry.info, "verifier " + entry.info.name, {"--verifier " + entry.info.name, 0, 0});
+}
+
 }  // namespace
 
-ChosenVerifier::ChosenVerifier(const std::string& name, const draft::BlockDrafter* block)
-    : entry_(verify::verifiers().find(name)) {
-  if (entry_ == nullptr)
-    throw BadInput({"--verifier", 0, 0}, fmt::format("{}, allowed: a verifier of specsim list", config::quote_for_message(name)));
-  const std::vector<tokens::Siblings>& trees = entry_->demands.trees;
-  const auto judges = [&](tokens::Siblings siblings) { return std::find(trees.begin(), trees.end(), siblings) != trees.end(); };
-  if (block != nullptr && (!entry_->make_block || !judges(block->shape().siblings)))
+ChosenVerifier::ChosenVerifier(const verify::VerifierEntry& entry) : entry_(&entry) {
+  if (!entry.make && !entry.demands.trees.empty() && !judges(entry, tokens::Siblings::independent))
+    throw BadInput({"--verifier", 0, 0}, fmt::format("{} judges trees alone, allowed: one that judges chains", entry.info.name));
+  const config::Arguments arguments = default_arguments(entry);
+  rule_ = entry.make ? std::make_unique<verify::PositionsInTurn>(entry.make(arguments)) : entry.make_block(arguments);
+}
+
+ChosenVerifier::ChosenVerifier(const verify::VerifierEntry& entry, const draft::BlockDrafter& drafter) : entry_(&entry) {
+  if (!entry.make_block || !judges(entry, drafter.shape().siblings))
     throw BadInput({"--verifier", 0, 0},
-                   fmt::format("{} does not judge such trees, allowed: one that suits the drafter's siblings", name));
-  if (block != nullptr && block->tree() != nullptr)
-    if (const std::string why = verify::why_not_tree(entry_->demands, *block->tree()); !why.empty())
-      throw BadInput({"--verifier", 0, 0}, fmt::format("{} {}", name, why));
-  if (block == nullptr && !entry_->make && !trees.empty() && !judges(tokens::Siblings::independent))
-    throw BadInput({"--verifier", 0, 0}, fmt::format("{} judges trees alone, allowed: one that judges chains", name));
-  Diagnostics diagnostics;
-  config::Value empty;
-  empty.kind = config::Kind::map;
-  empty.where = {"--verifier " + name, 0, 0};
-  const config::Arguments arguments = config::read_arguments(empty, entry_->info.parameters, {}, "verifier " + name, diagnostics);
-  diagnostics.throw_if_any();
-  if (entry_->make && block == nullptr)
-    rule_ = std::make_unique<verify::PositionsInTurn>(entry_->make(arguments));
-  else
-    rule_ = entry_->make_block(arguments);
+                   fmt::format("{} does not judge such trees, allowed: one that suits the drafter's siblings", entry.info.name));
+  if (drafter.tree() != nullptr)
+    if (const std::string why = verify::why_not_tree(entry.demands, *drafter.tree()); !why.empty())
+      throw BadInput({"--verifier", 0, 0}, fmt::format("{} {}", entry.info.name, why));
+  rule_ = entry.make_block(default_arguments(entry));
 }
 
 llm::Method LoadedModels::method(const Settings& settings) const {
   llm::Method method{llm::Method::Chain::sampled, &rule->get(), settings.cuts, rule->entry().lossless};
-  if (const draft::BlockDrafter* const blocks = settings.blocks()) method.drafts = std::cref(*blocks);
-  if (const DraftModel* const model = std::get_if<DraftModel>(&settings.drafts); model != nullptr && model->argmax)
-    method.drafts = llm::Method::Chain::argmax;
+  std::visit(
+      Overloaded{[&](const DraftModel& model) {
+                   if (model.argmax) method.drafts = llm::Method::Chain::argmax;
+                 },
+                 [](const EarlyExit& /*early*/) {}, [&](const draft::Blocks& blocks) { method.drafts = std::cref(*blocks); }},
+      settings.drafts);
   return method;
 }
 
@@ -216,7 +225,10 @@ LoadedModels load_models(const Settings& settings, bool validates) {
   const Described target = describe(settings.target, "--target", settings);
   const std::optional<Described> draft = describe_draft(settings, target);
   loaded.random = target.random || (draft && draft->random);
-  loaded.rule.emplace(settings.verifier, settings.blocks());
+  if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts))
+    loaded.rule.emplace(*settings.verifier, **blocks);
+  else
+    loaded.rule.emplace(*settings.verifier);
   check_rule(*loaded.rule, settings, target.config.vocab);
   loaded.tokenizer =
       shared_tokenizer(settings.target, target.config.vocab, settings.draft, draft ? draft->config.vocab : target.config.vocab);
@@ -230,10 +242,10 @@ LoadedModels load_models(const Settings& settings, bool validates) {
   loaded.contexts = {1, context / 3, context - room - 1};
   check_memory(target, draft, settings, sequences_of(loaded.table_points(settings), settings, validates));
   build_models(target, draft, settings, loaded);
-  loaded.description =
-      fmt::format("{{target: {}, draft: {}, drafter: {}, verifier: {}, target_shape: {}, draft_shape: {}}}",
-                  config::quote_for_message(settings.target), config::quote_for_message(settings.draft), settings.drafter,
-                  settings.verifier, shape_text(*loaded.pair.target), loaded.pair.draft ? shape_text(*loaded.pair.draft) : "{}");
+  loaded.description = fmt::format("{{target: {}, draft: {}, drafter: {}, verifier: {}, target_shape: {}, draft_shape: {}}}",
+                                   config::quote_for_message(settings.target), config::quote_for_message(settings.draft),
+                                   settings.drafter, settings.verifier->info.name, shape_text(*loaded.pair.target),
+                                   loaded.pair.draft ? shape_text(*loaded.pair.draft) : "{}");
   return loaded;
 }
 

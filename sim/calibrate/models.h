@@ -18,13 +18,14 @@ namespace specsim::calibrate {
 // A verifier for chains, or for the blocks of a drafter, with the parameters that it has by default.
 class ChosenVerifier {
  public:
-  // Throws BadInput: unknown, one that judges no such drafts, one that needs parameters.
-  ChosenVerifier(const std::string& name, const draft::BlockDrafter* block);
+  // Throw BadInput: one that judges no such drafts, one that needs parameters.
+  explicit ChosenVerifier(const verify::VerifierEntry& entry);
+  ChosenVerifier(const verify::VerifierEntry& entry, const draft::BlockDrafter& drafter);
   [[nodiscard]] const verify::VerifierEntry& entry() const { return *entry_; }
   [[nodiscard]] const verify::BlockRule& get() const { return *rule_; }
 
  private:
-  const verify::VerifierEntry* entry_ = nullptr;
+  const verify::VerifierEntry* entry_;
   std::unique_ptr<verify::BlockRule> rule_;
 };
 

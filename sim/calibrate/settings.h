@@ -7,6 +7,7 @@
 #include "sim/llm/prompts.h"
 #include "sim/llm/tensor_file.h"
 #include "sim/math/simplex.h"
+#include "sim/verify/verifier.h"
 
 #include <cstdint>
 #include <functional>
@@ -39,9 +40,9 @@ struct Settings {
   llm::Overlong overlong = llm::Overlong::error;  // what becomes of prompts that leave no room for the output
   unsigned threads = 1;
   // The method.
-  std::string drafter = "model";  // `drafts` as texts name it: model, argmax, early-exit, or a drafter of the registry as YAML
+  std::string drafter = "model";  // `drafts` in messages: model, argmax, early-exit, or a drafter of the registry as YAML
   Drafts drafts;
-  std::string verifier = "token";
+  const verify::VerifierEntry* verifier = &verify::usual_verifier();
   math::Sampling cuts;  // top-k, top-p and min-p of both models
   // What is measured.
   std::vector<double> temperatures = {0.0, 0.6, 1.0};         // ascending
@@ -54,15 +55,12 @@ struct Settings {
   std::size_t distribution_tokens = 0;  // above 0: each position's distributions are kept, so many tokens by themselves
   bool quick = false;                   // a first look: fewer prompts too
 
-  // The drafter of blocks, and the early exit; nullptr where drafts are of another kind.
-  [[nodiscard]] const draft::BlockDrafter* blocks() const {
-    const auto* const own = std::get_if<draft::Blocks>(&drafts);
-    return own != nullptr ? own->get() : nullptr;
-  }
-  [[nodiscard]] const EarlyExit* early_exit() const { return std::get_if<EarlyExit>(&drafts); }
+  [[nodiscard]] bool drafts_blocks() const { return std::holds_alternative<draft::Blocks>(drafts); }
+  [[nodiscard]] bool exits_early() const { return std::holds_alternative<EarlyExit>(drafts); }
   // Most tokens that a pass puts behind the text.
   [[nodiscard]] std::size_t room() const {
-    return blocks() != nullptr ? llm::room_of(*blocks()) : static_cast<std::size_t>(draft_lengths.back());
+    const auto* const blocks = std::get_if<draft::Blocks>(&drafts);
+    return blocks != nullptr ? llm::room_of(**blocks) : static_cast<std::size_t>(draft_lengths.back());
   }
 };
 

@@ -273,8 +273,8 @@ ValidationPrompts validation_prompts(const LoadedModels& models, const Settings&
   ValidationPrompts prompts{models.prompts(settings.prompts, "--prompts", settings),
                             models.prompts(settings.held_out, "--held-out", settings)};
   check_held_out(settings.held_out, prompts.fitted, prompts.held_out);
-  if (settings.verifier != Settings().verifier || settings.blocks() != nullptr)
-    throw BadInput({settings.blocks() != nullptr ? "--drafter" : "--verifier", 0, 0},
+  if (settings.verifier != Settings().verifier || settings.drafts_blocks())
+    throw BadInput({settings.drafts_blocks() ? "--drafter" : "--verifier", 0, 0},
                    "no prediction from other prompts, allowed: --verifier token with --drafter model, argmax or early-exit:N");
   return prompts;
 }

@@ -60,7 +60,8 @@ void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::S
   print_output(
       "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
       "the same at their tokens per round\n");
-  if (settings.blocks() != nullptr && settings.blocks()->shape().reads_text && settings.blocks()->work(0).verified_rows > 1.0)
+  if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts);
+      blocks != nullptr && (*blocks)->shape().reads_text && (*blocks)->work(0).verified_rows > 1.0)
     print_output("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
   Table table(
       {{"temperature"}, {"batch"}, {"draft_length"}, {"tokens/round"}, {"tokens/s"}, {"speedup"}, {"+-"}, {"all prompts"}});
@@ -95,7 +96,7 @@ void write_acceptance(const std::vector<calibrate::TemperatureAcceptance>& accep
     const auto write = [&](const char* name, const std::string& text) {
       folder.write(fmt::format(fmt::runtime(name), one.temperature), text);
     };
-    write(kRounds, llm::rounds_trace(one.measured, settings.draft_lengths.back(), settings.blocks() != nullptr));
+    write(kRounds, llm::rounds_trace(one.measured, settings.draft_lengths.back(), settings.drafts_blocks()));
     if (!one.measured.requests.front().distributions.empty()) write(kDistributions, llm::distribution_trace(one.measured));
     if (one.curve) write(kTrace, llm::overlap_trace(one.measured));
   }
@@ -112,10 +113,10 @@ ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Sett
   calibrate::LoadedModels models = calibrate::load_models(settings, false);
   std::vector<llm::Prompt> prompts;
   if (!models.random) prompts = models.prompts(settings.prompts, "--prompts", settings);
-  if (models.random && settings.blocks() != nullptr)
+  if (models.random && settings.drafts_blocks())
     throw BadInput({"--drafter", 0, 0},
                    "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
-  const bool passes_vary = settings.blocks() != nullptr;  // by the text, or by the level of a tree
+  const bool passes_vary = settings.drafts_blocks();  // by the text, or by the level of a tree
   if (!passes_vary) {
     const calibrate::Passes passes = calibrate::time_passes(models, settings, PhaseProgress());
     folder.write("cost_table.csv", report::csv(calibrate::cost_table_columns(), calibrate::measured_passes(passes.rows)));

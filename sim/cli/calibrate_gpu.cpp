@@ -173,11 +173,19 @@ void add_gpu_options(po::options_description& options) {
 }
 
 ExitCode calibrate_on_gpu(const po::variables_map& values) {
-  for (const auto& [option, allowed] : {std::pair{"drafter", "model"}, {"verifier", "token"}})
-    if (values.count(option) > 0 && values[option].as<std::string>() != allowed)
-      throw BadInput({fmt::format("--{}", option), 0, 0},
-                     fmt::format("{}, allowed with --device cuda: {}",
-                                 config::quote_for_message(values[option].as<std::string>()), allowed));
+  const auto require = [&](const char* option, const std::vector<std::string>& allowed) {
+    if (values.count(option) == 0) return;
+    const auto& given = values[option].as<std::string>();
+    if (std::find(allowed.begin(), allowed.end(), given) == allowed.end())
+      throw BadInput(
+          {fmt::format("--{}", option), 0, 0},
+          fmt::format("{}, allowed with --device cuda: {}", config::quote_for_message(given), fmt::join(allowed, ", ")));
+  };
+  require("drafter", {calibrate::Settings().drafter});
+  std::vector<std::string> judging;
+  for (const verify::VerifierEntry& entry : verify::verifiers().entries())
+    if (entry.on_gpu) judging.push_back(entry.info.name);
+  require("verifier", judging);
   const double begin = wall_clock();
   const calibrate::Settings settings = read_settings(values);
   const calibrate::GpuSettings gpu = read_gpu_settings(values);

@@ -1,6 +1,7 @@
 #include "sim/cli/model_commands.h"
 
 #include "sim/base/check.h"
+#include "sim/base/overloaded.h"
 #include "sim/cli/numbers.h"
 #include "sim/draft/drafter.h"
 
@@ -139,20 +140,6 @@ void read_block_drafter(const po::variables_map& values, calibrate::Settings& se
   settings.batches = {1};
 }
 
-std::string usual_verifier(tokens::Siblings siblings) {
-  switch (siblings) {
-    case tokens::Siblings::independent:
-      return "multi_draft_recursive";
-    case tokens::Siblings::without_replacement:
-      return "without_replacement";
-    case tokens::Siblings::hub:
-      return "spec_hub";
-    case tokens::Siblings::point_mass:
-      break;
-  }
-  return "tree_point_mass";
-}
-
 // What --drafter says.
 void read_drafter(const po::variables_map& values, calibrate::Settings& settings) {
   settings.drafter = values["drafter"].as<std::string>();
@@ -175,12 +162,19 @@ void read_drafter(const po::variables_map& values, calibrate::Settings& settings
 // The drafter and the verifier. Whether a model of --draft is needed.
 bool read_method(const po::variables_map& values, calibrate::Settings& settings) {
   read_drafter(values, settings);
-  const draft::BlockDrafter* const blocks = settings.blocks();
-  if (values.count("verifier") > 0)
-    settings.verifier = values["verifier"].as<std::string>();
-  else if (blocks != nullptr)
-    settings.verifier = usual_verifier(blocks->shape().siblings);
-  const bool needs_draft = blocks != nullptr ? !blocks->shape().reads_text : settings.early_exit() == nullptr;
+  if (values.count("verifier") > 0) {
+    const std::string name = text_of(values, "verifier");
+    settings.verifier = verify::verifiers().find(name);
+    if (settings.verifier == nullptr)
+      throw BadInput({"--verifier", 0, 0},
+                     fmt::format("{}, allowed: a verifier of specsim list", config::quote_for_message(name)));
+  } else if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts)) {
+    settings.verifier = &verify::usual_verifier((*blocks)->shape().siblings);
+  }
+  const bool needs_draft = std::visit(Overloaded{[](const calibrate::DraftModel& /*model*/) { return true; },
+                                                 [](const calibrate::EarlyExit& /*early*/) { return false; },
+                                                 [](const draft::Blocks& blocks) { return !blocks->shape().reads_text; }},
+                                      settings.drafts);
   if (!needs_draft && values.count("draft") > 0)
     throw BadInput({"--draft", 0, 0}, fmt::format("given with --drafter {}, which has no use for it", settings.drafter));
   return needs_draft;
@@ -193,7 +187,7 @@ void take_quick(const po::variables_map& values, calibrate::Settings& settings) 
     if (values[option].defaulted()) what = value;
   };
   unless_given("temperatures", settings.temperatures, quick.temperatures);
-  if (settings.blocks() == nullptr) {
+  if (!settings.drafts_blocks()) {
     unless_given("draft-lengths", settings.draft_lengths, quick.draft_lengths);
     unless_given("batches", settings.batches, quick.batches);
   }

@@ -17,6 +17,10 @@ struct Choice {
   Location where;  // the place of the section
 };
 
+// What a part that is named alone has: its defaults. Throws BadInput, at `where`, where it cannot do without parameters. `what`
+// names the part in messages.
+Arguments default_arguments(const PartInfo& info, const std::string& what, const Location& where);
+
 // Where a scalar is short for a section with this one key: NAME for {KEY: NAME}. Anything else as it is.
 Value spelled_out(const Value& value, const std::string& key);
 

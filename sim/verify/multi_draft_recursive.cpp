@@ -16,7 +16,8 @@ VerifierEntry multi_draft_recursive_verifier() {
       true,
       {.trees = {tokens::Siblings::independent}},
       {},
-      [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); }};
+      [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); },
+      true};  // judges such siblings where none is named
 }
 
 }  // namespace specsim::verify

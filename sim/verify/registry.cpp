@@ -1,4 +1,7 @@
+#include "sim/base/check.h"
 #include "sim/verify/verifier.h"
+
+#include <algorithm>
 
 namespace specsim::verify {
 
@@ -37,6 +40,16 @@ config::Registry<VerifierEntry>& verifiers() {
   static config::Registry<VerifierEntry> registry("verifier", {SPECSIM_VERIFIERS(SPECSIM_ENTRY)});
 #undef SPECSIM_ENTRY
   return registry;
+}
+
+const VerifierEntry& usual_verifier(std::optional<tokens::Siblings> siblings) {
+  const auto& entries = verifiers().entries();
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const VerifierEntry& entry) {
+    const std::vector<tokens::Siblings>& trees = entry.demands.trees;
+    return entry.usual && (siblings ? std::find(trees.begin(), trees.end(), *siblings) != trees.end() : trees.empty());
+  });
+  SPECSIM_CHECK(found != entries.end(), "no usual verifier of siblings {}", siblings ? static_cast<int>(*siblings) : -1);
+  return *found;
 }
 
 }  // namespace specsim::verify

@@ -113,7 +113,8 @@ VerifierEntry spec_hub_verifier() {
           true,
           {.trees = {tokens::Siblings::hub}, .children = 2},
           {},
-          [](const config::Arguments&) { return std::make_unique<SpecHubRule>(); }};
+          [](const config::Arguments&) { return std::make_unique<SpecHubRule>(); },
+          true};  // judges such siblings where none is named
 }
 
 }  // namespace specsim::verify

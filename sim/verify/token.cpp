@@ -30,7 +30,9 @@ VerifierEntry token_verifier() {
           true,
           {},
           [](const config::Arguments&) { return std::make_unique<TokenRule>(); },
-          [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); }};
+          [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); },
+          true,   // judges chains where none is named
+          true};  // and on a GPU
 }
 
 }  // namespace specsim::verify

@@ -14,7 +14,8 @@ VerifierEntry tree_point_mass_verifier() {
           true,
           {.trees = {tokens::Siblings::point_mass}},
           {},
-          [](const config::Arguments&) { return std::make_unique<MatchingRule>(); }};
+          [](const config::Arguments&) { return std::make_unique<MatchingRule>(); },
+          true};  // judges such siblings where none is named
 }
 
 }  // namespace specsim::verify

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace specsim::verify {
@@ -31,8 +32,12 @@ struct VerifierEntry {
   // One of the two, or both where a rule that judges positions is known as a rule for blocks as well.
   std::function<std::unique_ptr<PositionRule>(const config::Arguments&)> make;
   std::function<std::unique_ptr<BlockRule>(const config::Arguments&)> make_block;
+  bool usual = false;   // judges the drafts that it demands where none is named: chains, or trees of such siblings
+  bool on_gpu = false;  // the rounds on a GPU judge as it does
 };
 
 config::Registry<VerifierEntry>& verifiers();
+// The one that judges where none is named; without siblings, that of chains.
+const VerifierEntry& usual_verifier(std::optional<tokens::Siblings> siblings = std::nullopt);
 
 }  // namespace specsim::verify

@@ -14,7 +14,8 @@ VerifierEntry without_replacement_verifier() {
           true,
           {.trees = {tokens::Siblings::without_replacement}},
           {},
-          [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); }};
+          [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); },
+          true};  // judges such siblings where none is named
 }
 
 }  // namespace specsim::verify

@@ -92,6 +92,22 @@ void check_distribution(const std::string& yaml) {
 
 }  // namespace
 
+TEST_CASE("chains, and trees of each kind of siblings, have one verifier that judges them where none is named") {
+  using tokens::Siblings;
+  CHECK(verify::usual_verifier().make);
+  for (const Siblings siblings : {Siblings::independent, Siblings::without_replacement, Siblings::hub, Siblings::point_mass}) {
+    const verify::VerifierEntry& usual = verify::usual_verifier(siblings);
+    CHECK(usual.lossless);
+    CHECK(usual.make_block);
+    const auto judges = [&](const verify::VerifierEntry& entry) {
+      const std::vector<Siblings>& trees = entry.demands.trees;
+      return entry.usual && std::find(trees.begin(), trees.end(), siblings) != trees.end();
+    };
+    const auto& entries = verify::verifiers().entries();
+    CHECK(std::count_if(entries.begin(), entries.end(), judges) == 1);
+  }
+}
+
 TEST_CASE("every drafter leaves the target's distribution alone, under every lossless verifier that takes it") {
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {
     Audited all;
