@@ -54,7 +54,7 @@ ALLOWED = {
     # Exact enumeration of what production runs.
     "audit": ["base", "families", "verify", "decode", "spec", "report"],
     # Best draft length, rankings, break-even.
-    "plan": ["base", "config", "tokens", "families", "cost", "theory", "spec", "run", "judge", "report"],
+    "plan": ["base", "tokens", "families", "cost", "theory", "logs", "spec", "run", "judge", "report"],
     # Context processes from measurements.
     "fit": ["base", "rng", "math", "families", "report"],
     # Real models decode with the verifiers that are simulated, and know no synthetic distribution.

@@ -6,13 +6,13 @@
 #include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
 #include "sim/judge/coverage.h"
-#include "sim/plan/acceptance_table.h"
 #include "sim/plan/built_in.h"
 #include "sim/plan/race.h"
 #include "sim/plan/ranking.h"
 #include "sim/report/output_folder.h"
 #include "sim/report/short_text.h"
 #include "sim/report/table.h"
+#include "sim/spec/read_acceptance_table.h"
 
 #include <fmt/format.h>
 
@@ -124,7 +124,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
 struct BuiltIn {
   double alpha = plan::kDefaultAlpha;
   double temperature = 1.0;
-  plan::AcceptanceTable table;  // acceptance by depth and rank, in place of alpha and temperature; empty: there is none
+  spec::AcceptanceTable table;  // acceptance by depth and rank, in place of alpha and temperature; empty: there is none
 
   [[nodiscard]] RecordedDraft recorded() const { return {table.draft, table.draft_where}; }
 };
@@ -229,7 +229,7 @@ BuiltIn read_built_in(const Options& options, bool used) {
                        "given with --acceptance, which says the acceptance; allowed: one of them");
     if (!used)
       throw BadInput({"--acceptance", 0, 0}, "given with a config, whose context says the acceptance; allowed: without one");
-    built_in.table = plan::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
+    built_in.table = spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
   }
   if (used) return built_in;
   if (options.has("print-config"))

@@ -11,12 +11,12 @@
 #include "sim/families/context.h"
 #include "sim/judge/coverage.h"
 #include "sim/placement/placement.h"
-#include "sim/plan/acceptance_table.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/lengths.h"
 #include "sim/serve/policy.h"
 #include "sim/serve/routing.h"
 #include "sim/serve/scheduler.h"
+#include "sim/spec/read_acceptance_table.h"
 #include "sim/theory/closed_forms.h"
 #include "sim/verify/verifier.h"
 
@@ -94,7 +94,7 @@ void add_model(NamedPart& part, const config::Value& value, Diagnostics& diagnos
 }
 
 void add_acceptance(NamedPart& part, const config::Value& value) {
-  const plan::AcceptanceTable table = plan::read_acceptance_table(value);
+  const spec::AcceptanceTable table = spec::read_acceptance_table(value);
   part.info.summary = table.about;
   part.info.notes = "P(accepted, given its parent is), by rank, depth after depth: ";
   std::size_t rows = table.acceptance.size();

@@ -6,10 +6,10 @@
 #include "sim/cli/plan_report.h"
 #include "sim/cli/server_log.h"
 #include "sim/cli/workload_options.h"
-#include "sim/plan/acceptance_table.h"
 #include "sim/plan/advice.h"
 #include "sim/plan/built_in.h"
 #include "sim/plan/planned.h"
+#include "sim/plan/stated_acceptance.h"
 #include "sim/report/output_folder.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ double read_one_share(const Options& options, const char* name) {
   return read_share(text, option);
 }
 
-// What a server's log says of acceptance, in the form that keeps most of it.
+// What a server's log says of acceptance, and warnings of what it contradicts.
 AcceptanceCurve logged_acceptance(const Options& options, int at, int longest) {
   const std::string path = options.text("log");
   const Location option{"--log", 0, 0};
@@ -45,17 +45,8 @@ AcceptanceCurve logged_acceptance(const Options& options, int at, int longest) {
   const logs::ReportedAcceptance log =
       one_acceptance(contents, options.has("server") ? read_server(options.text("server")) : "", at, option);
   const logs::Findings findings = logs::find(log, at);
-  const auto curve = [&] {
-    if (!findings.position_rates.empty()) return plan::unconditional_acceptance(findings.position_rates, longest, option);
-    if (findings.draft_length > 0 && findings.mean_length.known())
-      return plan::length_acceptance(findings.mean_length.value, findings.draft_length, longest, option);
-    if (findings.alpha.known()) return plan::constant_acceptance(findings.alpha.value, longest);
-    if (findings.draft_length > 0 && findings.acceptance_rate.known())
-      return plan::rate_acceptance(findings.acceptance_rate.value, findings.draft_length, longest);
-    throw BadInput(option, fmt::format("{} do not say the draft length, allowed: with --at-draft-length", describe(log.kind)));
-  };
-  AcceptanceCurve acceptance = curve();
-  acceptance.source = fmt::format("{}, {}: {}", path == "-" ? "standard input" : path, describe(log.kind), acceptance.source);
+  AcceptanceCurve acceptance = plan::logged_acceptance(log.kind, findings, longest, option, "with --at-draft-length");
+  acceptance.source = fmt::format("{}, {}", path == "-" ? "standard input" : path, acceptance.source);
   for (const logs::Check& check : findings.checks)
     if (!check.holds) print_warning(fmt::format("{}: {}: {}", path, check.what, check.told));
   return acceptance;
@@ -92,12 +83,7 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
                                                config::between(1, kMaxDraftLength + 1.0)),
                                    at(), longest, {"--mean-acceptance-length", 0, 0});
   if (options.has("acceptance-rate")) return plan::rate_acceptance(read_one_share(options, "acceptance-rate"), at(), longest);
-  if (options.has("acceptance")) {
-    const plan::AcceptanceTable table = plan::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
-    AcceptanceCurve curve = plan::conditional_acceptance(table.of_chain(), longest);
-    if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
-    return curve;
-  }
+  if (options.has("acceptance")) return plan::table_acceptance(options.text("acceptance"), {"--acceptance", 0, 0}, longest);
   if (options.has("trace")) return plan::trace_acceptance(options.text("trace"), longest);
   if (options.has("log")) return logged_acceptance(options, options.has("at-draft-length") ? at() : 0, longest);
   return std::nullopt;
@@ -106,7 +92,7 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
 // What the table of --acceptance was recorded with.
 RecordedDraft recorded_draft(const Options& options) {
   if (!options.has("acceptance")) return {};
-  const plan::AcceptanceTable table = plan::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
+  const spec::AcceptanceTable table = spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
   return {table.draft, table.draft_where};
 }
 

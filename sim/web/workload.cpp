@@ -2,10 +2,10 @@
 #include "sim/base/error.h"
 #include "sim/logs/findings.h"
 #include "sim/logs/server_log.h"
-#include "sim/plan/acceptance_table.h"
 #include "sim/plan/advice.h"
 #include "sim/plan/built_in.h"
 #include "sim/plan/planned.h"
+#include "sim/plan/stated_acceptance.h"
 #include "sim/web/questions.h"
 
 #include <fmt/format.h>
@@ -61,7 +61,7 @@ double share_at(const Json& question, const char* key) {
   return share;
 }
 
-// Of a pasted log or metrics page, in the form that keeps most of it.
+// What a pasted log or metrics page says of acceptance.
 plan::AcceptanceCurve logged_acceptance(const std::string& text, int draft_length, int longest) {
   const Location where{"log", 0, 0};
   logs::LogReader reader;
@@ -75,19 +75,7 @@ plan::AcceptanceCurve logged_acceptance(const std::string& text, int draft_lengt
   if (distinct.size() > 1)
     throw BadInput(where, fmt::format("{} servers or draft lengths, allowed: lines of one", distinct.size()));
   const logs::ReportedAcceptance& log = contents.found[distinct.front()];
-  const logs::Findings findings = logs::find(log, draft_length);
-  const auto curve = [&] {
-    if (!findings.position_rates.empty()) return plan::unconditional_acceptance(findings.position_rates, longest, where);
-    if (findings.draft_length > 0 && findings.mean_length.known())
-      return plan::length_acceptance(findings.mean_length.value, findings.draft_length, longest, where);
-    if (findings.alpha.known()) return plan::constant_acceptance(findings.alpha.value, longest);
-    if (findings.draft_length > 0 && findings.acceptance_rate.known())
-      return plan::rate_acceptance(findings.acceptance_rate.value, findings.draft_length, longest);
-    throw BadInput(where, fmt::format("{} do not say the draft length, allowed: with it", logs::describe(log.kind)));
-  };
-  plan::AcceptanceCurve acceptance = curve();
-  acceptance.source = fmt::format("{}: {}", logs::describe(log.kind), acceptance.source);
-  return acceptance;
+  return plan::logged_acceptance(log.kind, logs::find(log, draft_length), longest, where, "with it");
 }
 
 Json time_of(const cost::RoundTime& time) {
@@ -173,7 +161,7 @@ int longest_of(const Json& question) {
 std::string draft_without_choice(const Json& question) {
   const auto at = question.find("acceptance");
   if (at == question.end() || !at->is_object() || text_at(*at, "kind", "") != "table") return plan::kDefaultDraft;
-  const std::string recorded = plan::named_acceptance_table(text_at(*at, "value", ""), {"table", 0, 0}).draft;
+  const std::string recorded = spec::named_acceptance_table(text_at(*at, "value", ""), {"table", 0, 0}).draft;
   return recorded.empty() ? plan::kDefaultDraft : recorded;
 }
 
@@ -214,12 +202,7 @@ plan::AcceptanceCurve acceptance_of(const Json& question) {
   if (kind == "conditional_rates") return plan::conditional_acceptance(shares_at(*at, "value"), longest);
   if (kind == "length") return plan::length_acceptance(number_at(*at, "value", 1.0), measured_at(), longest, where);
   if (kind == "rate") return plan::rate_acceptance(share_at(*at, "value"), measured_at(), longest);
-  if (kind == "table") {
-    const plan::AcceptanceTable table = plan::named_acceptance_table(text_at(*at, "value", ""), where);
-    plan::AcceptanceCurve curve = plan::conditional_acceptance(table.of_chain(), longest);
-    if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
-    return curve;
-  }
+  if (kind == "table") return plan::table_acceptance(text_at(*at, "value", ""), where, longest);
   if (kind == "log") return logged_acceptance(text_at(*at, "value", ""), at->contains("at") ? measured_at() : 0, longest);
   throw BadInput({"acceptance", 0, 0},
                  fmt::format("\"{}\", allowed: alpha, position_rates, conditional_rates, length, rate, table, log", kind));

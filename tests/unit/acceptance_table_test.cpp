@@ -1,10 +1,10 @@
 // Published acceptance by depth and rank, and what files of one's own may hold.
-#include "sim/plan/acceptance_table.h"
 #include "sim/config/value.h"
 #include "sim/cost/presets.h"
 #include "sim/draft/drafter.h"
 #include "sim/plan/acceptance_curve.h"
 #include "sim/plan/built_in.h"
+#include "sim/spec/read_acceptance_table.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -22,11 +22,11 @@ namespace specsim {
 
 namespace {
 
-plan::AcceptanceTable table_of(const std::string& yaml) {
+spec::AcceptanceTable table_of(const std::string& yaml) {
   Diagnostics diagnostics;
   const config::Value value = config::parse_text(yaml, "table.yaml", diagnostics);
   diagnostics.throw_if_any();
-  return plan::read_acceptance_table(value);
+  return spec::read_acceptance_table(value);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
   CHECK(names.size() > 15);
   for (const std::string& name : names) {
     INFO(name);
-    const plan::AcceptanceTable table = plan::named_acceptance_table(name, {"--acceptance", 0, 0});
+    const spec::AcceptanceTable table = spec::named_acceptance_table(name, {"--acceptance", 0, 0});
     CHECK(!table.about.empty());
     CHECK(!table.source.empty());
     // Mutant: n-grams and Medusa's heads priced as a draft model of 1B, with which none of them pays.
@@ -60,7 +60,7 @@ TEST_CASE("a published table gives the chain that its source measured", "[accept
   // EAGLE's Table 2 says 3.31, 3.04 and 2.96 of a chain of 5 on MT-bench, and its Table 5 measured 3.20, 3.00 and 3.12: the two
   // differ by up to 5.2 %. Mutant: rates of all rounds taken for rates of those that reach the position (2.4 and below).
   const auto chain_of_5 = [](const char* name) {
-    return plan::conditional_acceptance(plan::named_acceptance_table(name, {}).of_chain(), 5).tokens_per_round.at(5);
+    return plan::conditional_acceptance(spec::named_acceptance_table(name, {}).of_chain(), 5).tokens_per_round.at(5);
   };
   for (const auto& [name, by_depth, measured] :
        {std::tuple("eagle-vicuna-7b-chat", 3.31, 3.20), std::tuple("eagle-llama-2-chat-7b-chat", 3.04, 3.00),
@@ -69,9 +69,9 @@ TEST_CASE("a published table gives the chain that its source measured", "[accept
     CHECK(chain_of_5(name) == Approx(measured).epsilon(0.053));
   }
   // The rates of a log sum to its mean acceptance length less one. Mutant: the rates taken as they stand.
-  CHECK(plan::conditional_acceptance(plan::named_acceptance_table("eagle-maths", {}).of_chain(), 7).tokens_per_round.at(7) ==
+  CHECK(plan::conditional_acceptance(spec::named_acceptance_table("eagle-maths", {}).of_chain(), 7).tokens_per_round.at(7) ==
         Approx(1 + 0.661 + 0.43 + 0.272 + 0.178 + 0.11 + 0.072 + 0.047).epsilon(1e-9));
-  CHECK(plan::named_acceptance_table("eagle3-chat", {}).unverified);
+  CHECK(spec::named_acceptance_table("eagle3-chat", {}).unverified);
 }
 
 TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on them", "[acceptance]") {
@@ -83,7 +83,7 @@ TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on 
   const std::vector<tokens::Tree::Node>& nodes = std::get<draft::Blocks>(made)->tree()->nodes;
   REQUIRE(nodes.size() == 64);
   for (const char* name : {"medusa-vicuna-7b", "medusa-vicuna-13b", "medusa-vicuna-33b"}) {
-    const plan::AcceptanceTable table = plan::named_acceptance_table(name, {});
+    const spec::AcceptanceTable table = spec::named_acceptance_table(name, {});
     // The sum over nodes, ranks that the table lacks never accepted, or as often as its last.
     const auto tokens = [&](bool as_the_last) {
       std::vector<double> reached(nodes.size(), 1.0);
@@ -105,7 +105,7 @@ TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on 
 TEST_CASE("a vector that holds at every depth is ranked with chains and trees as deep", "[acceptance]") {
   // Sequoia's vector for Llama-3 70B with 8B. Mutant: the row taken for the first depth alone, where no chain is longer than 1
   // and no tree emits more than 1.99 tokens per round.
-  const plan::AcceptanceTable table = plan::named_acceptance_table("small-draft-summarisation", {});
+  const spec::AcceptanceTable table = spec::named_acceptance_table("small-draft-summarisation", {});
   REQUIRE(table.acceptance.size() == 16);
   CHECK(table.acceptance[15] == table.acceptance[0]);
   CHECK(plan::conditional_acceptance(table.of_chain(), 8).tokens_per_round.at(8) ==
@@ -176,7 +176,8 @@ TEST_CASE("tables of one's own: lists, numbers by depth, accuracies of the likel
   refused("acceptance: [1.5]", "table.yaml:1:14: acceptance is 1.5, allowed: a number in [0, 1], or a percentage");
   refused("acceptance: [0.5]\nrates: [0.5]", "has acceptance and rates, allowed: one of acceptance, top_k and rates");
   refused("acceptance: [0.5]\naceptance: 1",
-          "table.yaml:2:12: unknown key \"aceptance\" in a table of acceptance, allowed: acceptance");
+          "table.yaml:2:1: unknown key \"aceptance\" in a table of acceptance, did you mean \"acceptance\"? allowed: acceptance, "
+          "aliases");
   refused("rates: [1.2, 0.3]", "table.yaml:1:9: rate is 1.2, allowed: a number in [0, 1]");
   refused("[[0.6, 0.1], [], [0.5]]", "acceptance at depth 2 is an empty list, allowed: a number for each rank");
   refused("{}", "has no numbers, allowed: one of acceptance, top_k and rates");

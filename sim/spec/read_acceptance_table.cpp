@@ -1,4 +1,4 @@
-#include "sim/plan/acceptance_table.h"
+#include "sim/spec/read_acceptance_table.h"
 
 #include "sim/base/token.h"
 #include "sim/config/arguments.h"
@@ -11,11 +11,10 @@
 #include <filesystem>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
-namespace specsim::plan {
+namespace specsim::spec {
 
 namespace {
 
@@ -29,14 +28,36 @@ enum class Form {
 };
 
 struct FormKey {
-  std::string_view key;
+  const char* key;
   Form form;
   const char* number;  // what messages call a number of it
 };
 constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"}, FormKey{"top_k", Form::top_k, "top_k"},
                                FormKey{"rates", Form::rates, "rate"}};
-constexpr std::array<std::string_view, 12> kKeys = {"acceptance", "top_k",       "rates", "depths", "draft",      "pair",
-                                                    "text",       "temperature", "note",  "source", "unverified", "aliases"};
+
+const std::vector<config::Parameter>& table_parameters() {
+  using config::Type;
+  static const std::vector<config::Parameter> list = {
+      {"acceptance",
+       Type::value,
+       "",
+       "by depth, and by rank if it is a table: each rank alone, given that its parent is accepted",
+       {},
+       {}},
+      {"top_k", Type::value, "", "by depth and rank: the likeliest 1, 2, ... tokens together", {}, {}},
+      {"rates", Type::value, "", "by depth: positions that are reached or not", {}, {}},
+      {"depths", Type::integer, "", "how deep the last row holds", config::between(1, kMaxDraftLength), {}},
+      {"draft", Type::text, "", "what drafted: a model, or none", {}, {}},
+      {"pair", Type::text, "", "target and draft", {}, {}},
+      {"text", Type::text, "", "what was decoded", {}, {}},
+      {"temperature", Type::text, "", "temperature of decoding; unknown where the source does not say it", {}, {}},
+      {"note", Type::text, "", "how the figures are to be taken", {}, {}},
+      {"source", Type::text, "", "publication that they come from", {}, {}},
+      {"unverified", Type::boolean, "false", "one report, not repeated", {}, {}},
+      {"aliases", Type::value_list, "", "other names of a built-in table", {}, {}},
+  };
+  return list;
+}
 
 // 0.79, or 79% as many tables have it.
 double probability(const Value& value, const char* what) {
@@ -52,18 +73,18 @@ double probability(const Value& value, const char* what) {
   return *x;
 }
 
-// The one key of `file` that holds the numbers.
-const FormKey& form_of(const Value& file) {
+// The one key that holds the numbers.
+const FormKey& form_of(const config::Arguments& file) {
   std::vector<std::string> given;
   const FormKey* found = nullptr;
   for (const FormKey& one : kForms) {
-    if (file.find(std::string(one.key)) == nullptr) continue;
+    if (!file.has(one.key)) continue;
     given.emplace_back(one.key);
     found = &one;
   }
   if (given.size() != 1)
-    throw BadInput(file.where, fmt::format("a table of acceptance has {}, allowed: one of acceptance, top_k and rates",
-                                           given.empty() ? "no numbers" : fmt::format("{}", fmt::join(given, " and "))));
+    throw BadInput(file.where(), fmt::format("a table of acceptance has {}, allowed: one of acceptance, top_k and rates",
+                                             given.empty() ? "no numbers" : fmt::format("{}", fmt::join(given, " and "))));
   return *found;
 }
 
@@ -90,28 +111,14 @@ void take_apart(std::vector<double>& ranks, const Value& row) {
   }
 }
 
-// How deep the last of `rows` rows holds, as the file says.
-std::size_t depths_of(const Value& depths, std::size_t rows) {
-  const std::optional<std::int64_t> n = config::as_integer(depths);
-  if (!n || !config::between(static_cast<double>(rows), kMaxDraftLength).contains(static_cast<double>(*n)))
-    throw BadInput(depths.where, fmt::format("depths is {}, allowed: an integer in [{}, {}], as many as there are rows or more",
-                                             config::found_text(depths), rows, kMaxDraftLength));
-  return static_cast<std::size_t>(*n);
-}
-
-std::string text_of(const Value& file, const char* key) {
-  const Value* const value = file.find(key);
-  return value != nullptr && value->is_scalar() ? value->text : "";
-}
-
 // "PAIR on TEXT, temperature T", of those that the file has.
-std::string about(const Value& file) {
-  std::string words = text_of(file, "pair");
+std::string about(const config::Arguments& file) {
+  std::string words = file.text("pair");
   const auto add = [&](const std::string& between, const std::string& what) {
     if (!what.empty()) words += (words.empty() ? "" : between) + what;
   };
-  add(" on ", text_of(file, "text"));
-  const std::string temperature = text_of(file, "temperature");
+  add(" on ", file.text("text"));
+  const std::string& temperature = file.text("temperature");
   if (!temperature.empty()) add(", ", temperature == "unknown" ? "temperature not stated" : "temperature " + temperature);
   return words;
 }
@@ -144,57 +151,56 @@ std::string AcceptanceTable::origin() const {
 }
 
 AcceptanceTable read_acceptance_table(const Value& value) {
-  AcceptanceTable made;
-  const Value* table = &value;
-  const FormKey* form = &kForms.front();
-  if (value.is_map()) {
-    for (const config::Field& field : value.fields)
-      if (std::find(kKeys.begin(), kKeys.end(), field.key) == kKeys.end())
-        throw BadInput(field.value.where, fmt::format("unknown key {} in a table of acceptance, allowed: {}",
-                                                      config::quote_for_message(field.key), fmt::join(kKeys, ", ")));
-    form = &form_of(value);
-    table = value.find(std::string(form->key));
-    made.about = about(value);
-    made.note = text_of(value, "note");
-    made.source = text_of(value, "source");
-    made.unverified = text_of(value, "unverified") == "true";
-    made.draft = text_of(value, "draft");
-    if (const Value* const draft = value.find("draft"); draft != nullptr) {
-      if (made.draft.empty())
-        throw BadInput(draft->where,
-                       fmt::format("draft is {}, allowed: the name of a model, or none", config::found_text(*draft)));
-      made.draft_where = draft->where;
-    }
-    if (const Value* const depths = value.find("depths"); depths != nullptr && form->form == Form::rates)
-      throw BadInput(depths->where, "depths with rates, allowed: with acceptance or top_k, whose last row holds as deep");
-  }
-  if (table->kind != config::Kind::list || table->items.empty())
-    throw BadInput(table->where, fmt::format("{} is {}, allowed: a list with an entry for each depth, of a number or a list of "
-                                             "numbers by rank",
-                                             form->key, config::found_text(*table)));
+  Diagnostics diagnostics;
+  const config::Arguments file =
+      config::read_arguments(value.is_map() ? value : config::map({{kForms.front().key, value}}, value.where), table_parameters(),
+                             {}, "a table of acceptance", diagnostics);
+  diagnostics.throw_if_any();
+  const FormKey& form = form_of(file);
+  const Value& table = file.value(form.key);
+  if (file.has("draft") && file.text("draft").empty())
+    throw BadInput(file.where("draft"), "draft is \"\", allowed: the name of a model, or none");
+  if (file.has("depths") && form.form == Form::rates)
+    throw BadInput(file.where("depths"), "depths with rates, allowed: with acceptance or top_k, whose last row holds as deep");
+  if (!table.is_list() || table.items.empty())
+    throw BadInput(table.where, fmt::format("{} is {}, allowed: a list with an entry for each depth, of a number or a list of "
+                                            "numbers by rank",
+                                            form.key, config::found_text(table)));
+  AcceptanceTable made{.acceptance = {},
+                       .about = about(file),
+                       .note = file.text("note"),
+                       .source = file.text("source"),
+                       .unverified = file.boolean("unverified"),
+                       .draft = file.text("draft"),
+                       .draft_where = file.where("draft")};
   constexpr std::size_t kMostRanks = 64;
-  if (table->items.size() > static_cast<std::size_t>(kMaxDraftLength))
-    throw BadInput(table->where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form->key,
-                                             table->items.size(), kMaxDraftLength));
+  if (table.items.size() > static_cast<std::size_t>(kMaxDraftLength))
+    throw BadInput(table.where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form.key,
+                                            table.items.size(), kMaxDraftLength));
   double before = 1.0;
-  for (const Value& row : table->items) {
-    std::vector<double>& own = made.acceptance.emplace_back(row_of(row, *form, made.acceptance.size() + 1));
-    if (form->form == Form::top_k && row.kind == config::Kind::list) take_apart(own, row);
+  for (const Value& row : table.items) {
+    std::vector<double>& own = made.acceptance.emplace_back(row_of(row, form, made.acceptance.size() + 1));
+    if (form.form == Form::top_k && row.kind == config::Kind::list) take_apart(own, row);
     const double sum = std::accumulate(own.begin(), own.end(), 0.0);
     if (own.size() > kMostRanks || sum > 1.0 + 1e-9)
       throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:.9g}, allowed: 1 to {} that sum "
                                             "to at most 1",
                                             made.acceptance.size(), own.size(), sum, kMostRanks));
-    if (form->form != Form::rates) continue;
+    if (form.form != Form::rates) continue;
     if (own[0] > before)
       throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
                                             own[0], before));
     const double reached = std::exchange(before, own[0]);
     own[0] = reached > 0.0 ? own[0] / reached : 0.0;
   }
-  if (const Value* const depths = value.is_map() ? value.find("depths") : nullptr) {
+  if (file.has("depths")) {
+    const auto depths = static_cast<std::size_t>(file.integer("depths"));
+    if (depths < made.acceptance.size())
+      throw BadInput(file.where("depths"),
+                     fmt::format("depths is {}, allowed: an integer in [{}, {}], as many as there are rows or more", depths,
+                                 made.acceptance.size(), kMaxDraftLength));
     const std::vector<double> last = made.acceptance.back();
-    made.acceptance.resize(depths_of(*depths, made.acceptance.size()), last);
+    made.acceptance.resize(depths, last);
   }
   return made;
 }
@@ -210,4 +216,4 @@ AcceptanceTable named_acceptance_table(const std::string& name, const Location& 
   return read_acceptance_table(value);
 }
 
-}  // namespace specsim::plan
+}  // namespace specsim::spec

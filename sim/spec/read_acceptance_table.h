@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace specsim::plan {
+namespace specsim::spec {
 
 struct AcceptanceTable {
   // [depth][rank]: P(the draft's candidate of this rank is the accepted one), given that its parent is.
@@ -38,4 +38,4 @@ AcceptanceTable read_acceptance_table(const config::Value& value);
 // The table of that name in configs/acceptance, or the one in a YAML or JSON file. `option`: where the name was given.
 AcceptanceTable named_acceptance_table(const std::string& name, const Location& option);
 
-}  // namespace specsim::plan
+}  // namespace specsim::spec

@@ -1,0 +1,20 @@
+// Acceptance as servers' logs and published tables state it.
+#pragma once
+
+#include "sim/logs/findings.h"
+#include "sim/plan/acceptance_curve.h"
+#include "sim/spec/read_acceptance_table.h"
+
+#include <string>
+
+namespace specsim::plan {
+
+// What lines of a kind say, in the form that keeps most of it. Throws BadInput, at `where`, where figures contradict themselves,
+// or say nothing without the draft length, which can be given `how`.
+AcceptanceCurve logged_acceptance(logs::Kind kind, const logs::Findings& findings, int longest, const Location& where,
+                                  const std::string& how);
+
+// What a chain meets on the table of that name, or in that file; see spec::named_acceptance_table.
+AcceptanceCurve table_acceptance(const std::string& name, const Location& where, int longest);
+
+}  // namespace specsim::plan
