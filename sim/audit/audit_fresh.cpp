@@ -16,7 +16,7 @@ namespace specsim::audit {
 // A simulation starts at the first of them, so that its rounds are played again with their random bits.
 AuditReport audit_fresh(const spec::Cell& cell, const verify::PositionRule& rule, const AuditOptions& options) {
   constexpr std::uint64_t kSequence = 0;
-  const decode::PreparationPlan plan = spec::plan_of(cell, &rule);
+  const decode::PreparationPlan plan = spec::plan_with_rule(cell, rule);
   const auto tokens = static_cast<std::uint32_t>(cell.draft_length()) + 1;
   const decode::DistributionDrawer drawer(plan);
   TargetText text;

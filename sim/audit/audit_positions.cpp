@@ -45,7 +45,7 @@ class ScriptedBits final : public decode::BitSource {
 
 AuditReport audit_positions(const spec::Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop,
                             const AuditOptions& options) {
-  const decode::PreparationPlan plan = spec::plan_of(cell, &rule);
+  const decode::PreparationPlan plan = spec::plan_with_rule(cell, rule);
   TargetText text;
   const decode::Prepared prepared = decode::prepare(
       plan, [&](int, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses&) {

@@ -28,13 +28,13 @@ FreshBlocks::FreshBlocks(const PreparationPlan& plan, int positions, Rounds roun
     : plan_(&plan),
       drawer_(plan),
       process_(positions),
-      by_place_(rounds == Rounds::from_first && !plan.blocks()->drafter->shape().from_root),
+      by_place_(rounds == Rounds::from_first && !std::get<BlockJudging>(plan.judging).drafter->shape().from_root),
       targets_(static_cast<std::size_t>(positions)),
       drafted_(static_cast<std::size_t>(positions)) {}
 
 void FreshBlocks::draw(std::uint64_t sequence, std::uint64_t first) {
   const auto depths = static_cast<std::size_t>(plan_->depths());
-  const BlockJudging& judging = *plan_->blocks();
+  const BlockJudging& judging = std::get<BlockJudging>(plan_->judging);
   tables_.emplace(plan_->vocab, static_cast<int>(targets_.size()), by_place_ ? 1 : static_cast<int>(depths), *judging.drafter,
                   *judging.rule);
   std::vector<double> draft_model;

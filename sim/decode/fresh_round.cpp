@@ -13,7 +13,8 @@ std::uint64_t fresh_context(std::uint64_t sequence, std::uint64_t text_position)
 FreshRound::FreshRound(const PreparationPlan& plan, int draft_length, bool with_bonus)
     : drawer_(plan),
       with_bonus_(with_bonus),
-      rule_(plan.position_rule(), with_bonus ? verify::PositionsInTurn::Bonus::emitted : verify::PositionsInTurn::Bonus::none) {
+      rule_(*std::get<PositionJudging>(plan.judging).rule,
+            with_bonus ? verify::PositionsInTurn::Bonus::emitted : verify::PositionsInTurn::Bonus::none) {
   for (int node = 0; node < draft_length; ++node) chain_.add(node, 0);
   tree_ = &chain_;
   nodes_.resize(chain_.nodes.size());

@@ -1,6 +1,7 @@
 #include "sim/decode/preparation.h"
 
 #include "sim/base/huge_array.h"
+#include "sim/base/overloaded.h"
 #include "sim/math/alias_table.h"
 #include "sim/math/simplex.h"
 
@@ -22,20 +23,24 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
   draft_model.resize(target.size());
   const families::PairSource& source = plan_->contexts->pair(pair);
   const families::DistributionAddress address{plan_->distribution_key, context};
-  const BlockJudging* const blocks = plan_->blocks();
-  if (blocks != nullptr && blocks->drafter->shape().ranks_model)
-    source.draw_draft_model(address, depth, target, draft_model);
-  else
-    source.draw_draft(address, depth, target, draft_model);
-  drafted = draft_model;
-  if (blocks != nullptr) {
-    double chance = 0.0;
-    if (blocks->drafter->shape().alters)
-      chance =
-          rng::to_unit(rng::Stream(plan_->distribution_key, rng::Purpose::altered, static_cast<std::uint32_t>(depth), context)());
-    blocks->drafter->alter_distribution(static_cast<int>(depth), chance, target, drafted);
-    math::drop_subnormal(drafted);
-  }
+  std::visit(Overloaded{[&](const PositionJudging& /*judging*/) {
+                          source.draw_draft(address, depth, target, draft_model);
+                          drafted = draft_model;
+                        },
+                        [&](const BlockJudging& judging) {
+                          if (judging.drafter->shape().ranks_model)
+                            source.draw_draft_model(address, depth, target, draft_model);
+                          else
+                            source.draw_draft(address, depth, target, draft_model);
+                          drafted = draft_model;
+                          double chance = 0.0;
+                          if (judging.drafter->shape().alters)
+                            chance = rng::to_unit(rng::Stream(plan_->distribution_key, rng::Purpose::altered,
+                                                              static_cast<std::uint32_t>(depth), context)());
+                          judging.drafter->alter_distribution(static_cast<int>(depth), chance, target, drafted);
+                          math::drop_subnormal(drafted);
+                        }},
+             plan_->judging);
   if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(draft_model));
 }
 
@@ -44,14 +49,18 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
 void DistributionDrawer::looked_at(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
                                    const std::vector<double>& drafted, std::vector<double>& looked_at) const {
   looked_at.clear();
-  if (plan_->blocks() == nullptr || std::find(drafted.begin(), drafted.end(), 1.0) == drafted.end()) return;
+  if (std::holds_alternative<PositionJudging>(plan_->judging) || std::find(drafted.begin(), drafted.end(), 1.0) == drafted.end())
+    return;
   looked_at.resize(target.size());
   plan_->contexts->pair(pair).draw_draft_model({plan_->distribution_key, context}, depth, target, looked_at);
 }
 
 int PreparationPlan::depths() const {
   const int own = contexts->process->shape().depths;
-  return blocks() != nullptr ? std::max(own, blocks()->drafter->shape().distribution_depths) : own;
+  return std::visit(
+      Overloaded{[&](const PositionJudging& /*positions*/) { return own; },
+                 [&](const BlockJudging& blocks) { return std::max(own, blocks.drafter->shape().distribution_depths); }},
+      judging);
 }
 
 std::size_t prepared_bytes(const PreparationPlan& plan) {
@@ -60,9 +69,13 @@ std::size_t prepared_bytes(const PreparationPlan& plan) {
   const auto depths = static_cast<std::size_t>(plan.depths());
   constexpr std::size_t kClasses = sizeof(OutputClasses) + kFirstTopToken * (2 * sizeof(double) + 1) + 3 * kHeapBytes;
   return contexts * kClasses +
-         (plan.blocks() != nullptr
-              ? BlockTables::bytes_needed(vocab, contexts, depths, *plan.blocks()->drafter, *plan.blocks()->rule)
-              : PreparedContexts::bytes_needed(vocab, contexts, depths));
+         std::visit(Overloaded{[&](const PositionJudging& /*judging*/) {
+                                 return PreparedContexts::bytes_needed(vocab, contexts, depths);
+                               },
+                               [&](const BlockJudging& judging) {
+                                 return BlockTables::bytes_needed(vocab, contexts, depths, *judging.drafter, *judging.rule);
+                               }},
+                    plan.judging);
 }
 
 Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables, const std::atomic<bool>* stop) {
@@ -75,10 +88,13 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
   }
   const DistributionDrawer drawer(plan);
   const int depths = plan.depths();
-  if (const BlockJudging* const blocks = plan.blocks(); tables && blocks != nullptr)
-    prepared.blocks.emplace(plan.vocab, shape.contexts, depths, *blocks->drafter, *blocks->rule);
-  else if (tables)
-    prepared.tables.emplace(plan.vocab, shape.contexts, depths);
+  if (tables)
+    std::visit(
+        Overloaded{[&](const PositionJudging& /*judging*/) { prepared.tables.emplace(plan.vocab, shape.contexts, depths); },
+                   [&](const BlockJudging& judging) {
+                     prepared.blocks.emplace(plan.vocab, shape.contexts, depths, *judging.drafter, *judging.rule);
+                   }},
+        plan.judging);
   prepared.classes.reserve(static_cast<std::size_t>(shape.contexts));
   const bool alone = shape.contexts == 1;
   math::AliasScratch scratch;
@@ -97,7 +113,8 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
       drawer.looked_at(c, c, static_cast<std::size_t>(depth), target, drafted, looked_at);
       const verify::PositionDistributions distributions{target, drafted, draft_model, looked_at};
       if (prepared.blocks) prepared.blocks->add(distributions, classes.of_token, scratch);
-      if (prepared.tables) prepared.tables->prepare(context, depth, plan.position_rule(), distributions, classes, scratch);
+      if (prepared.tables)
+        prepared.tables->prepare(context, depth, *std::get<PositionJudging>(plan.judging).rule, distributions, classes, scratch);
       if (observer) observer(context, depth, distributions, classes);
     }
     classes.of_token = std::vector<std::uint16_t>();  // clear() would keep its memory

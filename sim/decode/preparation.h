@@ -43,10 +43,6 @@ struct PreparationPlan {
   const families::ContextModel* contexts = nullptr;
   std::variant<PositionJudging, BlockJudging> judging;
 
-  // The rule for positions; only where blocks() is nullptr.
-  [[nodiscard]] const verify::PositionRule& position_rule() const { return *std::get<PositionJudging>(judging).rule; }
-  // nullptr where positions are judged.
-  [[nodiscard]] const BlockJudging* blocks() const { return std::get_if<BlockJudging>(&judging); }
   // How many draft distributions each context has; the last one holds for all depths beyond.
   [[nodiscard]] int depths() const;
 };

@@ -1,10 +1,12 @@
 #include "sim/decode/simulator.h"
 
 #include "sim/base/check.h"
+#include "sim/base/overloaded.h"
 #include "sim/decode/staged_rounds.h"
 #include "sim/decode/wide_rounds.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace specsim::decode {
 
@@ -20,9 +22,13 @@ Simulator::Simulator(const PreparationPlan& plan, const Prepared& prepared, rng:
 }
 
 Counts Simulator::empty_counts() const {
-  return {draft_length_, prepared_->strata, prepared_->class_count,
-          plan_.blocks() != nullptr ? plan_.blocks()->drafter->shape().nodes : 0,
-          plan_.blocks() != nullptr ? draft::counted_passes(*plan_.blocks()->drafter) : 0};
+  const auto [nodes, passes] =
+      std::visit(Overloaded{[](const PositionJudging& /*judging*/) { return std::pair(0, 0); },
+                            [](const BlockJudging& judging) {
+                              return std::pair(judging.drafter->shape().nodes, draft::counted_passes(*judging.drafter));
+                            }},
+                 plan_.judging);
+  return {draft_length_, prepared_->strata, prepared_->class_count, nodes, passes};
 }
 
 std::uint64_t Simulator::chunk_size() const {
@@ -48,34 +54,37 @@ void Simulator::run_scripted(std::uint64_t rounds, BitSource& random_bits, Count
 
 void Simulator::run_chunk(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
   const bool fresh = plan_.contexts->process->shape().contexts == 0;
-  if (plan_.blocks() != nullptr) {
-    if (fresh) return run_fresh_blocks(chunk, random_bits, counts, sink);
-    if (sink == nullptr) {
-      if (const verify::ChainRule* rule = chain_rule()) return run_chains(*rule, chunk, random_bits, counts);
-      if (const verify::SiblingRule* rule = sibling_rule()) return run_trees(*rule, chunk, random_bits, counts);
-    }
-    return run_blocks(chunk, random_bits, counts, sink);
-  }
-  if (fresh)
-    run_fresh(chunk, random_bits, counts, sink);
-  else
-    run_prepared(chunk, random_bits, counts, sink);
+  std::visit(Overloaded{[&](const PositionJudging& judging) {
+                          if (fresh) return run_fresh(chunk, random_bits, counts, sink);
+                          run_prepared(judging, chunk, random_bits, counts, sink);
+                        },
+                        [&](const BlockJudging& judging) {
+                          if (fresh) return run_fresh_blocks(judging, chunk, random_bits, counts, sink);
+                          if (sink == nullptr) {
+                            if (const verify::ChainRule* rule = chain_rule(judging))
+                              return run_chains(*rule, chunk, random_bits, counts);
+                            if (const verify::SiblingRule* rule = sibling_rule(judging))
+                              return run_trees(*rule, *judging.drafter, chunk, random_bits, counts);
+                          }
+                          run_blocks(judging, chunk, random_bits, counts, sink);
+                        }},
+             plan_.judging);
 }
 
-bool Simulator::judges_side_by_side() const {
-  const BlockJudging& judging = *plan_.blocks();
+bool Simulator::judges_side_by_side(const BlockJudging& judging) const {
   const families::ContextShape& contexts = plan_.contexts->process->shape();
   const tokens::Tree* const tree = judging.drafter->tree();
   return bonus_ == Bonus::emitted && judging.policy == nullptr && contexts.contexts == 1 && !contexts.ends() && tree != nullptr &&
          tree->drafted() > 0 && tree->height() == draft_length_ && draft::counted_passes(*judging.drafter) == 0;
 }
 
-void Simulator::run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
+void Simulator::run_prepared(const PositionJudging& judging, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
+                             RoundSink* sink) const {
   const RoundSetup setup{.tables = &*prepared_->tables,
                          .process = plan_.contexts->process.get(),
                          .key = draw_key_,
                          .draft_length = static_cast<std::uint32_t>(draft_length_),
-                         .matches = plan_.position_rule().matches(),
+                         .matches = judging.rule->matches(),
                          .classes = prepared_->class_count,
                          .bin_of_class = prepared_->bin_of_class.data(),
                          .stratum = prepared_->stratum.empty() ? nullptr : prepared_->stratum.data()};

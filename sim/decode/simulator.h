@@ -37,22 +37,25 @@ class Simulator {
 
  private:
   void run_chunk(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
-  void run_prepared(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
+  void run_prepared(const PositionJudging& judging, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
+                    RoundSink* sink) const;
   // run_prepared() for Bonus::none. It is compiled from a file of its own, simulator_without_bonus.cpp: next to the usual loop it
   // would change how the compiler inlines that one.
   void run_prepared_without_bonus(const RoundSetup& setup, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                                   RoundSink* sink) const;
   void run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
-  void run_fresh_blocks(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const;
-  void run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const;
+  void run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
+                        RoundSink* sink) const;
+  void run_blocks(const BlockJudging& judging, const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const;
   // Whether blocks have one shape and stay in one context, so that those of many sequences can be judged side by side.
-  [[nodiscard]] bool judges_side_by_side() const;
+  [[nodiscard]] bool judges_side_by_side(const BlockJudging& judging) const;
   // Runs chains, or trees, by a rule that judges them side by side, nullptr where it does not, and counts what run_blocks()
   // would.
-  [[nodiscard]] const verify::ChainRule* chain_rule() const;
-  [[nodiscard]] const verify::SiblingRule* sibling_rule() const;
+  [[nodiscard]] const verify::ChainRule* chain_rule(const BlockJudging& judging) const;
+  [[nodiscard]] const verify::SiblingRule* sibling_rule(const BlockJudging& judging) const;
   void run_chains(const verify::ChainRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const;
-  void run_trees(const verify::SiblingRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const;
+  void run_trees(const verify::SiblingRule& rule, const draft::BlockDrafter& drafter, const ChunkPlan& chunk,
+                 BitSource& random_bits, Counts& counts) const;
 
   PreparationPlan plan_;
   const Prepared* prepared_;

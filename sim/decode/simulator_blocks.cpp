@@ -79,107 +79,157 @@ void book_round(std::uint64_t emitted, bool whole, const RequestEnds& ends, Sequ
     own.rounds_left = 0;
 }
 
+// A chunk's sequences in groups, one group after the other, whose sequences play their rounds in turn. Sequences that draft alike
+// go side by side: all of the chunk, in as many batches as come closest to the size that there is.
+class Groups {
+ public:
+  Groups(const BlockJudging& judging, const families::ContextProcess& process, const Prepared& prepared, rng::Key key,
+         int draft_length, const ChunkPlan& chunk, BitSource& source, Counts& counts)
+      : judging_(judging),
+        policy_(judging.policy),
+        process_(process),
+        key_(key),
+        draft_length_(draft_length),
+        chunk_(chunk),
+        source_(source),
+        counts_(counts),
+        ends_(process.shape(), chunk.sequence_rounds, static_cast<std::uint32_t>(draft_length)),
+        counter_{prepared, static_cast<std::size_t>(draft_length) + 1, process.shape().contexts == 1, counts},
+        chain_(judging.drafter->tree() != nullptr && judging.drafter->tree()->is_chain()),
+        reads_text_(judging.drafter->shape().reads_text),
+        left_(chunk.rounds),
+        round_(*prepared.blocks, process, key, *judging.drafter, judging.policy) {
+    const int alike = policy_ != nullptr ? policy_->sequences() : 1;
+    if (alike > 1) batches_.resize(static_cast<std::size_t>(std::max(1.0, std::round(double{kLanes} / alike))));
+    group_.resize(alike > 1 ? kLanes : GroupBits::kGroup);
+    contexts_.resize(group_.size());
+    bits_of_group_.reserve(group_.size() / GroupBits::kGroup);
+  }
+
+  // Rounds (requests: sequences) of no group yet.
+  [[nodiscard]] std::uint64_t left() const { return left_; }
+  // Lanes of a group.
+  [[nodiscard]] std::uint32_t abreast() const { return static_cast<std::uint32_t>(group_.size()); }
+
+  void start_group(std::uint32_t first_lane) {
+    first_lane_ = first_lane;
+    process_.start(key_, chunk_.first_sequence + first_lane, abreast(), contexts_.data());
+    for (Batch& batch : batches_) batch.memory = policy_->start();
+    for (live_ = 0; live_ < abreast() && left_ > 0; ++live_) {
+      Sequence& own = group_[live_];
+      own = Sequence();
+      own.context = contexts_[live_];
+      own.rounds_left = ends_.any() ? 1 : std::min<std::uint64_t>(left_, chunk_.sequence_rounds);
+      left_ -= own.rounds_left;
+      if (ends_.any()) own.tokens = ends_.tokens(own.context);
+      if (ends_.any() && ends_.done(own.tokens, 0)) own.rounds_left = 0;
+      own.memory = policy_ != nullptr ? policy_->start() : draft::LengthPolicy::Memory{.length = draft_length_};
+      if (reads_text_) own.text.assign(process_.prompt().begin(), process_.prompt().end());
+      own.drafter_memory = judging_.drafter->start();
+    }
+    bits_of_group_.clear();
+    for (std::uint32_t lane = 0; lane < abreast(); lane += GroupBits::kGroup)
+      bits_of_group_.emplace_back(source_, chunk_.first_sequence + first_lane + lane);
+  }
+
+  // Plays round `number` of every sequence that is not done; whether a sequence goes on.
+  bool play_round(std::uint32_t number, Bonus bonus, RoundSink* sink) {
+    bool any = false;
+    for (GroupBits& random_bits : bits_of_group_) random_bits.begin(number);
+    for (std::uint32_t lane = 0; lane < live_; ++lane) {
+      Sequence& own = group_[lane];
+      if (own.rounds_left == 0) continue;
+      GroupBits& random_bits = bits_of_group_[lane / GroupBits::kGroup];
+      random_bits.set_lane(lane % GroupBits::kGroup);
+      Batch* const batch = batches_.empty() ? nullptr : &batches_[std::size_t{lane} * batches_.size() / kLanes];
+      draft::LengthPolicy::Memory& memory = batch != nullptr ? batch->memory : own.memory;
+      const BlockRound::Outcome& outcome =
+          round_.play(*judging_.rule,
+                      {chunk_.first_sequence + first_lane_ + lane, own.context, own.text_position, own.text, memory.length,
+                       own.drafter_memory.get(), &memory, bonus == Bonus::emitted},
+                      random_bits);
+      const int drafted = policy_ != nullptr ? after_drafting(outcome, memory, batch) : round_.drafted();
+      if (sink != nullptr) tell(*sink, first_lane_ + lane, number, outcome, drafted);
+      after_round(outcome, drafted, own);
+      any = any || own.rounds_left > 0;
+    }
+    for (Batch& batch : batches_) {
+      if (!batch.accepted.empty()) policy_->observe_batch(batch.memory, batch.drafted, batch.accepted);
+      batch.accepted.clear();
+    }
+    return any;
+  }
+
+  void end_group() {
+    for (std::uint32_t lane = 0; lane < live_; ++lane)
+      counts_.add_sequence(group_[lane].rounds, group_[lane].full, group_[lane].emitted, draft_length_ > 0);
+  }
+
+ private:
+  // Shows the round to the policy, of a batch when all its sequences are through; how many tokens count as drafted.
+  int after_drafting(const BlockRound::Outcome& outcome, draft::LengthPolicy::Memory& memory, Batch* batch) {
+    const int drafted = round_.drafted();
+    const auto accepted = static_cast<int>(outcome.accepted);
+    const int length = chain_ ? drafted : std::min(memory.length, draft_length_);  // length of the longest path
+    if (batch != nullptr) {
+      batch->drafted = length;
+      batch->accepted.push_back(accepted);
+    } else {
+      policy_->observe(memory, length, accepted);
+    }
+    if (policy_->remembers_tokens()) policy_->observe_tokens(memory, round_.draft_probabilities(), accepted);
+    return policy_->foresees() ? accepted : drafted;
+  }
+
+  void tell(RoundSink& sink, std::uint32_t lane, std::uint32_t number, const BlockRound::Outcome& outcome, int drafted) const {
+    sink.drafted(lane, number, static_cast<std::uint32_t>(drafted), outcome.whole);
+    sink.passes(round_.pass_rows());
+    sink.accepted(lane, number, static_cast<std::uint32_t>(outcome.accepted));
+    sink.round(lane, number, outcome.emitted, outcome.next_context);
+  }
+
+  // Counts the round and takes its sequence to the next one.
+  void after_round(const BlockRound::Outcome& outcome, int drafted, Sequence& own) {
+    if (!counts_.drafted.empty()) ++counts_.drafted[static_cast<std::size_t>(drafted)];
+    if (counts_.passes.any()) counts_.passes.add(round_.pass_rows());
+    counter_.add(outcome, own);
+    own.context = outcome.next_context;
+    own.text_position += static_cast<std::uint32_t>(outcome.emitted.size());
+    if (reads_text_) own.text.insert(own.text.end(), outcome.emitted.begin(), outcome.emitted.end());
+    book_round(outcome.emitted.size(), outcome.whole, ends_, own, counts_);
+  }
+
+  const BlockJudging& judging_;
+  const draft::LengthPolicy* policy_;
+  const families::ContextProcess& process_;
+  rng::Key key_;
+  int draft_length_;
+  const ChunkPlan& chunk_;
+  BitSource& source_;
+  Counts& counts_;
+  RequestEnds ends_;
+  RoundCounter counter_;
+  bool chain_;
+  bool reads_text_;
+  std::uint64_t left_;
+  BlockRound round_;
+  std::uint32_t first_lane_ = 0;
+  std::uint32_t live_ = 0;  // sequences of the group
+  std::vector<Sequence> group_;
+  std::vector<Batch> batches_;  // empty: each sequence drafts for itself
+  std::vector<std::uint32_t> contexts_;
+  std::vector<GroupBits> bits_of_group_;
+};
+
 }  // namespace
 
-void Simulator::run_blocks(const ChunkPlan& chunk, BitSource& source, Counts& counts, RoundSink* sink) const {
-  const families::ContextProcess& process = *plan_.contexts->process;
-  const BlockTables& tables = *prepared_->blocks;
-  const BlockJudging& judging = *plan_.blocks();
-  const draft::BlockDrafter& drafter = *judging.drafter;
-  const draft::LengthPolicy* const policy = judging.policy;
-  const draft::BlockDrafter::Shape& shape = drafter.shape();
-  const RequestEnds ends(process.shape(), chunk.sequence_rounds, static_cast<std::uint32_t>(draft_length_));
-  const RoundCounter counter{*prepared_, static_cast<std::size_t>(draft_length_) + 1, process.shape().contexts == 1, counts};
-  const std::span<const Token> prompt = process.prompt();
-  BlockRound round(tables, process, draw_key_, drafter, policy);
-  const bool chain = drafter.tree() != nullptr && drafter.tree()->is_chain();
-  // Sequences that draft alike go side by side: all of the chunk, in as many batches as come closest to the size that there is.
-  const int alike = policy != nullptr ? policy->sequences() : 1;
-  const std::uint32_t abreast = alike > 1 ? kLanes : GroupBits::kGroup;
-  const auto batch_count = static_cast<std::uint32_t>(alike > 1 ? std::max(1.0, std::round(double{kLanes} / alike)) : 0.0);
-  const auto batch_of = [&](std::uint32_t lane) { return std::size_t{lane} * batch_count / kLanes; };
-  std::vector<Sequence> group(abreast);
-  std::vector<Batch> batches(batch_count);
-  std::vector<std::uint32_t> contexts(abreast);
-  std::vector<GroupBits> bits_of_group;
-  bits_of_group.reserve(abreast / GroupBits::kGroup);
-
-  std::uint64_t left = chunk.rounds;
-  for (std::uint32_t first_lane = 0; first_lane < kLanes && left > 0; first_lane += abreast) {
-    const std::uint64_t first_sequence = chunk.first_sequence + first_lane;
-    process.start(draw_key_, first_sequence, abreast, contexts.data());
-    std::uint32_t live = 0;
-    for (Batch& batch : batches) batch.memory = policy->start();
-    for (; live < abreast && left > 0; ++live) {
-      Sequence& own = group[live];
-      own = Sequence();
-      own.context = contexts[live];
-      own.rounds_left = ends.any() ? 1 : std::min<std::uint64_t>(left, chunk.sequence_rounds);
-      left -= own.rounds_left;
-      if (ends.any()) own.tokens = ends.tokens(own.context);
-      if (ends.any() && ends.done(own.tokens, 0)) own.rounds_left = 0;
-      own.memory = policy != nullptr ? policy->start() : draft::LengthPolicy::Memory{.length = draft_length_};
-      if (shape.reads_text) own.text.assign(prompt.begin(), prompt.end());
-      own.drafter_memory = drafter.start();
-    }
-    const std::uint32_t sequences = live;
-    bits_of_group.clear();
-    for (std::uint32_t lane = 0; lane < abreast; lane += GroupBits::kGroup)
-      bits_of_group.emplace_back(source, first_sequence + lane);
-    bool any = live > 0;
-    for (std::uint32_t number = 0; any; ++number) {
-      any = false;
-      for (GroupBits& random_bits : bits_of_group) random_bits.begin(number);
-      for (std::uint32_t lane = 0; lane < sequences; ++lane) {
-        Sequence& own = group[lane];
-        if (own.rounds_left == 0) continue;
-        GroupBits& random_bits = bits_of_group[lane / GroupBits::kGroup];
-        random_bits.set_lane(lane % GroupBits::kGroup);
-        Batch* const batch = alike > 1 ? &batches[batch_of(lane)] : nullptr;
-        draft::LengthPolicy::Memory& memory = batch != nullptr ? batch->memory : own.memory;
-        const BlockRound::Outcome& outcome =
-            round.play(*judging.rule,
-                       {first_sequence + lane, own.context, own.text_position, own.text, memory.length, own.drafter_memory.get(),
-                        &memory, bonus_ == Bonus::emitted},
-                       random_bits);
-        const std::vector<Token>& emitted = outcome.emitted;
-        const std::size_t accepted = outcome.accepted;
-        const bool whole = outcome.whole;
-        int drafted = round.drafted();
-        if (policy != nullptr) {
-          const int length = chain ? drafted : std::min(memory.length, draft_length_);  // length of the longest path
-          if (batch != nullptr) {
-            batch->drafted = length;
-            batch->accepted.push_back(static_cast<int>(accepted));
-          } else {
-            policy->observe(memory, length, static_cast<int>(accepted));
-          }
-          if (policy->remembers_tokens()) policy->observe_tokens(memory, round.draft_probabilities(), static_cast<int>(accepted));
-          if (policy->foresees()) drafted = static_cast<int>(accepted);
-        }
-
-        if (!counts.drafted.empty()) ++counts.drafted[static_cast<std::size_t>(drafted)];
-        if (counts.passes.any()) counts.passes.add(round.pass_rows());
-        counter.add(outcome, own);
-        if (sink != nullptr) {
-          sink->drafted(first_lane + lane, number, static_cast<std::uint32_t>(drafted), whole);
-          sink->passes(round.pass_rows());
-          sink->accepted(first_lane + lane, number, static_cast<std::uint32_t>(accepted));
-          sink->round(first_lane + lane, number, emitted, outcome.next_context);
-        }
-        own.context = outcome.next_context;
-        own.text_position += static_cast<std::uint32_t>(emitted.size());
-        if (shape.reads_text) own.text.insert(own.text.end(), emitted.begin(), emitted.end());
-        book_round(emitted.size(), whole, ends, own, counts);
-        any = any || own.rounds_left > 0;
-      }
-      for (Batch& batch : batches) {
-        if (!batch.accepted.empty()) policy->observe_batch(batch.memory, batch.drafted, batch.accepted);
-        batch.accepted.clear();
-      }
-    }
-    for (std::uint32_t lane = 0; lane < sequences; ++lane)
-      counts.add_sequence(group[lane].rounds, group[lane].full, group[lane].emitted, draft_length_ > 0);
+void Simulator::run_blocks(const BlockJudging& judging, const ChunkPlan& chunk, BitSource& source, Counts& counts,
+                           RoundSink* sink) const {
+  Groups groups(judging, *plan_.contexts->process, *prepared_, draw_key_, draft_length_, chunk, source, counts);
+  for (std::uint32_t lane = 0; lane < kLanes && groups.left() > 0; lane += groups.abreast()) {
+    groups.start_group(lane);
+    for (std::uint32_t number = 0; groups.play_round(number, bonus_, sink);) ++number;
+    groups.end_group();
   }
 }
 

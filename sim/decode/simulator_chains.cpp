@@ -5,9 +5,8 @@
 
 namespace specsim::decode {
 
-const verify::ChainRule* Simulator::chain_rule() const {
-  const BlockJudging& judging = *plan_.blocks();
-  return judges_side_by_side() && judging.drafter->shape().nodes == draft_length_ &&
+const verify::ChainRule* Simulator::chain_rule(const BlockJudging& judging) const {
+  return judges_side_by_side(judging) && judging.drafter->shape().nodes == draft_length_ &&
                  judging.drafter->shape().siblings == tokens::Siblings::independent
              ? dynamic_cast<const verify::ChainRule*>(judging.rule)
              : nullptr;

@@ -94,10 +94,10 @@ void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts
 }
 
 // The same of blocks, whose tables are made anew for the positions that a round can come to.
-void Simulator::run_fresh_blocks(const ChunkPlan& chunk, BitSource& random_bits, Counts& counts, RoundSink* sink) const {
+void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
+                                 RoundSink* sink) const {
   constexpr std::uint32_t kLane = 0;
   const std::uint64_t sequence = chunk.first_sequence;
-  const BlockJudging& judging = *plan_.blocks();
   const draft::LengthPolicy* const policy = judging.policy;
   const bool chain = judging.drafter->tree() != nullptr && judging.drafter->tree()->is_chain();
   FreshBlocks window(plan_, draft_length_ + 1, FreshBlocks::Rounds::from_first);

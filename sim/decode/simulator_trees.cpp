@@ -138,17 +138,16 @@ class TreeWalk {
 
 }  // namespace
 
-const verify::SiblingRule* Simulator::sibling_rule() const {
-  const BlockJudging& judging = *plan_.blocks();
+const verify::SiblingRule* Simulator::sibling_rule(const BlockJudging& judging) const {
   const draft::BlockDrafter::Shape& shape = judging.drafter->shape();
-  return judges_side_by_side() &&
+  return judges_side_by_side(judging) &&
                  (shape.siblings == tokens::Siblings::independent || shape.siblings == tokens::Siblings::without_replacement)
              ? dynamic_cast<const verify::SiblingRule*>(judging.rule)
              : nullptr;
 }
 
-void Simulator::run_trees(const verify::SiblingRule& rule, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts) const {
-  const draft::BlockDrafter& drafter = *plan_.blocks()->drafter;
+void Simulator::run_trees(const verify::SiblingRule& rule, const draft::BlockDrafter& drafter, const ChunkPlan& chunk,
+                          BitSource& random_bits, Counts& counts) const {
   const tokens::Tree& tree = *drafter.tree();
   TreeWalk walk(*prepared_->blocks, tree, drafter.shape().siblings == tokens::Siblings::without_replacement, rule,
                 chunk.first_sequence, random_bits);

@@ -54,11 +54,13 @@ AcceptedCounts record_accepted(const RoundSource& source, decode::Bonus bonus, s
   result.draft_length = source.draft_length;
   result.bonus = bonus;
   result.of_sequence.resize(sequences);
-  const decode::BlockJudging* const blocks = source.plan.blocks();
-  const bool differ = blocks != nullptr && (blocks->policy != nullptr || blocks->drafter->tree() == nullptr);
-  if (differ) result.drafted.resize(sequences);
-  if (differ || (blocks != nullptr && !blocks->drafter->tree()->is_chain())) result.whole.resize(sequences);
-  if (blocks != nullptr && blocks->drafter->shape().counts_passes) result.pass_rows.resize(sequences);
+  if (const auto* const blocks = std::get_if<decode::BlockJudging>(&source.plan.judging)) {
+    const tokens::Tree* const tree = blocks->drafter->tree();
+    const bool differ = blocks->policy != nullptr || tree == nullptr;
+    if (differ) result.drafted.resize(sequences);
+    if (differ || !tree->is_chain()) result.whole.resize(sequences);
+    if (blocks->drafter->shape().counts_passes) result.pass_rows.resize(sequences);
+  }
   if (tokens == 0) return result;
   const families::ContextShape& shape = source.plan.contexts->process->shape();
   const bool requests = shape.request_tokens > 0;

@@ -63,7 +63,8 @@ Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, cons
   const AcceptedCounts accepted =
       record_accepted(source, setting.placement->bonus(), static_cast<std::size_t>(setting.batch), setting.output_tokens - 1);
   generation.accepted = &accepted;
-  if (const decode::BlockJudging* const blocks = source.plan.blocks()) generation.drafting = std::cref(*blocks->drafter);
+  if (const auto* const blocks = std::get_if<decode::BlockJudging>(&source.plan.judging))
+    generation.drafting = std::cref(*blocks->drafter);
   generation.round_cost = source.round_cost;
   result.run = setting.placement->simulate(generation, timeline);
   return result;

@@ -1,6 +1,7 @@
 #include "sim/placement/lockstep.h"
 
 #include "sim/base/check.h"
+#include "sim/base/overloaded.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,19 +38,18 @@ MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>
 
 }  // namespace
 
-const draft::BlockDrafter* blocks_of(const Drafting& drafting) {
-  const auto* const drafter = std::get_if<std::reference_wrapper<const draft::BlockDrafter>>(&drafting);
-  return drafter != nullptr ? &drafter->get() : nullptr;
-}
-
 int most_drafted(const Drafting& drafting, int draft_length) {
-  const draft::BlockDrafter* const blocks = blocks_of(drafting);
-  return blocks != nullptr ? blocks->shape().nodes : draft_length;
+  return std::visit(Overloaded{[&](TokenByToken /*drafts*/) { return draft_length; },
+                               [](const draft::BlockDrafter& drafter) { return drafter.shape().nodes; }},
+                    drafting);
 }
 
 draft::Work work_of(const Drafting& drafting, int drafted) {
-  if (const draft::BlockDrafter* const blocks = blocks_of(drafting)) return blocks->work(drafted);
-  return {std::vector<double>(static_cast<std::size_t>(drafted), 1.0), drafted + 1.0};
+  return std::visit(Overloaded{[&](TokenByToken /*drafts*/) {
+                                 return draft::Work{std::vector<double>(static_cast<std::size_t>(drafted), 1.0), drafted + 1.0};
+                               },
+                               [&](const draft::BlockDrafter& drafter) { return drafter.work(drafted); }},
+                    drafting);
 }
 
 Priced priced(const cost::PassTime& time, double more_host) {

@@ -22,8 +22,6 @@ struct Priced {
 };
 Priced priced(const cost::PassTime& time, double more_host = 0.0);
 
-// The drafter of blocks; nullptr where drafts come token by token.
-const draft::BlockDrafter* blocks_of(const Drafting& drafting);
 // The most tokens that a sequence drafts in a round, over all paths.
 int most_drafted(const Drafting& drafting, int draft_length);
 // What a round takes of a sequence that drafts so many tokens.

@@ -1,3 +1,4 @@
+#include "sim/base/overloaded.h"
 #include "sim/engine/fifo_server.h"
 #include "sim/engine/link.h"
 #include "sim/placement/lockstep.h"
@@ -18,14 +19,17 @@ struct Connection {
 };
 
 bool drafts_are_drawn(const Drafting& drafting) {
-  const draft::BlockDrafter* const blocks = blocks_of(drafting);
-  return blocks == nullptr || blocks->shape().siblings != tokens::Siblings::point_mass;
+  return std::visit(
+      Overloaded{[](TokenByToken /*drafts*/) { return true; },
+                 [](const draft::BlockDrafter& drafter) { return drafter.shape().siblings != tokens::Siblings::point_mass; }},
+      drafting);
 }
 
 // Each round's tree is another, and has to be told.
 bool blocks_are_chosen(const Drafting& drafting) {
-  const draft::BlockDrafter* const blocks = blocks_of(drafting);
-  return blocks != nullptr && blocks->tree() == nullptr;
+  return std::visit(Overloaded{[](TokenByToken /*drafts*/) { return false; },
+                               [](const draft::BlockDrafter& drafter) { return drafter.tree() == nullptr; }},
+                    drafting);
 }
 
 // Tokens count as emitted where they are delivered, at the device that drafts.

@@ -1,6 +1,7 @@
 #include "sim/spec/cell.h"
 
 #include "sim/base/check.h"
+#include "sim/base/overloaded.h"
 
 #include <fmt/format.h>
 
@@ -200,21 +201,21 @@ rng::Key distribution_key(const Cell& cell) { return rng::make_key(cell.seed, rn
 
 rng::Key draw_key(const Cell& cell) { return rng::make_key(cell.seed, cell.pairing_group); }
 
-decode::PreparationPlan plan_of(const Cell& cell, const verify::PositionRule* rule) {
-  decode::PreparationPlan plan;
-  plan.vocab = cell.vocab;
-  plan.argmax_draft = cell.argmax_draft();
-  plan.distribution_key = distribution_key(cell);
-  plan.contexts = cell.contexts.get();
-  const BlockMethod* block = cell.block();
-  if (rule != nullptr) {
-    plan.judging = decode::PositionJudging{rule};
-  } else if (block == nullptr) {
-    plan.judging = decode::PositionJudging{cell.chain()->verifier.part.get()};
-  } else {
-    plan.judging = decode::BlockJudging{block->verifier.part.get(), block->drafter.part.get(),
-                                        block->policy ? block->policy->part.get() : nullptr};
-  }
+decode::PreparationPlan plan_of(const Cell& cell) {
+  using Judging = std::variant<decode::PositionJudging, decode::BlockJudging>;
+  return {cell.vocab, cell.argmax_draft(), distribution_key(cell), cell.contexts.get(),
+          std::visit(
+              Overloaded{[](const ChainMethod& chain) -> Judging { return decode::PositionJudging{chain.verifier.part.get()}; },
+                         [](const BlockMethod& block) -> Judging {
+                           return decode::BlockJudging{block.verifier.part.get(), block.drafter.part.get(),
+                                                       block.policy ? block.policy->part.get() : nullptr};
+                         }},
+              cell.method)};
+}
+
+decode::PreparationPlan plan_with_rule(const Cell& cell, const verify::PositionRule& rule) {
+  decode::PreparationPlan plan = plan_of(cell);
+  plan.judging = decode::PositionJudging{&rule};
   return plan;
 }
 

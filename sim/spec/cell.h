@@ -162,7 +162,8 @@ Cell with_draft_length(Cell cell, int draft_length);
 // Addresses the cell's random distributions, and its drafts, acceptances and final tokens.
 rng::Key distribution_key(const Cell& cell);
 rng::Key draw_key(const Cell& cell);
-// What the cell's tables are prepared from, with its own rule or another; refers to the cell.
-decode::PreparationPlan plan_of(const Cell& cell, const verify::PositionRule* rule = nullptr);
+// What the cell's tables are prepared from, which refers to the cell; and with a rule for positions in place of the cell's own.
+decode::PreparationPlan plan_of(const Cell& cell);
+decode::PreparationPlan plan_with_rule(const Cell& cell, const verify::PositionRule& rule);
 
 }  // namespace specsim::spec

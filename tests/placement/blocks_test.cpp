@@ -34,7 +34,7 @@ Comparison placed(const tests::ReadyCell& cell, const std::string& kind, const c
 Duration by_cost_model(const tests::ReadyCell& cell, const cost::CostModel& cost, std::uint64_t tokens) {
   const AcceptedCounts counts = record_accepted(
       {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().draft_length()}, decode::Bonus::emitted, 1, tokens - 1);
-  const draft::BlockDrafter& drafter = *cell.preparation().blocks()->drafter;
+  const draft::BlockDrafter& drafter = *std::get<decode::BlockJudging>(cell.preparation().judging).drafter;
   Duration all = Duration::from_seconds(cost.pass(cost::Role::target, {1.0, 100.0, 0.0, 1.0}).total());
   const draft::Work most = drafter.work(drafter.shape().nodes);
   if (!most.pass_rows.empty()) all += Duration::from_seconds(cost.pass(cost::Role::draft, {1.0, 100.0, 0.0, 1.0}).total());

@@ -71,7 +71,7 @@ double joint_p(const std::string& context, const tests::Mutant* mutant) {
   const std::size_t length = 3;
   Windows windows(length, vocab, contexts, cell.sequence_rounds);
   const auto rule = mutant != nullptr ? mutant->rule() : nullptr;
-  const tests::ReadyCell run(cell, rule.get());
+  const tests::ReadyCell run = rule != nullptr ? tests::ReadyCell(cell, *rule) : tests::ReadyCell(cell);
   const decode::Simulator simulator = run.simulator();
   decode::Counts counts = simulator.empty_counts();
   const decode::RoundSetup setup{.tables = &*run.prepared().tables,

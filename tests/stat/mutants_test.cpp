@@ -110,26 +110,27 @@ class FirstResidualTokenRule final : public tests::TokenLikeRule {
 }  // namespace
 
 TEST_CASE("truly fresh distributions have a loop of their own: wrong rules are rejected there too") {
-  const auto p_of = [](const verify::PositionRule* rule) {
-    const tests::ReadyCell cell(
-        "{experiment: fresh, seed: 20260303, rounds: 200000, pair: {vocab: 8, target: {family: uniform_logits, range: 4}, "
-        "draft: {from: target, transform: logit_noise, value: 1}}, context: {process: iid, fresh: true}, decode: {drafter: "
-        "{kind: chain, draft_length: 3}}}",
-        rule);
+  const spec::Cell fresh =
+      tests::experiment_of(
+          "{experiment: fresh, seed: 20260303, rounds: 200000, pair: {vocab: 8, target: {family: uniform_logits, range: 4}, "
+          "draft: {from: target, transform: logit_noise, value: 1}}, context: {process: iid, fresh: true}, decode: {drafter: "
+          "{kind: chain, draft_length: 3}}}")
+          .cells.at(0);
+  const auto p_of = [](const tests::ReadyCell& cell) {
     const decode::Simulator simulator = cell.simulator();
     decode::Counts counts = simulator.empty_counts();
     for (std::uint64_t i = 0; i * simulator.chunk_size() < 200000; ++i) simulator.run(i, 200000, counts);
     const judge::Prediction prediction = judge::predict_exact(cell.cell(), cell.facts(), 200000);
     return judge::judge_cell(cell.cell(), cell.facts(), prediction, counts, kLevel);
   };
-  const judge::Agreement correct = p_of(nullptr);
+  const judge::Agreement correct = p_of(tests::ReadyCell(fresh));
   CHECK(correct.p_output_distribution > 1e-3);
   CHECK(correct.p_tokens_per_round > 1e-3);
-  CHECK(p_of(std::make_unique<tests::LeakRule>(1.0).get()).p_output_distribution < kLevel);
-  CHECK(p_of(std::make_unique<tests::ResampleTargetRule>().get()).p_output_distribution < kLevel);
-  CHECK(p_of(std::make_unique<tests::AbsoluteResidualRule>().get()).p_output_distribution < kLevel);
-  CHECK(p_of(std::make_unique<FirstResidualTokenRule>().get()).p_output_distribution < kLevel);
-  CHECK(p_of(std::make_unique<tests::InvertedRatioRule>().get()).p_tokens_per_round < kLevel);
+  CHECK(p_of({fresh, tests::LeakRule(1.0)}).p_output_distribution < kLevel);
+  CHECK(p_of({fresh, tests::ResampleTargetRule()}).p_output_distribution < kLevel);
+  CHECK(p_of({fresh, tests::AbsoluteResidualRule()}).p_output_distribution < kLevel);
+  CHECK(p_of({fresh, FirstResidualTokenRule()}).p_output_distribution < kLevel);
+  CHECK(p_of({fresh, tests::InvertedRatioRule()}).p_tokens_per_round < kLevel);
 }
 
 TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of context") {

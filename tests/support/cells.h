@@ -21,15 +21,17 @@ inline spec::Experiment experiment_of(const std::string& yaml) {
   return result;
 }
 
-// A cell ready to simulate, as the runner makes it ready; `rule` in the place of the verifier's own, if given.
+// A cell ready to simulate, as the runner makes it ready; `rule` in the place of the verifier's own.
 class ReadyCell {
  public:
-  explicit ReadyCell(spec::Cell cell, const verify::PositionRule* rule = nullptr)
-      : cell_(std::move(cell)), plan_(spec::plan_of(cell_, rule)) {
+  explicit ReadyCell(spec::Cell cell) : cell_(std::move(cell)), plan_(spec::plan_of(cell_)) {
     facts_ = judge::gather_facts(cell_, plan_, &prepared_);
   }
-  explicit ReadyCell(const std::string& yaml, const verify::PositionRule* rule = nullptr)
-      : ReadyCell(experiment_of(yaml).cells.at(0), rule) {}
+  ReadyCell(spec::Cell cell, const verify::PositionRule& rule)
+      : cell_(std::move(cell)), plan_(spec::plan_with_rule(cell_, rule)) {
+    facts_ = judge::gather_facts(cell_, plan_, &prepared_);
+  }
+  explicit ReadyCell(const std::string& yaml) : ReadyCell(experiment_of(yaml).cells.at(0)) {}
   ReadyCell(const ReadyCell&) = delete;
   ReadyCell& operator=(const ReadyCell&) = delete;
 

@@ -203,7 +203,7 @@ inline const std::vector<Mutant>& mutants() {
 // `rounds` rounds of a cell as the mutant runs them: same distributions, same addressed words as Simulator::run.
 inline decode::Counts run_mutant(const spec::Cell& cell, const Mutant& mutant, std::uint64_t rounds) {
   const std::unique_ptr<verify::PositionRule> rule = mutant.rule();
-  const decode::PreparationPlan plan = spec::plan_of(cell, rule.get());
+  const decode::PreparationPlan plan = spec::plan_with_rule(cell, *rule);
   const decode::Prepared prepared = decode::prepare(plan, {});
   SPECSIM_CHECK(prepared.tables.has_value(), "cell {} has no tables", cell.index);
   const rng::Key key = spec::draw_key(cell);

@@ -62,7 +62,7 @@ TEST_CASE("the wide lane leaves to others what it does not count", "[hot_path]")
                                    .process = ready.preparation().contexts->process.get(),
                                    .key = ready.draw_key(),
                                    .draft_length = static_cast<std::uint32_t>(ready.cell().draft_length()),
-                                   .matches = ready.preparation().position_rule().matches(),
+                                   .matches = std::get<decode::PositionJudging>(ready.preparation().judging).rule->matches(),
                                    .classes = ready.prepared().class_count,
                                    .bin_of_class = ready.prepared().bin_of_class.data(),
                                    .stratum = nullptr};
