@@ -62,6 +62,101 @@ void replay(const EveryChoice& choices, std::uint32_t context, const decode::Blo
   }
 }
 
+// Every round from every start that the joint distribution can see, and what each leads to.
+class BlockRounds {
+ public:
+  // `contexts`: how many of them a simulation starts in.
+  BlockRounds(const spec::Cell& cell, const verify::BlockRule& rule, const families::ContextProcess& process,
+              std::size_t contexts, decode::BlockRound& round, WatchedRound& watched)
+      : cell_(cell),
+        rule_(rule),
+        process_(process),
+        drafter_(*cell.block()->drafter),
+        contexts_(contexts),
+        round_(round),
+        watched_(watched),
+        policy_memory_(cell.policy() != nullptr ? cell.policy()->part->start()
+                                                : draft::LengthPolicy::Memory{.length = cell.draft_length()}) {}
+
+  RoundTree enumerate() {
+    for (std::uint32_t context = 0; context < contexts_; ++context) {
+      starts_.index_of({context, {}, {}});
+      memories_.push_back(drafter_.start());
+    }
+    for (std::size_t i = 0; i < starts_.size(); ++i) {
+      const BlockStart start = starts_.at(i);
+      rounds_.roots.push_back(i);
+      RoundNode& node = rounds_.nodes.emplace_back();
+      if (start.text.size() < tokens_ && (!fresh_ || start.context < tokens_))  // else beyond the joint distribution
+        add_ends(i, start, node);
+    }
+    return std::move(rounds_);
+  }
+
+ private:
+  using Memory = std::shared_ptr<draft::BlockDrafter::Memory>;
+  // Emitted tokens, the context after them, and whether the accepted path ends at a leaf.
+  using Ends = std::map<std::tuple<std::vector<Token>, std::uint32_t, bool>, long double>;
+
+  // Plays a round with every choice that it can meet. `memory`: what the drafter remembers after it.
+  Ends every_end(std::size_t index, const BlockStart& start, Memory& memory) {
+    std::vector<Token> text(process_.prompt().begin(), process_.prompt().end());
+    text.insert(text.end(), start.text.begin(), start.text.end());
+    Ends ends;
+    EveryChoice choices(cell_.vocab, EveryChoice::Finals::by_depth);
+    std::uint64_t played = 0;
+    do {
+      if (memories_[index] != nullptr) memory = memories_[index]->copy();
+      const decode::BlockRound::Outcome& outcome =
+          round_.play(rule_, {0, start.context, 0, text, policy_memory_.length, memory.get(), &policy_memory_}, choices);
+      ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
+      if (index < contexts_ && (played < kReplayedAll || played % kReplayedEvery == 0))
+        replay(choices, start.context, outcome, fresh_, watched_);
+      ++played;
+      if (++rounds_.rounds_run > kAuditMaxBlockRounds)
+        throw BadInput(cell_.places.drafter,
+                       fmt::format("a block has more than {} outcomes, allowed in an audit: fewer nodes or a smaller vocabulary",
+                                   kAuditMaxBlockRounds));
+    } while (choices.advance());
+    return ends;
+  }
+
+  void add_ends(std::size_t index, const BlockStart& start, RoundNode& node) {
+    Memory memory;
+    for (const auto& [end, probability] : every_end(index, start, memory)) {
+      const auto& [emitted, context, whole] = end;
+      BlockStart next{context, {}, {}};
+      if (drafter_.shape().reads_text) {
+        next.text = start.text;
+        next.text.insert(next.text.end(), emitted.begin(), emitted.end());
+        if (next.text.size() > tokens_) next.text.resize(tokens_);
+      }
+      if (memory != nullptr) {
+        next.rounds = start.rounds;
+        next.rounds.push_back(start.text.size());
+      }
+      const auto accepted = static_cast<std::uint32_t>(emitted.size()) - 1;
+      const std::uint32_t judged = cell_.verifier().demands.joint ? 0 : accepted + (whole ? 0U : 1U);
+      node.ends.push_back({emitted, starts_.index_of(std::move(next)), accepted, judged, probability});
+      memories_.resize(starts_.size(), memory);  // a block is chosen before anything is drawn: the same whatever came out
+    }
+  }
+
+  const spec::Cell& cell_;
+  const verify::BlockRule& rule_;
+  const families::ContextProcess& process_;
+  const draft::BlockDrafter& drafter_;
+  std::size_t contexts_;
+  decode::BlockRound& round_;
+  WatchedRound& watched_;
+  draft::LengthPolicy::Memory policy_memory_;
+  std::size_t tokens_ = static_cast<std::size_t>(cell_.draft_length()) + 1;  // emitted, that the joint distribution holds
+  bool fresh_ = cell_.contexts->process->shape().contexts == 0;
+  BlockStarts starts_;
+  std::vector<std::shared_ptr<const draft::BlockDrafter::Memory>> memories_;  // [start]
+  RoundTree rounds_;
+};
+
 }  // namespace
 
 AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options) {
@@ -73,79 +168,22 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
       plan, [&](int, int depth, const verify::PositionDistributions& distributions, const decode::OutputClasses&) {
         if (depth == 0) target_text.targets.emplace_back(distributions.target.begin(), distributions.target.end());
       });
-  const draft::BlockDrafter& drafter = *cell.block()->drafter;
-  const bool reads_text = drafter.shape().reads_text;
-  const bool joint = cell.verifier().demands.joint;
-  const std::size_t tokens = static_cast<std::size_t>(cell.draft_length()) + 1;
   // Of fresh distributions the first sequence's text positions stand for contexts, as far as a round can see that begins within
   // the joint distribution; a simulation starts at the first of them.
   const bool fresh = cell.contexts->process->shape().contexts == 0;
   std::optional<decode::FreshBlocks> window;
   if (fresh) {
-    const int positions = 2 * static_cast<int>(tokens);
+    const int positions = 2 * (cell.draft_length() + 1);
     window.emplace(plan, positions, decode::FreshBlocks::Rounds::from_any).draw(0, 0);
     for (int i = 0; i < positions; ++i) target_text.targets.push_back(window->target(static_cast<std::size_t>(i)));
   }
   const families::ContextProcess& process = fresh ? window->process() : *cell.contexts->process;
   target_text.next = [&](std::uint32_t context, Token token) { return process.moves() ? process.next(context, token) : context; };
   target_text.starts = fresh ? 1 : target_text.targets.size();
-  const draft::LengthPolicy::Memory policy_memory =
-      cell.policy() != nullptr ? cell.policy()->part->start() : draft::LengthPolicy::Memory{.length = cell.draft_length()};
-  const int longest = policy_memory.length;
-
-  BlockStarts starts;
-  std::vector<std::shared_ptr<const draft::BlockDrafter::Memory>> memories;  // [start]
-  for (std::uint32_t context = 0; context < target_text.starts; ++context) {
-    starts.index_of({context, {}, {}});
-    memories.push_back(drafter.start());
-  }
-
   const rng::Key key = spec::draw_key(cell);
-  decode::BlockRound round(fresh ? window->tables() : *prepared.blocks, process, key, drafter, judging.policy);
+  decode::BlockRound round(fresh ? window->tables() : *prepared.blocks, process, key, *judging.drafter, judging.policy);
   WatchedRound watched(plan, prepared, key, cell.draft_length());
-  RoundTree rounds;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    const BlockStart start = starts.at(i);
-    rounds.roots.push_back(i);
-    RoundNode& node = rounds.nodes.emplace_back();
-    if (start.text.size() >= tokens || (fresh && start.context >= tokens)) continue;  // beyond the joint distribution
-    std::vector<Token> text(process.prompt().begin(), process.prompt().end());
-    text.insert(text.end(), start.text.begin(), start.text.end());
-    std::map<std::tuple<std::vector<Token>, std::uint32_t, bool>, long double> ends;
-    EveryChoice choices(cell.vocab, EveryChoice::Finals::by_depth);
-    std::shared_ptr<draft::BlockDrafter::Memory> memory;
-    std::uint64_t played = 0;
-    do {
-      if (memories[i] != nullptr) memory = memories[i]->copy();
-      const decode::BlockRound::Outcome& outcome =
-          round.play(rule, {0, start.context, 0, text, longest, memory.get(), &policy_memory}, choices);
-      ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
-      if (i < target_text.starts && (played < kReplayedAll || played % kReplayedEvery == 0))
-        replay(choices, start.context, outcome, fresh, watched);
-      ++played;
-      if (++rounds.rounds_run > kAuditMaxBlockRounds)
-        throw BadInput(cell.places.drafter,
-                       fmt::format("a block has more than {} outcomes, allowed in an audit: fewer nodes or a smaller vocabulary",
-                                   kAuditMaxBlockRounds));
-    } while (choices.advance());
-    for (const auto& [end, probability] : ends) {
-      const auto& [emitted, context, whole] = end;
-      BlockStart next{context, {}, {}};
-      if (reads_text) {
-        next.text = start.text;
-        next.text.insert(next.text.end(), emitted.begin(), emitted.end());
-        if (next.text.size() > tokens) next.text.resize(tokens);
-      }
-      if (memory != nullptr) {
-        next.rounds = start.rounds;
-        next.rounds.push_back(start.text.size());
-      }
-      const auto accepted = static_cast<std::uint32_t>(emitted.size()) - 1;
-      const std::uint32_t judged = joint ? 0 : accepted + (whole ? 0U : 1U);
-      node.ends.push_back({emitted, starts.index_of(std::move(next)), accepted, judged, probability});
-      memories.resize(starts.size(), memory);  // a block is chosen before anything is drawn: the same whatever came out
-    }
-  }
+  const RoundTree rounds = BlockRounds(cell, rule, process, target_text.starts, round, watched).enumerate();
   return report_on(cell.verifier().info.name, cell.vocab, cell.draft_length(), rounds, target_text, options);
 }
 

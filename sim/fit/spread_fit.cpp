@@ -14,6 +14,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace specsim::fit {
@@ -29,6 +30,8 @@ constexpr int kVocab = 1000;
 constexpr double kLeastScale = 0.02;
 constexpr double kMostScale = families::kLargestScale;
 constexpr double kMostSpread = 2.0;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 struct Moments {
   double mean = 0.0;
@@ -233,19 +236,79 @@ Matrix inverse_of(Matrix a) {
   return inverse;
 }
 
-// Adds the covariance of sums over independent parts: rows[moment][part].
-void add_covariance(const std::vector<std::vector<double>>& rows, Matrix& covariance) {
-  const std::size_t parts = rows[0].size();
-  const double unbiased = parts > 1 ? static_cast<double>(parts) / static_cast<double>(parts - 1) : 0.0;
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    for (std::size_t j = 0; j < rows.size(); ++j)
-      for (std::size_t part = 0; part < parts; ++part) covariance[i][j] += unbiased * rows[i][part] * rows[j][part];
-}
-
 std::vector<std::vector<double>> singly(const std::vector<double>& values) {
   std::vector<std::vector<double>> parts;
   for (const double x : values) parts.push_back({x});
   return parts;
+}
+
+// What the record says: of the target where its distributions are known, of the overlap's spread where no outcomes stand for it.
+struct Recorded {
+  std::optional<Influence> entropy;
+  Influence overlap;
+  bool has_spread = false;
+};
+
+Values meet_moments(const Contexts& contexts, const Recorded& recorded) {
+  Values values;
+  if (recorded.entropy)
+    meet(
+        [&](double sigma, double spread) {
+          return moments_of(contexts.entropies({sigma, spread, 1.0, 0.0}));
+        },
+        recorded.entropy->moments, true, values.sigma, values.sigma_spread);
+  meet(
+      [&](double noise, double spread) {
+        return moments_of(contexts.overlaps({values.sigma, values.sigma_spread, noise, spread}));
+      },
+      recorded.overlap.moments, recorded.has_spread, values.noise, values.noise_spread);
+  return values;
+}
+
+// A parameter, and the moment that it was fitted by.
+struct Fitted {
+  double Values::*value;
+  SpreadParameter SpreadFit::*parameter;
+  std::function<double(const Values&)> moment;
+  std::vector<double> by_request;  // what each adds to the moment's error
+  std::vector<double> by_context;  // what each simulated one adds
+};
+
+// Adds the covariance of moments that are sums over independent parts.
+void add_covariance(const std::vector<Fitted>& fitted, std::vector<double> Fitted::*rows, Matrix& covariance) {
+  const std::size_t parts = (fitted[0].*rows).size();
+  const double unbiased = parts > 1 ? static_cast<double>(parts) / static_cast<double>(parts - 1) : 0.0;
+  for (std::size_t i = 0; i < fitted.size(); ++i)
+    for (std::size_t j = 0; j < fitted.size(); ++j)
+      for (std::size_t part = 0; part < parts; ++part)
+        covariance[i][j] += unbiased * (fitted[i].*rows)[part] * (fitted[j].*rows)[part];
+}
+
+// Standard errors of the parameters, from those of the moments, over requests and over the simulated contexts, through the slopes
+// of the moments. Empty: the moments do not tell the parameters apart.
+std::vector<double> errors_of(const std::vector<Fitted>& fitted, const Values& values) {
+  const std::size_t n = fitted.size();
+  Matrix slopes(n, std::vector<double>(n, 0.0));
+  for (std::size_t j = 0; j < n; ++j) {
+    const double step = 0.02 * std::max(values.*fitted[j].value, 0.1);
+    Values up = values;
+    Values down = values;
+    up.*fitted[j].value += step;
+    down.*fitted[j].value -= step;
+    for (std::size_t i = 0; i < n; ++i) slopes[i][j] = (fitted[i].moment(up) - fitted[i].moment(down)) / (2.0 * step);
+  }
+  Matrix covariance(n, std::vector<double>(n, 0.0));
+  add_covariance(fitted, &Fitted::by_request, covariance);
+  add_covariance(fitted, &Fitted::by_context, covariance);
+  const Matrix inverse = inverse_of(slopes);
+  std::vector<double> errors;
+  for (const std::vector<double>& row : inverse) {
+    double variance = 0.0;
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t k = 0; k < n; ++k) variance += row[j] * covariance[j][k] * row[k];
+    errors.push_back(std::sqrt(variance));
+  }
+  return errors;
 }
 
 }  // namespace
@@ -289,89 +352,43 @@ SpreadFit fit_spread(const SpreadRecord& record) {
   for (const std::vector<double>& request : record.overlap) result.positions += request.size();
   result.vocab = record.vocab > 1 ? record.vocab : kVocab;
   const Contexts contexts(result.vocab);
-  const Influence overlap = influence_of(record.overlap);
-  const bool has_target = !record.entropy.empty() && record.vocab > 1;
-  const bool has_spread = !record.outcomes;
-  Values values;
-  Influence entropy;
-  if (has_target) {
-    entropy = influence_of(record.entropy);
-    meet(
-        [&](double sigma, double spread) {
-          return moments_of(contexts.entropies({sigma, spread, 1.0, 0.0}));
-        },
-        entropy.moments, true, values.sigma, values.sigma_spread);
-  }
-  meet(
-      [&](double noise, double spread) {
-        return moments_of(contexts.overlaps({values.sigma, values.sigma_spread, noise, spread}));
-      },
-      overlap.moments, has_spread, values.noise, values.noise_spread);
+  Recorded recorded{std::nullopt, influence_of(record.overlap), !record.outcomes};
+  if (!record.entropy.empty() && record.vocab > 1) recorded.entropy = influence_of(record.entropy);
+  const Values values = meet_moments(contexts, recorded);
 
-  // Errors: of the moments, over requests and over the simulated contexts, through the slopes of the moments.
-  struct Fitted {
-    double Values::*value;
-    SpreadParameter SpreadFit::*parameter;
-  };
   std::vector<Fitted> fitted;
-  std::vector<std::function<double(const Values&)>> moment;
-  std::vector<std::vector<double>> by_request;
-  std::vector<std::vector<double>> by_context;
-  const auto add = [&](const char* name, const Influence& recorded, bool of_entropy, bool deviation, Fitted parameter) {
+  const auto add = [&](const char* name, const Influence& own, bool of_entropy, bool deviation, double Values::*value,
+                       SpreadParameter SpreadFit::*parameter) {
     const auto figure = [deviation](const Moments& moments) { return deviation ? moments.deviation : moments.mean; };
-    const std::function<double(const Values&)> at = [&contexts, of_entropy, figure](const Values& own) {
-      return figure(moments_of(of_entropy ? contexts.entropies(own) : contexts.overlaps(own)));
+    const auto figures = [&contexts, of_entropy](const Values& at) {
+      return of_entropy ? contexts.entropies(at) : contexts.overlaps(at);
     };
-    const std::vector<double>& parts = deviation ? recorded.deviation : recorded.mean;
+    const auto moment = [figure, figures](const Values& at) { return figure(moments_of(figures(at))); };
+    const std::vector<double>& parts = deviation ? own.deviation : own.mean;
     double squares = 0.0;
     for (const double part : parts) squares += part * part;
     const auto requests = static_cast<double>(parts.size());
-    result.moments.push_back(
-        {name, figure(recorded.moments),
-         requests > 1.0 ? std::sqrt(squares * requests / (requests - 1.0)) : std::numeric_limits<double>::quiet_NaN(),
-         at(values)});
+    result.moments.push_back({name, figure(own.moments),
+                              requests > 1.0 ? std::sqrt(squares * requests / (requests - 1.0)) : kUnknown, moment(values)});
     // A spread that is at its end is no parameter of the fit any more.
-    if (deviation && !(values.*parameter.value > 0.0 && values.*parameter.value < kMostSpread)) return;
-    fitted.push_back(parameter);
-    moment.push_back(at);
-    by_request.push_back(parts);
-    const Influence simulated = influence_of(singly(of_entropy ? contexts.entropies(values) : contexts.overlaps(values)));
-    by_context.push_back(deviation ? simulated.deviation : simulated.mean);
+    if (deviation && !(values.*value > 0.0 && values.*value < kMostSpread)) return;
+    const Influence simulated = influence_of(singly(figures(values)));
+    fitted.push_back({value, parameter, moment, parts, deviation ? simulated.deviation : simulated.mean});
   };
-  if (has_target) {
-    add("mean entropy of the target", entropy, true, false, {&Values::sigma, &SpreadFit::sigma});
-    add("its deviation", entropy, true, true, {&Values::sigma_spread, &SpreadFit::sigma_spread});
+  if (recorded.entropy) {
+    add("mean entropy of the target", *recorded.entropy, true, false, &Values::sigma, &SpreadFit::sigma);
+    add("its deviation", *recorded.entropy, true, true, &Values::sigma_spread, &SpreadFit::sigma_spread);
   }
-  add("mean overlap", overlap, false, false, {&Values::noise, &SpreadFit::noise});
-  if (has_spread) add("its deviation", overlap, false, true, {&Values::noise_spread, &SpreadFit::noise_spread});
+  add("mean overlap", recorded.overlap, false, false, &Values::noise, &SpreadFit::noise);
+  if (recorded.has_spread) add("its deviation", recorded.overlap, false, true, &Values::noise_spread, &SpreadFit::noise_spread);
 
-  const double unknown = std::numeric_limits<double>::quiet_NaN();
-  result.sigma = {values.sigma, unknown, has_target};
-  result.sigma_spread = {values.sigma_spread, unknown, has_target};
-  result.noise = {values.noise, unknown, true};
-  result.noise_spread = {values.noise_spread, unknown, has_spread};
+  result.sigma = {values.sigma, kUnknown, recorded.entropy.has_value()};
+  result.sigma_spread = {values.sigma_spread, kUnknown, recorded.entropy.has_value()};
+  result.noise = {values.noise, kUnknown, true};
+  result.noise_spread = {values.noise_spread, kUnknown, recorded.has_spread};
   if (result.requests < 2) return result;
-  const std::size_t n = fitted.size();
-  Matrix slopes(n, std::vector<double>(n, 0.0));
-  for (std::size_t j = 0; j < n; ++j) {
-    const double step = 0.02 * std::max(values.*fitted[j].value, 0.1);
-    Values up = values;
-    Values down = values;
-    up.*fitted[j].value += step;
-    down.*fitted[j].value -= step;
-    for (std::size_t i = 0; i < n; ++i) slopes[i][j] = (moment[i](up) - moment[i](down)) / (2.0 * step);
-  }
-  Matrix covariance(n, std::vector<double>(n, 0.0));
-  add_covariance(by_request, covariance);
-  add_covariance(by_context, covariance);
-  const Matrix inverse = inverse_of(slopes);
-  if (inverse.empty()) return result;
-  for (std::size_t i = 0; i < n; ++i) {
-    double variance = 0.0;
-    for (std::size_t j = 0; j < n; ++j)
-      for (std::size_t k = 0; k < n; ++k) variance += inverse[i][j] * covariance[j][k] * inverse[i][k];
-    (result.*fitted[i].parameter).error = std::sqrt(variance);
-  }
+  const std::vector<double> errors = errors_of(fitted, values);
+  for (std::size_t i = 0; i < errors.size(); ++i) (result.*fitted[i].parameter).error = errors[i];
   return result;
 }
 
