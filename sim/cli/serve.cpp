@@ -88,9 +88,7 @@ std::vector<std::string> idle_options(const ServeExperiment& experiment, const s
   const auto same = [&](const serve::Request& one) { return one.priority == workload.requests.front().priority; };
   const serve::RequestTraits traits = {std::all_of(workload.requests.begin(), workload.requests.end(), same),
                                        !workload.hashes.empty()};
-  std::vector<std::string> lines;
-  if (experiment.scheduler.entry->idle != nullptr)
-    lines = experiment.scheduler.entry->idle(experiment.scheduler.arguments, traits);
+  std::vector<std::string> lines = experiment.scheduler()->idle_options(traits);
   if (experiment.replicas > 1 && experiment.routing && experiment.routing->by_prefix() && !traits.shared_prefixes)
     lines.emplace_back("the routing finds no prefixes: no prompts share one (sessions, and traces with hashes, have such)");
   return lines;
@@ -98,12 +96,11 @@ std::vector<std::string> idle_options(const ServeExperiment& experiment, const s
 
 // That the server's own limit on what runs at once was reached, where nobody set it; "" elsewhere.
 std::string own_limit(const ServeExperiment& experiment, const serve::Summary& summary) {
-  const config::Choice<serve::SchedulerEntry>& scheduler = experiment.scheduler;
-  if (!experiment.speculation || scheduler.entry->running == nullptr) return "";
-  const serve::RunningLimit limit = scheduler.entry->running(scheduler.arguments);
+  if (!experiment.speculation) return "";
+  const serve::RunningLimit limit = experiment.scheduler()->running_limit();
   if (limit.unset.empty() || summary.largest_batch < limit.requests) return "";
   return fmt::format("{} runs {} requests at once where it speculates and nothing is said, and that was reached: {} raises it",
-                     scheduler.entry->product, limit.requests, limit.unset);
+                     experiment.product, limit.requests, limit.unset);
 }
 
 // Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.

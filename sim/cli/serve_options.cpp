@@ -3,8 +3,8 @@
 #include "sim/base/token.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
-#include "sim/cli/serve_server.h"
 #include "sim/rng/address.h"
+#include "sim/serve/from_options.h"
 
 #include <fmt/format.h>
 
@@ -40,6 +40,43 @@ void check_modes(const po::variables_map& values, const serve::ServeExperiment& 
     if (values.count(option) > 0 && values[option].as<std::string>().empty())
       throw BadInput({std::string("--") + option, 0, 0}, fmt::format("\"\", allowed: {}", what));
   needs("steps", values.count("out") > 0, "--out");
+}
+
+// The server that the options describe.
+serve::ServeExperiment read_server(const po::variables_map& values) {
+  const auto text = [&](const char* option) {
+    return values.count(option) > 0 ? std::optional(values[option].as<std::string>()) : std::nullopt;
+  };
+  Diagnostics diagnostics;
+  serve::ServeRequest request;
+  if (values.count("config") > 0) {
+    const auto& files = values["config"].as<std::vector<std::string>>();
+    if (files.size() > 1) throw BadInput({files[1], 0, 0}, "a second config, allowed: one");
+    request.config = files.front();
+  }
+  if (values.count("set") > 0) request.changes = read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics);
+  request.seed = text("seed");
+  request.hardware = text("hardware");
+  request.target = text("target");
+  request.draft = text("draft");
+  request.tensor_parallel = text("tensor-parallel");
+  request.rate = text("rate");
+  request.concurrency = text("concurrency");
+  request.trace = text("trace");
+  if (const auto sweep = text("sweep"))
+    request.sweep = sweep->starts_with("concurrency") ? serve::Load::concurrency : serve::Load::rate;
+  request.requests = text("requests");
+  request.warm_up = text("warm-up");
+  request.prompt = text("prompt");
+  request.output = text("output");
+  request.policy = text("policy");
+  if (const auto alpha = text("alpha")) request.alpha = read_share(*alpha, "--alpha");
+  if (const auto rates = text("position-rates")) request.position_rates = read_shares(*rates, "--position-rates");
+  request.method = text("method");
+  request.replicas = text("replicas");
+  request.routing = text("routing");
+  if (const auto limits = text("slo")) request.slo = read_texts(*limits, "--slo");
+  return serve::read_request(request, diagnostics);
 }
 
 // rate=1:40:8 (from, to, how many), rate=1,2,4, concurrency=1,2,4,8.

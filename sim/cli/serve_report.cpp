@@ -116,7 +116,7 @@ namespace {
 
 // The server's flags: with the table where its engine takes one, else with the length for steps of so many requests.
 void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTable& table, double requests) {
-  const std::string engine = experiment.scheduler.entry->product;
+  const std::string& engine = experiment.product;
   const cost::Deployment* const deployment = experiment.cost->deployment();
   if (engine.empty() || deployment == nullptr) return;
   std::vector<plan::LengthsFrom> by_batch;

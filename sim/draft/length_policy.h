@@ -56,6 +56,10 @@ class LengthPolicy {
   // True if the policy knows how many tokens will be accepted and drafts no more than these, which nobody can know: no method
   // that somebody can run, and a bound at batch 1 alone.
   [[nodiscard]] virtual bool foresees() const { return false; }
+  // The same policy with other LengthChoice::round_times; nullptr where it does not go by them.
+  [[nodiscard]] virtual std::unique_ptr<LengthPolicy> with_round_times(std::vector<double> /*round_times*/) const {
+    return nullptr;
+  }
 };
 
 // What a policy is told when it is made.
@@ -70,7 +74,8 @@ struct PolicyEntry {
   config::PartInfo info;
   // May return nullptr after reporting.
   std::function<std::unique_ptr<LengthPolicy>(const config::Arguments&, const LengthChoice&, Diagnostics&)> make;
-  bool by_times = false;  // goes by LengthChoice::round_times, which are not known where the config names no cost
+  // The policy goes by LengthChoice::round_times, which are not known where the config names no cost, and has with_round_times().
+  bool by_times = false;
 };
 
 config::Registry<PolicyEntry>& policies();

@@ -14,13 +14,6 @@ namespace {
 
 constexpr double kNotOffered = 1e6;
 
-// Requests that the scheduler runs at once at most.
-std::uint32_t running_at_most(const ServeExperiment& experiment) {
-  constexpr std::uint32_t kNotStated = 256;
-  const config::Choice<SchedulerEntry>& scheduler = experiment.scheduler;
-  return scheduler.entry->running != nullptr ? scheduler.entry->running(scheduler.arguments).requests : kNotStated;
-}
-
 }  // namespace
 
 LengthTable length_table(const ServeExperiment& experiment, const RequestTrace& workload) {
@@ -35,14 +28,10 @@ LengthTable length_table(const ServeExperiment& experiment, const RequestTrace& 
   table.cached = (prompts + 0.5 * outputs) / static_cast<double>(workload.requests.size());
   const Speculation& speculation = *experiment.speculation;
   const auto acceptance = make_acceptance(experiment, workload);
-  Diagnostics none;
-  PolicySetting probe;
-  probe.seconds = [](const BatchState&, int) { return 1.0; };
-  probe.offers = [&](int draft_length) { return acceptance->offers(draft_length); };
-  table.longest = speculation.policy.entry->make(speculation.policy.arguments, probe, none)->longest();
+  table.longest = speculation.longest;
   table.stated =
       std::min(table.longest, speculation.stated() != nullptr ? stated_places(*speculation.stated()) : kMaxDraftLength);
-  table.running = running_at_most(experiment);
+  table.running = experiment.scheduler()->running_limit().requests;
   double most = std::min(static_cast<double>(table.running), kMostRequests);
   const BlockPool pool(experiment.blocks, experiment.block_tokens, false);
   if (!pool.unlimited()) {
@@ -111,8 +100,7 @@ std::string plain_text(const BestLengths& best) {
 
 BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
                          int longest) {
-  Diagnostics none;
-  const HostTime host = experiment.scheduler.entry->make(experiment.scheduler.arguments, none)->host_time();
+  const HostTime host = experiment.scheduler()->host_time();
   // A step of a table's range of 0 keeps the draft's cache, for the steps of other ranges.
   const StepPricer pricer(*experiment.cost, experiment.speculation->method, host, longest > 0);
   const StepPricer plain_pricer(*experiment.cost, DraftMethod::ngram, host);

@@ -105,8 +105,7 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
 }  // namespace
 
 bool hits_decide(const ServeExperiment& experiment, const RequestTrace& requests) {
-  Diagnostics none;
-  return !requests.hashes.empty() && experiment.scheduler.entry->make(experiment.scheduler.arguments, none)->prefix_caching();
+  return !requests.hashes.empty() && experiment.scheduler()->prefix_caching();
 }
 
 std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop) {

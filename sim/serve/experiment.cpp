@@ -20,9 +20,8 @@ rng::Key key_of(const ServeExperiment& experiment, const char* what) {
 }
 
 Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* acceptance, const StepPricer& pricer) {
-  Diagnostics none;
   Server::Parts parts;
-  parts.scheduler = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
+  parts.scheduler = experiment.scheduler();
   parts.pool = std::make_unique<BlockPool>(experiment.blocks, experiment.block_tokens, parts.scheduler->prefix_caching());
   parts.acceptance = acceptance;
   parts.pricer = &pricer;
@@ -34,7 +33,7 @@ Server::Parts make_engine(const ServeExperiment& experiment, const Acceptance* a
     return step_seconds(pricer, *acceptance, batch, batch.cached + batch.requests, draft_length);
   };
   setting.offers = [acceptance](int draft_length) { return acceptance->offers(draft_length); };
-  parts.policy = speculation.policy.entry->make(speculation.policy.arguments, setting, none);
+  parts.policy = speculation.policy(setting);
   const bool cached = speculation.method != DraftMethod::ngram && parts.policy->longest() > 0;
   parts.lookahead = cached ? acceptance->widest(parts.policy->longest()) : 0;
   parts.drafts_cached = cached && speculation.method == DraftMethod::eagle;
@@ -103,9 +102,12 @@ RequestTrace make_requests(const ServeExperiment& experiment) {
   return workload;
 }
 
+std::unique_ptr<ServerPolicy> untimed_policy(const PolicyMaker& policy, std::function<bool(int draft_length)> offers) {
+  return policy({[](const BatchState&, int) { return 1.0; }, std::move(offers)});
+}
+
 std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const RequestTrace& workload) {
   const Speculation& speculation = *experiment.speculation;
-  Diagnostics none;
   if (const StatedAcceptance* const stated = speculation.stated())
     return make_acceptance(*stated, key_of(experiment, "acceptance"));
   const spec::Cell& cell = *speculation.executed();
@@ -116,23 +118,19 @@ std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, c
     throw BadInput(cell.places.process,
                    fmt::format("the text of a request has {} tokens and the longest output {}, allowed: outputs within the text",
                                text, longest));
-  PolicySetting probe;
-  probe.seconds = [](const BatchState&, int) { return 1.0; };
-  probe.offers = [&](int draft_length) { return executed_offers(cell, draft_length); };
-  const auto policy = speculation.policy.entry->make(speculation.policy.arguments, probe, none);
+  const auto policy = untimed_policy(speculation.policy, [&](int draft_length) { return executed_offers(cell, draft_length); });
   return executed_acceptance(spec::reseeded(cell, experiment.seed, cell.rounds), policy->lengths(), workload.requests.size(),
                              longest);
 }
 
 Served serve(const ServeExperiment& experiment, const RequestTrace& workload, const ServeOptions& options) {
-  Diagnostics none;
   const std::unique_ptr<Acceptance> own =
       experiment.speculation && options.acceptance == nullptr ? make_acceptance(experiment, workload) : nullptr;
   const Acceptance* const acceptance = options.acceptance != nullptr ? options.acceptance : own.get();
-  const std::unique_ptr<Scheduler> probe = experiment.scheduler.entry->make(experiment.scheduler.arguments, none);
-  const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram,
-                          probe->host_time(), experiment.speculation && experiment.speculation->longest > 0);
-  const StepPricer plain_pricer(*experiment.cost, DraftMethod::ngram, probe->host_time());
+  const HostTime host = experiment.scheduler()->host_time();
+  const StepPricer pricer(*experiment.cost, experiment.speculation ? experiment.speculation->method : DraftMethod::ngram, host,
+                          experiment.speculation && experiment.speculation->longest > 0);
+  const StepPricer plain_pricer(*experiment.cost, DraftMethod::ngram, host);
   RunSetting setting;
   setting.make_engine = [&] { return make_engine(experiment, acceptance, pricer); };
   setting.replicas = experiment.replicas;
@@ -183,7 +181,6 @@ Served serve(const ServeExperiment& experiment, const RequestTrace& workload, co
 }
 
 ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) {
-  Diagnostics diagnostics;
   Speculation& speculation = *experiment.speculation;
   const Location where{"--draft-lengths", 0, 0};
   if (const spec::Cell* const cell = speculation.executed()) {
@@ -194,11 +191,8 @@ ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) 
     throw BadInput(where,
                    fmt::format("{} is longer than the drafts that the trace records, allowed: shorter ones", draft_length));
   }
-  const config::Value policy = config::map(
-      {{"kind", config::scalar("fixed", where)}, {"draft_length", config::scalar(std::to_string(draft_length), where)}}, where);
   speculation.longest = draft_length;
-  speculation.policy = config::choose(server_policies(), policy, "kind", "policy", diagnostics);
-  diagnostics.throw_if_any();
+  speculation.policy = fixed_length(draft_length);
   return experiment;
 }
 

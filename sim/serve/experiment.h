@@ -1,7 +1,6 @@
 // A server under load, as a config asks for it.
 #pragma once
 
-#include "sim/config/choose.h"
 #include "sim/cost/cost_model.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/lengths.h"
@@ -26,7 +25,7 @@ namespace specsim::serve {
 using AcceptanceSource = std::variant<std::shared_ptr<const StatedAcceptance>, std::shared_ptr<const spec::Cell>>;
 
 struct Speculation {
-  config::Choice<ServerPolicyEntry> policy;  // made anew for every replica and run
+  PolicyMaker policy;  // called for every replica and run
   AcceptanceSource acceptance;
   DraftMethod method = DraftMethod::eagle;
   int longest = 0;  // drafts that the policy may choose, as num_speculative_tokens
@@ -59,8 +58,9 @@ struct ServeExperiment {
   bool counts_requests = false;     // how many are sent was said, and is not for the run to choose
   std::size_t chosen_requests = 0;  // what was chosen; 0: nothing was
   std::variant<LengthsOfArrivals, DrawnLengths> lengths;
-  Location lengths_where;                    // the key that gives them
-  config::Choice<SchedulerEntry> scheduler;  // made anew for every engine and run
+  Location lengths_where;    // the key that gives them
+  SchedulerMaker scheduler;  // called for every engine and run
+  std::string product;       // SchedulerEntry::product
   std::shared_ptr<const cost::CostModel> cost;
   std::uint32_t block_tokens = 16;
   std::uint32_t blocks = kUnlimitedBlocks;        // blocks of the pool
@@ -96,6 +96,9 @@ bool in_step(const ServeExperiment& experiment);
 // anew.
 double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, const BatchState& batch, double cached_after,
                     int draft_length);
+
+// The policy of an experiment that speculates, where no step is timed, as for the lengths that it may choose.
+std::unique_ptr<ServerPolicy> untimed_policy(const PolicyMaker& policy, std::function<bool(int draft_length)> offers);
 
 // How drafts are accepted, as the experiment says; it must speculate.
 std::unique_ptr<Acceptance> make_acceptance(const ServeExperiment& experiment, const RequestTrace& workload);

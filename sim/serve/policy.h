@@ -46,8 +46,8 @@ class ServerPolicy {
 
 // Loads above which nothing is drafted: what most policies take beside their own parameters.
 struct DisableAbove {
-  std::uint32_t batch = 0;
-  std::uint32_t queue = 0;
+  std::uint32_t batch = 4000000000;
+  std::uint32_t queue = 4000000000;
   [[nodiscard]] bool holds(const BatchState& state) const { return state.requests > batch || state.waiting > queue; }
 };
 std::vector<config::Parameter> disable_parameters();
@@ -59,10 +59,15 @@ struct PolicySetting {
   std::function<bool(int draft_length)> offers;  // whether drafts of this length can be made; empty: any
 };
 
+// Makes a policy, as often as servers are started.
+using PolicyMaker = std::function<std::unique_ptr<ServerPolicy>(const PolicySetting&)>;
+// The policy that drafts so many tokens whatever the load.
+PolicyMaker fixed_length(int draft_length);
+
 struct ServerPolicyEntry {
   config::PartInfo info;
-  // May return nullptr after reporting.
-  std::function<std::unique_ptr<ServerPolicy>(const config::Arguments&, const PolicySetting&, Diagnostics&)> make;
+  // Reads the arguments once, for all policies that are made. May return nullptr after reporting.
+  std::function<PolicyMaker(const config::Arguments&, Diagnostics&)> read;
   // The parameter that a word behind the name gives, as in --policy fixed:3; "" for none.
   const char* worded = "";
   // Reads that word, at `where` for messages; nullptr: as a scalar. Throws BadInput.

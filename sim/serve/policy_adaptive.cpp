@@ -1,3 +1,4 @@
+#include "sim/base/check.h"
 #include "sim/base/token.h"
 #include "sim/config/choose.h"
 #include "sim/draft/length_policy.h"
@@ -18,7 +19,7 @@ namespace {
 // A policy of single sequences: each request has a length of its own, by what its own rounds accepted.
 class Adaptive final : public ServerPolicy {
  public:
-  Adaptive(std::unique_ptr<draft::LengthPolicy> own, int longest, DisableAbove disable)
+  Adaptive(std::shared_ptr<const draft::LengthPolicy> own, int longest, DisableAbove disable)
       : own_(std::move(own)), longest_(longest), disable_(disable) {}
   [[nodiscard]] int draft_length(const BatchState& batch) override { return disable_.holds(batch) ? 0 : longest_; }
   [[nodiscard]] int longest() const override { return longest_; }
@@ -32,26 +33,23 @@ class Adaptive final : public ServerPolicy {
   }
 
  private:
-  std::unique_ptr<draft::LengthPolicy> own_;
+  std::shared_ptr<const draft::LengthPolicy> own_;
   int longest_;
   DisableAbove disable_;
   std::vector<draft::LengthPolicy::Memory> memory_;  // [request]
 };
 
-std::unique_ptr<ServerPolicy> make_adaptive(const config::Arguments& arguments, const PolicySetting& setting,
-                                            Diagnostics& diagnostics) {
+PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagnostics) {
   const auto longest = static_cast<int>(arguments.integer("longest"));
   const std::size_t before = diagnostics.list().size();
   const config::Value section = config::spelled_out(arguments.value("policy"), "kind");
   const auto [entry, own, where] = config::choose(draft::policies(), section, "kind", "the policy of each request", diagnostics);
   if (entry == nullptr) return nullptr;
   const auto requests = static_cast<std::uint32_t>(arguments.integer("batch"));
+  // How long rounds take is known where a server is started, not here.
   draft::LengthChoice choice{longest, {}, static_cast<int>(requests)};
-  if (entry->by_times) {
-    const BatchState batch{requests, 0, requests * arguments.number("context")};
-    for (int length = 0; length <= longest; ++length) choice.round_times.push_back(setting.seconds(batch, length));
-  }
-  std::unique_ptr<draft::LengthPolicy> policy = entry->make(own, choice, diagnostics);
+  if (entry->by_times) choice.round_times.resize(static_cast<std::size_t>(longest) + 1, 1.0);
+  const std::shared_ptr<const draft::LengthPolicy> policy = entry->make(own, choice, diagnostics);
   if (!policy || diagnostics.list().size() != before) return nullptr;
   const bool looks = policy->looks() || policy->remembers_tokens();
   if (looks || policy->foresees()) {
@@ -61,7 +59,17 @@ std::unique_ptr<ServerPolicy> make_adaptive(const config::Arguments& arguments, 
                                 looks ? ", or this one in decode, whose rounds are executed" : ""));
     return nullptr;
   }
-  return std::make_unique<Adaptive>(std::move(policy), longest, read_disable_above(arguments));
+  const BatchState batch{requests, 0, requests * arguments.number("context")};
+  const DisableAbove disable = read_disable_above(arguments);
+  if (!entry->by_times)
+    return [policy, longest, disable](const PolicySetting&) { return std::make_unique<Adaptive>(policy, longest, disable); };
+  return [policy, longest, disable, batch](const PolicySetting& setting) {
+    std::vector<double> times;
+    for (int length = 0; length <= longest; ++length) times.push_back(setting.seconds(batch, length));
+    std::shared_ptr<const draft::LengthPolicy> timed = policy->with_round_times(std::move(times));
+    SPECSIM_CHECK(timed != nullptr, "a policy by times that takes none");
+    return std::make_unique<Adaptive>(std::move(timed), longest, disable);
+  };
 }
 
 }  // namespace
@@ -82,7 +90,7 @@ ServerPolicyEntry adaptive_policy() {
       {"adaptive", "a draft length for each request, by what its own rounds accepted", "", std::move(parameters),
        "Any of decode's policies that goes by what was accepted. The draft's passes go on to the longest of the batch, and those "
        "that draft no further lay no row into them. An asynchronous engine knows of a round one step late."},
-      make_adaptive,
+      read_adaptive,
       "policy"};
 }
 

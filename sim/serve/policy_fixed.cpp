@@ -46,13 +46,20 @@ DisableAbove read_disable_above(const config::Arguments& arguments) {
           static_cast<std::uint32_t>(arguments.integer("disable_above_queue"))};
 }
 
+PolicyMaker fixed_length(int draft_length) {
+  return [draft_length](const PolicySetting&) { return std::make_unique<Fixed>(draft_length, DisableAbove{}); };
+}
+
 ServerPolicyEntry fixed_policy() {
   std::vector<config::Parameter> parameters = {
       {"draft_length", config::Type::integer, {}, "tokens that every sequence drafts", config::between(0, kMaxDraftLength), {}}};
   for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
   return {{"fixed", "the same draft length for every sequence and step", "", std::move(parameters), ""},
-          [](const config::Arguments& arguments, const PolicySetting&, Diagnostics&) {
-            return std::make_unique<Fixed>(static_cast<int>(arguments.integer("draft_length")), read_disable_above(arguments));
+          [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
+            const auto length = static_cast<int>(arguments.integer("draft_length"));
+            return [length, disable = read_disable_above(arguments)](const PolicySetting&) {
+              return std::make_unique<Fixed>(length, disable);
+            };
           },
           "draft_length"};
 }

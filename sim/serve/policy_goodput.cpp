@@ -87,9 +87,11 @@ ServerPolicyEntry goodput_policy() {
   return {
       {"goodput", "the draft length with the most expected tokens a second", "SmartSpec, arXiv 2406.14066", std::move(parameters),
        "Step times are the cost model's own for the batch as it stands; acceptance is that of the rounds before."},
-      [](const config::Arguments& arguments, const PolicySetting& setting, Diagnostics&) {
-        return std::make_unique<Goodput>(static_cast<int>(arguments.integer("longest")), arguments.number("prior"),
-                                         arguments.number("memory"), read_disable_above(arguments), setting);
+      [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
+        return [longest = static_cast<int>(arguments.integer("longest")), prior = arguments.number("prior"),
+                memory = arguments.number("memory"), disable = read_disable_above(arguments)](const PolicySetting& setting) {
+          return std::make_unique<Goodput>(longest, prior, memory, disable, setting);
+        };
       },
       "longest"};
 }

@@ -21,8 +21,9 @@ class Off final : public ServerPolicy {
 }  // namespace
 
 ServerPolicyEntry off_policy() {
-  return {{"off", "nothing is drafted", "", {}, ""},
-          [](const config::Arguments&, const PolicySetting&, Diagnostics&) { return std::make_unique<Off>(); }};
+  return {{"off", "nothing is drafted", "", {}, ""}, [](const config::Arguments&, Diagnostics&) -> PolicyMaker {
+            return [](const PolicySetting&) { return std::make_unique<Off>(); };
+          }};
 }
 
 }  // namespace specsim::serve

@@ -59,10 +59,10 @@ class ByBatch final : public ServerPolicy {
   int longest_ = 0;
 };
 
-std::unique_ptr<ServerPolicy> make_table(const config::Arguments& arguments, Diagnostics& diagnostics) {
+PolicyMaker read_table(const config::Arguments& arguments, Diagnostics& diagnostics) {
   std::vector<ByBatch::Range> ranges;
   double last = 0.0;
-  const auto wrong = [&](const std::string& what) -> std::unique_ptr<ServerPolicy> {
+  const auto wrong = [&](const std::string& what) -> PolicyMaker {
     diagnostics.add(arguments.where("table"), what);
     return nullptr;
   };
@@ -90,7 +90,9 @@ std::unique_ptr<ServerPolicy> make_table(const config::Arguments& arguments, Dia
     last = row[1];
   }
   if (ranges.empty()) return wrong("the table is empty, allowed: [[1, 4, 5], [5, 64, 3], ...]");
-  return std::make_unique<ByBatch>(std::move(ranges), by_context, read_disable_above(arguments));
+  return [ranges = std::move(ranges), by_context, disable = read_disable_above(arguments)](const PolicySetting&) {
+    return std::make_unique<ByBatch>(ranges, by_context, disable);
+  };
 }
 
 // 1-4=5,5-64=3; or the list of ranges, as verdicts print it and vLLM takes it.
@@ -128,9 +130,7 @@ ServerPolicyEntry table_policy() {
   return {{"table", "the draft length by the number of requests in the step, and by their context",
            "vLLM's num_speculative_tokens_per_batch_size", std::move(parameters),
            "The context is the mean of the cached tokens of the step's requests."},
-          [](const config::Arguments& arguments, const PolicySetting&, Diagnostics& diagnostics) {
-            return make_table(arguments, diagnostics);
-          },
+          read_table,
           "table",
           read_word};
 }

@@ -1,4 +1,5 @@
 #include "sim/base/token.h"
+#include "sim/config/choose.h"
 #include "sim/serve/experiment.h"
 #include "sim/serve/memory.h"
 #include "sim/serve/slo.h"
@@ -250,12 +251,11 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
   const config::Arguments arguments =
       config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
   if (diagnostics.list().size() != before) return speculation;
-  speculation.policy = choose(server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
-  PolicySetting probe;
-  probe.seconds = [](const BatchState&, int) { return 1.0; };
-  const auto make_policy = [&]() -> std::unique_ptr<ServerPolicy> {
-    const config::Choice<ServerPolicyEntry>& policy = speculation.policy;
-    return policy.entry != nullptr ? policy.entry->make(policy.arguments, probe, diagnostics) : nullptr;
+  const config::Choice<ServerPolicyEntry> choice =
+      choose(server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
+  const auto read_policy = [&](std::function<bool(int)> offers) -> std::unique_ptr<ServerPolicy> {
+    if (choice.entry != nullptr) speculation.policy = choice.entry->read(choice.arguments, diagnostics);
+    return speculation.policy ? untimed_policy(speculation.policy, std::move(offers)) : nullptr;
   };
   const Location where = arguments.where("policy");
   if (arguments.has("acceptance")) {
@@ -263,14 +263,14 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
     std::unique_ptr<Acceptance> acceptance;
     if (stated) {
       acceptance = make_acceptance(*stated, rng::Key{});
-      probe.offers = [&](int draft_length) { return acceptance->offers(draft_length); };
       speculation.acceptance = std::make_shared<const StatedAcceptance>(*std::move(stated));
     }
-    const std::unique_ptr<ServerPolicy> policy = make_policy();
+    const std::unique_ptr<ServerPolicy> policy =
+        read_policy([&](int draft_length) { return !acceptance || acceptance->offers(draft_length); });
     if (policy) speculation.longest = policy->longest();
     if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
-    const std::unique_ptr<ServerPolicy> policy = make_policy();
+    const std::unique_ptr<ServerPolicy> policy = read_policy({});
     if (policy && policy->longest() == 0)  // nothing is drafted, so that nothing can be accepted
       speculation.acceptance = std::make_shared<const StatedAcceptance>(ClassRates{{{1.0, {0.0}, true}}});
     else if (policy)
@@ -279,8 +279,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                       "serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
-    probe.offers = [&](int draft_length) { return executed_offers(*cell, draft_length); };
-    if (const std::unique_ptr<ServerPolicy> policy = make_policy()) {
+    if (const auto policy = read_policy([&](int draft_length) { return executed_offers(*cell, draft_length); })) {
       speculation.longest = policy->longest();
       check_lengths(*policy, *cell, where, diagnostics);
     }
@@ -290,10 +289,11 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
 }
 
 // The link between engines that compute prompts and those that decode.
-void read_link(const config::Arguments& replicas, ServeExperiment& experiment, Diagnostics& diagnostics) {
-  if (const SchedulerEntry* const entry = experiment.scheduler.entry; entry != nullptr && *entry->not_apart != '\0')
+void read_link(const config::Arguments& replicas, const SchedulerEntry* scheduler, ServeExperiment& experiment,
+               Diagnostics& diagnostics) {
+  if (scheduler != nullptr && *scheduler->not_apart != '\0')
     diagnostics.add(replicas.where("prefill"), fmt::format("prefill stands beside scheduler {}, allowed: another one, for {}",
-                                                           entry->info.name, entry->not_apart));
+                                                           scheduler->info.name, scheduler->not_apart));
   double bytes = replicas.has("kv_bytes_per_token") ? replicas.number("kv_bytes_per_token") : 0.0;
   if (bytes == 0.0 && experiment.cost) {
     const auto none = experiment.cost->memory_budget({1.0, 0.0}, 0, cost::Kept::target);
@@ -308,7 +308,8 @@ void read_link(const config::Arguments& replicas, ServeExperiment& experiment, D
   experiment.first_token_of_decode = replicas.text("first_token") == "decode";
 }
 
-void read_replicas(const config::Value& value, ServeExperiment& experiment, Diagnostics& diagnostics) {
+void read_replicas(const config::Value& value, const SchedulerEntry* scheduler, ServeExperiment& experiment,
+                   Diagnostics& diagnostics) {
   const config::Value named = config::spelled_out(value, "count");
   const std::size_t before = diagnostics.list().size();
   const config::Arguments arguments = config::read_arguments(named, replica_parameters(), {}, "serve.replicas", diagnostics);
@@ -325,7 +326,7 @@ void read_replicas(const config::Value& value, ServeExperiment& experiment, Diag
                       "engines that share experts step together",
                       experiment.replicas, experiment.prefill_engines, sharing, sharing));
   }
-  if (experiment.prefill_engines > 0) read_link(arguments, experiment, diagnostics);
+  if (experiment.prefill_engines > 0) read_link(arguments, scheduler, experiment, diagnostics);
   const config::Choice<RoutingEntry> routing =
       choose(routings(), arguments.value("routing"), "kind", "serve.replicas.routing", diagnostics);
   if (routing.entry != nullptr) experiment.routing = routing.entry->make(routing.arguments, diagnostics);
@@ -378,12 +379,15 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   const config::Arguments serve = config::read_arguments(top.value("serve"), serve_parameters(), {}, "serve", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
 
-  experiment.scheduler = choose(schedulers(), serve.value("scheduler"), "kind", "serve.scheduler", diagnostics);
-  const std::unique_ptr<Scheduler> scheduler = experiment.scheduler.entry != nullptr
-                                                   ? experiment.scheduler.entry->make(experiment.scheduler.arguments, diagnostics)
-                                                   : nullptr;
+  const config::Choice<SchedulerEntry> chosen =
+      choose(schedulers(), serve.value("scheduler"), "kind", "serve.scheduler", diagnostics);
+  if (chosen.entry != nullptr) {
+    experiment.scheduler = chosen.entry->read(chosen.arguments, diagnostics);
+    experiment.product = chosen.entry->product;
+  }
+  const std::unique_ptr<Scheduler> scheduler = experiment.scheduler ? experiment.scheduler() : nullptr;
   const ServerMemory memory = scheduler ? ServerMemory{scheduler->profiled(), scheduler->memory_share()} : ServerMemory{};
-  experiment.cost = read_cost(with_engine(top.value("cost"), experiment.scheduler.entry), diagnostics);
+  experiment.cost = read_cost(with_engine(top.value("cost"), chosen.entry), diagnostics);
   const std::size_t before_kv = diagnostics.list().size();
   const config::Arguments kv = config::read_arguments(serve.value("kv"), kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
@@ -420,7 +424,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   if (serve.has("speculation"))
     experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.cost.get(), diagnostics);
   if (scheduler) check_start(experiment, *scheduler, serve.where("scheduler"), diagnostics);
-  read_replicas(serve.value("replicas"), experiment, diagnostics);
+  read_replicas(serve.value("replicas"), chosen.entry, experiment, diagnostics);
   const std::optional<double> cut = config::as_number(serve.text("warm_up"));
   experiment.warm_up.by_mser = serve.text("warm_up") == "mser";
   if (!experiment.warm_up.by_mser && (!cut || *cut < 0.0 || *cut > 1e9 || *cut != std::floor(*cut)))

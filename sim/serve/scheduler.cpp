@@ -69,6 +69,17 @@ void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<Re
   forget_finished(state);
 }
 
+std::vector<std::string> Scheduler::idle_sentences(const RequestTraits& traits, const char* policy, bool by_priority,
+                                                   const char* cache, bool caching) {
+  std::vector<std::string> lines;
+  if (by_priority && traits.one_priority)
+    lines.push_back(fmt::format("{} priority changes nothing: all requests have the same (column priority of a trace)", policy));
+  if (caching && !traits.shared_prefixes)
+    lines.push_back(
+        fmt::format("{} changes nothing: no prompts share a prefix (sessions, and traces with hashes, have such)", cache));
+  return lines;
+}
+
 void Scheduler::forget_finished(const EngineState& state) {
   std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
 }
@@ -87,17 +98,6 @@ void complete_step(EngineState& state, Step& step, std::uint32_t waiting) {
     sequence.computed += item.rows;
     item.emits = sequence.computed >= sequence.tokens();
   }
-}
-
-std::vector<std::string> idle_parameters(const RequestTraits& traits, const char* policy, bool by_priority, const char* cache,
-                                         bool caching) {
-  std::vector<std::string> lines;
-  if (by_priority && traits.one_priority)
-    lines.push_back(fmt::format("{} priority changes nothing: all requests have the same (column priority of a trace)", policy));
-  if (caching && !traits.shared_prefixes)
-    lines.push_back(
-        fmt::format("{} changes nothing: no prompts share a prefix (sessions, and traces with hashes, have such)", cache));
-  return lines;
 }
 
 }  // namespace specsim::serve

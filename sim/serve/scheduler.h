@@ -156,8 +156,20 @@ enum class MemoryShare {
   cache_of_rest       // cache, of what weights and activations leave: TensorRT-LLM's free_gpu_memory_fraction
 };
 
+// What the requests of a run have in common.
+struct RequestTraits {
+  bool one_priority = true;
+  bool shared_prefixes = false;
+};
+
+struct RunningLimit {
+  std::uint32_t requests;  // requests that run at once at most while the server speculates
+  std::string_view unset;  // the parameter and flag that would raise it, where nobody set it; "" where it was set
+};
+
 class Scheduler {
  public:
+  static constexpr double kUsualShare = 0.9;
   Scheduler() = default;
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -170,6 +182,11 @@ class Scheduler {
   // The step that the server computes at its start to learn what memory activations take; nothing where it does not.
   [[nodiscard]] virtual std::optional<StepLimits> profiled() const { return std::nullopt; }
   [[nodiscard]] virtual MemoryShare memory_share() const { return MemoryShare::everything; }
+  // The share of the GPU's memory that its command takes where its line says nothing.
+  [[nodiscard]] virtual double usual_share(const cost::Hardware& /*hardware*/, int /*gpus*/) const { return kUsualShare; }
+  [[nodiscard]] virtual RunningLimit running_limit() const = 0;
+  // A sentence for each option that is set and changes nothing with such requests.
+  [[nodiscard]] virtual std::vector<std::string> idle_options(const RequestTraits& /*traits*/) const { return {}; }
   // Why the server would not start, where every sequence may lay so many rows more into a step for the draft; "" where it would.
   [[nodiscard]] virtual std::string refused_start(std::uint32_t /*extra_rows*/) const { return ""; }
   // What a real server refuses and is simulated all the same, since its meaning is clear; "" where there is nothing.
@@ -194,6 +211,9 @@ class Scheduler {
   static void begin(Sequence& sequence, std::uint32_t cached, const EngineState& state);
   // A sequence that runs loses what was computed, and waits again: its blocks are the scheduler's to free.
   static void lose(Sequence& sequence, Step& step);
+  // Sentences for idle_options(): `policy` orders by priority where `by_priority`; `cache` keeps prefixes where `caching`.
+  [[nodiscard]] static std::vector<std::string> idle_sentences(const RequestTraits& traits, const char* policy, bool by_priority,
+                                                               const char* cache, bool caching);
   // Sequences that have ended run no longer.
   void forget_finished(const EngineState& state);
   // update() where nothing but its own length ends a sequence and its blocks are shared with none.
@@ -207,21 +227,13 @@ class Scheduler {
 // stands, then the items' rows count as computed, and a sequence whose tokens all are gets a token.
 void complete_step(EngineState& state, Step& step, std::uint32_t waiting);
 
-// What the requests of a run have in common.
-struct RequestTraits {
-  bool one_priority = true;
-  bool shared_prefixes = false;
-};
-
-struct RunningLimit {
-  std::uint32_t requests;  // that run at once at most while the server speculates
-  std::string_view unset;  // the parameter and flag that would raise it, where nobody set it; "" where it was set
-};
+// Makes a scheduler, as often as engines are started.
+using SchedulerMaker = std::function<std::unique_ptr<Scheduler>()>;
 
 struct SchedulerEntry {
   config::PartInfo info;
-  // May return nullptr after reporting.
-  std::function<std::unique_ptr<Scheduler>(const config::Arguments&, Diagnostics&)> make;
+  // Reads the arguments once, for all schedulers that are made. May return nullptr after reporting.
+  std::function<SchedulerMaker(const config::Arguments&, Diagnostics&)> read;
   // Why prompts cannot be computed by engines of their own; "" where they can.
   const char* not_apart = "";
   // The engine of configs/engines whose prices apply where a config names none; "": those of the cost model.
@@ -229,19 +241,9 @@ struct SchedulerEntry {
   // What its server is called, as sim/plan writes its flags; "" for none.
   const char* product = "";
   // Parameters that its own command takes where its line says nothing, by the GPU; nullptr: those of the table above.
-  std::vector<std::pair<std::string, std::string>> (*defaults)(const cost::Hardware& hardware) = nullptr;
-  // The share of the GPU's memory that its command takes where its line says nothing; nullptr: 0.9. `scheduler`: the config's.
-  double (*utilization)(const cost::Hardware& hardware, const config::Value& scheduler, int gpus) = nullptr;
-  // nullptr: no limit that is known.
-  RunningLimit (*running)(const config::Arguments& arguments) = nullptr;
-  // A sentence for each parameter that is set and changes nothing with such requests; nullptr: none does.
-  std::vector<std::string> (*idle)(const config::Arguments& arguments, const RequestTraits& traits) = nullptr;
+  std::vector<std::pair<std::string, std::int64_t>> (*defaults)(const cost::Hardware& hardware) = nullptr;
 };
 
 config::Registry<SchedulerEntry>& schedulers();
-
-// Sentences for SchedulerEntry::idle: `policy` orders by priority where `by_priority`; `cache` keeps prefixes where `caching`.
-std::vector<std::string> idle_parameters(const RequestTraits& traits, const char* policy, bool by_priority, const char* cache,
-                                         bool caching);
 
 }  // namespace specsim::serve

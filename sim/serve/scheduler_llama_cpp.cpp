@@ -23,6 +23,7 @@ class LlamaCpp final : public Scheduler {
   explicit LlamaCpp(const LlamaCppOptions& options) : options_(options), slots_(options.slots, kFree) {
     draft_has_.resize(options.slots, 0);
   }
+  [[nodiscard]] RunningLimit running_limit() const override { return {options_.slots, ""}; }
   [[nodiscard]] std::uint32_t running() const override {
     return static_cast<std::uint32_t>(slots_.size() - static_cast<std::size_t>(std::count(slots_.begin(), slots_.end(), kFree)));
   }
@@ -155,7 +156,7 @@ SchedulerEntry llama_cpp_scheduler() {
            "First come, first served, to the first free slot, whose context is held to the request's end; nothing is preempted. "
            "The draft works for one slot at a time, at batch 1, before the target's batch: the first time over the whole prompt, "
            "later over what it has not seen. Chains alone."},
-          [](const config::Arguments& arguments, Diagnostics&) {
+          [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
             const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
             LlamaCppOptions options;
             options.slots = count("slots");
@@ -163,16 +164,11 @@ SchedulerEntry llama_cpp_scheduler() {
             options.batch = count("n_batch");
             options.ubatch = count("n_ubatch");
             options.draft_min = count("draft_min");
-            return std::make_unique<LlamaCpp>(options);
+            return [options] { return std::make_unique<LlamaCpp>(options); };
           },
           "its server computes a prompt in the slot that decodes it",
           "llama_cpp",
-          "llama.cpp",
-          nullptr,
-          nullptr,
-          [](const config::Arguments& arguments) {
-            return RunningLimit{static_cast<std::uint32_t>(arguments.integer("slots")), ""};
-          }};
+          "llama.cpp"};
 }
 
 }  // namespace specsim::serve

@@ -39,6 +39,53 @@ constexpr double kRunningEachLongest = 512.0;
 constexpr double kFewestRunning = 2048.0;
 constexpr double kMostRunning = 4096.0;
 
+// ---- handle_gpu_memory_settings of sglang/srt/arg_groups/gpu_memory_hook.py (2026) ----
+
+constexpr double kMib = 0x1.0p20;
+constexpr double kBytesPerGib = 0x1.0p30;
+
+std::uint32_t chunk_by_gpu(const cost::Hardware& hardware) {
+  return hardware.memory_bytes < 20.0 * kBytesPerGib    ? 2048
+         : hardware.memory_bytes < 60.0 * kBytesPerGib  ? 4096
+         : hardware.memory_bytes < 160.0 * kBytesPerGib ? 8192
+                                                        : 16384;
+}
+
+double largest_decode_graph(const cost::Hardware& hardware, int gpus) {
+  const bool few = gpus < 4;
+  return hardware.memory_bytes < 20.0 * kBytesPerGib    ? 8.0
+         : hardware.memory_bytes < 35.0 * kBytesPerGib  ? (few ? 48.0 : 160.0)
+         : hardware.memory_bytes < 60.0 * kBytesPerGib  ? (few ? 32.0 : 160.0)
+         : hardware.memory_bytes < 160.0 * kBytesPerGib ? (few ? 256.0 : 512.0)
+                                                        : 512.0;
+}
+
+// Sizes that prompts' graphs are captured for, up to that of a chunk: every 4 tokens up to 32, 16 up to 256, and so on.
+std::uint32_t prefill_graphs(std::uint32_t chunk) {
+  struct Stretch {
+    std::uint32_t from, to, every;
+  };
+  std::uint32_t count = 0;
+  for (const auto [from, to, every] : {Stretch{4, 32, 4}, Stretch{48, 256, 16}, Stretch{288, 512, 32}, Stretch{576, 1024, 64},
+                                       Stretch{1280, 4096, 256}, Stretch{4608, chunk, 512}})
+    if (const std::uint32_t last = std::min(to, chunk); last >= from) count += (last - from) / every + 1;
+  return count;
+}
+
+// mem_fraction_static where the command line says none. Of a model whose attention keeps heads; latent attention reserves more.
+double static_share(const cost::Hardware& hardware, std::uint32_t chunk, int gpus) {
+  const std::uint32_t tokens = std::clamp<std::uint32_t>(chunk, 2048, 1000000);
+  double reserved = 512.0 + 1.5 * tokens + 1024.0 / 8.0 * gpus;  // MiB
+  reserved += 2.0 * largest_decode_graph(hardware, gpus) + 8.0 * prefill_graphs(tokens);
+  if (hardware.memory_bytes > 60.0 * kBytesPerGib) reserved = std::max(reserved, 10.0 * 1024.0);
+  const double share = 1.0 - reserved * kMib / hardware.memory_bytes;
+  return std::max(0.05, std::round(1e3 * share) / 1e3);
+}
+
+std::vector<std::pair<std::string, std::int64_t>> defaults_by_gpu_of_sglang(const cost::Hardware& hardware) {
+  return {{"chunked_prefill_size", chunk_by_gpu(hardware)}};
+}
+
 class Sglang final : public Scheduler {
  public:
   explicit Sglang(const SglangOptions& options)
@@ -48,6 +95,16 @@ class Sglang final : public Scheduler {
         ratio_(first_ratio_) {}
   [[nodiscard]] bool prefix_caching() const override { return options_.radix_cache; }
   [[nodiscard]] MemoryShare memory_share() const override { return MemoryShare::weights_and_cache; }
+  [[nodiscard]] double usual_share(const cost::Hardware& hardware, int gpus) const override {
+    return static_share(hardware, options_.chunked_prefill_size, gpus);
+  }
+  [[nodiscard]] RunningLimit running_limit() const override {
+    if (options_.max_running_requests > 0) return {options_.max_running_requests, ""};
+    return {kRunsSpeculating, "max_running_requests (--max-running-requests)"};
+  }
+  [[nodiscard]] std::vector<std::string> idle_options(const RequestTraits& traits) const override {
+    return idle_sentences(traits, "schedule_policy", options_.order == QueueOrder::priority, "radix_cache", options_.radix_cache);
+  }
   [[nodiscard]] std::uint32_t running() const override {
     return static_cast<std::uint32_t>(running_.size() + (chunked_ ? 1 : 0));
   }
@@ -279,55 +336,6 @@ class Sglang final : public Scheduler {
   std::unordered_map<RequestId, std::uint64_t> arrived_at_;  // prompt_tokens_ when it arrived first, where the order asks for it
 };
 
-// ---- handle_gpu_memory_settings of sglang/srt/arg_groups/gpu_memory_hook.py (2026) ----
-
-constexpr double kMib = 0x1.0p20;
-constexpr double kBytesPerGib = 0x1.0p30;
-
-std::uint32_t chunk_by_gpu(const cost::Hardware& hardware) {
-  return hardware.memory_bytes < 20.0 * kBytesPerGib    ? 2048
-         : hardware.memory_bytes < 60.0 * kBytesPerGib  ? 4096
-         : hardware.memory_bytes < 160.0 * kBytesPerGib ? 8192
-                                                        : 16384;
-}
-
-double largest_decode_graph(const cost::Hardware& hardware, int gpus) {
-  const bool few = gpus < 4;
-  return hardware.memory_bytes < 20.0 * kBytesPerGib    ? 8.0
-         : hardware.memory_bytes < 35.0 * kBytesPerGib  ? (few ? 48.0 : 160.0)
-         : hardware.memory_bytes < 60.0 * kBytesPerGib  ? (few ? 32.0 : 160.0)
-         : hardware.memory_bytes < 160.0 * kBytesPerGib ? (few ? 256.0 : 512.0)
-                                                        : 512.0;
-}
-
-// Sizes that prompts' graphs are captured for, up to that of a chunk: every 4 tokens up to 32, 16 up to 256, and so on.
-std::uint32_t prefill_graphs(std::uint32_t chunk) {
-  struct Stretch {
-    std::uint32_t from, to, every;
-  };
-  std::uint32_t count = 0;
-  for (const auto [from, to, every] : {Stretch{4, 32, 4}, Stretch{48, 256, 16}, Stretch{288, 512, 32}, Stretch{576, 1024, 64},
-                                       Stretch{1280, 4096, 256}, Stretch{4608, chunk, 512}})
-    if (const std::uint32_t last = std::min(to, chunk); last >= from) count += (last - from) / every + 1;
-  return count;
-}
-
-// mem_fraction_static where the command line says none. Of a model whose attention keeps heads; latent attention reserves more.
-double static_share(const cost::Hardware& hardware, const config::Value& scheduler, int gpus) {
-  const config::Value* const said = scheduler.find("chunked_prefill_size");
-  const double chunk = said != nullptr && said->is_scalar() ? config::as_number(said->text).value_or(0.0) : 0.0;
-  const auto tokens = static_cast<std::uint32_t>(std::clamp(chunk, 2048.0, 1e6));
-  double reserved = 512.0 + 1.5 * tokens + 1024.0 / 8.0 * gpus;  // MiB
-  reserved += 2.0 * largest_decode_graph(hardware, gpus) + 8.0 * prefill_graphs(tokens);
-  if (hardware.memory_bytes > 60.0 * kBytesPerGib) reserved = std::max(reserved, 10.0 * 1024.0);
-  const double share = 1.0 - reserved * kMib / hardware.memory_bytes;
-  return std::max(0.05, 1e-3 * std::round(1e3 * share));
-}
-
-std::vector<std::pair<std::string, std::string>> defaults_by_gpu_of_sglang(const cost::Hardware& hardware) {
-  return {{"chunked_prefill_size", std::to_string(chunk_by_gpu(hardware))}};
-}
-
 }  // namespace
 
 SchedulerEntry sglang_scheduler() {
@@ -367,7 +375,7 @@ SchedulerEntry sglang_scheduler() {
        "Orders by cached tokens (lpm, dfs-weight, hrrn, shortest-prefill-first) are fcfs without radix_cache, as the server has "
        "it. With them a request that shares more than 32 tokens with one before it in the queue, and has no more than "
        "32 in the cache, waits for that one."},
-      [](const config::Arguments& arguments, Diagnostics&) {
+      [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
         const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
         SglangOptions options;
         options.max_prefill_tokens = count("max_prefill_tokens");
@@ -377,22 +385,12 @@ SchedulerEntry sglang_scheduler() {
         options.schedule_conservativeness = arguments.number("schedule_conservativeness");
         options.radix_cache = arguments.boolean("radix_cache");
         options.order = queue_order(arguments.text("schedule_policy"));
-        return std::make_unique<Sglang>(options);
+        return [options] { return std::make_unique<Sglang>(options); };
       },
       "",
       "sglang",
       "SGLang",
-      defaults_by_gpu_of_sglang,
-      static_share,
-      [](const config::Arguments& arguments) {
-        const auto said = static_cast<std::uint32_t>(arguments.integer("max_running_requests"));
-        return said > 0 ? RunningLimit{said, ""}
-                        : RunningLimit{kRunsSpeculating, "max_running_requests (--max-running-requests)"};
-      },
-      [](const config::Arguments& arguments, const RequestTraits& traits) {
-        return idle_parameters(traits, "schedule_policy", arguments.text("schedule_policy") == "priority", "radix_cache",
-                               arguments.boolean("radix_cache"));
-      }};
+      defaults_by_gpu_of_sglang};
 }
 
 }  // namespace specsim::serve

@@ -10,6 +10,7 @@ namespace {
 class StaticBatch final : public Scheduler {
  public:
   explicit StaticBatch(std::uint32_t batch) : batch_(batch) {}
+  [[nodiscard]] RunningLimit running_limit() const override { return {batch_, ""}; }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     return refused_by_pool(needed(request.prompt, request.output, state), state);
@@ -62,16 +63,9 @@ SchedulerEntry static_batch_scheduler() {
            "",
            {{"batch", config::Type::integer, {}, "requests of a batch at most", config::between(1, 1e7), {}}},
            "Blocks are kept to the end of each output, so nothing is ever preempted. What a placement does to one batch."},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            return std::make_unique<StaticBatch>(static_cast<std::uint32_t>(arguments.integer("batch")));
-          },
-          "",
-          "",
-          "",
-          nullptr,
-          nullptr,
-          [](const config::Arguments& arguments) {
-            return RunningLimit{static_cast<std::uint32_t>(arguments.integer("batch")), ""};
+          [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
+            return
+                [batch = static_cast<std::uint32_t>(arguments.integer("batch"))] { return std::make_unique<StaticBatch>(batch); };
           }};
 }
 

@@ -24,6 +24,7 @@ class Trtllm final : public Scheduler {
     return StepLimits{static_cast<double>(options_.max_num_tokens), 0.0};
   }
   [[nodiscard]] MemoryShare memory_share() const override { return MemoryShare::cache_of_rest; }
+  [[nodiscard]] RunningLimit running_limit() const override { return {options_.max_batch_size, ""}; }
 
   [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
     if (!options_.chunked_context && request.prompt > options_.max_num_tokens)
@@ -130,8 +131,8 @@ class Trtllm final : public Scheduler {
 };
 
 // BuildConfig's, which trtllm-serve takes.
-std::vector<std::pair<std::string, std::string>> defaults_of_trtllm(const cost::Hardware& /*hardware*/) {
-  return {{"max_batch_size", "2048"}, {"max_num_tokens", "8192"}};
+std::vector<std::pair<std::string, std::int64_t>> defaults_of_trtllm(const cost::Hardware& /*hardware*/) {
+  return {{"max_batch_size", 2048}, {"max_num_tokens", 8192}};
 }
 
 }  // namespace
@@ -153,22 +154,18 @@ SchedulerEntry trtllm_scheduler() {
         {"max_num_tokens", config::Type::integer, "8192", "tokens that a step computes at most", config::between(1, 1e9), {}},
         {"chunked_context", config::Type::boolean, "true", "a prompt may be cut into several steps, at whole blocks", {}, {}}},
        "First come, first served. Drafts count fully to max_num_tokens."},
-      [](const config::Arguments& arguments, Diagnostics&) {
+      [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
         TrtllmOptions options;
         options.max_batch_size = static_cast<std::uint32_t>(arguments.integer("max_batch_size"));
         options.max_num_tokens = static_cast<std::uint32_t>(arguments.integer("max_num_tokens"));
         options.chunked_context = arguments.boolean("chunked_context");
         options.max_utilization = arguments.text("capacity") == "max_utilization";
-        return std::make_unique<Trtllm>(options);
+        return [options] { return std::make_unique<Trtllm>(options); };
       },
       "",
       "trtllm",
       "TensorRT-LLM",
-      defaults_of_trtllm,
-      nullptr,
-      [](const config::Arguments& arguments) {
-        return RunningLimit{static_cast<std::uint32_t>(arguments.integer("max_batch_size")), ""};
-      }};
+      defaults_of_trtllm};
 }
 
 }  // namespace specsim::serve

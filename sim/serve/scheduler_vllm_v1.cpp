@@ -31,6 +31,10 @@ class VllmV1 final : public Scheduler {
     return options_.asynchronous ? HostTime::behind_gpu : HostTime::between_steps;
   }
   [[nodiscard]] bool prefix_caching() const override { return options_.prefix_caching; }
+  [[nodiscard]] RunningLimit running_limit() const override { return {options_.max_num_seqs, ""}; }
+  [[nodiscard]] std::vector<std::string> idle_options(const RequestTraits& traits) const override {
+    return idle_sentences(traits, "policy", options_.by_priority, "prefix_caching", options_.prefix_caching);
+  }
   // VllmConfig._set_max_num_scheduled_tokens: what a draft model lays into the batch comes out of the budget (issue 50708).
   [[nodiscard]] std::string refused_start(std::uint32_t extra_rows) const override {
     const std::uint64_t reserved = std::uint64_t{extra_rows} * options_.max_num_seqs;
@@ -306,10 +310,10 @@ config::Parameter option(const char* name, const char* fallback, const char* sum
 }
 
 // EngineArgs.get_batch_defaults of vllm/engine/arg_utils.py (2026), OPENAI_API_SERVER: `vllm serve`.
-std::vector<std::pair<std::string, std::string>> defaults_by_gpu(const cost::Hardware& hardware) {
+std::vector<std::pair<std::string, std::int64_t>> defaults_by_gpu(const cost::Hardware& hardware) {
   constexpr double kLargeBytes = 70.0 * 0x1.0p30;
   const bool large = hardware.memory_bytes >= kLargeBytes && hardware.name.find("A100") == std::string::npos;
-  return {{"max_num_batched_tokens", large ? "8192" : "2048"}, {"max_num_seqs", large ? "1024" : "256"}};
+  return {{"max_num_batched_tokens", large ? 8192 : 2048}, {"max_num_seqs", large ? 1024 : 256}};
 }
 
 }  // namespace
@@ -336,7 +340,7 @@ SchedulerEntry vllm_v1_scheduler() {
            "A draft's tokens count to the budget; drafts are cut where the budget or max_model_len ends. A decoding request "
            "needs blocks for its "
            "drafts and as many slots again where the draft keeps a cache."},
-          [](const config::Arguments& arguments, Diagnostics&) {
+          [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
             const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
             VllmOptions options;
             options.max_num_batched_tokens = count("max_num_batched_tokens");
@@ -349,20 +353,12 @@ SchedulerEntry vllm_v1_scheduler() {
             options.reserve_full_isl = arguments.boolean("reserve_full_isl");
             options.prefix_caching = arguments.boolean("prefix_caching");
             options.watermark = arguments.number("watermark");
-            return std::make_unique<VllmV1>(options);
+            return [options] { return std::make_unique<VllmV1>(options); };
           },
           "",
           "vllm",
           "vLLM",
-          defaults_by_gpu,
-          nullptr,
-          [](const config::Arguments& arguments) {
-            return RunningLimit{static_cast<std::uint32_t>(arguments.integer("max_num_seqs")), ""};
-          },
-          [](const config::Arguments& arguments, const RequestTraits& traits) {
-            return idle_parameters(traits, "policy", arguments.text("policy") == "priority", "prefix_caching",
-                                   arguments.boolean("prefix_caching"));
-          }};
+          defaults_by_gpu};
 }
 
 }  // namespace specsim::serve

@@ -1,5 +1,6 @@
 // The pool beside weights and activations, held against what servers of vLLM 0.13 to 0.19 logged at their start.
 #include "sim/serve/memory.h"
+#include "sim/config/choose.h"
 #include "tests/serve/servers.h"
 
 #include <catch2/catch.hpp>
@@ -119,12 +120,13 @@ TEST_CASE("what SGLang's command reserves where it is not told, by hand", "[serv
   const auto share = [](const char* name, const char* scheduler, int gpus) {
     Diagnostics diagnostics;
     const cost::Hardware hardware = cost::read_hardware(config::scalar(name, {}), diagnostics);
-    diagnostics.throw_if_any();
-    const serve::SchedulerEntry& entry = *serve::schedulers().find("sglang");
     config::Value own = config::parse_text(scheduler, "test", diagnostics);
-    for (const auto& [key, value] : entry.defaults(hardware))
-      if (own.find(key) == nullptr) own.fields.push_back({key, {}, config::scalar(value, {})});
-    return std::pair(entry.utilization(hardware, own, gpus), hardware.memory_bytes / 0x1.0p20);
+    for (const auto& [key, value] : serve::schedulers().find("sglang")->defaults(hardware))
+      if (own.find(key) == nullptr) own.fields.push_back({key, {}, config::scalar(std::to_string(value), {})});
+    const auto chosen = config::choose(serve::schedulers(), own, "kind", "test", diagnostics);
+    diagnostics.throw_if_any();
+    return std::pair(chosen.entry->read(chosen.arguments, diagnostics)()->usual_share(hardware, gpus),
+                     hardware.memory_bytes / 0x1.0p20);
   };
   const auto [h100, h100_mib] = share("h100-sxm", "{kind: sglang}", 1);
   CHECK(h100 == Approx(1 - (512 + 1.5 * 8192 + 128 + 2 * 256 + 8 * 58) / h100_mib).margin(5.1e-4));
