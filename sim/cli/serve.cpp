@@ -179,8 +179,8 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   return task.experiment.slo.any() ? "curve.csv, slo.csv" : "curve.csv";
 }
 
-// The task's experiment with as many requests as its load asks for, where their number is not said: of the server with its
-// speculation and of the plain one the larger, so that both meet the same. `points`: what each was found to need.
+// The task's experiment with as many requests as its load needs, where their number is not said. The server with speculation and
+// the plain one get equally many, the larger of what each needs, so that both meet the same. `points`: the runs that told.
 struct SingleRun {
   ServeExperiment experiment;
   std::vector<serve::CurvePoint> points;  // points of the experiment's own server and, where it runs too, of the plain one
@@ -215,8 +215,8 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   return run;
 }
 
-// What each server of an open loop completes when saturated and that it was sent more than that, or, of any, for too short a
-// time.
+// Says what each server of an open loop completes when saturated and whether it was sent more than that, and of any server
+// whether its run was too short.
 void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, bool closed,
                      const std::atomic<bool>* stop) {
   for (std::size_t i = 0; i < run.points.size(); ++i) {

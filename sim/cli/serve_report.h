@@ -12,8 +12,8 @@ namespace specsim::cli {
 using serve::Summaries;
 void print_summaries(const Summaries& summaries);
 void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, const serve::Slo& slo);
-// The best draft length by requests in a step, for a server with such an acceptance and workload, and the flags that start it so;
-// of an engine that takes one length for all, the best with so many `requests` in a step.
+// The best draft length by requests in a step, for a server with such an acceptance and workload, and the flags that start it
+// so. An engine that takes one length for all steps gets the one for steps of so many `requests`.
 void print_best_lengths(const serve::ServeExperiment& experiment, const serve::RequestTrace& workload, double requests);
 
 }  // namespace specsim::cli

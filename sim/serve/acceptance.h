@@ -1,5 +1,5 @@
-// How many drafts a sequence accepts where its text stands. Acceptance belongs to the text position: another draft length drafts
-// other stretches of the same text and does not change it.
+// How many draft tokens are accepted at each position of a request's text. Acceptance belongs to the position: with another
+// draft length rounds begin at other positions of the same text, and what is accepted from a position on stays the same.
 #pragma once
 
 #include "sim/base/error.h"
@@ -24,7 +24,7 @@ class Acceptance {
   Acceptance(const Acceptance&) = delete;
   Acceptance& operator=(const Acceptance&) = delete;
   virtual ~Acceptance() = default;
-  // How many of `drafted` drafted rows behind the output token number `emitted` of a request are accepted, 0 .. drafted.
+  // How many of the `drafted` draft tokens that a request verifies behind its output token number `emitted` are accepted.
   [[nodiscard]] virtual std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const = 0;
   // Expected tokens of a round that drafts so many, its last token included; what policies plan with.
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
@@ -34,16 +34,15 @@ class Acceptance {
   [[nodiscard]] virtual bool uneven() const { return false; }
   // Whether a policy may choose this length: a tree is drafted whole or not at all.
   [[nodiscard]] virtual bool offers(int /*draft_length*/) const { return true; }
-  // Rows that the round behind the output token number `emitted` verifies beside the sequence's own; widest(): the most that any
-  // round does.
+  // Draft tokens that the round behind the output token number `emitted` verifies; widest(): the most that any round does.
   [[nodiscard]] virtual std::uint32_t drafted(RequestId /*request*/, std::uint32_t /*emitted*/, int draft_length) const {
     return static_cast<std::uint32_t>(draft_length);
   }
   [[nodiscard]] virtual std::uint32_t widest(int draft_length) const { return static_cast<std::uint32_t>(draft_length); }
-  // [pass of the draft]: rows of a sequence whose block verifies so many, in the mean over rounds; nullptr: each drafted token
-  // takes one pass of one row.
+  // [pass of the draft model]: tokens that the pass computes for a sequence that verifies `drafted` draft tokens, in the mean
+  // over rounds; nullptr: each draft token takes one pass of one token.
   [[nodiscard]] virtual const std::vector<double>* passes(std::uint32_t /*drafted*/) const { return nullptr; }
-  // The same of the very round behind the output token number `emitted`.
+  // As passes(), for the one round behind the output token number `emitted`.
   [[nodiscard]] virtual const std::vector<double>* passes_of(RequestId /*request*/, std::uint32_t /*emitted*/,
                                                              std::uint32_t drafted) const {
     return passes(drafted);
@@ -51,27 +50,28 @@ class Acceptance {
 };
 
 // ---- acceptance as a config states it ----
-// The chance of a draft to be accepted, given that it is reached, by its place in the draft; the last one goes on.
+// The chance that a draft token is accepted where all before it were, by its place in the draft. Places beyond the list have the
+// last chance.
 using PlaceRates = std::vector<double>;
 // Kinds of requests, each with rates of its own.
 struct ClassRates {
   struct Class {
     double up_to = 1.0;  // share of requests up to and with this class
     PlaceRates rates;
-    bool everywhere = false;  // one rate for every place, and no list of what was measured at the first ones
+    bool everywhere = false;  // the config states one rate for all places, so that none lies beyond what was measured
   };
   std::vector<Class> classes;
 };
-// Rates that meet given uniforms in place of random numbers, for comparisons with other simulators.
+// Rates that are compared with numbers in [0, 1) from a file in place of random ones, to run what another simulator ran.
 struct ReplayedUniforms {
   PlaceRates rates;
   std::unordered_map<std::uint64_t, double> uniforms;  // by name(request, position); one that is missing rejects
   static std::uint64_t name(std::uint64_t request, std::uint64_t position) { return request << 32 | position; }
 };
-// Recorded requests: request i is record i, again from the first behind the last; an output that is longer than its record goes
-// on at the record's start.
+// Acceptance as it was recorded, request by request. Request i takes record i, and behind the last record the first one again;
+// an output that is longer than its record goes on at the record's start.
 struct RecordedPrefixes {
-  std::vector<std::vector<std::uint8_t>> prefixes;  // [record][output token behind the first]: drafts that are accepted behind it
+  std::vector<std::vector<std::uint8_t>> prefixes;  // [record][output token from the second on]: draft tokens accepted behind it
   std::vector<std::uint32_t> rounds;                // accepted drafts of each round of a walk through each record
   int longest = 0;                                  // draft length that all records know
 };
@@ -84,24 +84,24 @@ using StatedAcceptance = std::variant<ClassRates, ReplayedUniforms, RecordedPref
 std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diagnostics& diagnostics);
 // Drawn with the random numbers of `key`.
 std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key);
-// Places of a draft whose acceptance was stated, beyond which the last one's goes on; kMaxDraftLength where all are.
+// How many places of a draft have a chance of their own; those beyond have the last one's. kMaxDraftLength where all have.
 int stated_places(const StatedAcceptance& stated);
 
-// Recorded acceptance, in the forms of sim/families/acceptance_record.h but distributions; `kind`: of the requests, "" for all.
-// nullopt after reporting.
+// Reads recorded acceptance, in every form of sim/families/acceptance_record.h but distributions; `kind`: the kind of requests
+// that count, "" for all. nullopt after reporting.
 std::optional<StatedAcceptance> read_recorded_acceptance(const config::Value& file, const std::string& kind,
                                                          Diagnostics& diagnostics);
 std::unique_ptr<Acceptance> make_recorded_acceptance(const RecordedPrefixes& recorded);
 std::unique_ptr<Acceptance> make_recorded_acceptance(const RecordedOverlaps& recorded, rng::Key key);
 
 // ---- acceptance of executed rounds ----
-// The rounds of an experiment's own distributions and method, executed: request i is its sequence i (again from the first behind
-// kMostExecuted of them). A round that begins in the middle of an executed one, as behind a preemption, accepts what that one
-// accepted from there on. Where the verifier judges chains as blocks, each of `lengths` is executed by itself; other chains are
-// the longest one cut. A tree, and a chain whose length decode's own policy chooses, is drafted whole or not at all; of one that
-// a step's budget cuts, the whole levels count where the tree is the same every round, and nothing where it is not. `tokens`:
-// that an output has at most. Passes of the draft that are counted round by round are the mean over executed rounds that draft as
-// many tokens.
+// Executes the rounds of the experiment's own distributions and method, and takes acceptance from them. Request i is sequence i;
+// behind kMostExecuted of them the first one comes again. A round may begin in the middle of an executed one, as after a
+// preemption: it accepts what that one accepted from there on. Where the verifier judges a chain as one block, each of `lengths`
+// is executed by itself; for other verifiers a shorter chain is the beginning of the longest. A tree, and a chain whose length
+// decode's own policy chooses, is drafted whole or not at all. Where a step's budget of tokens cuts a tree that is the same in
+// every round, its whole levels count; of other trees nothing does. `tokens`: the most tokens of an output. Where the draft's
+// passes differ from round to round, passes() is the mean over the executed rounds that draft as many tokens.
 constexpr std::size_t kMostExecuted = 4096;
 std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const std::vector<int>& lengths, std::size_t requests,
                                                 std::uint32_t tokens);

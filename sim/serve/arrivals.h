@@ -42,7 +42,7 @@ config::Registry<ArrivalsEntry>& arrival_processes();
 
 config::Parameter requests_parameter(const char* fallback = "1000");
 config::Parameter rate_parameter();
-// So many seconds after the start; beyond the longest run a moment behind its end, which the run refuses.
+// The moment so many seconds after the start. Beyond kLongestRun it is one that every run refuses, so that it does not overflow.
 Picoseconds moment(double seconds);
 // Requests that are due at the sums of these gaps, in seconds.
 void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps);

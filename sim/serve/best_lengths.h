@@ -17,9 +17,9 @@ struct LengthRange {
 
 struct BestLengths {
   std::vector<LengthRange> ranges;  // draft lengths never rise with the requests
-  double worst_loss = 0.0;          // share of tokens a second that they lose against each step's own best length
-  // [requests - 1]: tokens a second of a server without a draft over those of the table, less 1. A table's 0 still keeps the
-  // draft's cache, so that no row of it is that server.
+  double worst_loss = 0.0;          // the largest share of its tokens a second that a step loses because the ranges never rise
+  // [requests - 1]: by which share a server without a draft emits more tokens a second than one with these ranges. It is no
+  // range of length 0: there the server still computes the draft's cache, to draft again later.
   std::vector<double> plain_gain;
 };
 
@@ -29,8 +29,8 @@ struct BestLengths {
 BestLengths best_lengths(const ServeExperiment& experiment, const Acceptance& acceptance, double cached, std::uint32_t most,
                          int longest);
 
-// The table of an experiment: of draft lengths up to the policy's longest (the server's num_speculative_tokens) whose acceptance
-// is stated, for as many requests as the scheduler and the pool hold at once.
+// The best draft lengths of an experiment: among those up to the policy's longest (the server's num_speculative_tokens) whose
+// acceptance is stated, for steps of up to as many requests as scheduler and pool let run at once.
 struct LengthTable {
   BestLengths best;
   double cached = 0.0;        // tokens of a request in the middle of its output, in the mean
@@ -40,9 +40,10 @@ struct LengthTable {
   std::uint32_t fitting = 0;  // requests that the pool holds at such a length, where those are fewer; 0: they are not
 };
 LengthTable length_table(const ServeExperiment& experiment, const RequestTrace& workload);
-// The draft length for a step of so many requests.
+// The draft length of the ranges for a step of so many requests.
 int length_at(const BestLengths& best, double requests);
-// Whether a server without a draft emits more than one with the table, in a step of so many requests or in every one.
+// Whether a server without a draft emits more tokens a second than one with these ranges, in a step of so many requests or in
+// every step.
 bool plain_is_faster(const BestLengths& best, double requests);
 bool plain_is_faster(const BestLengths& best);
 // Where it does, in words; "" where it nowhere does.

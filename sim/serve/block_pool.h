@@ -20,7 +20,7 @@ class BlockPool {
   BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching);
 
   [[nodiscard]] std::uint32_t block_tokens() const { return block_tokens_; }
-  // Blocks of so many tokens, the last one begun.
+  // Blocks that so many tokens need, the last of which they may not fill.
   [[nodiscard]] std::uint32_t blocks_for(std::uint64_t tokens) const {
     return static_cast<std::uint32_t>(shift_ >= 0 ? (tokens + block_tokens_ - 1) >> shift_
                                                   : (tokens + block_tokens_ - 1) / block_tokens_);
@@ -30,7 +30,7 @@ class BlockPool {
   [[nodiscard]] std::uint32_t usable() const { return unlimited() ? blocks_ : blocks_ - 1; }
   [[nodiscard]] std::uint32_t free() const { return free_; }
 
-  // Without prefix caching blocks are a number.
+  // Without prefix caching blocks are counted and have no numbers.
   void take(std::uint32_t count) { free_ -= unlimited() ? 0 : count; }
   void give_back(std::uint32_t count) { free_ += unlimited() ? 0 : count; }
 
@@ -45,15 +45,15 @@ class BlockPool {
   Block take_one();
   // Gives the block a hash by which it is found from now on.
   void name(Block block, std::uint64_t hash);
-  // The users of a sequence's blocks go, its last block first.
+  // A sequence gives up its blocks, the last one first; those that no other sequence uses are free from now on.
   void release(const std::vector<Block>& blocks);
 
  private:
   struct Entry {
     std::uint64_t hash = 0;
-    Block before = 0;  // among the free ones, or of those with the same hash nothing
+    Block before = 0;  // the free block before this one in the order of taking, and the one after it
     Block after = 0;
-    Block next_same = 0;  // content that was computed twice
+    Block next_same = 0;  // another block with the same hash, whose content was computed twice; the null block: none
     std::uint32_t users = 0;
     bool named = false;
   };
@@ -66,8 +66,9 @@ class BlockPool {
   int shift_ = -1;  // block_tokens is 2^shift
   bool caches_;
   std::uint32_t free_;
-  // [block], as far as they were ever handed out: those behind are free and the first to be taken. The null block is the ends of
-  // the ring of free ones; where blocks are unlimited that holds those alone that nobody can find.
+  // [block]: those that were ever handed out. All others are free, and a limited pool takes them first. The free ones among these
+  // form a ring, in the order of taking, that the null block closes; where blocks are unlimited it holds only blocks without a
+  // hash.
   std::vector<Entry> all_;
   std::unordered_map<std::uint64_t, Block> by_hash_;
 };

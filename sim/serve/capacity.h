@@ -10,13 +10,14 @@
 
 namespace specsim::serve {
 
-// Requests a second of the experiment's mean length, all replicas together: its requests, as many as fill it 32 times and at
-// least 1,024 for each replica, all there at the start; counted are the tokens that come between the end of the first quarter of
-// them and the moment when none waits any more. nullopt where prompts share cached prefixes, whose hits depend on when they come;
-// where so many never fill the batch; and after a stop.
+// Requests a second, of the experiment's mean length, that all replicas together complete while requests never run out. The
+// experiment's requests are all sent at the start: enough to fill the batch 32 times, and at least 1,024 for each replica. What
+// counts are the tokens that come from the moment when a quarter of the requests have ended until none waits any more. nullopt
+// where prompts share cached prefixes, whose hits depend on when requests come; where even the most requests never fill the
+// batch; and after a stop.
 std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop);
 
-// Whether prompts share prefixes and the server caches their blocks.
+// Whether prompts share prefixes and the server caches their blocks, so that what it completes depends on when requests come.
 bool hits_decide(const ServeExperiment& experiment, const RequestTrace& requests);
 
 // saturated_rate() of the runner's replications: mean and standard error. NaN where one of them has none.

@@ -72,7 +72,7 @@ class Client {
   std::size_t sent_ = 0;
   std::size_t in_order_ = 0;       // the next of the requests that wait for no answer
   std::uint32_t unused_;           // places within the limit that were never used yet
-  std::deque<Picoseconds> slots_;  // when one that ended may be followed by the next, in order
+  std::deque<Picoseconds> slots_;  // when the clients whose requests ended send again, in order
   // Where a turn waits for the answer before it:
   std::vector<RequestId> next_turn_;                                       // [request]; 0: none
   std::priority_queue<Turn, std::vector<Turn>, std::greater<>> answered_;  // when they are sent

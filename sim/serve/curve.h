@@ -21,7 +21,7 @@ struct CurvePoint {
   bool speculative = false;
   std::vector<Summary> replications;            // runs with seeds of their own, the same for every point and for both ways
   report::Estimate capacity = {NAN, NAN, 0.0};  // what a rate's server completes, capacity_of(); NaN: not known
-  std::size_t too_short = 0;                    // requests that it should have had; 0: it had them
+  std::size_t too_short = 0;  // requests that a run long enough for this load has; 0: these runs were long enough
   [[nodiscard]] bool beyond() const { return load > capacity.value; }
 };
 
@@ -33,9 +33,9 @@ ServeExperiment at_load(const ServeExperiment& experiment, Load load, double val
 std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load, const std::vector<double>& values, bool both,
                                    SweepRunner& runner, const std::string& option);
 
-// Runs the servers, each at its point's load, and fills the points' replications. Where the number of requests is not said, and
-// their figures are those of a server that still fills up, they are run again with as many as requests_needed(): all of equal
-// load with as many, so that they differ in nothing else.
+// Runs the servers, each at its point's load, and fills the points' replications. A run that is too short gives the figures of a
+// server that still fills up: where the number of requests is not said, it is run again with requests_needed() of them. All
+// points of one load get equally many, so that they differ in nothing else.
 void run_points(std::vector<CurvePoint>& points, std::vector<ServeExperiment> servers, SweepRunner& runner);
 
 // Servers beside each other: name and figures.

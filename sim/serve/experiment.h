@@ -55,8 +55,8 @@ struct ServeExperiment {
   spec::ConfigText config;  // the config, with --set applied
   std::uint64_t seed = 1;
   std::shared_ptr<const ArrivalProcess> arrivals;
-  bool counts_requests = false;     // how many are sent was said, and is not for the run to choose
-  std::size_t chosen_requests = 0;  // what was chosen; 0: nothing was
+  bool counts_requests = false;     // the config says how many are sent; otherwise the run chooses it
+  std::size_t chosen_requests = 0;  // how many the run chose; 0: it did not
   std::variant<LengthsOfArrivals, DrawnLengths> lengths;
   Location lengths_where;    // the key that gives them
   SchedulerMaker scheduler;  // called for every engine and run
@@ -69,7 +69,7 @@ struct ServeExperiment {
   std::uint32_t replicas = 1;
   std::shared_ptr<const Routing> routing;
   std::uint32_t prefill_engines = 0;  // engines that compute prompts alone; 0: every engine does both
-  double link_ps_per_token = 0.0;     // between them and those that decode
+  double link_ps_per_token = 0.0;     // time for the cache of a token on the link from them to those that decode
   Picoseconds link_latency = 0;
   bool first_token_of_decode = false;  // the client gets no token from the engines that compute prompts
   Picoseconds frontend = 0;
@@ -89,11 +89,11 @@ const std::vector<spec::SectionInfo>& serve_sections();
 // The requests that its seed gives; throws BadInput for one that the server can never serve.
 RequestTrace make_requests(const ServeExperiment& experiment);
 
-// Its engines share a target's experts and compute every step together.
+// Whether its engines share the target's experts, so that they compute every step together.
 bool in_step(const ServeExperiment& experiment);
 
-// The rows and passes of a step in which so many sequences decode, each with a block of the policy's length, and draft as many
-// anew.
+// Seconds of a step in which every request of the batch verifies the drafts of a policy's length and drafts as many anew.
+// `cached_after`: cached tokens behind the step.
 double step_seconds(const StepPricer& pricer, const Acceptance& acceptance, const BatchState& batch, double cached_after,
                     int draft_length);
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace specsim::serve {
 
@@ -131,120 +132,143 @@ double slo_margin(std::span<const Summary> runs, const Slo& slo) {
   return margin;
 }
 
-Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
-                  const WarmUp& warm_up) {
-  Summary summary;
-  const std::size_t cut = std::min(warm_up.by_mser ? mser_cut(result) : warm_up.requests, result.sent);
-  std::vector<double> ttft;
-  std::vector<double> tpot;
-  std::vector<double> e2el;
-  std::vector<double> queue;
+namespace {
+
+// What the requests of a run took, in the order of sending.
+struct Samples {
+  std::array<std::vector<double>, kLatencies> latencies;  // [Latency]: milliseconds, of completed requests behind the warm-up
+  std::vector<double> queue;                              // milliseconds before the first admission, of the same requests
+  std::vector<double> waits;                              // milliseconds in queues and for a link, of all completed requests
+  Picoseconds first = kNever;                             // the first sending, and the last
   Picoseconds last = 0;
-  Picoseconds first = kNever;
-  double within = 0.0;
-  double life = 0.0;
+  double life = 0.0;  // picoseconds in the server, of all requests together
   double rounds = 0.0;
-  std::vector<double> waits;  // in the queue and for a link, of all requests in the order of sending
+
+  [[nodiscard]] std::vector<double>& of(Latency which) { return latencies[static_cast<std::size_t>(which)]; }
+};
+
+Picoseconds spent_on(const Sequence& sequence, Cause cause) { return sequence.spent[static_cast<std::size_t>(cause)]; }
+
+// A completed request behind the warm-up.
+void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, Samples& samples) {
+  const double ttft = ms(sequence.first_token - sequence.sent);
+  const double e2el = ms(sequence.last_token - sequence.sent);
+  const bool several = sequence.emitted > 1;
+  const double tpot = several ? ms(sequence.last_token - sequence.first_token) / (sequence.emitted - 1.0) : 0.0;
+  samples.of(Latency::ttft).push_back(ttft);
+  samples.of(Latency::e2el).push_back(e2el);
+  if (several) samples.of(Latency::tpot).push_back(tpot);
+  // Cause::queue holds the queue of an engine that only decodes as well, where prompts are computed by others.
+  samples.queue.push_back(ms(sequence.first_scheduled - sequence.sent - spent_on(sequence, Cause::frontend)));
+  for (std::size_t cause = 0; cause < kCauses; ++cause) {
+    summary.life_ms[cause] += ms(sequence.spent[cause]);
+    summary.ttft_by_cause_ms[cause] += ms(sequence.spent_first[cause]);
+    if (several)
+      summary.tpot_by_cause_ms[cause] += ms(sequence.spent[cause] - sequence.spent_first[cause]) / (sequence.emitted - 1.0);
+  }
+  if (ttft <= slo.ttft_ms.value_or(ttft) && tpot <= slo.tpot_ms.value_or(tpot) && e2el <= slo.e2el_ms.value_or(e2el))
+    summary.within_all += 1.0;
+}
+
+// Sums over the requests, and what each of them took.
+Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t cut, Summary& summary) {
+  Samples samples;
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
     if (sequence.sent == kNever) continue;
     ++summary.requests;
-    first = std::min(first, sequence.sent);
-    last = std::max(last, sequence.sent);
+    samples.first = std::min(samples.first, sequence.sent);
+    samples.last = std::max(samples.last, sequence.sent);
     summary.recomputed_tokens += sequence.recomputed;
     summary.preemptions += sequence.preemptions;
     summary.prefix_hit_tokens += sequence.found;
     summary.drafted += sequence.drafted;
     summary.accepted += sequence.accepted;
-    rounds += sequence.rounds;
+    samples.rounds += sequence.rounds;
     if (sequence.status != Status::finished) {  // in flight when the horizon was reached
-      life += static_cast<double>(std::max<Picoseconds>(result.end - sequence.sent, 0));
+      samples.life += static_cast<double>(std::max<Picoseconds>(result.end - sequence.sent, 0));
       continue;
     }
-    waits.push_back(
-        ms(sequence.spent[static_cast<std::size_t>(Cause::queue)] + sequence.spent[static_cast<std::size_t>(Cause::transfer)]));
+    samples.waits.push_back(ms(spent_on(sequence, Cause::queue) + spent_on(sequence, Cause::transfer)));
     summary.completed += 1;
     summary.prompt_tokens += sequence.prompt;
     summary.output_tokens += sequence.emitted;
-    life += static_cast<double>(sequence.last_token - sequence.sent);
-    if (i < cut) continue;
-    const double own_ttft = ms(sequence.first_token - sequence.sent);
-    const double own_e2el = ms(sequence.last_token - sequence.sent);
-    const double own_tpot =
-        sequence.emitted > 1 ? ms(sequence.last_token - sequence.first_token) / (sequence.emitted - 1.0) : 0.0;
-    ttft.push_back(own_ttft);
-    e2el.push_back(own_e2el);
-    if (sequence.emitted > 1) tpot.push_back(own_tpot);
-    // The cause `queue` has the queue of an engine that decodes beside it, where that is another one.
-    queue.push_back(ms(sequence.first_scheduled - sequence.sent - sequence.spent[static_cast<std::size_t>(Cause::frontend)]));
-    for (std::size_t cause = 0; cause < kCauses; ++cause) {
-      summary.life_ms[cause] += ms(sequence.spent[cause]);
-      summary.ttft_by_cause_ms[cause] += ms(sequence.spent_first[cause]);
-      if (sequence.emitted > 1)
-        summary.tpot_by_cause_ms[cause] += ms(sequence.spent[cause] - sequence.spent_first[cause]) / (sequence.emitted - 1.0);
-    }
-    if (own_ttft <= slo.ttft_ms.value_or(own_ttft) && own_tpot <= slo.tpot_ms.value_or(own_tpot) &&
-        own_e2el <= slo.e2el_ms.value_or(own_e2el))
-      within += 1.0;
+    samples.life += static_cast<double>(sequence.last_token - sequence.sent);
+    if (i >= cut) add_latencies(sequence, slo, summary, samples);
   }
-  summary.warm_up_requests = cut;
-  summary.stable = result.reached_end;
-  // A server that is short of capacity by a share makes the last ones wait that share of the
-  // time.
+  return samples;
+}
+
+// Summary::overloaded. Where the server completes a share less than clients send, those that come last wait for that share of the
+// time of sending.
+bool is_overloaded(const Samples& samples) {
   constexpr double kShort = 0.02;
-  constexpr std::size_t kLast = 20;  // a twentieth
-  if (workload.concurrency == 0 && !waits.empty()) {
-    const std::size_t count = std::max<std::size_t>(waits.size() / kLast, 1);
-    const double waited =
-        std::accumulate(waits.end() - static_cast<std::ptrdiff_t>(count), waits.end(), 0.0) / static_cast<double>(count);
-    // A queue that grows evenly makes them wait four times as long as the first half; one that does not grow, as long.
-    const auto half = static_cast<std::ptrdiff_t>(waits.size() / 2);
-    const double early =
-        std::accumulate(waits.begin(), waits.begin() + half, 0.0) / static_cast<double>(std::max<std::ptrdiff_t>(half, 1));
-    summary.overloaded = last > first && waited > kShort * ms(last - first) && waited > 2.0 * early && waits.size() >= kLast;
-  }
-  const auto counted = static_cast<double>(ttft.size());  // completed, behind the warm-up
+  constexpr std::size_t kLast = 20;  // the last twentieth
+  const std::vector<double>& waits = samples.waits;
+  if (waits.size() < kLast || samples.last <= samples.first) return false;
+  const auto mean = [](auto begin, auto end) { return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin); };
+  const double waited = mean(waits.end() - static_cast<std::ptrdiff_t>(waits.size() / kLast), waits.end());
+  // A queue that grows evenly makes them wait four times as long as the first half; one that does not grow, as long.
+  const double early = mean(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 2));
+  return waited > kShort * ms(samples.last - samples.first) && waited > 2.0 * early;
+}
+
+double per_second(const Summary& summary, double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; }
+
+// Times and rates of the whole run, and the shares of counted requests.
+void add_rates(const SimulationResult& result, const Slo& slo, Samples& samples, Summary& summary) {
+  const bool any = samples.first != kNever;
+  if (any && result.end > samples.first)
+    summary.duration_s = static_cast<double>(result.end - samples.first) / kPicosecondsPerSecond;
+  if (any) summary.sending_s = static_cast<double>(samples.last - samples.first) / kPicosecondsPerSecond;
+  const auto completed = static_cast<double>(summary.completed);
+  const auto counted = static_cast<double>(samples.of(Latency::ttft).size());
+  summary.request_throughput = per_second(summary, completed);
+  summary.output_throughput = per_second(summary, summary.output_tokens);
+  summary.total_token_throughput = per_second(summary, summary.output_tokens + summary.prompt_tokens);
+  summary.mean_concurrency = per_second(summary, samples.life / kPicosecondsPerSecond);
+  summary.slo_share = slo.any() && counted > 0.0 ? summary.within_all / counted : kNone;
+  summary.request_goodput =
+      slo.any() ? per_second(summary, counted > 0.0 ? summary.within_all * (completed / counted) : 0.0) : kNone;
   const auto share_out = [](std::array<double, kCauses>& parts, double count) {
     for (double& part : parts) part = count > 0.0 ? part / count : kNone;
   };
   share_out(summary.life_ms, counted);
   share_out(summary.ttft_by_cause_ms, counted);
-  share_out(summary.tpot_by_cause_ms, static_cast<double>(tpot.size()));
-  summary.duration_s =
-      first == kNever || result.end <= first ? 0.0 : static_cast<double>(result.end - first) / kPicosecondsPerSecond;
-  summary.sending_s = first == kNever ? 0.0 : static_cast<double>(last - first) / kPicosecondsPerSecond;
-  const auto per_second = [&](double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; };
-  summary.request_throughput = per_second(static_cast<double>(summary.completed));
-  summary.output_throughput = per_second(summary.output_tokens);
-  summary.total_token_throughput = per_second(summary.output_tokens + summary.prompt_tokens);
-  summary.slo_share = slo.any() && counted > 0.0 ? within / counted : kNone;
-  summary.request_goodput =
-      slo.any() ? per_second(counted > 0.0 ? within * (static_cast<double>(summary.completed) / counted) : 0.0) : kNone;
-  summary.mean_concurrency = per_second(life / kPicosecondsPerSecond);
-  const std::array<std::vector<double>*, kLatencies> latencies = {&ttft, &tpot, &e2el};
+  share_out(summary.tpot_by_cause_ms, static_cast<double>(samples.of(Latency::tpot).size()));
+}
+
+// Sorts the samples of the latencies.
+void add_statistics(const Slo& slo, Samples& samples, Summary& summary) {
   const std::array<std::optional<double>, kLatencies> limits = {slo.ttft_ms, slo.tpot_ms, slo.e2el_ms};
   for (std::size_t i = 0; i < kLatencies; ++i) {
-    std::vector<double>& samples = *latencies[i];  // in the order of sending
-    const BatchIntervals own = batch_intervals(samples);
-    std::sort(samples.begin(), samples.end());
-    summary.spreads[i] = {tail_of(samples), own.mean_half_width, own.p99_half_width};
-    summary.within_limit[i] = static_cast<double>(
-        limits[i] ? std::upper_bound(samples.begin(), samples.end(), *limits[i]) - samples.begin() : std::ssize(samples));
+    std::vector<double>& own = samples.latencies[i];
+    const BatchIntervals intervals = batch_intervals(own);  // by the order of sending
+    std::sort(own.begin(), own.end());
+    summary.spreads[i] = {tail_of(own), intervals.mean_half_width, intervals.p99_half_width};
+    summary.within_limit[i] =
+        static_cast<double>(limits[i] ? std::upper_bound(own.begin(), own.end(), *limits[i]) - own.begin() : std::ssize(own));
   }
-  summary.within_all = within;
-  summary.ttft_ms = statistics(ttft);
-  summary.tpot_ms = statistics(tpot);
-  summary.e2el_ms = statistics(e2el);
+  summary.ttft_ms = statistics(samples.of(Latency::ttft));
+  summary.tpot_ms = statistics(samples.of(Latency::tpot));
+  summary.e2el_ms = statistics(samples.of(Latency::e2el));
+  summary.queue_ms = statistics(samples.queue);
   summary.meets_slo = slo.any() && slo_margin({&summary, 1}, slo) >= 0.0;
-  summary.queue_ms = statistics(queue);
+}
+
+void add_gaps(const std::vector<Gap>& gaps, Summary& summary) {
   std::vector<Weighted> chunks;
   std::vector<Weighted> tokens;
-  for (const Gap& gap : result.gaps) {
+  for (const Gap& gap : gaps) {
     chunks.push_back({ms(gap.length), static_cast<double>(gap.count)});
     tokens.push_back({ms(gap.length) / gap.tokens, static_cast<double>(gap.count) * gap.tokens});
   }
   summary.itl_ms = weighted_statistics(std::move(chunks));
   summary.itl_token_ms = weighted_statistics(std::move(tokens));
+}
+
+// What the engines did; `replicas`: how many share their time.
+void add_totals(const SimulationResult& result, std::uint32_t replicas, double rounds, Summary& summary) {
   double batch = 0.0;
   double busy = 0.0;
   summary.fewest_free_blocks = result.totals.front().fewest_free_blocks;
@@ -260,11 +284,26 @@ Summary summarise(const RequestTrace& workload, const SimulationResult& result, 
     busy += static_cast<double>(one.busy);
   }
   summary.mean_batch = busy > 0.0 ? batch / busy : kNone;
-  summary.busy_share = per_second(busy / kPicosecondsPerSecond / replicas);
+  summary.busy_share = per_second(summary, busy / kPicosecondsPerSecond / replicas);
   summary.tokens_per_round = rounds > 0.0 ? 1.0 + summary.accepted / rounds : kNone;
   summary.acceptance_rate = summary.drafted > 0.0 ? summary.accepted / summary.drafted : kNone;
   summary.wasted_drafts = summary.drafted - summary.accepted;
   summary.pool_tokens = result.pool_tokens;
+}
+
+}  // namespace
+
+Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
+                  const WarmUp& warm_up) {
+  Summary summary;
+  summary.warm_up_requests = std::min(warm_up.by_mser ? mser_cut(result) : warm_up.requests, result.sent);
+  summary.stable = result.reached_end;
+  Samples samples = add_requests(result, slo, summary.warm_up_requests, summary);
+  summary.overloaded = workload.concurrency == 0 && is_overloaded(samples);
+  add_rates(result, slo, samples, summary);
+  add_statistics(slo, samples, summary);
+  add_gaps(result.gaps, summary);
+  add_totals(result, replicas, samples.rounds, summary);
   return summary;
 }
 

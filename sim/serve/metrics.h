@@ -35,17 +35,17 @@ struct Statistics {
 };
 Statistics statistics(const std::vector<double>& samples);
 
-// Figures of a request that have intervals, and what a run keeps of them for those.
+// Figures of a request whose means and percentiles have intervals, and what a run keeps of its samples for these.
 enum class Latency { ttft, tpot, e2el };
 constexpr std::size_t kLatencies = 3;
 struct Spread {
-  Tail tail{};                   // for percentiles of several runs together
-  double mean_half_width = 0.0;  // half width of 95 % intervals from this run alone, by batches of it
+  Tail tail{};                   // for percentiles over the requests of several runs
+  double mean_half_width = 0.0;  // half widths of 95 % intervals from this run alone, by batch_intervals()
   double p99_half_width = 0.0;
 };
 
-// Which of a run's first requests no latency and no share of requests counts, since they met a server that was emptier than
-// later. Rates, totals, steps and what is said of the server's capacity are of the whole run: its time serves all of them.
+// How many of a run's first requests latencies and shares of requests leave out, since they met a server that was emptier than it
+// was later. Rates, totals and steps are those of the whole run, whose time went to all of its requests.
 struct WarmUp {
   std::size_t requests = 0;
   bool by_mser = false;  // as many as MSER-5 drops (White 1997), by the end-to-end times in the order of sending
@@ -53,7 +53,7 @@ struct WarmUp {
 
 struct Summary {
   std::size_t requests = 0;          // sent
-  std::size_t warm_up_requests = 0;  // the first of them, which no latency counts
+  std::size_t warm_up_requests = 0;  // the first of them, which WarmUp leaves out
   std::size_t completed = 0;
   double duration_s = 0.0;     // time from the first sending to the last end
   double sending_s = 0.0;      // time from the first to the last sending
@@ -72,10 +72,10 @@ struct Summary {
   double output_throughput = 0.0;                 // tokens a second
   double total_token_throughput = 0.0;            // prompts too
   double request_goodput = 0.0;                   // requests a second that keep the SLO; NaN without one
-  double slo_share = 0.0;                         // share of completed requests behind the warm-up
-  bool meets_slo = false;                         // the SLO's share of requests keeps each limit, and no request was left
-  double mean_concurrency = 0.0;                  // requests in the system, over time
-  double mean_batch = 0.0;                        // requests in a step, over time
+  double slo_share = 0.0;                         // share of completed requests behind the warm-up that keep every limit
+  bool meets_slo = false;         // enough requests keep each limit (Slo::percentile), and none was left at the horizon
+  double mean_concurrency = 0.0;  // requests in the system, over time
+  double mean_batch = 0.0;        // requests in a step, over time
   double steps = 0.0;
   double prefill_steps = 0.0;
   double busy_share = 0.0;        // share of time that an engine works, in the mean
@@ -92,11 +92,11 @@ struct Summary {
   double pool_tokens = 0.0;       // tokens that a replica's pool holds; 0: no limit
   double fitting_requests = 0.0;  // requests of the run's mean length, at their ends, that the pool holds at once; NaN: no limit
   double draft_cost_requests = 0.0;  // how many fewer fit than without a draft, whose weights and keys take memory
-  double uniform_steps = 0.0;        // every sequence computes as many rows: a full CUDA graph can hold them
-  double mixed_steps = 0.0;          // they do not, as where prompts are among them: piecewise graphs
-  double eager_steps = 0.0;          // more rows than any graph
-  // Mean milliseconds of a request's life by cause; of its TTFT; and of its TPOT, over requests of more than one token. Each adds
-  // up to the mean of what it divides.
+  double uniform_steps = 0.0;        // steps whose sequences all compute as many rows, which a full CUDA graph can hold
+  double mixed_steps = 0.0;          // steps whose sequences do not, as where some compute prompts: piecewise graphs
+  double eager_steps = 0.0;          // steps of more rows than the largest graph
+  // Mean milliseconds by cause: a request's whole life, its TTFT, and its TPOT (over requests of more than one token). The
+  // causes of each add up to its mean.
   std::array<double, kCauses> life_ms{};
   std::array<double, kCauses> ttft_by_cause_ms{};
   std::array<double, kCauses> tpot_by_cause_ms{};
@@ -108,11 +108,12 @@ struct Summary {
 
 const std::array<const char*, kLatencies>& latency_names();
 const Statistics& latency(const Summary& summary, Latency which);
-// By how much the share of requests that keep the SLO is above the share that must, for the limit where it is least: of all the
-// runs' requests together. NaN without limits; -1 where a run reached its horizon with requests left.
+// By how much the share of requests that keep a limit, among the requests of all runs together, is above the share that must
+// (Slo::percentile): for the limit where that is least. NaN without limits; -1 where a run reached its horizon with requests
+// left.
 double slo_margin(std::span<const Summary> runs, const Slo& slo);
 
-// Figures of a run over the requests behind the warm-up. `replicas`: all engines, those that prefill included.
+// The figures of a run. `replicas`: all engines, those that compute prompts alone included.
 Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 

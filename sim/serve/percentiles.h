@@ -9,8 +9,8 @@
 
 namespace specsim::serve {
 
-// The upper fifth of a run's samples by a few of its quantiles, closer to each other towards the largest: what remains of a run
-// for percentiles of the pool of several. NaN where there were no samples.
+// What is kept of a run's samples for percentiles over several runs: quantiles of the upper fifth, closer to each other towards
+// the largest. NaN where there were no samples.
 constexpr std::size_t kTail = 64;
 using Tail = std::array<double, kTail>;
 // The share of samples that quantile number `i` of a tail does not fall below: from 0.8 to 1.
@@ -22,7 +22,8 @@ struct PercentileEstimate {
   double value = 0.0;
   double low = 0.0;  // 95 % interval; NaN where nothing is known of it
   double high = 0.0;
-  // Half the width of an interval around the value that holds the estimate's own, which is longer towards larger values.
+  // Half the width of the interval with the value at its centre that holds both ends of this one, which reaches further up than
+  // down.
   [[nodiscard]] double half_width() const;
 };
 

@@ -40,7 +40,8 @@ class ServerPolicy {
   [[nodiscard]] virtual bool per_request() const { return false; }
   [[nodiscard]] virtual int of_request(RequestId /*request*/, int batch_length) const { return batch_length; }
   virtual void observe_request(RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
-  // What a step's verification gave, over all sequences: rounds that verified drafts at a position, and accepted it.
+  // What a step verified at one position of the drafts, over all sequences: how many had a draft token judged there, and how
+  // many accepted it.
   virtual void observe(int /*position*/, std::uint32_t /*verified*/, std::uint32_t /*accepted*/) {}
 };
 

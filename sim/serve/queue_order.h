@@ -15,8 +15,9 @@ enum class QueueOrder { fcfs, lpm, dfs_weight, lof, random, priority, hrrn, shor
 std::vector<std::string> queue_order_names();
 QueueOrder queue_order(const std::string& name);
 
-// `number`: of the ordering, which random numbers depend on. `waited`: tokens of prompts that the engine has computed since the
-// request arrived, by which hrrn measures time. `queue` is in order of arrival where none was made before.
+// Orders the queue, which is in order of arrival or as it was ordered before. `number` tells this call from others, for its
+// random numbers. `waited`: tokens of prompts that the engine has computed since the request arrived, by which hrrn measures
+// time.
 void order_queue(QueueOrder order, std::uint64_t number, const std::function<std::uint64_t(RequestId)>& waited,
                  const CachedBlocks& cached, const EngineState& state, std::deque<RequestId>& queue);
 

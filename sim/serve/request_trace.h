@@ -13,17 +13,17 @@ using RequestId = std::uint32_t;
 using Picoseconds = std::int64_t;
 constexpr Picoseconds kNever = INT64_MAX;
 constexpr double kPicosecondsPerSecond = 1e12;
-constexpr double kLongestRun = 4.5e6;  // seconds: with one step more, of as many, picoseconds still fit
+constexpr double kLongestRun = 4.5e6;  // seconds; one more step that takes as long again still fits into Picoseconds
 
 struct Request {
-  Picoseconds due = 0;           // when the client would send it, were there no limit on what is in flight
-  std::uint32_t prompt = 1;      // tokens
-  std::uint32_t output = 1;      // tokens; it ends there
-  std::uint32_t limit = 0;       // tokens at which the server would end it; 0: `output`. Below it the end comes unforeseen
-  std::int32_t priority = 0;     // lower goes first, where the scheduler looks at it
+  Picoseconds due = 0;        // when the client would send it, were there no limit on what is in flight
+  std::uint32_t prompt = 1;   // tokens
+  std::uint32_t output = 1;   // tokens; it ends there
+  std::uint32_t limit = 0;    // output tokens at which the server would end it; 0: `output`. An output below it ends unforeseen
+  std::int32_t priority = 0;  // lower goes first, where the scheduler looks at it
   std::uint32_t first_hash = 0;  // its prompt's block hashes in RequestTrace::hashes
   std::uint32_t hashes = 0;
-  std::uint32_t hashed = 0;   // tokens that they stand for where that is more than the prompt: the output is known to others too
+  std::uint32_t hashed = 0;   // tokens that these stand for, where later prompts hold this one's output as well
   std::uint32_t follows = 0;  // 1 + the request whose answer its prompt holds; 0: none
   std::uint32_t line = 0;     // where it stands in RequestTrace::file; 0: it was read from no file
 };

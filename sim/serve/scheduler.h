@@ -40,8 +40,8 @@ enum class Cause : std::uint8_t {
 constexpr std::size_t kCauses = 10;
 const std::array<const char*, kCauses>& cause_names();
 
-// A request as the engine sees it. Two cache lines come first that hold all that a step of a decoding sequence touches: a large
-// batch takes as long as it takes to bring them.
+// A request as the engine sees it. Its first two cache lines hold all that a step of a decoding sequence touches: with a large
+// batch, the simulator's time is that of loading them.
 struct alignas(64) Sequence {
   std::uint32_t prompt = 0;
   std::uint32_t output = 0;          // tokens at which it ends
@@ -163,7 +163,7 @@ struct RequestTraits {
 };
 
 struct RunningLimit {
-  std::uint32_t requests;  // requests that run at once at most while the server speculates
+  std::uint32_t requests;  // the most requests that run at once while the server speculates
   std::string_view unset;  // the parameter and flag that would raise it, where nobody set it; "" where it was set
 };
 
@@ -182,10 +182,10 @@ class Scheduler {
   // The step that the server computes at its start to learn what memory activations take; nothing where it does not.
   [[nodiscard]] virtual std::optional<StepLimits> profiled() const { return std::nullopt; }
   [[nodiscard]] virtual MemoryShare memory_share() const { return MemoryShare::everything; }
-  // The share of the GPU's memory that its command takes where its line says nothing.
+  // The share of the GPU's memory that the server's own command takes where nobody says it; kUsualShare is most servers'.
   [[nodiscard]] virtual double usual_share(const cost::Hardware& /*hardware*/, int /*gpus*/) const { return kUsualShare; }
   [[nodiscard]] virtual RunningLimit running_limit() const = 0;
-  // A sentence for each option that is set and changes nothing with such requests.
+  // A sentence for each of the scheduler's options that is set and changes nothing with such requests.
   [[nodiscard]] virtual std::vector<std::string> idle_options(const RequestTraits& /*traits*/) const { return {}; }
   // Why the server would not start, where every sequence may lay so many rows more into a step for the draft; "" where it would.
   [[nodiscard]] virtual std::string refused_start(std::uint32_t /*extra_rows*/) const { return ""; }
@@ -211,7 +211,8 @@ class Scheduler {
   static void begin(Sequence& sequence, std::uint32_t cached, const EngineState& state);
   // A sequence that runs loses what was computed, and waits again: its blocks are the scheduler's to free.
   static void lose(Sequence& sequence, Step& step);
-  // Sentences for idle_options(): `policy` orders by priority where `by_priority`; `cache` keeps prefixes where `caching`.
+  // Sentences for idle_options(). `policy` and `cache`: names of the option that orders by priority where `by_priority`, and of
+  // the one that keeps prefixes where `caching`.
   [[nodiscard]] static std::vector<std::string> idle_sentences(const RequestTraits& traits, const char* policy, bool by_priority,
                                                                const char* cache, bool caching);
   // Sequences that have ended run no longer.
@@ -240,7 +241,8 @@ struct SchedulerEntry {
   const char* engine = "";
   // What its server is called, as sim/plan writes its flags; "" for none.
   const char* product = "";
-  // Parameters that its own command takes where its line says nothing, by the GPU; nullptr: those of the table above.
+  // Parameters that the server's own command chooses by the GPU where nobody says them; nullptr: it takes the fallbacks of
+  // `info`.
   std::vector<std::pair<std::string, std::int64_t>> (*defaults)(const cost::Hardware& hardware) = nullptr;
 };
 

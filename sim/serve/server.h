@@ -27,7 +27,7 @@ struct ServerTotals {
   std::uint64_t rows = 0;
   std::uint64_t prefill_rows = 0;
   std::uint64_t draft_rows = 0;
-  std::uint64_t rounds = 0;  // decode rows: one of a sequence and step
+  std::uint64_t rounds = 0;  // rounds of decoding: each sequence of each step that decodes has one
   std::uint64_t accepted = 0;
   std::uint64_t uniform_steps = 0;  // steps in which all sequences have as many rows, so that a full CUDA graph can hold them
   std::uint64_t mixed_steps = 0;    // steps in which they have not
@@ -131,7 +131,7 @@ class Server {
   bool uniform_ = true;
   ServerTotals totals_;
   std::vector<Gap> gaps_;
-  std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences whose chunk before came when this step began
+  std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences that got a chunk when this step began and get another at its end
   std::uint32_t largest_chunk_ = 0;        // the largest chunk of the running step
   bool per_request_ = false;
   std::unordered_set<std::uint64_t> remembered_;  // hashes

@@ -42,8 +42,8 @@ struct SimulationResult {
   std::vector<Gap> gaps;                  // all replicas' together
   std::uint32_t pool_blocks = 0;          // usable, of a replica
   std::uint32_t pool_tokens = 0;
-  std::size_t sent =
-      0;  // the first so many requests; where turns wait for answers some of them may not be: Sequence::sent kNever
+  // Requests 0 to sent - 1 were sent, but for turns that still wait for an answer, whose Sequence::sent is kNever.
+  std::size_t sent = 0;
   std::size_t finished = 0;
   Picoseconds end = 0;        // when the last request ended, or the horizon
   Picoseconds link_busy = 0;  // time that caches took over the link, each behind the other

@@ -23,14 +23,14 @@ const SloPreset* find_slo_preset(const std::string& name);
 struct LoadLimit {
   double keeps = NAN;  // the largest load that was found to keep it; NaN: none of those tried
   double fails = NAN;  // the smallest load above `keeps` that misses the SLO; NaN: all of those tried keep it
-  // Half the width of a 95 % interval: how far the replications' own limits lie from each other; NaN: one replication.
+  // Half the width of a 95 % interval, by how far apart the limits of single replications lie; NaN: there was one replication.
   double half_width = NAN;
   double capacity = NAN;      // what a rate's server completes, above which no load keeps it; NaN: not known
   std::size_t too_short = 0;  // requests that the run at `keeps` should have had; 0: it had them
 };
 
-// A load keeps the SLO where the share of requests that it asks for does, of all replications' requests together, and where it is
-// not above the capacity, whatever a run says that ends too soon.
+// Whether a load keeps the SLO: enough requests of all replications together keep its limits, and the load is not above the
+// capacity. Above it queues grow without end, and a run that keeps the limits is merely too short to show it.
 bool keeps_slo(const CurvePoint& point, const Slo& slo);
 
 // Bisection between the last load of a curve below which the SLO is kept and the next one, until they are a sixty-fourth of their

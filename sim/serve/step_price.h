@@ -28,7 +28,7 @@ struct StepWork {
   cost::Segment prompts;
   cost::Segment decoding;
   double logits = 0.0;        // rows that go through the LM head
-  double cached_after = 0.0;  // tokens behind it, rejected drafts gone
+  double cached_after = 0.0;  // cached tokens behind the step, without the drafts that it rejected
   // [pass of the draft]: rows of all sequences together, beside the step's own rows in the first pass; nullptr: one of each
   // sequence in as many passes as it drafts tokens.
   const std::vector<double>* draft_rows = nullptr;

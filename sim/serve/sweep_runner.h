@@ -15,8 +15,8 @@
 
 namespace specsim::serve {
 
-// With the random numbers of a replication: the first has the experiment's own, and no other seed's runs share any with the
-// others.
+// The experiment with the random numbers of one of its replications. The first has the experiment's own; the others' are shared
+// by no run of another seed.
 ServeExperiment replicated(ServeExperiment experiment, std::size_t replication);
 
 class SweepRunner {
