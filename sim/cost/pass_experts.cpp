@@ -12,7 +12,7 @@ namespace {
 constexpr double kFromMicro = 1e-6;
 constexpr double kUsualSkew = 1.01;  // exponent of the routing's power law: the mildest that was measured
 constexpr const char* kPlain = "bfloat16";
-constexpr double kFewTokens = 16.0;  // of a pass, to say which kernel computes a model's experts
+constexpr double kFewTokens = 16.0;  // tokens of a pass, to say which kernel computes a model's experts
 
 // Standard deviation of the logarithm of the price of a layer unlike those that its kernel was measured on, or on another
 // engine's kernel. Stated: served mixtures were off by 1.2 to 1.5 times where their layers were in no table.

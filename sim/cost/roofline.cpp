@@ -330,7 +330,7 @@ class RooflineCost final : public CostModel {
                                       dtype == nullptr ? 0.0 : peak_flops(hardware_, dtype->arithmetic), weights_alone);
     };
     const auto experts = kernels_ ? kernels_->experts(model, tokens) : std::nullopt;
-    double mixture = experts.value_or(1e-6 * hardware_.calibration.experts_us);  // of one layer
+    double mixture = experts.value_or(1e-6 * hardware_.calibration.experts_us);  // a layer's
     if (!experts)
       for (const Product& product : model.expert_products())
         mixture += one(product, std::max(1.0, expert_rows * model.experts_per_token / (model.expert_parallel * active)),

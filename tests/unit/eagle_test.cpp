@@ -1,0 +1,46 @@
+// What drafters make of the configured draft distribution.
+#include "sim/draft/drafter.h"
+
+#include <fmt/format.h>
+
+#include <catch2/catch.hpp>
+
+#include <variant>
+#include <vector>
+
+using namespace specsim;
+
+namespace {
+
+draft::Blocks make(const std::string& kind, const std::string& parameters) {
+  Diagnostics diagnostics;
+  const draft::DrafterEntry* entry = draft::drafters().find(kind);
+  REQUIRE(entry != nullptr);
+  const config::Value section = config::parse_text(parameters, "t", diagnostics);
+  const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, kind, diagnostics);
+  const draft::Draft made = entry->make(arguments, diagnostics);
+  diagnostics.throw_if_any();
+  return std::get<draft::Blocks>(made);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "eagle: of a target of one token a share of the contexts has it where tokens are chosen, all of them a share of it where "
+    "drawn") {
+  const std::vector<double> target = {0.0, 1.0, 0.0};
+  const std::vector<double> draft = {0.6, 0.3, 0.1};
+  const auto altered = [&](const char* siblings, double chance, const std::vector<double>& towards) {
+    std::vector<double> own = draft;
+    make("eagle", fmt::format("{{branching: [1, 1], sharpening: 0.5, decay: 1, siblings: {}}}", siblings))
+        ->alter_distribution(1, chance, towards, own);
+    return own;
+  };
+  // Mutant: half of the target everywhere, whose token is always the likeliest: every draft right.
+  CHECK(altered("top_k", 0.49, target) == target);
+  CHECK(altered("top_k", 0.51, target) == draft);
+  CHECK(altered("independent", 0.1, target) == altered("independent", 0.9, target));
+  CHECK(altered("independent", 0.1, target)[1] == Approx(0.65));
+  const std::vector<double> warm = {0.2, 0.5, 0.3};
+  CHECK(altered("top_k", 0.1, warm) == altered("top_k", 0.9, warm));
+}
