@@ -9,12 +9,20 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace specsim;
 
 namespace {
 
 constexpr const char* kProcess = "{process: fixed}";
+
+// The registry's samples; of spec_exec one more, whose search keeps all open nodes, since its theory covers no narrower one.
+std::vector<std::string> drafter_samples(const draft::DrafterEntry& drafter) {
+  std::vector<std::string> samples = tests::samples_of(drafter.info);
+  if (drafter.info.name == "spec_exec") samples.emplace_back("{kind: spec_exec, budget: 3, beams: 3, width: 2, max_depth: 2}");
+  return samples;
+}
 
 }  // namespace
 
@@ -24,14 +32,14 @@ TEST_CASE("every theory answers for each of the verifiers and drafters that it n
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
     for (const std::string& verifier_text : tests::samples_of(verifier.info))
       for (const draft::DrafterEntry& drafter : draft::drafters().entries())
-        for (const std::string& drafter_text : tests::samples_of(drafter.info)) {
+        for (const std::string& drafter_text : drafter_samples(drafter)) {
           const auto cell = tests::cell_with(drafter_text, verifier, verifier_text, "", kProcess);
           std::string why;
           const judge::TheoryEntry* const theory = cell ? judge::theory_entry(*cell, why) : nullptr;
           if (theory == nullptr) continue;
           INFO(theory->info.name << ", " << drafter_text << ", " << verifier_text);
           const tests::ReadyCell ready(*cell);
-          constexpr std::uint64_t kRounds = 8;
+          constexpr std::uint64_t kRounds = 2;  // so few that every text can be followed
           if (!judge::predict_exact(ready.cell(), ready.facts(), kRounds).known) continue;
           answered.insert({theory->info.name, verifier.info.name});
           answered.insert({theory->info.name, drafter.info.name});
