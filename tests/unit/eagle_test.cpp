@@ -39,8 +39,8 @@ TEST_CASE(
   // Mutant: half of the target everywhere, whose token is always the likeliest: every draft right.
   CHECK(altered("top_k", 0.49, target) == target);
   CHECK(altered("top_k", 0.51, target) == draft);
-  CHECK(altered("independent", 0.1, target) == altered("independent", 0.9, target));
-  CHECK(altered("independent", 0.1, target)[1] == Approx(0.65));
+  CHECK(altered("sampled", 0.1, target) == altered("sampled", 0.9, target));
+  CHECK(altered("sampled", 0.1, target)[1] == Approx(0.65));
   const std::vector<double> warm = {0.2, 0.5, 0.3};
   CHECK(altered("top_k", 0.1, warm) == altered("top_k", 0.9, warm));
 }
