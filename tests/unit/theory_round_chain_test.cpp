@@ -201,7 +201,7 @@ TEST_CASE("length rules step by step", "[theory][length_policies]") {
   const LengthRule goodput = goodput_rule(0.5, 1.0, 16, {1.0, 1.1, 1.2});
   CHECK(goodput.first == LengthMemory{0.5, 2});
   CHECK(goodput.next(goodput.first, 2, 0) == LengthMemory{0.0, 0});
-  CHECK(goodput.next({0.0, 0}, 0, 0) == LengthMemory{0.0, 0, 1});  // no drafts tell nothing  // without drafts the estimate goes back
+  CHECK(goodput.next({0.0, 0}, 0, 0) == LengthMemory{0.0, 0, 1});  // a round without drafts tells nothing
   CHECK(goodput.next(goodput.first, 2, 1) == LengthMemory{0.5, 2});
 }
 
