@@ -1,4 +1,5 @@
 // Drafters: their trees, what they find in a text, and how policies choose lengths.
+#include "tests/support/drafters.h"
 #include "sim/draft/drafter.h"
 #include "sim/draft/length_policy.h"
 #include "sim/draft/sequoia.h"
@@ -18,19 +19,9 @@
 #include <vector>
 
 using namespace specsim;
+using specsim::tests::make_blocks;
 
 namespace {
-
-draft::Blocks make(const std::string& kind, const std::string& parameters) {
-  Diagnostics diagnostics;
-  const draft::DrafterEntry* entry = draft::drafters().find(kind);
-  REQUIRE(entry != nullptr);
-  const config::Value section = config::parse_text(parameters, "t", diagnostics);
-  const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, kind, diagnostics);
-  const draft::Draft made = entry->make(arguments, diagnostics);
-  diagnostics.throw_if_any();
-  return std::get<draft::Blocks>(made);
-}
 
 class Text final : public draft::Sight {
  public:
@@ -60,7 +51,7 @@ class Text final : public draft::Sight {
 };
 
 std::vector<Token> found(const std::string& kind, const std::string& parameters, const std::vector<Token>& text) {
-  const draft::Blocks made = make(kind, parameters);
+  const draft::Blocks made = make_blocks(kind, parameters);
   draft::ChosenBlock block;
   Text sight(text);
   made->choose(sight, made->start().get(), block);
@@ -128,13 +119,13 @@ TEST_CASE("Sequoia's programme finds the best of all trees up to 9 nodes") {
 TEST_CASE("a time table chooses Sequoia's size and depth") {
   // Verification free up to 4 tokens and dear beyond, drafting free: 3 nodes. Drafting dear: one level.
   const std::string common = "budget: 16, depth: 6, acceptance: [0.7, 0.2], verify_times: [[1, 1], [4, 1], [5, 3], [17, 9]]";
-  CHECK(make("tree_sequoia", "{" + common + ", draft_time: 0}")->shape().nodes == 3);
-  CHECK(make("tree_sequoia", "{" + common + ", draft_time: 5}")->shape().draft_length == 1);
+  CHECK(make_blocks("tree_sequoia", "{" + common + ", draft_time: 0}")->shape().nodes == 3);
+  CHECK(make_blocks("tree_sequoia", "{" + common + ", draft_time: 5}")->shape().draft_length == 1);
 }
 
 TEST_CASE("trees from branching, paths and parents are the same trees") {
   const auto shape = [](const std::string& parameters) {
-    const draft::Blocks made = make("tree_static", parameters);
+    const draft::Blocks made = make_blocks("tree_static", parameters);
     std::vector<int> parents;
     for (const tokens::Tree::Node& node : made->tree()->nodes) parents.push_back(node.parent);
     return parents;
@@ -147,20 +138,20 @@ TEST_CASE("trees from branching, paths and parents are the same trees") {
 }
 
 TEST_CASE("passes and rows of a tree") {
-  const draft::Work whole = make("tree_static", "{branching: [4, 3, 2, 1]}")->work(64);
+  const draft::Work whole = make_blocks("tree_static", "{branching: [4, 3, 2, 1]}")->work(64);
   CHECK(whole.pass_rows == std::vector<double>{1, 4, 12, 24});
   CHECK(whole.verified_rows == 65.0);
   CHECK(draft::chain_block(5)->work(2).pass_rows == std::vector<double>{1, 1});
   CHECK(draft::chain_block(5)->work(0).pass_rows.empty());
-  CHECK(make("medusa", "{branching: [3, 2]}")->work(9).pass_rows == std::vector<double>{1});
-  CHECK(make("parallel", "{draft_length: 4}")->work(4).pass_rows == std::vector<double>{4});
-  CHECK(make("lookahead", "{window: 5, ngram: 4, guesses: 3}")->work(9).verified_rows == 5.0 * 3.0 + 9.0);
-  CHECK(make("lookahead", "{window: 0, ngram: 4, guesses: 3}")->work(9).verified_rows == 1.0 + 9.0);
-  CHECK(make("tree_dynamic", "{depth: 3, width: 4, nodes: 10}")->work(10).pass_rows == std::vector<double>{1, 4, 4});
+  CHECK(make_blocks("medusa", "{branching: [3, 2]}")->work(9).pass_rows == std::vector<double>{1});
+  CHECK(make_blocks("parallel", "{draft_length: 4}")->work(4).pass_rows == std::vector<double>{4});
+  CHECK(make_blocks("lookahead", "{window: 5, ngram: 4, guesses: 3}")->work(9).verified_rows == 5.0 * 3.0 + 9.0);
+  CHECK(make_blocks("lookahead", "{window: 0, ngram: 4, guesses: 3}")->work(9).verified_rows == 1.0 + 9.0);
+  CHECK(make_blocks("tree_dynamic", "{depth: 3, width: 4, nodes: 10}")->work(10).pass_rows == std::vector<double>{1, 4, 4});
 }
 
 TEST_CASE("Medusa's tree for head accuracies: the most expected tokens of all with as many nodes") {
-  const draft::Blocks made = make("medusa", "{nodes: 4, accuracies: [[0.6, 0.2, 0.1], [0.5, 0.3]]}");
+  const draft::Blocks made = make_blocks("medusa", "{nodes: 4, accuracies: [[0.6, 0.2, 0.1], [0.5, 0.3]]}");
   std::vector<std::pair<int, int>> nodes;  // parent, rank
   for (const tokens::Tree::Node& node : made->tree()->nodes) nodes.emplace_back(node.parent, node.rank);
   CHECK(nodes == std::vector<std::pair<int, int>>{{-1, 0}, {0, 0}, {0, 1}, {1, 0}, {1, 1}});  // .6, .2, .3, .18
@@ -246,8 +237,9 @@ TEST_CASE("Lookahead's window and pool, round by round") {
   int with_guesses = 0;
   for (const auto& [window, ngram, guesses] : {std::array{3, 3, 2}, {2, 4, 1}, {4, 5, 3}, {2, 2, 4}, {7, 4, 7}, {15, 5, 15}}) {
     for (const bool from_text : {false, true}) {
-      const draft::Blocks made = make("lookahead", fmt::format("{{window: {}, ngram: {}, guesses: {}, pool_from_text: {}}}",
-                                                               window, ngram, guesses, from_text));
+      const draft::Blocks made = make_blocks(
+          "lookahead",
+          fmt::format("{{window: {}, ngram: {}, guesses: {}, pool_from_text: {}}}", window, ngram, guesses, from_text));
       for (const bool prompt : {false, true}) {
         Text text(prompt ? std::vector<Token>{1, 2, 3, 4, 0, 1, 2} : std::vector<Token>());
         LookaheadByPlaces own(window, ngram, guesses, text);

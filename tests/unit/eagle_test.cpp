@@ -1,29 +1,14 @@
 // What drafters make of the configured draft distribution.
-#include "sim/draft/drafter.h"
+#include "tests/support/drafters.h"
 
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 
-#include <variant>
 #include <vector>
 
 using namespace specsim;
-
-namespace {
-
-draft::Blocks make(const std::string& kind, const std::string& parameters) {
-  Diagnostics diagnostics;
-  const draft::DrafterEntry* entry = draft::drafters().find(kind);
-  REQUIRE(entry != nullptr);
-  const config::Value section = config::parse_text(parameters, "t", diagnostics);
-  const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, kind, diagnostics);
-  const draft::Draft made = entry->make(arguments, diagnostics);
-  diagnostics.throw_if_any();
-  return std::get<draft::Blocks>(made);
-}
-
-}  // namespace
+using specsim::tests::make_blocks;
 
 TEST_CASE(
     "eagle: of a target of one token a share of the contexts has it where tokens are chosen, all of them a share of it where "
@@ -32,7 +17,7 @@ TEST_CASE(
   const std::vector<double> draft = {0.6, 0.3, 0.1};
   const auto altered = [&](const char* siblings, double chance, const std::vector<double>& towards) {
     std::vector<double> own = draft;
-    make("eagle", fmt::format("{{branching: [1, 1], sharpening: 0.5, decay: 1, siblings: {}}}", siblings))
+    make_blocks("eagle", fmt::format("{{branching: [1, 1], sharpening: 0.5, decay: 1, siblings: {}}}", siblings))
         ->alter_distribution(1, chance, towards, own);
     return own;
   };
