@@ -47,8 +47,12 @@ ALLOWED = {
     "spec": ["base", "rng", "config", "families", "draft", "verify", "cost", "decode", "placement", "theory"],
     # Cells to counts; journal, shards, resumption.
     "run": ["base", "rng", "engine", "decode", "placement", "spec", "report"],
-    # A server under load: schedulers, paged cache, arrivals, metrics.
-    "serve": BASIS + ["families", "draft", "cost", "engine", "placement", "spec", "run", "report"],
+    # What clients ask of a server: when requests are sent, how long they are.
+    "arrivals": ["base", "rng", "config"],
+    # A server that they meet: schedulers, paged cache, policies, prices of steps, metrics.
+    "serve": BASIS + ["families", "draft", "cost", "placement", "arrivals", "spec", "run", "report"],
+    # Servers under load as experiments: read once, swept over loads, judged.
+    "load": ["base", "rng", "config", "cost", "engine", "arrivals", "serve", "spec", "report"],
     # Which theory covers which cell, what it says, and the verdict.
     "judge": ["base", "math", "config", "verify", "decode", "theory", "spec", "run", "report"],
     # Exact enumeration of what production runs.
@@ -67,10 +71,10 @@ ALLOWED = {
     "api": ["base", "config", "spec", "run", "judge", "report"],
     # Questions of the page in the browser, as JSON.
     "web": ["base", "math", "config", "families", "verify", "cost", "decode", "theory", "logs", "spec", "run", "judge",
-            "audit", "plan", "serve"],
+            "audit", "plan", "load"],
     # Options in, one call, print.
     "cli": ["base", "rng", "config", "families", "draft", "verify", "cost", "placement", "theory", "spec", "run",
-            "judge", "audit", "plan", "fit", "calibrate", "report", "serve", "logs"],
+            "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "logs"],
     # The package for Python: the library and the commands, and rules that it registers.
     "python": ["base", "verify", "api", "cli"],
 }

@@ -1,5 +1,7 @@
 #include "sim/cli/named_parts.h"
 
+#include "sim/arrivals/arrivals.h"
+#include "sim/arrivals/lengths.h"
 #include "sim/base/error.h"
 #include "sim/cost/cost_model.h"
 #include "sim/cost/engine.h"
@@ -11,8 +13,6 @@
 #include "sim/families/context.h"
 #include "sim/judge/coverage.h"
 #include "sim/placement/placement.h"
-#include "sim/serve/arrivals.h"
-#include "sim/serve/lengths.h"
 #include "sim/serve/policy.h"
 #include "sim/serve/routing.h"
 #include "sim/serve/scheduler.h"
@@ -186,8 +186,8 @@ std::vector<NamedPart> named_parts() {
   for (const cost::Preset& preset : cost::presets()) parts.push_back(preset_part(preset));
   add(parts, "placement", placement::placements(), plain);
   add(parts, "scheduler", serve::schedulers(), plain);
-  add(parts, "arrivals", serve::arrival_processes(), plain);
-  add(parts, "lengths", serve::length_distributions(), plain);
+  add(parts, "arrivals", arrivals::arrival_processes(), plain);
+  add(parts, "lengths", arrivals::length_distributions(), plain);
   add(parts, "server_policy", serve::server_policies(), plain);
   add(parts, "routing", serve::routings(), plain);
   for (const judge::TheoryEntry& entry : judge::theories().entries()) {

@@ -8,14 +8,14 @@
 #include "sim/fit/fit_files.h"
 #include "sim/judge/coverage.h"
 #include "sim/judge/rows.h"
+#include "sim/load/curve.h"
+#include "sim/load/experiment.h"
+#include "sim/load/outputs.h"
+#include "sim/load/slo.h"
 #include "sim/plan/passes.h"
 #include "sim/plan/planned.h"
 #include "sim/plan/ranking.h"
 #include "sim/report/table.h"
-#include "sim/serve/curve.h"
-#include "sim/serve/experiment.h"
-#include "sim/serve/outputs.h"
-#include "sim/serve/slo.h"
 #include "sim/spec/sections.h"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ void print_parameters(const std::vector<config::Parameter>& parameters) {
 
 void print_sections() {
   print_output("\n## Sections\n");
-  for (const auto* const sections : {&spec::config_sections(), &serve::serve_sections()})
+  for (const auto* const sections : {&spec::config_sections(), &load::serve_sections()})
     for (const spec::SectionInfo& section : *sections) {
       print_output("\n### {}\n\n{}\n", section.path.empty() ? "(top level)" : section.path, section.summary);
       print_parameters(section.parameters);
@@ -91,9 +91,9 @@ std::vector<report::FileInfo> described_files() {
   add(plan::plan_file_infos());
   add(plan::ranking_file_infos());
   add({plan::passes_info()});
-  add(serve::curve_infos());
-  add({serve::limits_info()});
-  add(serve::output_infos());
+  add(load::curve_infos());
+  add({load::limits_info()});
+  add(load::output_infos());
   add(fit::described_files());
   add(kernel_file_infos());
   add(calibrate::described_files());

@@ -6,7 +6,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/named_parts.h"
 #include "sim/cli/options.h"
-#include "sim/serve/experiment.h"
+#include "sim/load/experiment.h"
 #include "sim/spec/sections.h"
 #include "specsim_version.h"
 
@@ -115,7 +115,7 @@ Sections all_sections() {
       at = end + 2;
     }
   }
-  for (const spec::SectionInfo& section : serve::serve_sections())
+  for (const spec::SectionInfo& section : load::serve_sections())
     add(section.path.front() == '(' ? "" : section.path, section.parameters);
   return sections;
 }

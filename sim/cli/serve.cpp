@@ -9,13 +9,13 @@
 #include "sim/cli/serve_report.h"
 #include "sim/cli/serve_ties.h"
 #include "sim/cli/stop.h"
+#include "sim/load/capacity.h"
+#include "sim/load/outputs.h"
+#include "sim/load/single_verdict.h"
+#include "sim/load/slo.h"
+#include "sim/load/verdict.h"
 #include "sim/report/output_folder.h"
 #include "sim/run/journal.h"
-#include "sim/serve/capacity.h"
-#include "sim/serve/outputs.h"
-#include "sim/serve/single_verdict.h"
-#include "sim/serve/slo.h"
-#include "sim/serve/verdict.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,8 +32,8 @@ namespace po = boost::program_options;
 
 namespace {
 
-using serve::Served;
-using serve::ServeExperiment;
+using load::Served;
+using load::ServeExperiment;
 
 const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "requests_plain.csv",
                                          "steps.csv",   "curve.csv",    "slo.csv"};
@@ -51,7 +51,7 @@ class SweepJournal {
  public:
   SweepJournal(const std::string& path, const run::Origin& origin, bool resume)
       : journal_(path, origin, resume, [&](const run::Record& record) {
-          const std::optional<serve::Summary> summary = serve::unpack_summary(record.counts);
+          const std::optional<serve::Summary> summary = load::unpack_summary(record.counts);
           if (!summary)
             throw BadInput({path, record.line, 0}, "this is no record of a finished run, allowed: --force to drop the journal");
           known_[{record.cell, record.slab}] = *summary;
@@ -65,7 +65,7 @@ class SweepJournal {
     return at == known_.end() ? std::nullopt : std::optional(at->second);
   }
   void done(std::uint64_t point, std::uint64_t replication, const serve::Summary& summary) {
-    journal_.append(point, replication, serve::pack_summary(summary));
+    journal_.append(point, replication, load::pack_summary(summary));
   }
   [[nodiscard]] bool is_lost() const { return journal_.is_lost(); }
 
@@ -75,8 +75,8 @@ class SweepJournal {
 };
 
 // Why no server's largest stable rate is given; "" where it is. `where`: what shows it all the same.
-std::string no_capacity(const ServeExperiment& experiment, const serve::RequestTrace& workload, const char* where) {
-  if (workload.concurrency > 0 || !serve::hits_decide(experiment, workload)) return "";
+std::string no_capacity(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const char* where) {
+  if (workload.concurrency > 0 || !load::hits_decide(experiment, workload)) return "";
   return fmt::format(
       "no largest stable rate is given: prompts share cached prefixes, and what hits depends on when requests come; {} where the "
       "server stops keeping up",
@@ -84,8 +84,8 @@ std::string no_capacity(const ServeExperiment& experiment, const serve::RequestT
 }
 
 // What was asked for and changes nothing with these requests.
-std::vector<std::string> idle_options(const ServeExperiment& experiment, const serve::RequestTrace& workload) {
-  const auto same = [&](const serve::Request& one) { return one.priority == workload.requests.front().priority; };
+std::vector<std::string> idle_options(const ServeExperiment& experiment, const arrivals::RequestTrace& workload) {
+  const auto same = [&](const arrivals::Request& one) { return one.priority == workload.requests.front().priority; };
   const serve::RequestTraits traits = {std::all_of(workload.requests.begin(), workload.requests.end(), same),
                                        !workload.hashes.empty()};
   std::vector<std::string> lines = experiment.scheduler()->idle_options(traits);
@@ -104,30 +104,30 @@ std::string own_limit(const ServeExperiment& experiment, const serve::Summary& s
 }
 
 // Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.
-void print_limits(const ServeTask& task, const std::vector<serve::CurvePoint>& curve, serve::SweepRunner& runner,
+void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& curve, load::SweepRunner& runner,
                   report::OutputFolder* folder) {
   const Sweep& sweep = *task.sweep;
-  std::vector<serve::LengthLimit> limits;
+  std::vector<load::LengthLimit> limits;
   for (const bool speculative : {false, true}) {
-    std::vector<serve::CurvePoint> tried;
-    for (const serve::CurvePoint& point : curve)
+    std::vector<load::CurvePoint> tried;
+    for (const load::CurvePoint& point : curve)
       if (point.speculative == speculative) tried.push_back(point);
     if (tried.empty()) continue;
-    const ServeExperiment own = speculative ? task.experiment : serve::without_speculation(task.experiment);
-    limits.push_back({speculative ? -1 : 0, serve::largest_load(own, sweep.load, std::move(tried), runner, "--sweep")});
+    const ServeExperiment own = speculative ? task.experiment : load::without_speculation(task.experiment);
+    limits.push_back({speculative ? -1 : 0, load::largest_load(own, sweep.load, std::move(tried), runner, "--sweep")});
     if (runner.stopped()) return;
     print_output("largest {} that keeps the SLO {}: {}\n", load_name(sweep.load), speculative ? "with speculation" : "without",
-                 serve::limit_text(limits.back().limit));
+                 load::limit_text(limits.back().limit));
   }
   if (!task.lengths.empty()) {
-    const auto by_length = serve::limits_by_length(task.experiment, sweep.load, sweep.values, task.lengths, runner, "--sweep");
+    const auto by_length = load::limits_by_length(task.experiment, sweep.load, sweep.values, task.lengths, runner, "--sweep");
     if (runner.stopped()) return;
-    for (const serve::LengthLimit& one : by_length)
-      print_output("  draft length {}: {}\n", one.draft_length, serve::limit_text(one.limit));
+    for (const load::LengthLimit& one : by_length)
+      print_output("  draft length {}: {}\n", one.draft_length, load::limit_text(one.limit));
     limits.insert(limits.end(), by_length.begin(), by_length.end());
-    if (const std::string best = serve::best_length_text(limits, sweep.load); !best.empty()) print_output("{}\n", best);
+    if (const std::string best = load::best_length_text(limits, sweep.load); !best.empty()) print_output("{}\n", best);
   }
-  if (folder != nullptr) folder->write("slo.csv", serve::limits_csv(limits, sweep.load));
+  if (folder != nullptr) folder->write("slo.csv", load::limits_csv(limits, sweep.load));
 }
 
 void print_assumed(const ServeExperiment& experiment) {
@@ -141,7 +141,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   Progress progress("runs");
   const double runs =
       static_cast<double>(sweep.values.size()) * task.replications * (task.experiment.speculation && task.both ? 2.0 : 1.0);
-  serve::SweepRunner::Options setting;
+  load::SweepRunner::Options setting;
   setting.replications = task.replications;
   setting.threads = task.threads;
   setting.stop = stop;
@@ -152,16 +152,16 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
       journal->done(point, replication, summary);
     };
   }
-  serve::SweepRunner runner(std::move(setting));
-  const auto curve = serve::load_curve(task.experiment, sweep.load, sweep.values, task.both, runner, "--sweep");
+  load::SweepRunner runner(std::move(setting));
+  const auto curve = load::load_curve(task.experiment, sweep.load, sweep.values, task.both, runner, "--sweep");
   progress.finish();
   if (runner.stopped()) return "";
   print_assumed(task.experiment);
   print_curve(curve, sweep.load, task.experiment.slo);
-  for (const std::string& line : serve::verdict(curve, sweep.load)) print_output("{}\n", line);
-  if (sweep.load == serve::Load::rate) {
-    const ServeExperiment first = serve::at_load(task.experiment, sweep.load, sweep.values.front(), "--sweep");
-    const std::string why = no_capacity(first, serve::make_requests(first), "the curve shows");
+  for (const std::string& line : load::verdict(curve, sweep.load)) print_output("{}\n", line);
+  if (sweep.load == load::Load::rate) {
+    const ServeExperiment first = load::at_load(task.experiment, sweep.load, sweep.values.front(), "--sweep");
+    const std::string why = no_capacity(first, load::make_requests(first), "the curve shows");
     if (!why.empty()) print_output("{}\n", why);
   }
   if (const std::string ties = price_ties(task.experiment, curve, sweep.load); !ties.empty()) print_output("{}\n", ties);
@@ -169,13 +169,13 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   if (runner.stopped()) return "";
   if (task.experiment.speculation) {
     double requests = 1.0;  // requests in a step, at the largest load that the server keeps up with
-    for (const serve::CurvePoint& point : curve)
-      if (point.speculative && !serve::overloaded(point))
-        requests = std::max(requests, serve::figure(point, [](const serve::Summary& s) { return s.mean_batch; }).mean);
-    print_best_lengths(task.experiment, serve::make_requests(task.experiment), requests);
+    for (const load::CurvePoint& point : curve)
+      if (point.speculative && !load::overloaded(point))
+        requests = std::max(requests, load::figure(point, [](const serve::Summary& s) { return s.mean_batch; }).mean);
+    print_best_lengths(task.experiment, load::make_requests(task.experiment), requests);
   }
   if (folder == nullptr) return "none";
-  folder->write("curve.csv", serve::curve_csv(curve, sweep.load));
+  folder->write("curve.csv", load::curve_csv(curve, sweep.load));
   return task.experiment.slo.any() ? "curve.csv, slo.csv" : "curve.csv";
 }
 
@@ -183,35 +183,35 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
 // the plain one get equally many, the larger of what each needs, so that both meet the same. `points`: the runs that told.
 struct SingleRun {
   ServeExperiment experiment;
-  std::vector<serve::CurvePoint> points;  // points of the experiment's own server and, where it runs too, of the plain one
+  std::vector<load::CurvePoint> points;  // points of the experiment's own server and, where it runs too, of the plain one
 };
 SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
-  serve::SweepRunner::Options setting;
+  load::SweepRunner::Options setting;
   setting.threads = task.threads;
   setting.stop = stop;
-  serve::SweepRunner runner(std::move(setting));
+  load::SweepRunner runner(std::move(setting));
   SingleRun run{task.experiment, {}};
-  const serve::RequestTrace workload = serve::make_requests(task.experiment);
+  const arrivals::RequestTrace workload = load::make_requests(task.experiment);
   const double seconds =
-      static_cast<double>(workload.requests.back().due - workload.requests.front().due) / serve::kPicosecondsPerSecond;
+      static_cast<double>(workload.requests.back().due - workload.requests.front().due) / arrivals::kPicosecondsPerSecond;
   const bool closed = workload.concurrency > 0;  // its clients slow down with the server: no rate is beyond its capacity
   if (!closed && !(seconds > 0.0)) return run;
   const double load = closed ? workload.concurrency : static_cast<double>(workload.requests.size() - 1) / seconds;
   // What a recorded load needs is looked for only where it turns out to be too much.
   const bool recorded = !task.experiment.arrivals->with_requests(1);
   std::vector<ServeExperiment> servers = {task.experiment};
-  if (task.experiment.speculation && task.both) servers.push_back(serve::without_speculation(task.experiment));
+  if (task.experiment.speculation && task.both) servers.push_back(load::without_speculation(task.experiment));
   for (const ServeExperiment& server : servers)
     run.points.push_back({load,
                           server.speculation.has_value(),
                           {},
-                          closed || recorded ? report::Estimate{NAN, NAN, 0.0} : serve::capacity_of(server, runner),
+                          closed || recorded ? report::Estimate{NAN, NAN, 0.0} : load::capacity_of(server, runner),
                           0});
   if (task.experiment.counts_requests || runner.stopped()) return run;
-  serve::run_points(run.points, servers, runner);
+  load::run_points(run.points, servers, runner);
   if (runner.stopped()) return run;
   const std::size_t requests = run.points.front().replications.front().requests;
-  if (requests > workload.requests.size()) run.experiment = serve::with_requests(task.experiment, requests);
+  if (requests > workload.requests.size()) run.experiment = load::with_requests(task.experiment, requests);
   return run;
 }
 
@@ -220,21 +220,21 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
 void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, bool closed,
                      const std::atomic<bool>* stop) {
   for (std::size_t i = 0; i < run.points.size(); ++i) {
-    serve::CurvePoint& point = run.points[i];
+    load::CurvePoint& point = run.points[i];
     const auto& [name, summary] = summaries[i];
     point.replications = {summary};
     // What these clients sent: the point's load was that of its first few requests.
     if (!closed && summary.sending_s > 0.0) point.load = static_cast<double>(summary.requests - 1) / summary.sending_s;
     if (std::isnan(point.capacity.value) && (summary.overloaded || !summary.stable)) {
       const ServeExperiment& own = task.experiment;
-      point.capacity.value = serve::saturated_rate(i == 0 ? own : serve::without_speculation(own), stop).value_or(NAN);
+      point.capacity.value = load::saturated_rate(i == 0 ? own : load::without_speculation(own), stop).value_or(NAN);
     }
     if (!std::isnan(point.capacity.value))
       print_output("{}: capacity {:.4g} requests/s: what it completes when saturated, the largest stable rate{}\n", name,
                    point.capacity.value, point.beyond() ? fmt::format("; {:.4g} are sent", point.load) : "");
     // No time is long enough for a load that is beyond the capacity, or is not known to be below it.
     if (point.beyond() || !summary.stable || (std::isnan(point.capacity.value) && summary.overloaded)) continue;
-    const std::size_t needed = serve::requests_needed(summary, point.load, point.capacity.value);
+    const std::size_t needed = load::requests_needed(summary, point.load, point.capacity.value);
     const bool recorded = !task.experiment.arrivals->with_requests(1);
     if (task.experiment.counts_requests && needed > summary.requests)
       print_output(
@@ -247,26 +247,26 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   SingleRun single = sized(task, stop);
   if (stop->load()) return "";
   const ServeExperiment& experiment = single.experiment;
-  const serve::RequestTrace workload = serve::make_requests(experiment);
+  const arrivals::RequestTrace workload = load::make_requests(experiment);
   Progress progress("requests");
-  serve::ServeOptions options;
+  load::ServeOptions options;
   options.stop = stop;
   options.progress = [&](std::size_t done) {
     progress.show(static_cast<double>(done), static_cast<double>(workload.requests.size()));
   };
-  std::optional<serve::StepLog> log;
-  std::optional<serve::StepTimeline> timeline;
-  serve::StepObservers observers;
+  std::optional<load::StepLog> log;
+  std::optional<load::StepTimeline> timeline;
+  load::StepObservers observers;
   if (task.steps) observers.add(log.emplace(folder->file("steps.csv")));
   if (!task.timeline.empty()) observers.add(timeline.emplace(task.timeline, task.tracks));
   if (observers.any()) options.observer = &observers;
-  const Served own = serve::serve(experiment, workload, options);
+  const Served own = load::serve(experiment, workload, options);
   options.observer = nullptr;
   bool interrupted = own.result.interrupted;
   Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
   std::optional<Served> plain;
   if (task.experiment.speculation && task.both && !interrupted) {
-    plain = serve::serve(serve::without_speculation(experiment), workload, options);
+    plain = load::serve(load::without_speculation(experiment), workload, options);
     interrupted = plain->result.interrupted;
     summaries.emplace_back("plain", plain->summary);
   }
@@ -276,11 +276,11 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   print_summaries(summaries);
   if (!own.summary.stable)
     print_output("UNSTABLE: {} of {} requests {}\n", workload.requests.size() - own.summary.completed, workload.requests.size(),
-                 experiment.horizon == serve::kNever ? "are never admitted again: the pool is too small for them"
-                                                     : "had not ended when the horizon was reached");
+                 experiment.horizon == arrivals::kNever ? "are never admitted again: the pool is too small for them"
+                                                        : "had not ended when the horizon was reached");
   if (plain) {
     const std::string said =
-        serve::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0);
+        load::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0);
     if (!said.empty()) print_words(said);
   }
   if (const std::string errors = price_errors(experiment, own.summary, plain ? &plain->summary : nullptr); !errors.empty())
@@ -288,9 +288,9 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   print_stability(task, single, summaries, workload.concurrency > 0, stop);
   if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
   const bool unknown = std::any_of(single.points.begin(), single.points.end(),
-                                   [](const serve::CurvePoint& point) { return std::isnan(point.capacity.value); });
+                                   [](const load::CurvePoint& point) { return std::isnan(point.capacity.value); });
   if (unknown && workload.concurrency == 0 && task.experiment.arrivals->with_requests(1) &&
-      !serve::hits_decide(experiment, workload))
+      !load::hits_decide(experiment, workload))
     print_words(
         "no largest stable rate is given: the longer run that would tell it meets a request that can never be served, or does "
         "not "
@@ -312,9 +312,9 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
     print_output("wrote {}\n", task.timeline);
   }
   if (folder == nullptr) return "none";
-  folder->write("summary.csv", serve::summary_csv(summaries));
-  folder->write("requests.csv", serve::requests_csv(own.result));
-  if (plain) folder->write("requests_plain.csv", serve::requests_csv(plain->result));
+  folder->write("summary.csv", load::summary_csv(summaries));
+  folder->write("requests.csv", load::requests_csv(own.result));
+  if (plain) folder->write("requests_plain.csv", load::requests_csv(plain->result));
   std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";
   if (!log) return written;
   log->commit();

@@ -3,8 +3,8 @@
 #include "sim/base/token.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/load/from_options.h"
 #include "sim/rng/address.h"
-#include "sim/serve/from_options.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ namespace po = boost::program_options;
 namespace {
 
 // Options that belong to a sweep, or to a single run.
-void check_modes(const po::variables_map& values, const serve::ServeExperiment& experiment, bool swept) {
+void check_modes(const po::variables_map& values, const load::ServeExperiment& experiment, bool swept) {
   const auto needs = [&](const char* option, bool met, const char* what) {
     if (values.count(option) > 0 && !met)
       throw BadInput({std::string("--") + option, 0, 0}, fmt::format("given without {0}, allowed: with {0}", what));
@@ -43,12 +43,12 @@ void check_modes(const po::variables_map& values, const serve::ServeExperiment& 
 }
 
 // The server that the options describe.
-serve::ServeExperiment read_server(const po::variables_map& values) {
+load::ServeExperiment read_server(const po::variables_map& values) {
   const auto text = [&](const char* option) {
     return values.count(option) > 0 ? std::optional(values[option].as<std::string>()) : std::nullopt;
   };
   Diagnostics diagnostics;
-  serve::ServeRequest request;
+  load::ServeRequest request;
   if (values.count("config") > 0) {
     const auto& files = values["config"].as<std::vector<std::string>>();
     if (files.size() > 1) throw BadInput({files[1], 0, 0}, "a second config, allowed: one");
@@ -64,7 +64,7 @@ serve::ServeExperiment read_server(const po::variables_map& values) {
   request.concurrency = text("concurrency");
   request.trace = text("trace");
   if (const auto sweep = text("sweep"))
-    request.sweep = sweep->starts_with("concurrency") ? serve::Load::concurrency : serve::Load::rate;
+    request.sweep = sweep->starts_with("concurrency") ? load::Load::concurrency : load::Load::rate;
   request.requests = text("requests");
   request.warm_up = text("warm-up");
   request.prompt = text("prompt");
@@ -76,7 +76,7 @@ serve::ServeExperiment read_server(const po::variables_map& values) {
   request.replicas = text("replicas");
   request.routing = text("routing");
   if (const auto limits = text("slo")) request.slo = read_texts(*limits, "--slo");
-  return serve::read_request(request, diagnostics);
+  return load::read_request(request, diagnostics);
 }
 
 // rate=1:40:8 (from, to, how many), rate=1,2,4, concurrency=1,2,4,8.
@@ -87,9 +87,9 @@ Sweep read_sweep(const std::string& text) {
     throw BadInput({"--sweep", 0, 0}, fmt::format("{}, allowed: rate=FROM:TO:COUNT, rate=1,2,4 or concurrency=1,2,4",
                                                   config::quote_for_message(text)));
   Sweep sweep;
-  sweep.load = name == "rate" ? serve::Load::rate : serve::Load::concurrency;
+  sweep.load = name == "rate" ? load::Load::rate : load::Load::concurrency;
   const std::string list = text.substr(equals + 1);
-  const config::Interval allowed = sweep.load == serve::Load::rate ? config::between(1e-9, 1e9) : config::between(1, 1e7);
+  const config::Interval allowed = sweep.load == load::Load::rate ? config::between(1e-9, 1e9) : config::between(1, 1e7);
   if (const std::size_t colon = list.find(':'); colon != std::string::npos) {
     const std::size_t second = list.find(':', colon + 1);
     if (second == std::string::npos)
@@ -99,9 +99,9 @@ Sweep read_sweep(const std::string& text) {
     const std::int64_t count = read_integer(list.substr(second + 1), "--sweep", config::between(2, 10000));
     for (std::int64_t i = 0; i < count; ++i) {
       const double value = from + (to - from) * static_cast<double>(i) / static_cast<double>(count - 1);
-      sweep.values.push_back(sweep.load == serve::Load::rate ? value : std::round(value));
+      sweep.values.push_back(sweep.load == load::Load::rate ? value : std::round(value));
     }
-  } else if (sweep.load == serve::Load::rate) {
+  } else if (sweep.load == load::Load::rate) {
     sweep.values = read_numbers(list, "--sweep", allowed);
   } else {
     for (const std::int64_t value : read_integers(list, "--sweep", allowed)) sweep.values.push_back(static_cast<double>(value));
@@ -166,10 +166,10 @@ ServeTask read_serve_task(const po::variables_map& values, const FilesRead& read
     for (const std::int64_t length : read_integers(text("draft-lengths"), "--draft-lengths", config::between(0, kMaxDraftLength)))
       task.lengths.push_back(static_cast<int>(length));
   for (const int length : task.lengths)  // each can be drafted
-    if (length > 0) static_cast<void>(serve::with_fixed_length(task.experiment, length));
+    if (length > 0) static_cast<void>(load::with_fixed_length(task.experiment, length));
   // A server that never drafts is the plain one, under its name too.
   if (task.lengths.empty() && task.experiment.speculation && task.experiment.speculation->longest == 0)
-    task.experiment = serve::without_speculation(task.experiment);
+    task.experiment = load::without_speculation(task.experiment);
   const std::string what = fmt::format("{} sweep {} replications {} alone {} lengths {}", task.experiment.config.canonical,
                                        task.sweep ? text("sweep") : "none", task.replications, values.count("alone"),
                                        has("draft-lengths") ? text("draft-lengths") : "none");

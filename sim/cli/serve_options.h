@@ -2,8 +2,8 @@
 #pragma once
 
 #include "sim/base/files_read.h"
-#include "sim/serve/curve.h"
-#include "sim/serve/experiment.h"
+#include "sim/load/curve.h"
+#include "sim/load/experiment.h"
 
 #include <boost/program_options.hpp>
 
@@ -15,12 +15,12 @@
 namespace specsim::cli {
 
 struct Sweep {
-  serve::Load load = serve::Load::rate;
+  load::Load load = load::Load::rate;
   std::vector<double> values;
 };
 
 struct ServeTask {
-  serve::ServeExperiment experiment;
+  load::ServeExperiment experiment;
   bool both = true;            // where the experiment speculates, the plain server too
   std::optional<Sweep> sweep;  // nullopt: one run
   int replications = 1;        // runs for each point of the sweep

@@ -2,11 +2,11 @@
 
 #include "sim/base/output.h"
 #include "sim/cli/output_form.h"
+#include "sim/load/best_lengths.h"
+#include "sim/load/slo.h"
 #include "sim/plan/engines.h"
 #include "sim/report/csv.h"
 #include "sim/report/table.h"
-#include "sim/serve/best_lengths.h"
-#include "sim/serve/slo.h"
 
 #include <fmt/format.h>
 
@@ -80,7 +80,7 @@ void print_summaries(const Summaries& summaries) {
   print_output("\n{}", waterfall.text(output_width()));
 }
 
-void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, const serve::Slo& slo) {
+void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, const serve::Slo& slo) {
   report::Table table({{load_name(load)},
                        {"speculation", report::Align::left},
                        {"TTFT ms"},
@@ -92,22 +92,22 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, 
                        {"tokens/round"},
                        {"SLO", report::Align::left}},
                       {.indent = 2, .keys = 2});
-  for (const serve::CurvePoint& point : curve) {
-    const auto mean = [&](double (*of)(const Summary&)) { return figure_text(serve::figure(point, of).mean); };
-    const auto interval = [](const serve::CurveFigure& one) {
+  for (const load::CurvePoint& point : curve) {
+    const auto mean = [&](double (*of)(const Summary&)) { return figure_text(load::figure(point, of).mean); };
+    const auto interval = [](const load::CurveFigure& one) {
       return figure_text(one.mean) + (std::isnan(one.half_width) ? "" : fmt::format(" ± {}", figure_text(one.half_width)));
     };
-    const bool kept = serve::keeps_slo(point, slo);
+    const bool kept = load::keeps_slo(point, slo);
     table.add({fmt::format("{:g}", point.load), point.speculative ? "yes" : "no",
-               interval(serve::mean_latency(point, serve::Latency::ttft)),
-               figure_text(serve::p99_latency(point, serve::Latency::ttft).mean),
-               interval(serve::mean_latency(point, serve::Latency::tpot)),
-               figure_text(serve::p99_latency(point, serve::Latency::tpot).mean),
-               interval(serve::figure(point, [](const Summary& s) { return s.output_throughput; })),
+               interval(load::mean_latency(point, serve::Latency::ttft)),
+               figure_text(load::p99_latency(point, serve::Latency::ttft).mean),
+               interval(load::mean_latency(point, serve::Latency::tpot)),
+               figure_text(load::p99_latency(point, serve::Latency::tpot).mean),
+               interval(load::figure(point, [](const Summary& s) { return s.output_throughput; })),
                mean([](const Summary& s) { return s.mean_batch; }), mean([](const Summary& s) { return s.tokens_per_round; }),
-               serve::overloaded(point) ? "overloaded"
-               : kept                   ? "kept"
-                                        : "-"});
+               load::overloaded(point) ? "overloaded"
+               : kept                  ? "kept"
+                                       : "-"});
   }
   print_output("{}", table.text(output_width()));
 }
@@ -115,18 +115,18 @@ void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, 
 namespace {
 
 // The server's flags: with the table where its engine takes one, else with the length for steps of so many requests.
-void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTable& table, double requests) {
+void print_flags(const load::ServeExperiment& experiment, const load::LengthTable& table, double requests) {
   const std::string& engine = experiment.product;
   const cost::Deployment* const deployment = experiment.cost->deployment();
   if (engine.empty() || deployment == nullptr) return;
   std::vector<plan::LengthsFrom> by_batch;
-  int length = serve::length_at(table.best, requests);
-  bool faster_without = serve::plain_is_faster(table.best, requests);
+  int length = load::length_at(table.best, requests);
+  bool faster_without = load::plain_is_faster(table.best, requests);
   if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
-    for (const serve::LengthRange& range : table.best.ranges)
+    for (const load::LengthRange& range : table.best.ranges)
       by_batch.push_back({static_cast<int>(range.from), static_cast<int>(range.to), range.draft_length});
     length = table.best.ranges.front().draft_length;
-    faster_without = serve::plain_is_faster(table.best);
+    faster_without = load::plain_is_faster(table.best);
   } else if (table.best.ranges.size() > 1) {
     print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
                             requests));
@@ -146,14 +146,14 @@ void print_flags(const serve::ServeExperiment& experiment, const serve::LengthTa
 
 }  // namespace
 
-void print_best_lengths(const serve::ServeExperiment& experiment, const serve::RequestTrace& workload, double requests) {
-  const serve::LengthTable table = serve::length_table(experiment, workload);
+void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests) {
+  const load::LengthTable table = load::length_table(experiment, workload);
   if (table.longest == 0) return;
   std::string words = fmt::format(
       "most tokens a second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
       "each: {}; at most {:.1f} % below the best of each number alone",
-      table.cached, serve::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
-  if (const std::string plain = serve::plain_text(table.best); !plain.empty()) words += "; " + plain;
+      table.cached, load::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
+  if (const std::string plain = load::plain_text(table.best); !plain.empty()) words += "; " + plain;
   if (table.fitting > 0) words += fmt::format("; the cache holds {} such requests", table.fitting);
   if (table.stated < table.longest)
     words +=

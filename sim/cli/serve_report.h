@@ -1,7 +1,7 @@
 // What specsim serve prints.
 #pragma once
 
-#include "sim/serve/curve.h"
+#include "sim/load/curve.h"
 
 #include <string>
 #include <utility>
@@ -9,11 +9,11 @@
 
 namespace specsim::cli {
 
-using serve::Summaries;
+using load::Summaries;
 void print_summaries(const Summaries& summaries);
-void print_curve(const std::vector<serve::CurvePoint>& curve, serve::Load load, const serve::Slo& slo);
+void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, const serve::Slo& slo);
 // The best draft length by requests in a step, for a server with such an acceptance and workload, and the flags that start it
 // so. An engine that takes one length for all steps gets the one for steps of so many `requests`.
-void print_best_lengths(const serve::ServeExperiment& experiment, const serve::RequestTrace& workload, double requests);
+void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests);
 
 }  // namespace specsim::cli

@@ -25,7 +25,7 @@ class RateAcceptance final : public Acceptance {
       limits_.push_back(std::move(limits));
     }
   }
-  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const std::vector<std::uint64_t>& limits = limits_[class_of(request)];
     std::uint32_t place = 0;
     rng::Block block{};
@@ -57,7 +57,7 @@ class RateAcceptance final : public Acceptance {
   }
 
  private:
-  [[nodiscard]] std::size_t class_of(RequestId request) const {
+  [[nodiscard]] std::size_t class_of(arrivals::RequestId request) const {
     if (classes_.size() == 1) return 0;
     const rng::Block block = rng::philox4x32_10({rng::counter_word0(rng::Purpose::start, 0), 0, request, 0}, key_);
     const double u = 0x1.0p-32 * block[0];
@@ -75,7 +75,7 @@ class ReplayedAcceptance final : public Acceptance {
  public:
   explicit ReplayedAcceptance(ReplayedUniforms replayed)
       : rates_(std::move(replayed.rates)), uniforms_(std::move(replayed.uniforms)) {}
-  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     std::uint32_t place = 0;
     for (; place < drafted; ++place) {
       const auto at = uniforms_.find(ReplayedUniforms::name(request, emitted + place + 1));

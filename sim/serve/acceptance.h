@@ -2,10 +2,10 @@
 // draft length rounds begin at other positions of the same text, and what is accepted from a position on stays the same.
 #pragma once
 
+#include "sim/arrivals/request_trace.h"
 #include "sim/base/error.h"
 #include "sim/config/value.h"
 #include "sim/rng/philox.h"
-#include "sim/serve/request_trace.h"
 #include "sim/spec/cell.h"
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class Acceptance {
   Acceptance& operator=(const Acceptance&) = delete;
   virtual ~Acceptance() = default;
   // How many of the `drafted` draft tokens that a request verifies behind its output token number `emitted` are accepted.
-  [[nodiscard]] virtual std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const = 0;
+  [[nodiscard]] virtual std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted,
+                                               std::uint32_t drafted) const = 0;
   // Expected tokens of a round that drafts so many, its last token included; what policies plan with.
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
 
@@ -35,7 +36,8 @@ class Acceptance {
   // Whether a policy may choose this length: a tree is drafted whole or not at all.
   [[nodiscard]] virtual bool offers(int /*draft_length*/) const { return true; }
   // Draft tokens that the round behind the output token number `emitted` verifies; widest(): the most that any round does.
-  [[nodiscard]] virtual std::uint32_t drafted(RequestId /*request*/, std::uint32_t /*emitted*/, int draft_length) const {
+  [[nodiscard]] virtual std::uint32_t drafted(arrivals::RequestId /*request*/, std::uint32_t /*emitted*/,
+                                              int draft_length) const {
     return static_cast<std::uint32_t>(draft_length);
   }
   [[nodiscard]] virtual std::uint32_t widest(int draft_length) const { return static_cast<std::uint32_t>(draft_length); }
@@ -43,7 +45,7 @@ class Acceptance {
   // over rounds; nullptr: each draft token takes one pass of one token.
   [[nodiscard]] virtual const std::vector<double>* passes(std::uint32_t /*drafted*/) const { return nullptr; }
   // As passes(), for the one round behind the output token number `emitted`.
-  [[nodiscard]] virtual const std::vector<double>* passes_of(RequestId /*request*/, std::uint32_t /*emitted*/,
+  [[nodiscard]] virtual const std::vector<double>* passes_of(arrivals::RequestId /*request*/, std::uint32_t /*emitted*/,
                                                              std::uint32_t drafted) const {
     return passes(drafted);
   }

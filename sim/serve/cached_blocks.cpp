@@ -10,8 +10,8 @@ constexpr std::uint64_t kOwn = std::uint64_t{1} << 63;  // content that no other
 
 }  // namespace
 
-std::uint64_t CachedBlocks::hash_of(RequestId request, std::uint32_t block, const EngineState& state) {
-  const Request& asked = state.workload->requests[request];
+std::uint64_t CachedBlocks::hash_of(arrivals::RequestId request, std::uint32_t block, const EngineState& state) {
+  const arrivals::Request& asked = state.workload->requests[request];
   const std::uint32_t per_hash = state.workload->hash_tokens / state.pool->block_tokens();
   const std::uint32_t end = (block + 1) * state.pool->block_tokens();
   if (per_hash == 0 || end > std::max(asked.prompt, asked.hashed) || block / per_hash >= asked.hashes)
@@ -19,7 +19,7 @@ std::uint64_t CachedBlocks::hash_of(RequestId request, std::uint32_t block, cons
   return (state.workload->hashes[asked.first_hash + block / per_hash] * per_hash + block % per_hash) & ~kOwn;
 }
 
-void CachedBlocks::find(RequestId request, std::uint32_t tokens, const EngineState& state,
+void CachedBlocks::find(arrivals::RequestId request, std::uint32_t tokens, const EngineState& state,
                         std::vector<BlockPool::Block>& hits) const {
   hits.clear();
   const std::uint32_t most = tokens / state.pool->block_tokens();
@@ -35,7 +35,7 @@ std::uint32_t CachedBlocks::among_free(const std::vector<BlockPool::Block>& hits
       std::count_if(hits.begin(), hits.end(), [&](BlockPool::Block block) { return pool.is_free(block); }));
 }
 
-void CachedBlocks::begin(RequestId request, const std::vector<BlockPool::Block>& hits, EngineState& state) {
+void CachedBlocks::begin(arrivals::RequestId request, const std::vector<BlockPool::Block>& hits, EngineState& state) {
   Own& own = of_[request];
   for (const BlockPool::Block block : hits) {
     state.pool->use(block);
@@ -44,12 +44,12 @@ void CachedBlocks::begin(RequestId request, const std::vector<BlockPool::Block>&
   own.named = static_cast<std::uint32_t>(hits.size());
 }
 
-void CachedBlocks::extend(RequestId request, std::uint32_t count, EngineState& state) {
+void CachedBlocks::extend(arrivals::RequestId request, std::uint32_t count, EngineState& state) {
   Own& own = of_[request];
   for (std::uint32_t i = 0; i < count; ++i) own.blocks.push_back(state.pool->take_one());
 }
 
-void CachedBlocks::name(RequestId request, std::uint32_t tokens, EngineState& state) {
+void CachedBlocks::name(arrivals::RequestId request, std::uint32_t tokens, EngineState& state) {
   Own& own = of_[request];
   for (; own.named < tokens / state.pool->block_tokens(); ++own.named) {
     const std::uint64_t hash = hash_of(request, own.named, state);
@@ -59,7 +59,7 @@ void CachedBlocks::name(RequestId request, std::uint32_t tokens, EngineState& st
   }
 }
 
-void CachedBlocks::release(RequestId request, EngineState& state) {
+void CachedBlocks::release(arrivals::RequestId request, EngineState& state) {
   const auto at = of_.find(request);
   if (at == of_.end()) return;
   state.pool->release(at->second.blocks);

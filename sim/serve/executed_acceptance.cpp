@@ -76,7 +76,7 @@ placement::AcceptedCounts record(const spec::Cell& cell, std::size_t requests, s
 class ExecutedChains final : public Acceptance {
  public:
   explicit ExecutedChains(std::vector<ExecutedRounds> by_length) : by_length_(std::move(by_length)) {}
-  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const ExecutedRounds& rounds = of_length(static_cast<int>(drafted));
     const std::vector<std::uint8_t>& left = rounds.left[request % rounds.left.size()];
     // The first token comes with the prompt: rounds begin behind it.
@@ -120,7 +120,7 @@ class ExecutedBlocks final : public Acceptance {
       if (node.depth > 0) ++levels_[static_cast<std::size_t>(node.depth)];
     for (std::size_t depth = 1; depth < levels_.size(); ++depth) levels_[depth] += levels_[depth - 1];
   }
-  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const std::vector<std::uint8_t>& left = rounds_.left[request % rounds_.left.size()];
     const std::size_t at = emitted - 1;
     if (at >= left.size()) return 0;
@@ -139,7 +139,7 @@ class ExecutedBlocks final : public Acceptance {
   }
   [[nodiscard]] bool uneven() const override { return true; }
   [[nodiscard]] bool offers(int draft_length) const override { return draft_length == 0 || draft_length == rounds_.draft_length; }
-  [[nodiscard]] std::uint32_t drafted(RequestId request, std::uint32_t emitted, int draft_length) const override {
+  [[nodiscard]] std::uint32_t drafted(arrivals::RequestId request, std::uint32_t emitted, int draft_length) const override {
     return draft_length > 0 ? block(request, emitted) : 0;
   }
   [[nodiscard]] std::uint32_t widest(int draft_length) const override {
@@ -148,7 +148,7 @@ class ExecutedBlocks final : public Acceptance {
   [[nodiscard]] const std::vector<double>* passes(std::uint32_t drafted) const override {
     return &passes_[std::min<std::size_t>(drafted, passes_.size() - 1)];
   }
-  [[nodiscard]] const std::vector<double>* passes_of(RequestId request, std::uint32_t emitted,
+  [[nodiscard]] const std::vector<double>* passes_of(arrivals::RequestId request, std::uint32_t emitted,
                                                      std::uint32_t drafted) const override {
     if (rounds_.passes.empty() || emitted == 0 || drafted != block(request, emitted)) return passes(drafted);
     const std::vector<std::uint32_t>& own = rounds_.passes[request % rounds_.passes.size()];
@@ -158,7 +158,7 @@ class ExecutedBlocks final : public Acceptance {
 
  private:
   // Rows of the block that is drafted behind so many tokens.
-  [[nodiscard]] std::uint32_t block(RequestId request, std::uint32_t emitted) const {
+  [[nodiscard]] std::uint32_t block(arrivals::RequestId request, std::uint32_t emitted) const {
     if (rounds_.nodes.empty()) return rows_.back();
     const std::vector<std::uint16_t>& nodes = rounds_.nodes[request % rounds_.nodes.size()];
     const std::size_t at = emitted - 1;

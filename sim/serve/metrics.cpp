@@ -16,7 +16,7 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPicosecondsPerMs = 1e9;
 
-double ms(Picoseconds time) { return static_cast<double>(time) / kPicosecondsPerMs; }
+double ms(arrivals::Picoseconds time) { return static_cast<double>(time) / kPicosecondsPerMs; }
 
 // Samples that come in numbers.
 struct Weighted {
@@ -139,15 +139,15 @@ struct Samples {
   std::array<std::vector<double>, kLatencies> latencies;  // [Latency]: milliseconds, of completed requests behind the warm-up
   std::vector<double> queue;                              // milliseconds before the first admission, of the same requests
   std::vector<double> waits;                              // milliseconds in queues and for a link, of all completed requests
-  Picoseconds first = kNever;                             // the first sending, and the last
-  Picoseconds last = 0;
+  arrivals::Picoseconds first = arrivals::kNever;         // the first sending, and the last
+  arrivals::Picoseconds last = 0;
   double life = 0.0;  // picoseconds in the server, of all requests together
   double rounds = 0.0;
 
   [[nodiscard]] std::vector<double>& of(Latency which) { return latencies[static_cast<std::size_t>(which)]; }
 };
 
-Picoseconds spent_on(const Sequence& sequence, Cause cause) { return sequence.spent[static_cast<std::size_t>(cause)]; }
+arrivals::Picoseconds spent_on(const Sequence& sequence, Cause cause) { return sequence.spent[static_cast<std::size_t>(cause)]; }
 
 // A completed request behind the warm-up.
 void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, Samples& samples) {
@@ -175,7 +175,7 @@ Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t
   Samples samples;
   for (std::size_t i = 0; i < result.sent; ++i) {
     const Sequence& sequence = result.sequences[i];
-    if (sequence.sent == kNever) continue;
+    if (sequence.sent == arrivals::kNever) continue;
     ++summary.requests;
     samples.first = std::min(samples.first, sequence.sent);
     samples.last = std::max(samples.last, sequence.sent);
@@ -186,7 +186,7 @@ Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t
     summary.accepted += sequence.accepted;
     samples.rounds += sequence.rounds;
     if (sequence.status != Status::finished) {  // in flight when the horizon was reached
-      samples.life += static_cast<double>(std::max<Picoseconds>(result.end - sequence.sent, 0));
+      samples.life += static_cast<double>(std::max<arrivals::Picoseconds>(result.end - sequence.sent, 0));
       continue;
     }
     samples.waits.push_back(ms(spent_on(sequence, Cause::queue) + spent_on(sequence, Cause::transfer)));
@@ -217,16 +217,16 @@ double per_second(const Summary& summary, double count) { return summary.duratio
 
 // Times and rates of the whole run, and the shares of counted requests.
 void add_rates(const SimulationResult& result, const Slo& slo, Samples& samples, Summary& summary) {
-  const bool any = samples.first != kNever;
+  const bool any = samples.first != arrivals::kNever;
   if (any && result.end > samples.first)
-    summary.duration_s = static_cast<double>(result.end - samples.first) / kPicosecondsPerSecond;
-  if (any) summary.sending_s = static_cast<double>(samples.last - samples.first) / kPicosecondsPerSecond;
+    summary.duration_s = static_cast<double>(result.end - samples.first) / arrivals::kPicosecondsPerSecond;
+  if (any) summary.sending_s = static_cast<double>(samples.last - samples.first) / arrivals::kPicosecondsPerSecond;
   const auto completed = static_cast<double>(summary.completed);
   const auto counted = static_cast<double>(samples.of(Latency::ttft).size());
   summary.request_throughput = per_second(summary, completed);
   summary.output_throughput = per_second(summary, summary.output_tokens);
   summary.total_token_throughput = per_second(summary, summary.output_tokens + summary.prompt_tokens);
-  summary.mean_concurrency = per_second(summary, samples.life / kPicosecondsPerSecond);
+  summary.mean_concurrency = per_second(summary, samples.life / arrivals::kPicosecondsPerSecond);
   summary.slo_share = slo.any() && counted > 0.0 ? summary.within_all / counted : kNone;
   summary.request_goodput =
       slo.any() ? per_second(summary, counted > 0.0 ? summary.within_all * (completed / counted) : 0.0) : kNone;
@@ -284,7 +284,7 @@ void add_totals(const SimulationResult& result, std::uint32_t replicas, double r
     busy += static_cast<double>(one.busy);
   }
   summary.mean_batch = busy > 0.0 ? batch / busy : kNone;
-  summary.busy_share = per_second(summary, busy / kPicosecondsPerSecond / replicas);
+  summary.busy_share = per_second(summary, busy / arrivals::kPicosecondsPerSecond / replicas);
   summary.tokens_per_round = rounds > 0.0 ? 1.0 + summary.accepted / rounds : kNone;
   summary.acceptance_rate = summary.drafted > 0.0 ? summary.accepted / summary.drafted : kNone;
   summary.wasted_drafts = summary.drafted - summary.accepted;
@@ -293,7 +293,7 @@ void add_totals(const SimulationResult& result, std::uint32_t replicas, double r
 
 }  // namespace
 
-Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
+Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up) {
   Summary summary;
   summary.warm_up_requests = std::min(warm_up.by_mser ? mser_cut(result) : warm_up.requests, result.sent);

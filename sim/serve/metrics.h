@@ -114,7 +114,7 @@ const Statistics& latency(const Summary& summary, Latency which);
 double slo_margin(std::span<const Summary> runs, const Slo& slo);
 
 // The figures of a run. `replicas`: all engines, those that compute prompts alone included.
-Summary summarise(const RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
+Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 
 // A figure of a run, as summary.csv and curve.csv have it.

@@ -38,8 +38,8 @@ class ServerPolicy {
   }
   // True where sequences have lengths of their own, at most the batch's; then the two below say which, and learn of each round.
   [[nodiscard]] virtual bool per_request() const { return false; }
-  [[nodiscard]] virtual int of_request(RequestId /*request*/, int batch_length) const { return batch_length; }
-  virtual void observe_request(RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
+  [[nodiscard]] virtual int of_request(arrivals::RequestId /*request*/, int batch_length) const { return batch_length; }
+  virtual void observe_request(arrivals::RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
   // What a step verified at one position of the drafts, over all sequences: how many had a draft token judged there, and how
   // many accepted it.
   virtual void observe(int /*position*/, std::uint32_t /*verified*/, std::uint32_t /*accepted*/) {}

@@ -24,10 +24,10 @@ class Adaptive final : public ServerPolicy {
   [[nodiscard]] int draft_length(const BatchState& batch) override { return disable_.holds(batch) ? 0 : longest_; }
   [[nodiscard]] int longest() const override { return longest_; }
   [[nodiscard]] bool per_request() const override { return true; }
-  [[nodiscard]] int of_request(RequestId request, int batch_length) const override {
+  [[nodiscard]] int of_request(arrivals::RequestId request, int batch_length) const override {
     return std::min(batch_length, request < memory_.size() ? memory_[request].length : own_->start().length);
   }
-  void observe_request(RequestId request, int drafted, int accepted) override {
+  void observe_request(arrivals::RequestId request, int drafted, int accepted) override {
     if (request >= memory_.size()) memory_.resize(request + std::size_t{1}, own_->start());
     own_->observe(memory_[request], drafted, accepted);
   }

@@ -15,7 +15,7 @@ constexpr std::size_t kMostSorted = 128;      // beyond it lpm and hrrn are too 
 constexpr std::uint32_t kInBatchTokens = 32;  // IN_BATCH_PREFIX_CACHING_CHECK_THRESHOLD and its twin
 
 struct Waiting {
-  RequestId request = 0;
+  arrivals::RequestId request = 0;
   std::vector<BlockPool::Block> hits;
   bool later = false;    // what it shares with one before it is to be computed first
   double missing = 1.0;  // tokens that are not cached
@@ -26,7 +26,7 @@ using Group = std::vector<const Waiting*>;
 
 // Depth first through the tree of cached prefixes, the branch with the most requests first; those that end at a node come behind
 // its branches.
-void walk(const Group& group, std::size_t depth, std::vector<RequestId>& order) {
+void walk(const Group& group, std::size_t depth, std::vector<arrivals::RequestId>& order) {
   std::map<BlockPool::Block, Group> branches;
   Group here;
   for (const Waiting* const one : group)
@@ -41,8 +41,8 @@ void walk(const Group& group, std::size_t depth, std::vector<RequestId>& order) 
   for (const Waiting* const one : here) order.push_back(one->request);
 }
 
-void by_prefix(QueueOrder order, const std::function<std::uint64_t(RequestId)>& waited, const CachedBlocks& cached,
-               const EngineState& state, std::deque<RequestId>& queue) {
+void by_prefix(QueueOrder order, const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
+               const EngineState& state, std::deque<arrivals::RequestId>& queue) {
   std::vector<Waiting> all(queue.size());
   std::set<std::uint64_t> ahead;  // prefixes of more than kInBatchTokens, of those that go first
   const std::uint32_t block = kInBatchTokens / state.pool->block_tokens();
@@ -61,7 +61,7 @@ void by_prefix(QueueOrder order, const std::function<std::uint64_t(RequestId)>& 
     if (order == QueueOrder::shortest_prefill_first) return a.missing < b.missing;
     return order == QueueOrder::lpm && a.hits.size() > b.hits.size();
   });
-  std::vector<RequestId> sorted;
+  std::vector<arrivals::RequestId> sorted;
   if (order != QueueOrder::dfs_weight) {
     for (const Waiting& one : all) sorted.push_back(one.request);
   } else {
@@ -97,10 +97,10 @@ QueueOrder queue_order(const std::string& name) {
   return QueueOrder::fcfs;
 }
 
-void order_queue(QueueOrder order, std::uint64_t number, const std::function<std::uint64_t(RequestId)>& waited,
-                 const CachedBlocks& cached, const EngineState& state, std::deque<RequestId>& queue) {
+void order_queue(QueueOrder order, std::uint64_t number, const std::function<std::uint64_t(arrivals::RequestId)>& waited,
+                 const CachedBlocks& cached, const EngineState& state, std::deque<arrivals::RequestId>& queue) {
   const auto sort_by = [&](const auto& key) {
-    std::stable_sort(queue.begin(), queue.end(), [&](RequestId a, RequestId b) { return key(a) < key(b); });
+    std::stable_sort(queue.begin(), queue.end(), [&](arrivals::RequestId a, arrivals::RequestId b) { return key(a) < key(b); });
   };
   switch (order) {
     case QueueOrder::fcfs:
@@ -113,11 +113,11 @@ void order_queue(QueueOrder order, std::uint64_t number, const std::function<std
       if ((order == QueueOrder::lpm || order == QueueOrder::hrrn) && queue.size() > kMostSorted) return;
       return by_prefix(order, waited, cached, state, queue);
     case QueueOrder::lof:
-      return sort_by([&](RequestId id) { return -static_cast<std::int64_t>(state.at(id).limit); });
+      return sort_by([&](arrivals::RequestId id) { return -static_cast<std::int64_t>(state.at(id).limit); });
     case QueueOrder::priority:
-      return sort_by([&](RequestId id) { return state.at(id).priority; });
+      return sort_by([&](arrivals::RequestId id) { return state.at(id).priority; });
     case QueueOrder::random:
-      return sort_by([&](RequestId id) {
+      return sort_by([&](arrivals::RequestId id) {
         return rng::philox4x32_10({id, static_cast<std::uint32_t>(number), 0, 0}, rng::Key{})[0];
       });
   }

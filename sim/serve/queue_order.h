@@ -18,7 +18,7 @@ QueueOrder queue_order(const std::string& name);
 // Orders the queue, which is in order of arrival or as it was ordered before. `number` tells this call from others, for its
 // random numbers. `waited`: tokens of prompts that the engine has computed since the request arrived, by which hrrn measures
 // time.
-void order_queue(QueueOrder order, std::uint64_t number, const std::function<std::uint64_t(RequestId)>& waited,
-                 const CachedBlocks& cached, const EngineState& state, std::deque<RequestId>& queue);
+void order_queue(QueueOrder order, std::uint64_t number, const std::function<std::uint64_t(arrivals::RequestId)>& waited,
+                 const CachedBlocks& cached, const EngineState& state, std::deque<arrivals::RequestId>& queue);
 
 }  // namespace specsim::serve

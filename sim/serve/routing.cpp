@@ -12,7 +12,7 @@ namespace {
 
 class RoundRobin final : public Routing {
  public:
-  [[nodiscard]] std::uint32_t replica(RequestId request, const RequestTrace& /*workload*/,
+  [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
     return request % static_cast<std::uint32_t>(servers.size());
   }
@@ -21,7 +21,7 @@ class RoundRobin final : public Routing {
 // Of those with the smallest figure each in turn, by the number of the request: were it always the first of them, replicas that
 // are idle alike would get nothing.
 template <class Figure>
-std::uint32_t smallest(RequestId request, const std::vector<std::unique_ptr<Server>>& servers, const Figure& figure) {
+std::uint32_t smallest(arrivals::RequestId request, const std::vector<std::unique_ptr<Server>>& servers, const Figure& figure) {
   const auto count = static_cast<std::uint32_t>(servers.size());
   std::uint32_t best = request % count;
   for (std::uint32_t i = 1; i < count; ++i) {
@@ -33,7 +33,7 @@ std::uint32_t smallest(RequestId request, const std::vector<std::unique_ptr<Serv
 
 class LeastLoaded final : public Routing {
  public:
-  [[nodiscard]] std::uint32_t replica(RequestId request, const RequestTrace& /*workload*/,
+  [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
     return smallest(request, servers, [](const Server& server) { return server.in_system(); });
   }
@@ -41,7 +41,7 @@ class LeastLoaded final : public Routing {
 
 class ShortestQueue final : public Routing {
  public:
-  [[nodiscard]] std::uint32_t replica(RequestId request, const RequestTrace& /*workload*/,
+  [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
     return smallest(request, servers, [](const Server& server) { return std::pair(server.waiting(), server.in_system()); });
   }
@@ -53,12 +53,12 @@ class PrefixAffinity final : public Routing {
  public:
   explicit PrefixAffinity(double load_factor) : load_factor_(load_factor) {}
   [[nodiscard]] bool by_prefix() const override { return true; }
-  [[nodiscard]] std::uint32_t replica(RequestId request, const RequestTrace& workload,
+  [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& workload,
                                       const std::vector<std::unique_ptr<Server>>& servers) const override {
     double all = 1.0;  // this one too
     for (const std::unique_ptr<Server>& server : servers) all += server->in_system();
     const double most = std::ceil(load_factor_ * all / static_cast<double>(servers.size()));
-    const Request& asked = workload.requests[request];
+    const arrivals::Request& asked = workload.requests[request];
     return smallest(request, servers, [&](const Server& server) {
       const bool full = server.in_system() + 1.0 > most;
       const std::uint32_t unknown = asked.hashes - server.known_hashes(asked);

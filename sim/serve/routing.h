@@ -1,8 +1,8 @@
 // Which replica serves a request: the registry of routings.
 #pragma once
 
+#include "sim/arrivals/request_trace.h"
 #include "sim/config/registry.h"
-#include "sim/serve/request_trace.h"
 
 #include <cstdint>
 #include <functional>
@@ -22,7 +22,7 @@ class Routing {
   // It asks for Server::known_hashes().
   [[nodiscard]] virtual bool by_prefix() const { return false; }
   // The replica that serves a request which arrives now; requests come in order.
-  [[nodiscard]] virtual std::uint32_t replica(RequestId request, const RequestTrace& workload,
+  [[nodiscard]] virtual std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& workload,
                                               const std::vector<std::unique_ptr<Server>>& servers) const = 0;
 };
 

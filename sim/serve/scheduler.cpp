@@ -6,17 +6,17 @@
 
 namespace specsim::serve {
 
-std::uint32_t EngineState::uneven_drafts(RequestId request, std::uint32_t emitted, int draft_length) const {
+std::uint32_t EngineState::uneven_drafts(arrivals::RequestId request, std::uint32_t emitted, int draft_length) const {
   const int own = draft_length > 0 ? policy->of_request(request, draft_length) : 0;
   return own > 0 ? acceptance->drafted(request, emitted, own) : 0;
 }
 
-std::uint32_t EngineState::uneven_drafts_ahead(RequestId request, int draft_length) const {
+std::uint32_t EngineState::uneven_drafts_ahead(arrivals::RequestId request, int draft_length) const {
   const int own = draft_length > 0 ? policy->of_request(request, draft_length) : 0;
   return own > 0 ? acceptance->widest(own) : 0;
 }
 
-void Scheduler::arrive(RequestId request, EngineState& state) {
+void Scheduler::arrive(arrivals::RequestId request, EngineState& state) {
   state.at(request).status = Status::waiting;
   waiting_.push_back(request);
 }
@@ -26,7 +26,7 @@ std::string Scheduler::refused_by_pool(std::uint32_t blocks, const EngineState& 
   return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", blocks, state.pool->usable());
 }
 
-std::string Scheduler::refused_by_length(const Request& request, std::uint32_t max_model_len) {
+std::string Scheduler::refused_by_length(const arrivals::Request& request, std::uint32_t max_model_len) {
   // A limit of their own that clients ask for may reach beyond: the server cuts that, as where nothing is asked for.
   if (std::uint64_t{request.prompt} + request.output <= max_model_len) return "";
   return fmt::format("its prompt has {} tokens and its output {}, allowed: together at most max_model_len, {}", request.prompt,
@@ -41,7 +41,7 @@ void Scheduler::begin(Sequence& sequence, std::uint32_t cached, const EngineStat
   state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
   if (sequence.resumed) sequence.recomputed += sequence.tokens() - cached;
   sequence.status = Status::running;
-  if (sequence.first_scheduled == kNever) sequence.first_scheduled = state.now;
+  if (sequence.first_scheduled == arrivals::kNever) sequence.first_scheduled = state.now;
 }
 
 void Scheduler::lose(Sequence& sequence, Step& step) {
@@ -53,7 +53,7 @@ void Scheduler::lose(Sequence& sequence, Step& step) {
   ++step.preempted;
 }
 
-void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<RequestId>& finished) {
+void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) {
   for (const Item& item : step.items) {
     Sequence& sequence = state.at(item.request);
     if (!item.emits) continue;
@@ -81,7 +81,7 @@ std::vector<std::string> Scheduler::idle_sentences(const RequestTraits& traits, 
 }
 
 void Scheduler::forget_finished(const EngineState& state) {
-  std::erase_if(running_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+  std::erase_if(running_, [&](arrivals::RequestId id) { return state.at(id).status == Status::finished; });
 }
 
 void complete_step(EngineState& state, Step& step, std::uint32_t waiting) {

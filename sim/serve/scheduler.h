@@ -1,11 +1,11 @@
 // Who computes how many tokens in the next step: the registry of schedulers, and the state that they work on.
 #pragma once
 
+#include "sim/arrivals/request_trace.h"
 #include "sim/config/registry.h"
 #include "sim/cost/hardware.h"
 #include "sim/serve/block_pool.h"
 #include "sim/serve/policy.h"
-#include "sim/serve/request_trace.h"
 #include "sim/serve/step_price.h"
 
 #include <array>
@@ -59,13 +59,13 @@ struct alignas(64) Sequence {
   std::uint32_t drafted = 0;
   std::uint32_t accepted = 0;
   std::int32_t priority = 0;
-  Picoseconds since = 0;  // when time was last booked in `spent`; what came later is not in it yet
-  Picoseconds last_token = kNever;
-  Picoseconds first_token = kNever;
-  std::array<Picoseconds, kCauses> spent{};
-  std::array<Picoseconds, kCauses> spent_first{};  // the part of it up to its first token
-  Picoseconds sent = 0;
-  Picoseconds first_scheduled = kNever;
+  arrivals::Picoseconds since = 0;  // when time was last booked in `spent`; what came later is not in it yet
+  arrivals::Picoseconds last_token = arrivals::kNever;
+  arrivals::Picoseconds first_token = arrivals::kNever;
+  std::array<arrivals::Picoseconds, kCauses> spent{};
+  std::array<arrivals::Picoseconds, kCauses> spent_first{};  // the part of it up to its first token
+  arrivals::Picoseconds sent = 0;
+  arrivals::Picoseconds first_scheduled = arrivals::kNever;
   std::uint64_t scheduled_in = 0;  // number of the last scheduling that took it, where the scheduler has to know
   std::uint32_t preemptions = 0;
   std::uint32_t recomputed = 0;  // tokens
@@ -80,7 +80,7 @@ static_assert(offsetof(Sequence, last_token) == 64);
 
 // A sequence's share of a step.
 struct Item {
-  RequestId request = 0;
+  arrivals::RequestId request = 0;
   std::uint32_t rows = 0;            // tokens that are computed
   std::uint32_t drafts = 0;          // how many of the rows are drafts that are verified
   std::uint32_t accepted = 0;        // known when the pass begins
@@ -112,7 +112,7 @@ struct Step {
 // All that schedulers share: the requests, the pool, who drafts.
 struct EngineState {
   Sequence* first_sequence = nullptr;  // [request]: of all replicas
-  const RequestTrace* workload = nullptr;
+  const arrivals::RequestTrace* workload = nullptr;
   BlockPool* pool = nullptr;
   ServerPolicy* policy = nullptr;
   const Acceptance* acceptance = nullptr;  // how drafts are accepted; nullptr without a policy
@@ -121,15 +121,15 @@ struct EngineState {
   std::uint32_t lookahead = 0;             // slots that a scheduled sequence needs beyond its tokens, for drafts
   std::uint32_t extra_rows = 0;            // rows that every sequence may lay into a step beyond its tokens, for the draft
   bool drafts_cached = false;              // the draft keeps keys and values: the last block of a cached prefix is computed anew
-  Picoseconds now = 0;
+  arrivals::Picoseconds now = 0;
 
-  [[nodiscard]] Sequence& at(RequestId request) const { return first_sequence[request]; }
+  [[nodiscard]] Sequence& at(arrivals::RequestId request) const { return first_sequence[request]; }
   // Rows that a sequence's drafts take in its next step, behind so many tokens; `draft_length`: the policy's, of the step before.
-  [[nodiscard]] std::uint32_t drafts(RequestId request, std::uint32_t emitted, int draft_length) const {
+  [[nodiscard]] std::uint32_t drafts(arrivals::RequestId request, std::uint32_t emitted, int draft_length) const {
     return uneven ? uneven_drafts(request, emitted, draft_length) : static_cast<std::uint32_t>(draft_length);
   }
   // As drafts(), where the step before has not ended yet, and nobody knows how many tokens it gives: room for the widest.
-  [[nodiscard]] std::uint32_t drafts_ahead(RequestId request, int draft_length) const {
+  [[nodiscard]] std::uint32_t drafts_ahead(arrivals::RequestId request, int draft_length) const {
     return uneven ? uneven_drafts_ahead(request, draft_length) : static_cast<std::uint32_t>(draft_length);
   }
   // Time up to now goes to `cause`.
@@ -139,8 +139,8 @@ struct EngineState {
   }
 
  private:
-  [[nodiscard]] std::uint32_t uneven_drafts(RequestId request, std::uint32_t emitted, int draft_length) const;
-  [[nodiscard]] std::uint32_t uneven_drafts_ahead(RequestId request, int draft_length) const;
+  [[nodiscard]] std::uint32_t uneven_drafts(arrivals::RequestId request, std::uint32_t emitted, int draft_length) const;
+  [[nodiscard]] std::uint32_t uneven_drafts_ahead(arrivals::RequestId request, int draft_length) const;
 };
 
 // The largest step that a server's options allow.
@@ -192,20 +192,20 @@ class Scheduler {
   // What a real server refuses and is simulated all the same, since its meaning is clear; "" where there is nothing.
   [[nodiscard]] virtual std::string doubt() const { return ""; }
   // Why this request can never be served; "" where it can.
-  [[nodiscard]] virtual std::string refusal(const Request& request, const EngineState& state) const = 0;
+  [[nodiscard]] virtual std::string refusal(const arrivals::Request& request, const EngineState& state) const = 0;
   // A request comes to the queue: to its end, unless the scheduler keeps another order.
-  virtual void arrive(RequestId request, EngineState& state);
+  virtual void arrive(arrivals::RequestId request, EngineState& state);
   // The next step; no items where there is nothing to compute.
   virtual void schedule(EngineState& state, Step& step) = 0;
   // What a step gave: rejected drafts go, tokens come, sequences end. `finished` gets those that end, in the step's order.
-  virtual void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) = 0;
+  virtual void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) = 0;
   [[nodiscard]] std::uint32_t waiting() const { return static_cast<std::uint32_t>(waiting_.size()); }
   [[nodiscard]] virtual std::uint32_t running() const { return static_cast<std::uint32_t>(running_.size()); }
 
  protected:
   // Why a request of so many blocks, at its end, can never be served, and why one of such a length; "" where it can.
   [[nodiscard]] static std::string refused_by_pool(std::uint32_t blocks, const EngineState& state);
-  [[nodiscard]] static std::string refused_by_length(const Request& request, std::uint32_t max_model_len);
+  [[nodiscard]] static std::string refused_by_length(const arrivals::Request& request, std::uint32_t max_model_len);
   // A sequence that waited runs from now on, with so many of its tokens computed already: those of a cached prefix, or all but
   // the last one where its prompt was computed elsewhere.
   static void begin(Sequence& sequence, std::uint32_t cached, const EngineState& state);
@@ -218,10 +218,10 @@ class Scheduler {
   // Sequences that have ended run no longer.
   void forget_finished(const EngineState& state);
   // update() where nothing but its own length ends a sequence and its blocks are shared with none.
-  void take_tokens(EngineState& state, const Step& step, std::vector<RequestId>& finished);
+  void take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished);
 
-  std::deque<RequestId> waiting_;
-  std::vector<RequestId> running_;  // running requests in order of admission
+  std::deque<arrivals::RequestId> waiting_;
+  std::vector<arrivals::RequestId> running_;  // running requests in order of admission
 };
 
 // What every scheduler does with the items that it took: the policy chooses the drafts of the next step by the batch as it

@@ -28,7 +28,7 @@ class LlamaCpp final : public Scheduler {
     return static_cast<std::uint32_t>(slots_.size() - static_cast<std::size_t>(std::count(slots_.begin(), slots_.end(), kFree)));
   }
 
-  [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
+  [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
     if (request.prompt >= options_.context)
       return fmt::format("its prompt has {} tokens, allowed: fewer than a slot's context, {} (context)", request.prompt,
                          options_.context);
@@ -45,7 +45,7 @@ class LlamaCpp final : public Scheduler {
     step.clear();
     admit(state);
     BatchState batch{running(), waiting(), 0.0};
-    for (const RequestId id : slots_)
+    for (const arrivals::RequestId id : slots_)
       if (id != kFree) batch.cached += state.at(id).computed;
     step.waiting = waiting();
     step.free_blocks = state.pool->free();
@@ -67,7 +67,7 @@ class LlamaCpp final : public Scheduler {
       step.items.push_back({slots_[slot], 1 + drafts, drafts, 0, false, true, 0});
       rows += 1 + drafts;
     }
-    for (const RequestId id : slots_) {
+    for (const arrivals::RequestId id : slots_) {
       if (id == kFree || !state.at(id).in_prefill() || rows >= options_.batch) continue;
       const Sequence& sequence = state.at(id);
       const std::uint32_t own = std::min(sequence.prefill_target - sequence.computed, options_.batch - rows);
@@ -81,7 +81,7 @@ class LlamaCpp final : public Scheduler {
     }
   }
 
-  void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
+  void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
     for (const Item& item : step.items) {
       if (!item.emits) continue;
       Sequence& sequence = state.at(item.request);
@@ -101,10 +101,10 @@ class LlamaCpp final : public Scheduler {
   }
 
  private:
-  static constexpr RequestId kFree = ~RequestId{0};
+  static constexpr arrivals::RequestId kFree = ~arrivals::RequestId{0};
 
   // No further than the output's end or the slot's, and not at all below draft_min.
-  [[nodiscard]] std::uint32_t drafts_of(RequestId request, const Sequence& sequence, int draft_length,
+  [[nodiscard]] std::uint32_t drafts_of(arrivals::RequestId request, const Sequence& sequence, int draft_length,
                                         const EngineState& state) const {
     if (draft_length == 0) return 0;
     const std::uint32_t left =
@@ -118,7 +118,7 @@ class LlamaCpp final : public Scheduler {
     for (std::size_t slot = 0; slot < slots_.size() && !waiting_.empty(); ++slot) {
       if (slots_[slot] != kFree) continue;
       if (!state.pool->unlimited() && blocks > state.pool->free()) return;
-      const RequestId request = waiting_.front();
+      const arrivals::RequestId request = waiting_.front();
       waiting_.pop_front();
       Sequence& sequence = state.at(request);
       slots_[slot] = request;
@@ -130,8 +130,8 @@ class LlamaCpp final : public Scheduler {
   }
 
   LlamaCppOptions options_;
-  std::vector<RequestId> slots_;          // [slot]: its request, or kFree
-  std::vector<std::uint32_t> draft_has_;  // [slot]: tokens in the draft's cache
+  std::vector<arrivals::RequestId> slots_;  // [slot]: its request, or kFree
+  std::vector<std::uint32_t> draft_has_;    // [slot]: tokens in the draft's cache
 };
 
 }  // namespace

@@ -109,7 +109,7 @@ class Sglang final : public Scheduler {
     return static_cast<std::uint32_t>(running_.size() + (chunked_ ? 1 : 0));
   }
 
-  [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
+  [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
     if (std::string why = refused_by_length(request, options_.max_model_len); !why.empty()) return why;
     // What an admission to an idle engine asks for: the prompt, the output as far as it is reserved, and a block.
     const std::uint32_t page = state.pool->block_tokens();
@@ -125,7 +125,7 @@ class Sglang final : public Scheduler {
     return refused_by_pool(state.pool->blocks_for(most), state);
   }
 
-  void arrive(RequestId request, EngineState& state) override {
+  void arrive(arrivals::RequestId request, EngineState& state) override {
     Scheduler::arrive(request, state);
     if (options_.order != QueueOrder::fcfs) arrived_at_[request] = prompt_tokens_;
   }
@@ -138,7 +138,7 @@ class Sglang final : public Scheduler {
     complete_step(state, step, waiting());
   }
 
-  void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
+  void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
     for (const Item& item : step.items) {
       Sequence& sequence = state.at(item.request);
       // What a batch of prompts computed is found by the batches behind it.
@@ -177,7 +177,7 @@ class Sglang final : public Scheduler {
     return wanted > sequence.held ? wanted - sequence.held : 0;
   }
 
-  void take(RequestId request, Sequence& sequence, std::uint32_t blocks, EngineState& state) {
+  void take(arrivals::RequestId request, Sequence& sequence, std::uint32_t blocks, EngineState& state) {
     if (state.pool->caches())
       cached_.extend(request, blocks, state);
     else
@@ -185,7 +185,7 @@ class Sglang final : public Scheduler {
     sequence.held += blocks;
   }
 
-  void give_back(RequestId request, Sequence& sequence, EngineState& state) {
+  void give_back(arrivals::RequestId request, Sequence& sequence, EngineState& state) {
     if (state.pool->caches())
       cached_.release(request, state);
     else
@@ -196,7 +196,7 @@ class Sglang final : public Scheduler {
   // Tokens of their outputs that running requests are promised.
   [[nodiscard]] double promised(const EngineState& state) const {
     double tokens = 0.0;
-    for (const RequestId id : running_) {
+    for (const arrivals::RequestId id : running_) {
       const Sequence& sequence = state.at(id);
       tokens += ratio_ * std::min(sequence.limit - sequence.emitted, kMostReserved);
     }
@@ -213,7 +213,7 @@ class Sglang final : public Scheduler {
       prefill_budget -= tokens;
       chunk_budget -= tokens;
     };
-    const auto add = [&](RequestId request, Sequence& sequence, std::uint32_t rows) {
+    const auto add = [&](arrivals::RequestId request, Sequence& sequence, std::uint32_t rows) {
       take(request, sequence, missing(sequence, std::uint64_t{sequence.computed} + rows, state), state);
       step.items.push_back({request, rows, 0, 0, true, false, 0});
       prompt_tokens_ += rows;
@@ -230,11 +230,11 @@ class Sglang final : public Scheduler {
     }
     if (options_.order != QueueOrder::fcfs && waiting_.size() > 1)
       order_queue(
-          options_.order, ++orderings_, [&](RequestId id) { return prompt_tokens_ - arrived_at_.at(id); }, cached_, state,
-          waiting_);
+          options_.order, ++orderings_, [&](arrivals::RequestId id) { return prompt_tokens_ - arrived_at_.at(id); }, cached_,
+          state, waiting_);
     while (!waiting_.empty() && !chunked_ && prefill_budget > 0 && chunk_budget > 0 &&
            running_.size() + step.items.size() < most_running(state)) {
-      const RequestId request = waiting_.front();
+      const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
       const bool decodes = sequence.came_computed();
@@ -273,7 +273,7 @@ class Sglang final : public Scheduler {
     }
   }
 
-  void retract(RequestId request, EngineState& state, Step& step) {
+  void retract(arrivals::RequestId request, EngineState& state, Step& step) {
     Sequence& sequence = state.at(request);
     give_back(request, sequence, state);
     lose(sequence, step);
@@ -283,7 +283,7 @@ class Sglang final : public Scheduler {
   void decode_batch(EngineState& state, Step& step) {
     const auto needed = [&] {
       std::uint64_t blocks = 0;
-      for (const RequestId id : running_) {
+      for (const arrivals::RequestId id : running_) {
         const Sequence& sequence = state.at(id);
         blocks += missing(sequence, std::uint64_t{sequence.computed} + width(state), state);
       }
@@ -293,12 +293,12 @@ class Sglang final : public Scheduler {
     while (running_.size() > 1 && !state.pool->unlimited() && needed() > state.pool->free()) {
       auto victim = running_.end() - 1;
       if (state.widest == 0)  // the fewest tokens of output, then the longest prompt
-        victim = std::min_element(running_.begin(), running_.end(), [&](RequestId a, RequestId b) {
+        victim = std::min_element(running_.begin(), running_.end(), [&](arrivals::RequestId a, arrivals::RequestId b) {
           const Sequence& x = state.at(a);
           const Sequence& y = state.at(b);
           return x.emitted != y.emitted ? x.emitted < y.emitted : x.prompt > y.prompt;
         });
-      const RequestId request = *victim;
+      const arrivals::RequestId request = *victim;
       running_.erase(victim);
       retract(request, state, step);
       retracted = true;
@@ -306,7 +306,7 @@ class Sglang final : public Scheduler {
     if (retracted) {
       double emitted = 0.0;
       double limits = 0.0;
-      for (const RequestId id : running_) {
+      for (const arrivals::RequestId id : running_) {
         emitted += state.at(id).emitted;
         limits += state.at(id).limit;
       }
@@ -314,7 +314,7 @@ class Sglang final : public Scheduler {
     } else if (!running_.empty()) {
       ratio_ = std::max(last_ratio_, ratio_ - (first_ratio_ - last_ratio_) / kDecaySteps);
     }
-    for (const RequestId id : running_) {
+    for (const arrivals::RequestId id : running_) {
       Sequence& sequence = state.at(id);
       const std::uint32_t drafts = sequence.spec;
       take(id, sequence, missing(sequence, std::uint64_t{sequence.computed} + width(state), state), state);
@@ -328,12 +328,13 @@ class Sglang final : public Scheduler {
   double last_ratio_;
   double ratio_;
   bool chunked_ = false;  // a prompt is cut, and goes on in the next step
-  RequestId chunked_request_ = 0;
+  arrivals::RequestId chunked_request_ = 0;
   CachedBlocks cached_;                 // with the radix cache
   std::vector<BlockPool::Block> hits_;  // blocks that the request at hand finds
   std::uint64_t orderings_ = 0;
-  std::uint64_t prompt_tokens_ = 0;                          // computed so far
-  std::unordered_map<RequestId, std::uint64_t> arrived_at_;  // prompt_tokens_ when it arrived first, where the order asks for it
+  std::uint64_t prompt_tokens_ = 0;  // computed so far
+  std::unordered_map<arrivals::RequestId, std::uint64_t>
+      arrived_at_;  // prompt_tokens_ when it arrived first, where the order asks for it
 };
 
 }  // namespace

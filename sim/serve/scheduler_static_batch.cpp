@@ -12,14 +12,14 @@ class StaticBatch final : public Scheduler {
   explicit StaticBatch(std::uint32_t batch) : batch_(batch) {}
   [[nodiscard]] RunningLimit running_limit() const override { return {batch_, ""}; }
 
-  [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
+  [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
     return refused_by_pool(needed(request.prompt, request.output, state), state);
   }
 
   void schedule(EngineState& state, Step& step) override {
     step.clear();
     if (running_.empty()) admit(state);
-    for (const RequestId request : running_) {
+    for (const arrivals::RequestId request : running_) {
       Sequence& sequence = state.at(request);
       const bool prefill = sequence.computed == 0;
       const std::uint32_t drafts = prefill ? 0 : sequence.spec;
@@ -29,7 +29,7 @@ class StaticBatch final : public Scheduler {
     complete_step(state, step, waiting());
   }
 
-  void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
+  void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
     take_tokens(state, step, finished);
   }
 
@@ -40,7 +40,7 @@ class StaticBatch final : public Scheduler {
 
   void admit(EngineState& state) {
     while (!waiting_.empty() && running_.size() < batch_) {
-      const RequestId request = waiting_.front();
+      const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       const std::uint32_t blocks = needed(sequence.prompt, sequence.output, state);
       if (!state.pool->unlimited() && blocks > state.pool->free()) return;

@@ -26,7 +26,7 @@ class Trtllm final : public Scheduler {
   [[nodiscard]] MemoryShare memory_share() const override { return MemoryShare::cache_of_rest; }
   [[nodiscard]] RunningLimit running_limit() const override { return {options_.max_batch_size, ""}; }
 
-  [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
+  [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
     if (!options_.chunked_context && request.prompt > options_.max_num_tokens)
       return fmt::format("its prompt has {} tokens and chunked_context is false, allowed: at most max_num_tokens, {}",
                          request.prompt, options_.max_num_tokens);
@@ -42,7 +42,7 @@ class Trtllm final : public Scheduler {
     complete_step(state, step, waiting());
   }
 
-  void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
+  void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
     take_tokens(state, step, finished);
   }
 
@@ -67,7 +67,7 @@ class Trtllm final : public Scheduler {
     if (state.pool->unlimited()) return;
     const auto missing = [&] {
       std::uint64_t blocks = 0;
-      for (const RequestId id : running_) {
+      for (const arrivals::RequestId id : running_) {
         const Sequence& sequence = state.at(id);
         const std::uint32_t wanted = next_step(sequence, state);
         blocks += wanted > sequence.held ? wanted - sequence.held : 0;
@@ -75,7 +75,7 @@ class Trtllm final : public Scheduler {
       return blocks;
     };
     while (running_.size() > 1 && missing() > state.pool->free()) {
-      const RequestId request = running_.back();
+      const arrivals::RequestId request = running_.back();
       Sequence& sequence = state.at(request);
       running_.pop_back();
       if (sequence.in_prefill()) state.spend(sequence, sequence.resumed ? Cause::recompute : Cause::prefill);
@@ -84,12 +84,12 @@ class Trtllm final : public Scheduler {
       lose(sequence, step);
       waiting_.push_front(request);
     }
-    for (const RequestId id : running_) hold(state.at(id), next_step(state.at(id), state), state);
+    for (const arrivals::RequestId id : running_) hold(state.at(id), next_step(state.at(id), state), state);
   }
 
   void admit(EngineState& state) {
     while (!waiting_.empty() && running_.size() < options_.max_batch_size) {
-      const RequestId request = waiting_.front();
+      const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       const std::uint32_t blocks = options_.max_utilization ? state.pool->blocks_for(std::uint64_t{sequence.tokens()} + 1)
                                                             : to_completion(sequence.prompt, sequence.limit, state);
@@ -105,7 +105,7 @@ class Trtllm final : public Scheduler {
   void micro_batch(EngineState& state, Step& step) {
     std::int64_t budget = options_.max_num_tokens;
     for (const bool contexts : {false, true})
-      for (const RequestId request : running_) {
+      for (const arrivals::RequestId request : running_) {
         Sequence& sequence = state.at(request);
         if (sequence.in_prefill() != contexts || budget <= 0) continue;
         if (!contexts) {

@@ -52,7 +52,7 @@ class VllmV1 final : public Scheduler {
     return StepLimits{static_cast<double>(options_.max_num_batched_tokens), static_cast<double>(options_.max_num_seqs)};
   }
 
-  [[nodiscard]] std::string refusal(const Request& request, const EngineState& state) const override {
+  [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
     if (std::string why = refused_by_length(request, options_.max_model_len); !why.empty()) return why;
     if (!options_.chunked_prefill && request.prompt > options_.max_num_batched_tokens)
       return fmt::format("its prompt has {} tokens and chunked_prefill is false, allowed: at most max_num_batched_tokens, {}",
@@ -62,7 +62,7 @@ class VllmV1 final : public Scheduler {
     return refused_by_pool(state.pool->blocks_for(most), state);
   }
 
-  void arrive(RequestId request, EngineState& state) override {
+  void arrive(arrivals::RequestId request, EngineState& state) override {
     state.at(request).status = Status::waiting;
     enqueue(request, state);
   }
@@ -76,7 +76,7 @@ class VllmV1 final : public Scheduler {
     // Drafts in flight of a sequence that is not scheduled now are given up.
     if (options_.asynchronous && step.items.size() < running_.size()) {
       for (const Item& item : step.items) state.at(item.request).scheduled_in = schedulings_;
-      for (const RequestId id : running_)
+      for (const arrivals::RequestId id : running_)
         if (Sequence& sequence = state.at(id); sequence.scheduled_in != schedulings_) sequence.spec = 0;
     }
     complete_step(state, step, waiting());
@@ -89,7 +89,7 @@ class VllmV1 final : public Scheduler {
     }
   }
 
-  void update(EngineState& state, const Step& step, std::vector<RequestId>& finished) override {
+  void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
     const std::size_t before = finished.size();
     const bool asynchronous = options_.asynchronous;
     const bool uneven = state.uneven;
@@ -118,14 +118,14 @@ class VllmV1 final : public Scheduler {
     if (finished.size() == before) return;
     forget_finished(state);
     if (finished_waiting_) {
-      std::erase_if(waiting_, [&](RequestId id) { return state.at(id).status == Status::finished; });
+      std::erase_if(waiting_, [&](arrivals::RequestId id) { return state.at(id).status == Status::finished; });
       finished_waiting_ = false;
     }
   }
 
  private:
   // Priority, then arrival, then the order of sending.
-  [[nodiscard]] static bool goes_before(RequestId a, RequestId b, const EngineState& state) {
+  [[nodiscard]] static bool goes_before(arrivals::RequestId a, arrivals::RequestId b, const EngineState& state) {
     const Sequence& x = state.at(a);
     const Sequence& y = state.at(b);
     if (x.priority != y.priority) return x.priority < y.priority;
@@ -133,23 +133,23 @@ class VllmV1 final : public Scheduler {
     return a < b;
   }
 
-  void enqueue(RequestId request, EngineState& state) {
+  void enqueue(arrivals::RequestId request, EngineState& state) {
     if (!options_.by_priority) {
       waiting_.push_back(request);
       return;
     }
     waiting_.insert(std::upper_bound(waiting_.begin(), waiting_.end(), request,
-                                     [&](RequestId a, RequestId b) { return goes_before(a, b, state); }),
+                                     [&](arrivals::RequestId a, arrivals::RequestId b) { return goes_before(a, b, state); }),
                     request);
   }
 
-  [[nodiscard]] RequestId victim(const EngineState& state) const {
+  [[nodiscard]] arrivals::RequestId victim(const EngineState& state) const {
     if (!options_.by_priority) return running_.back();
     return *std::max_element(running_.begin(), running_.end(),
-                             [&](RequestId a, RequestId b) { return goes_before(a, b, state); });
+                             [&](arrivals::RequestId a, arrivals::RequestId b) { return goes_before(a, b, state); });
   }
 
-  void preempt(RequestId request, EngineState& state, Step& step) {
+  void preempt(arrivals::RequestId request, EngineState& state, Step& step) {
     Sequence& sequence = state.at(request);
     release(request, sequence, state);
     if (sequence.in_prefill()) state.spend(sequence, sequence.resumed ? Cause::recompute : Cause::prefill);
@@ -167,7 +167,7 @@ class VllmV1 final : public Scheduler {
     const std::int64_t threshold =
         options_.long_prefill_token_threshold > 0 ? options_.long_prefill_token_threshold : std::int64_t{1} << 40;
     for (std::size_t i = 0; i < running_.size() && budget > 0;) {
-      const RequestId request = running_[i];
+      const arrivals::RequestId request = running_[i];
       Sequence& sequence = state.at(request);
       // It reaches its end with what is in flight, whatever is accepted.
       if (sequence.placeholders > 0 && sequence.computed + 2 - sequence.placeholders >= sequence.prompt + sequence.limit) {
@@ -201,10 +201,10 @@ class VllmV1 final : public Scheduler {
   }
 
   // Blocks for the running request number `i`, from others where none are free. False: it was preempted itself.
-  bool make_room(RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, Step& step, std::size_t& i,
-                 std::int64_t& budget) {
+  bool make_room(arrivals::RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, Step& step,
+                 std::size_t& i, std::int64_t& budget) {
     while (!allocate(request, sequence, rows, state, false)) {
-      const RequestId last = victim(state);
+      const arrivals::RequestId last = victim(state);
       const auto place = static_cast<std::size_t>(std::find(running_.begin(), running_.end(), last) - running_.begin());
       running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
       const auto item = std::find_if(step.items.begin(), step.items.end(), [&](const Item& one) { return one.request == last; });
@@ -221,7 +221,7 @@ class VllmV1 final : public Scheduler {
 
   void schedule_waiting(EngineState& state, Step& step, std::int64_t& budget) {
     while (!waiting_.empty() && budget > 0 && running_.size() < options_.max_num_seqs) {
-      const RequestId request = waiting_.front();
+      const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
       const bool decodes = sequence.came_computed();
@@ -250,7 +250,7 @@ class VllmV1 final : public Scheduler {
   }
 
   // Room for `rows` more tokens and the drafts' slots behind them. At an admission hits_ are the sequence's first blocks.
-  bool allocate(RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, bool admission) {
+  bool allocate(arrivals::RequestId request, Sequence& sequence, std::uint32_t rows, EngineState& state, bool admission) {
     BlockPool& pool = *state.pool;
     if (pool.unlimited() && !pool.caches()) return true;
     const auto hits = admission ? static_cast<std::uint32_t>(hits_.size()) : 0;
@@ -280,7 +280,7 @@ class VllmV1 final : public Scheduler {
     return true;
   }
 
-  void release(RequestId request, Sequence& sequence, EngineState& state) {
+  void release(arrivals::RequestId request, Sequence& sequence, EngineState& state) {
     if (state.pool->caches())
       cached_.release(request, state);
     else
@@ -288,7 +288,7 @@ class VllmV1 final : public Scheduler {
     sequence.held = 0;
   }
 
-  void finish(RequestId request, Sequence& sequence, EngineState& state) {
+  void finish(arrivals::RequestId request, Sequence& sequence, EngineState& state) {
     finished_waiting_ = finished_waiting_ || sequence.status == Status::preempted;  // its last token was in flight
     release(request, sequence, state);
     sequence.status = Status::finished;

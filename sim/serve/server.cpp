@@ -23,7 +23,7 @@ const std::array<const char*, kCauses>& cause_names() {
   return names;
 }
 
-Server::Server(std::uint32_t index, Parts parts, const RequestTrace& workload, std::vector<Sequence>& sequences,
+Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
                StepObserver* observer)
     : index_(index),
       parts_(std::move(parts)),
@@ -47,27 +47,27 @@ Server::Server(std::uint32_t index, Parts parts, const RequestTrace& workload, s
   totals_.fewest_free_blocks = parts_.pool->free();
 }
 
-void Server::arrive(RequestId request, Picoseconds now) {
+void Server::arrive(arrivals::RequestId request, arrivals::Picoseconds now) {
   state_.now = now;
   Sequence& sequence = state_.at(request);
   state_.spend(sequence, sequence.moved ? Cause::transfer : Cause::frontend);
   parts_.scheduler->arrive(request, state_);
 }
 
-std::uint32_t Server::known_hashes(const Request& request) const {
+std::uint32_t Server::known_hashes(const arrivals::Request& request) const {
   std::uint32_t known = 0;
   while (known < request.hashes && remembered_.contains(state_.workload->hashes[request.first_hash + known])) ++known;
   return known;
 }
 
-void Server::remember(const Request& request) {
+void Server::remember(const arrivals::Request& request) {
   const auto first = state_.workload->hashes.begin() + request.first_hash;
   remembered_.insert(first, first + request.hashes);
 }
 
-void Server::begin_steps(Picoseconds now) {
+void Server::begin_steps(arrivals::Picoseconds now) {
   state_.now = now;
-  if (ends_ == kNever && !composed_) {
+  if (ends_ == arrivals::kNever && !composed_) {
     parts_.scheduler->schedule(state_, current_);
     // Whoever gave up its own blocks can be admitted again by the next scheduling, for which an idle engine does not wait.
     if (current_.items.empty() && current_.preempted > 0) parts_.scheduler->schedule(state_, current_);
@@ -94,7 +94,7 @@ void Server::sum_draft_rows() {
   }
 }
 
-void Server::begin_pass(Picoseconds now) {
+void Server::begin_pass(arrivals::Picoseconds now) {
   compose();
   if (parts_.in_step) {
     composed_ = true;
@@ -104,13 +104,13 @@ void Server::begin_pass(Picoseconds now) {
   run(now);
 }
 
-Picoseconds Server::beside(const cost::OtherEngines& peers) {
+arrivals::Picoseconds Server::beside(const cost::OtherEngines& peers) {
   work_.peers = peers;
   price_ = step_price();
   return price_.total();
 }
 
-void Server::begin_together(Picoseconds now, Picoseconds longest) {
+void Server::begin_together(arrivals::Picoseconds now, arrivals::Picoseconds longest) {
   composed_ = false;
   price_.target += longest - price_.total();  // it waits for the others' rows
   run(now);
@@ -176,7 +176,7 @@ StepPrice Server::step_price() const {
                                : parts_.pricer->price(work_, current_.draft_length);
 }
 
-void Server::run(Picoseconds now) {
+void Server::run(arrivals::Picoseconds now) {
   const auto decode_rows = static_cast<std::uint32_t>(work_.decoding.sequences);
   const auto rows = prefill_rows_ + static_cast<std::uint32_t>(work_.decoding.rows);
   began_ = now;
@@ -219,9 +219,9 @@ void Server::add_gap(const Gap& gap) {
 }
 
 // The chunk of tokens that a sequence got, which was not there when its step began.
-void Server::account_chunk(Sequence& sequence, std::uint32_t got, Picoseconds now) {
+void Server::account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Picoseconds now) {
   if (got == 0) return;
-  if (sequence.first_token == kNever) {
+  if (sequence.first_token == arrivals::kNever) {
     sequence.first_token = now;
     sequence.spent_first = sequence.spent;
   } else if (sequence.last_token == began_) {
@@ -234,9 +234,9 @@ void Server::account_chunk(Sequence& sequence, std::uint32_t got, Picoseconds no
 }
 
 // Notes where the step's time went for each of its sequences, and the chunks of tokens that they got.
-void Server::account(Picoseconds now) {
+void Server::account(arrivals::Picoseconds now) {
   const StepPrice price = price_;
-  const Picoseconds began = began_;
+  const arrivals::Picoseconds began = began_;
   const auto cause = static_cast<std::size_t>(mixed_ ? Cause::interference : Cause::decode);
   std::uint64_t accepted = 0;
   std::uint32_t single = 0;  // chunks of one token, the usual ones
@@ -275,7 +275,7 @@ void Server::account(Picoseconds now) {
   largest_chunk_ = std::max(largest_chunk_, 1U);
 }
 
-void Server::finish_step(Picoseconds now, std::vector<RequestId>& finished) {
+void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished) {
   state_.now = now;
   parts_.scheduler->update(state_, current_, finished);
   account(now);
@@ -297,7 +297,7 @@ void Server::finish_step(Picoseconds now, std::vector<RequestId>& finished) {
       parts_.policy->observe(position, std::exchange(verified_[at], 0), std::exchange(accepted_[at], 0));
     }
   }
-  ends_ = kNever;
+  ends_ = arrivals::kNever;
   if (!has_queued_) return;
   std::swap(current_, queued_);
   has_queued_ = false;

@@ -15,7 +15,7 @@ namespace specsim::serve {
 
 // A chunk of tokens that a sequence got so long after the one before; equal ones together.
 struct Gap {
-  Picoseconds length = 0;
+  arrivals::Picoseconds length = 0;
   std::uint32_t tokens = 1;
   std::uint32_t count = 1;
 };
@@ -35,14 +35,14 @@ struct ServerTotals {
   std::uint32_t largest_batch = 0;
   std::uint32_t fewest_free_blocks = 0;
   double batch_ps = 0.0;  // integral of the batch over steps
-  Picoseconds busy = 0;
-  Picoseconds drafting = 0;
+  arrivals::Picoseconds busy = 0;
+  arrivals::Picoseconds drafting = 0;
 };
 
 struct StepRecord {
   std::uint32_t replica = 0;
   std::uint64_t step = 0;
-  Picoseconds start = 0;
+  arrivals::Picoseconds start = 0;
   StepPrice price;
   std::uint32_t prefill_rows = 0;
   std::uint32_t decode_rows = 0;
@@ -74,27 +74,27 @@ class Server {
     bool drafts_cached = false;
     bool in_step = false;  // it shares experts with other engines: steps of all begin and end together
   };
-  Server(std::uint32_t index, Parts parts, const RequestTrace& workload, std::vector<Sequence>& sequences,
+  Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
          StepObserver* observer);
 
-  [[nodiscard]] std::string refusal(const Request& request) const { return parts_.scheduler->refusal(request, state_); }
-  void arrive(RequestId request, Picoseconds now);
+  [[nodiscard]] std::string refusal(const arrivals::Request& request) const { return parts_.scheduler->refusal(request, state_); }
+  void arrive(arrivals::RequestId request, arrivals::Picoseconds now);
   // For routing by prefix: how many of a prompt's first hashes came here with requests before it, as a router in front of the
   // server knows it; and what a request that is sent here adds.
-  [[nodiscard]] std::uint32_t known_hashes(const Request& request) const;
-  void remember(const Request& request);
+  [[nodiscard]] std::uint32_t known_hashes(const arrivals::Request& request) const;
+  void remember(const arrivals::Request& request);
   // When the running step ends; kNever where none runs.
-  [[nodiscard]] Picoseconds next() const { return ends_; }
-  [[nodiscard]] bool idle() const { return ends_ == kNever; }
+  [[nodiscard]] arrivals::Picoseconds next() const { return ends_; }
+  [[nodiscard]] bool idle() const { return ends_ == arrivals::kNever; }
   // Called at next(), when the step's tokens come. `finished` gets the requests that end.
-  void finish_step(Picoseconds now, std::vector<RequestId>& finished);
+  void finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished);
   // Called behind finish_step, and when a request arrives at an idle engine: schedules what can be computed.
-  void begin_steps(Picoseconds now);
+  void begin_steps(arrivals::Picoseconds now);
   // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the step that is scheduled, 0 where there
   // is none; beside(): how long it takes beside theirs; begin_together(): the step begins, and ends with the slowest.
   [[nodiscard]] double scheduled_rows() const { return composed_ ? work_.prompts.rows + work_.decoding.rows : 0.0; }
-  [[nodiscard]] Picoseconds beside(const cost::OtherEngines& peers);
-  void begin_together(Picoseconds now, Picoseconds longest);
+  [[nodiscard]] arrivals::Picoseconds beside(const cost::OtherEngines& peers);
+  void begin_together(arrivals::Picoseconds now, arrivals::Picoseconds longest);
 
   [[nodiscard]] std::uint32_t waiting() const { return parts_.scheduler->waiting(); }
   [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
@@ -103,13 +103,13 @@ class Server {
   [[nodiscard]] const BlockPool& pool() const { return *parts_.pool; }
 
  private:
-  void begin_pass(Picoseconds now);
+  void begin_pass(arrivals::Picoseconds now);
   void compose();
   [[nodiscard]] StepPrice step_price() const;
-  void run(Picoseconds now);
+  void run(arrivals::Picoseconds now);
   void sum_draft_rows();
-  void account(Picoseconds now);
-  void account_chunk(Sequence& sequence, std::uint32_t got, Picoseconds now);
+  void account(arrivals::Picoseconds now);
+  void account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Picoseconds now);
   void add_gap(const Gap& gap);
 
   std::uint32_t index_;
@@ -119,8 +119,8 @@ class Server {
   Step current_;
   Step queued_;  // the step behind it, where the scheduler is asynchronous
   bool has_queued_ = false;
-  Picoseconds began_ = 0;
-  Picoseconds ends_ = kNever;
+  arrivals::Picoseconds began_ = 0;
+  arrivals::Picoseconds ends_ = arrivals::kNever;
   StepPrice price_;
   bool mixed_ = false;     // the running step computes prompts
   bool composed_ = false;  // a step is scheduled and waits for the engines that it begins with

@@ -60,12 +60,12 @@ double StepPricer::passes(const StepWork& work) const {
 StepPrice StepPricer::price(const StepWork& work, int draft_length) const { return rounded(parts(work, draft_length)); }
 
 StepPrice StepPricer::rounded(const Parts& time) {
-  if (!(time.target + time.draft < kLongestRun))
+  if (!(time.target + time.draft < arrivals::kLongestRun))
     throw BadInput({"", 0, 0},
                    fmt::format("a step takes {:.4g} s by the cost model, allowed: less than {:g} s, where simulated time ends",
-                               time.target + time.draft, kLongestRun));
-  const Picoseconds target = std::llround(kPicosecondsPerSecond * time.target);
-  return {target, std::llround(kPicosecondsPerSecond * (time.target + time.draft)) - target};
+                               time.target + time.draft, arrivals::kLongestRun));
+  const arrivals::Picoseconds target = std::llround(arrivals::kPicosecondsPerSecond * time.target);
+  return {target, std::llround(arrivals::kPicosecondsPerSecond * (time.target + time.draft)) - target};
 }
 
 double StepPricer::seconds(const StepWork& work, int draft_length) const {

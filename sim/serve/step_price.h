@@ -2,8 +2,8 @@
 // prices them.
 #pragma once
 
+#include "sim/arrivals/request_trace.h"
 #include "sim/cost/cost_model.h"
-#include "sim/serve/request_trace.h"
 
 #include <vector>
 
@@ -51,9 +51,9 @@ struct LoneDraft {
 };
 
 struct StepPrice {
-  Picoseconds target = 0;
-  Picoseconds draft = 0;  // the draft's passes, with what a speculative round costs beyond them
-  [[nodiscard]] Picoseconds total() const { return target + draft; }
+  arrivals::Picoseconds target = 0;
+  arrivals::Picoseconds draft = 0;  // the draft's passes, with what a speculative round costs beyond them
+  [[nodiscard]] arrivals::Picoseconds total() const { return target + draft; }
 };
 
 class StepPricer {

@@ -30,7 +30,7 @@ class PrefixAcceptance final : public Acceptance {
     for (std::size_t length = 1; length < tokens_.size(); ++length)
       tokens_[length] = count > 0.0 ? 1.0 + (tokens_[length] - 1.0) / count : 1.0;
   }
-  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const std::vector<std::uint8_t>& own = prefixes_[request % prefixes_.size()];
     return std::min<std::uint32_t>(own[(emitted - 1) % own.size()], drafted);
   }
@@ -49,7 +49,7 @@ class PrefixAcceptance final : public Acceptance {
 class OverlapAcceptance final : public Acceptance {
  public:
   OverlapAcceptance(std::vector<std::vector<double>> overlaps, rng::Key key) : overlaps_(std::move(overlaps)), key_(key) {}
-  [[nodiscard]] std::uint32_t accepted(RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const std::vector<double>& own = overlaps_[request % overlaps_.size()];
     std::uint32_t place = 0;
     for (; place < drafted; ++place) {

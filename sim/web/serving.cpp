@@ -1,9 +1,9 @@
 // Questions about a server under load: its curve, and its steps one by one.
 #include "sim/base/error.h"
 #include "sim/config/json.h"
-#include "sim/serve/capacity.h"
-#include "sim/serve/curve.h"
-#include "sim/serve/verdict.h"
+#include "sim/load/capacity.h"
+#include "sim/load/curve.h"
+#include "sim/load/verdict.h"
 #include "sim/web/questions.h"
 
 #include <fmt/format.h>
@@ -22,32 +22,32 @@ constexpr std::size_t kMostLoads = 64;
 constexpr std::int64_t kMostSteps = 2000;
 constexpr double kPicosecondsPerSecond = 1e12;
 
-serve::ServeExperiment server_of(const Json& question) {
+load::ServeExperiment server_of(const Json& question) {
   const auto at = question.find("config");
   if (at == question.end() || !at->is_object()) throw BadInput({"config", 0, 0}, "none is given");
   Diagnostics diagnostics;
   const config::Value config = config::parse_json(at->dump(), kSource, diagnostics);
   diagnostics.throw_if_any();
-  serve::ServeExperiment experiment = serve::read_serve_experiment(config, kSource, diagnostics);
+  load::ServeExperiment experiment = load::read_serve_experiment(config, kSource, diagnostics);
   diagnostics.throw_if_any();
   return experiment;
 }
 
-serve::Load load_of(const Json& question) {
+load::Load load_of(const Json& question) {
   const std::string name = text_at(question, "load", "rate");
-  for (const serve::Load load : {serve::Load::rate, serve::Load::concurrency})
+  for (const load::Load load : {load::Load::rate, load::Load::concurrency})
     if (name == load_name(load)) return load;
   throw BadInput({"load", 0, 0}, fmt::format("\"{}\", allowed: rate, concurrency", name));
 }
 
-void check_load(serve::Load load, double value) {
-  if (load == serve::Load::rate ? !(value > 0.0 && value <= 1e6) : !(value >= 1.0 && value <= 1e6 && value == std::floor(value)))
+void check_load(load::Load load, double value) {
+  if (load == load::Load::rate ? !(value > 0.0 && value <= 1e6) : !(value >= 1.0 && value <= 1e6 && value == std::floor(value)))
     throw BadInput({"values", 0, 0},
                    fmt::format("{}, allowed: {}", value,
-                               load == serve::Load::rate ? "requests a second above 0" : "a whole number of clients from 1 on"));
+                               load == load::Load::rate ? "requests a second above 0" : "a whole number of clients from 1 on"));
 }
 
-std::vector<double> values_of(const Json& question, serve::Load load) {
+std::vector<double> values_of(const Json& question, load::Load load) {
   const auto at = question.find("values");
   if (at == question.end() || !at->is_array() || at->empty() || at->size() > kMostLoads)
     throw BadInput({"values", 0, 0}, fmt::format("no list of loads, allowed: 1 to {} of them", kMostLoads));
@@ -108,48 +108,48 @@ class StepsKept final : public serve::StepObserver {
 
 Json answer_serve(const Json& question) {
   static CurveSoFar so_far;
-  const serve::Load load = load_of(question);
+  const load::Load load = load_of(question);
   const std::vector<double> values = values_of(question, load);
-  const serve::ServeExperiment experiment = server_of(question);
+  const load::ServeExperiment experiment = server_of(question);
   if (!experiment.counts_requests)
     throw BadInput({"config", 0, 0}, "serve.arrivals does not say how many requests are sent, allowed: with requests");
   const std::string config = question.at("config").dump();
   if (so_far.config != config) so_far = {config, {}, {}};
-  std::vector<serve::ServeExperiment> servers;
-  std::vector<serve::CurvePoint> curve;
+  std::vector<load::ServeExperiment> servers;
+  std::vector<load::CurvePoint> curve;
   for (const double value : values)
     for (const bool speculative : {false, true}) {  // as load_curve() has them
       if (speculative && !experiment.speculation) continue;
-      const serve::ServeExperiment one = serve::at_load(experiment, load, value, "values");
-      servers.push_back(speculative ? one : serve::without_speculation(one));
+      const load::ServeExperiment one = load::at_load(experiment, load, value, "values");
+      servers.push_back(speculative ? one : load::without_speculation(one));
       curve.push_back({value, speculative, {}, {NAN, NAN, 0.0}, 0});
     }
   const auto name = [&](std::uint64_t point) { return std::pair(curve[point].load, curve[point].speculative); };
-  serve::SweepRunner::Options setting;
+  load::SweepRunner::Options setting;
   setting.known = [&](std::uint64_t point, std::uint64_t) -> std::optional<serve::Summary> {
     const auto at = so_far.known.find(name(point));
     return at == so_far.known.end() ? std::nullopt : std::optional(at->second);
   };
   setting.done = [&](std::uint64_t point, std::uint64_t, const serve::Summary& summary) { so_far.known[name(point)] = summary; };
-  serve::SweepRunner runner(std::move(setting));
+  load::SweepRunner runner(std::move(setting));
   const auto wanted = question.find("capacity");  // takes longer than all loads together
-  if (load == serve::Load::rate && wanted != question.end() && wanted->is_boolean() && wanted->get<bool>())
+  if (load == load::Load::rate && wanted != question.end() && wanted->is_boolean() && wanted->get<bool>())
     for (std::size_t i = 0; i < curve.size(); ++i) {
       const bool speculative = curve[i].speculative;
-      if (!so_far.capacity.contains(speculative)) so_far.capacity[speculative] = serve::capacity_of(servers[i], runner);
+      if (!so_far.capacity.contains(speculative)) so_far.capacity[speculative] = load::capacity_of(servers[i], runner);
       curve[i].capacity = so_far.capacity[speculative];
     }
-  serve::run_points(curve, std::move(servers), runner);
-  Json reply = {{"load", load_name(load)}, {"points", Json::array()}, {"verdict", serve::verdict(curve, load)}};
+  load::run_points(curve, std::move(servers), runner);
+  Json reply = {{"load", load_name(load)}, {"points", Json::array()}, {"verdict", load::verdict(curve, load)}};
   reply["warnings"] = experiment.cost->warnings();
-  for (const serve::CurvePoint& point : curve) {
+  for (const load::CurvePoint& point : curve) {
     Json figures;
     for (const serve::SummaryFigure& one : serve::summary_figures())
       figures[one.name] = number(one.value(point.replications.front()));
     reply["points"].push_back({{"load", point.load},
                                {"speculative", point.speculative},
                                {"capacity", number(point.capacity.value)},
-                               {"overloaded", serve::overloaded(point)},
+                               {"overloaded", load::overloaded(point)},
                                {"needed_requests", point.too_short},
                                {"figures", std::move(figures)}});
   }
@@ -157,7 +157,7 @@ Json answer_serve(const Json& question) {
 }
 
 Json answer_replay(const Json& question) {
-  const serve::Load load = load_of(question);
+  const load::Load load = load_of(question);
   const double value = number_at(question, "value", 1.0);
   check_load(load, value);
   const double from_s = number_at(question, "from", 0.0);
@@ -165,20 +165,20 @@ Json answer_replay(const Json& question) {
   if (!(from_s >= 0.0)) throw BadInput({"from", 0, 0}, fmt::format("{}, allowed: seconds from 0 on", from_s));
   if (!(most >= 1.0 && most <= static_cast<double>(kMostSteps)))
     throw BadInput({"steps", 0, 0}, fmt::format("{}, allowed: 1 to {}", most, kMostSteps));
-  serve::ServeExperiment experiment = serve::at_load(server_of(question), load, value, "value");
+  load::ServeExperiment experiment = load::at_load(server_of(question), load, value, "value");
   const auto plain = question.find("plain");
   if (plain != question.end() && plain->is_boolean() && plain->get<bool>()) experiment = without_speculation(experiment);
-  const serve::RequestTrace workload = serve::make_requests(experiment);
+  const arrivals::RequestTrace workload = load::make_requests(experiment);
   StepsKept kept(from_s, static_cast<std::int64_t>(most));
-  serve::ServeOptions options;
+  load::ServeOptions options;
   options.observer = &kept;
   options.stop = kept.stop();
-  const serve::Served served = serve::serve(experiment, workload, options);
+  const load::Served served = load::serve(experiment, workload, options);
   Json reply = {{"steps", kept.take()}, {"requests", Json::array()}};
   for (std::size_t i = 0; i < served.result.sent; ++i) {
     const serve::Sequence& sequence = served.result.sequences[i];
-    const auto moment = [](serve::Picoseconds time) {
-      return time == serve::kNever ? Json() : Json(static_cast<double>(time) / kPicosecondsPerSecond);
+    const auto moment = [](arrivals::Picoseconds time) {
+      return time == arrivals::kNever ? Json() : Json(static_cast<double>(time) / kPicosecondsPerSecond);
     };
     reply["requests"].push_back({{"sent", moment(sequence.sent)}, {"prompt", sequence.prompt}, {"output", sequence.output}});
   }

@@ -48,7 +48,7 @@ std::uint64_t plain_loop(std::uint32_t batch, std::uint64_t steps) {
   return now + sequences[0].last + sequences[batch - 1].held;
 }
 
-serve::ServeExperiment closed(std::uint32_t batch, std::uint32_t output) {
+load::ServeExperiment closed(std::uint32_t batch, std::uint32_t output) {
   return server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, async: false, max_num_seqs: 512, max_num_batched_tokens: 100000}}
   kv: {{blocks: 1000000}}
@@ -70,13 +70,13 @@ TEST_CASE("steps of a small batch and of a large one", "[perf]") {
     double most;  // times the plain loop's time
   };
   for (const Setting& one : {Setting{8, 100000, 8, 60}, Setting{256, 8000, 30, 50}}) {
-    const serve::ServeExperiment experiment = closed(one.batch, one.output);
-    const serve::RequestTrace workload = serve::make_requests(experiment);
+    const load::ServeExperiment experiment = closed(one.batch, one.output);
+    const arrivals::RequestTrace workload = load::make_requests(experiment);
     double own = 1e9;
     double plain = 1e9;
     volatile std::uint64_t kept = 0;
     for (int i = 0; i < kRepetitions; ++i) {
-      own = std::min(own, seconds_of([&] { kept = kept + serve::serve(experiment, workload, {}).summary.completed; }));
+      own = std::min(own, seconds_of([&] { kept = kept + load::serve(experiment, workload, {}).summary.completed; }));
       plain = std::min(plain, seconds_of([&] { kept = kept + plain_loop(one.batch, one.output); }));
     }
     const double million = 1e-6 * one.batch * one.output;
@@ -101,12 +101,12 @@ cost: )" + cost + "\n");
             "affine",
             "{model: affine, target_fixed_ms: 5.886, target_ms_per_token: 0.02101, target_ms_per_kv_token: 0.00003926}"},
         {"roofline", "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none}"}}) {
-    const serve::ServeExperiment experiment = traffic(cost);
-    const serve::RequestTrace workload = serve::make_requests(experiment);
+    const load::ServeExperiment experiment = traffic(cost);
+    const arrivals::RequestTrace workload = load::make_requests(experiment);
     double steps = 0.0;
     double best = 1e9;
     for (int i = 0; i < 3; ++i)
-      best = std::min(best, seconds_of([&] { steps = serve::serve(experiment, workload, {}).summary.steps; }));
+      best = std::min(best, seconds_of([&] { steps = load::serve(experiment, workload, {}).summary.steps; }));
     const double plain = seconds_of([&] { static_cast<void>(plain_loop(9, static_cast<std::uint64_t>(steps))); });
     fmt::print("{}: {:.0f} steps in {:.3f} s, {:.0f} thousand/s; {:.1f} times a plain loop's time\n", name, steps, best,
                1e-3 * steps / best, best / plain);

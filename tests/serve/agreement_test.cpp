@@ -43,12 +43,12 @@ TEST_CASE("saturated at a batch, the server emits what the plan's round says", "
       const int rounds = 60;
       const int a_round = accepted ? draft_length + 1 : 1;
       CAPTURE(draft_length, accepted);
-      const serve::ServeExperiment experiment = server(saturated(
+      const load::ServeExperiment experiment = server(saturated(
           batch, prompt, 1 + rounds * a_round, draft_length, accepted ? "1" : "0",
           fmt::format("{{model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, target_ms_per_kv_token: 0.00004, "
                       "draft_fixed_ms: 0.7, draft_ms_per_token: {}, overhead_ms: 0.5}}",
                       rows_agree ? 0.004 : 0.0)));
-      const serve::Served served = run_server(experiment);
+      const load::Served served = run_server(experiment);
       double plan = 0.0;
       for (int round = 0; round < rounds; ++round) {
         const cost::Workload workload{double{batch}, prompt + static_cast<double>(a_round) * round};
@@ -65,8 +65,8 @@ TEST_CASE("saturated at a batch, the server emits what the plan's round says", "
 TEST_CASE("the roofline prices a server's round as it prices a plan's", "[serve]") {
   const std::string cost = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: none, engine: vllm}";
   const int rounds = 40;
-  const serve::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost, "ngram", true));
-  const serve::Served served = run_server(experiment);
+  const load::ServeExperiment experiment = server(saturated(24, 800, 1 + rounds * 4, 3, "1", cost, "ngram", true));
+  const load::Served served = run_server(experiment);
   double plan = 0.0;
   for (int round = 0; round < rounds; ++round)
     plan += cost::round_time(*experiment.cost, {24.0, 800.0 + 4.0 * round}, 3, 1.0).total();
@@ -91,7 +91,7 @@ TEST_CASE("a speculating batch is a lockstep placement's, but for the drafts tha
     generation.prompt_tokens = 77;
     generation.output_tokens.assign(6, static_cast<std::uint64_t>(output));
     const placement::Result expected = make_placement("{kind: serial}")->simulate(generation, nullptr);
-    const serve::Served served = run_server(server(
+    const load::Served served = run_server(server(
         saturated(6, 77, output, draft_length, accepted ? "1" : "0",
                   "{model: affine, target_fixed_ms: 5.88637, target_ms_per_token: 0.02101, target_ms_per_kv_token: 0.00003926, "
                   "draft_fixed_ms: 0.7, overhead_ms: 0.3}")));

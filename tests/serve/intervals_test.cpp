@@ -1,10 +1,10 @@
 // Capacities against servers whose saturated rate is known, shares of requests that replications keep together, and intervals
 // that hold the truth as often as they say, for samples that depend on each other.
+#include "sim/load/capacity.h"
+#include "sim/load/slo.h"
+#include "sim/load/verdict.h"
 #include "sim/math/quantiles.h"
-#include "sim/serve/capacity.h"
 #include "sim/serve/percentiles.h"
-#include "sim/serve/slo.h"
-#include "sim/serve/verdict.h"
 #include "tests/serve/servers.h"
 
 #include <boost/random/exponential_distribution.hpp>
@@ -65,39 +65,39 @@ serve::Summary kept(double within, double count) {
 }  // namespace
 
 TEST_CASE("capacity: what a server completes where requests never run out", "[serve]") {
-  const double found = serve::saturated_rate(server(batches(10, "")), nullptr).value();
+  const double found = load::saturated_rate(server(batches(10, "")), nullptr).value();
   CHECK(found == Approx(kBatchesRate).epsilon(0.01));
   CHECK(found != Approx(64 / (201 * 0.0164 + 64 * 0.0166)).epsilon(0.01));  // as if a prompt's step gave no token
   // One request at a time: exactly one after the other.
-  const serve::ServeExperiment one = server(R"(serve:
+  const load::ServeExperiment one = server(R"(serve:
   scheduler: {kind: vllm_v1, max_num_seqs: 1, async: false}
   arrivals: {process: deterministic, rate: 1}
   lengths: {prompt: 16, output: 9}
 cost: {model: affine, target_fixed_ms: 1}
 )");
-  CHECK(serve::saturated_rate(one, nullptr).value() == Approx(1000.0 / 9).epsilon(1e-9));
+  CHECK(load::saturated_rate(one, nullptr).value() == Approx(1000.0 / 9).epsilon(1e-9));
   // Every prompt the same: what its prefix saves depends on when it comes.
-  CHECK_FALSE(serve::saturated_rate(server(R"(serve:
+  CHECK_FALSE(load::saturated_rate(server(R"(serve:
   scheduler: {kind: vllm_v1, prefix_caching: true}
   arrivals: {process: sessions, rate: 1, prompt: 40, output: 9}
 cost: {model: affine, target_fixed_ms: 1}
 )"),
-                                    nullptr));
+                                   nullptr));
 }
 
 TEST_CASE("capacity of engines that decode behind others", "[serve]") {
   // Two engines decode four requests each in steps of 10 ms. A prompt's engine gives the first of 21 tokens, or computes the
   // prompt alone and leaves all 21 to those that decode; three prompts a step of theirs are far more than these take.
   const auto found = [](const char* first_token) {
-    return serve::saturated_rate(server(fmt::format(R"(serve:
+    return load::saturated_rate(server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 4, async: false}}
   arrivals: {{process: deterministic, rate: 1}}
   lengths: {{prompt: 16, output: 21}}
   replicas: {{count: 2, prefill: 3, first_token: {}, link_gb_per_s: 50, kv_bytes_per_token: 1e5}}
 cost: {{model: affine, target_fixed_ms: 10}}
 )",
-                                                    first_token)),
-                                 nullptr)
+                                                   first_token)),
+                                nullptr)
         .value();
   };
   CHECK(found("prefill") == Approx(2 * 4 / (20 * 0.010)).epsilon(0.01));
@@ -107,10 +107,10 @@ cost: {{model: affine, target_fixed_ms: 10}}
 
 TEST_CASE("a run is as long as its load asks for, and no rate above the capacity keeps an SLO", "[serve]") {
   const auto sweep = [](const std::string& more) {
-    serve::SweepRunner runner({});
-    const serve::ServeExperiment experiment = server(batches(10, more));
-    auto curve = serve::load_curve(experiment, serve::Load::rate, {2, 16, 25}, true, runner, "--sweep");
-    const serve::LoadLimit limit = serve::largest_load(experiment, serve::Load::rate, curve, runner, "--sweep");
+    load::SweepRunner runner({});
+    const load::ServeExperiment experiment = server(batches(10, more));
+    auto curve = load::load_curve(experiment, load::Load::rate, {2, 16, 25}, true, runner, "--sweep");
+    const load::LoadLimit limit = load::largest_load(experiment, load::Load::rate, curve, runner, "--sweep");
     return std::pair(std::move(curve), limit);
   };
   const auto [chosen, limit] = sweep("");
@@ -130,7 +130,7 @@ TEST_CASE("a run is as long as its load asks for, and no rate above the capacity
   CHECK(serve::slo_margin(given[2].replications, server(batches(10, "")).slo) >= 0.0);
   CHECK(short_limit.keeps <= kBatchesRate * 1.01);
   CHECK(short_limit.too_short > 3000);
-  const std::vector<std::string> words = serve::verdict(given, serve::Load::rate);
+  const std::vector<std::string> words = load::verdict(given, load::Load::rate);
   REQUIRE(words.size() == 2);
   CHECK(words[0].find("plain: capacity 18.9") == 0);
   CHECK(words[0].find("overloaded at rate 25") != std::string::npos);
@@ -213,7 +213,7 @@ TEST_CASE("intervals from batches of one run hold the truth", "[serve]") {
 
 TEST_CASE("the load where two curves cross has an interval between the replications", "[serve]") {
   const auto point = [](double load, bool speculative, std::vector<double> tpots) {
-    serve::CurvePoint made{load, speculative, {}, {NAN, NAN, 0.0}, 0};
+    load::CurvePoint made{load, speculative, {}, {NAN, NAN, 0.0}, 0};
     for (const double tpot : tpots) {
       serve::Summary summary;
       summary.tpot_ms.mean = tpot;
@@ -223,9 +223,9 @@ TEST_CASE("the load where two curves cross has an interval between the replicati
     return made;
   };
   // With speculation half as long at 4 and twice as long at 16 in one replication, at 64 in the other: crossings at 8 and 16.
-  const std::vector<serve::CurvePoint> curve = {point(4, false, {1, 1}),     point(4, true, {0.5, 0.5}), point(16, false, {1, 1}),
-                                                point(16, true, {2.0, 1.0}), point(64, false, {1, 1}),   point(64, true, {4, 4})};
-  const std::vector<std::string> words = serve::verdict(curve, serve::Load::concurrency);
+  const std::vector<load::CurvePoint> curve = {point(4, false, {1, 1}),     point(4, true, {0.5, 0.5}), point(16, false, {1, 1}),
+                                               point(16, true, {2.0, 1.0}), point(64, false, {1, 1}),   point(64, true, {4, 4})};
+  const std::vector<std::string> words = load::verdict(curve, load::Load::concurrency);
   CHECK(words[0].find("up to concurrency 4, no longer at 16") != std::string::npos);
   CHECK(words[0].find("; the curves cross at concurrency 12 ± 51") != std::string::npos);
   CHECK(words[1].find("; the curves cross at concurrency 12 ± 51") != std::string::npos);

@@ -1,6 +1,6 @@
 // Limits in which a server's run is known exactly, and what every run conserves.
-#include "sim/serve/curve.h"
-#include "sim/serve/outputs.h"
+#include "sim/load/curve.h"
+#include "sim/load/outputs.h"
 #include "tests/serve/servers.h"
 
 #include <catch2/catch.hpp>
@@ -31,7 +31,7 @@ class Rows final : public serve::StepObserver {
   [[nodiscard]] std::uint64_t all() const { return all_; }
 
  private:
-  serve::Picoseconds end_ = 0;
+  arrivals::Picoseconds end_ = 0;
   std::uint64_t all_ = 0;
 };
 
@@ -39,17 +39,17 @@ class Rows final : public serve::StepObserver {
 
 TEST_CASE("drafting nothing is the plain server, byte for byte", "[serve]") {
   for (const std::string& scheduler : kSchedulers) {
-    const std::string plain = serve::requests_csv(run_server(server(crowded("", scheduler))).result);
+    const std::string plain = load::requests_csv(run_server(server(crowded("", scheduler))).result);
     for (const char* policy : {"kind: off", "kind: fixed, draft_length: 0", "kind: table, table: [[1, 8, 0]]"}) {
       CAPTURE(scheduler, policy);
-      CHECK(serve::requests_csv(run_server(server(crowded(drafting(policy, "alpha: 0.7"), scheduler))).result) == plain);
+      CHECK(load::requests_csv(run_server(server(crowded(drafting(policy, "alpha: 0.7"), scheduler))).result) == plain);
     }
   }
 }
 
 TEST_CASE("every draft accepted: a round emits the draft length and one", "[serve]") {
-  const serve::Served served = run_server(server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 1"),
-                                                         "kind: vllm_v1, async: false, max_num_batched_tokens: 100000")));
+  const load::Served served = run_server(server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 1"),
+                                                        "kind: vllm_v1, async: false, max_num_batched_tokens: 100000")));
   for (const serve::Sequence& sequence : served.result.sequences)
     if (sequence.preemptions == 0) CHECK(sequence.rounds == (sequence.output - 1 + 3) / 4);
 }
@@ -62,7 +62,7 @@ TEST_CASE("no draft accepted: the rounds of plain decoding, each at the price of
   speculation: {policy: {kind: fixed, draft_length: 2}, acceptance: {alpha: 0}}
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed_ms: 1, draft_ms_per_token: 0.004, overhead_ms: 0.5}
 )";
-  const serve::Served served = run_server(server(one));
+  const load::Served served = run_server(server(one));
   // A prompt's step drafts as well: the draft's pass over the prompt, one more, the overhead.
   const double prompt_ms = 6 + 0.02 * 100 + (1 + 0.004 * 100) + (1 + 0.004) + 0.5;
   const double round_ms = 6 + 0.02 * 3 + (1 + 0.004 * 3) + (1 + 0.004) + 0.5;
@@ -85,11 +85,11 @@ TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
       const auto own_name = text.find(", max_num_seqs: 24");
       if (std::string(scheduler).find("vllm") == std::string::npos)
         text.erase(own_name, std::string(", max_num_seqs: 24").size());
-      const serve::ServeExperiment experiment = server(text);
+      const load::ServeExperiment experiment = server(text);
       Rows rows;
-      serve::ServeOptions options;
+      load::ServeOptions options;
       options.observer = &rows;
-      const serve::Served served = serve::serve(experiment, serve::make_requests(experiment), options);
+      const load::Served served = load::serve(experiment, load::make_requests(experiment), options);
       CHECK(served.result.reached_end);
       if (speculation.empty() && std::string(scheduler).find("vllm") != std::string::npos) CHECK(served.summary.preemptions > 10);
       CHECK(rows.all() == served.result.totals[0].rows);
@@ -127,10 +127,10 @@ TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
 }
 
 TEST_CASE("acceptance belongs to the text: another draft length accepts the same prefix", "[serve]") {
-  const serve::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 0.6")));
+  const load::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 3", "alpha: 0.6")));
   const auto acceptance = serve::make_acceptance(*experiment.speculation->stated(), rng::make_key(1, 2));
   std::uint32_t cut = 0;
-  for (serve::RequestId request = 0; request < 50; ++request)
+  for (arrivals::RequestId request = 0; request < 50; ++request)
     for (std::uint32_t emitted = 0; emitted < 50; ++emitted) {
       const std::uint32_t whole = acceptance->accepted(request, emitted, 8);
       for (std::uint32_t drafted = 0; drafted <= 8; ++drafted)
@@ -143,14 +143,14 @@ TEST_CASE("acceptance belongs to the text: another draft length accepts the same
 }
 
 TEST_CASE("a sweep does not depend on the threads", "[serve]") {
-  const serve::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 2", "alpha: 0.6")));
+  const load::ServeExperiment experiment = server(crowded(drafting("kind: fixed, draft_length: 2", "alpha: 0.6")));
   const auto curve = [&](unsigned threads) {
-    serve::SweepRunner::Options setting;
+    load::SweepRunner::Options setting;
     setting.replications = 3;
     setting.threads = threads;
-    serve::SweepRunner runner(setting);
-    return serve::curve_csv(serve::load_curve(experiment, serve::Load::rate, {5, 20, 60}, true, runner, "--sweep"),
-                            serve::Load::rate);
+    load::SweepRunner runner(setting);
+    return load::curve_csv(load::load_curve(experiment, load::Load::rate, {5, 20, 60}, true, runner, "--sweep"),
+                           load::Load::rate);
   };
   CHECK(curve(1) == curve(3));
 }
@@ -165,7 +165,7 @@ serve:
   speculation: {policy: {kind: fixed, draft_length: 4}}
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02}
 )";
-  const serve::Served served = run_server(server(text));
+  const load::Served served = run_server(server(text));
   // 1 + .7 + .7^2 + .7^3 + .7^4 tokens a round. About 28,900 rounds with a standard deviation of 1.6: five standard errors are
   // .047; alpha .68 in place of .7 gives 2.67 and is seen.
   CHECK(served.summary.tokens_per_round == Approx(2.7731).margin(0.047));

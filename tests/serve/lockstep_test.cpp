@@ -21,13 +21,13 @@ TEST_CASE("a static batch of plain decoding is a placement's, to the picosecond"
   generation.output_tokens = outputs;
   const placement::Result expected = make_placement("{kind: plain}")->simulate(generation, nullptr);
 
-  const serve::Served served = run_server(server(R"(serve:
+  const load::Served served = run_server(server(R"(serve:
   scheduler: {kind: static, batch: 6}
   arrivals: {process: closed, concurrency: 6, requests: 6}
   lengths: {prompt: 77, output: {list: [7, 40, 23, 1, 12, 40]}}
 cost: {model: affine, target_fixed_ms: 5.88637, target_ms_per_token: 0.02101, target_ms_per_kv_token: 0.00003926}
 )"));
-  serve::Picoseconds end = 0;
+  arrivals::Picoseconds end = 0;
   for (const serve::Sequence& sequence : served.result.sequences) {
     CHECK(sequence.first_token == expected.time_to_first_token.ps());
     end = std::max(end, sequence.last_token);

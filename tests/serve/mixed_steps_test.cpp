@@ -56,7 +56,7 @@ TEST_CASE("a chunk's attention is its own, whatever decodes beside it", "[serve]
 TEST_CASE("beside a chunk FlashAttention 2 reads a group's keys for each query head", "[serve]") {
   // LLMServingSim's RTX 4090, four heads in a group: 32 sequences of 952 keys take 507 us alone, 800 to 860 beside a chunk.
   const auto attention = [](const char* hardware, double rows_of_chunk) {
-    const serve::ServeExperiment experiment = server(
+    const load::ServeExperiment experiment = server(
         fmt::format(R"(serve: {{arrivals: {{process: closed, concurrency: 1, requests: 1}}, lengths: {{prompt: 1, output: 1}}}}
 cost: {{model: roofline, hardware: {}, target: llama-3.1-8b, draft: none}}
 )",
@@ -91,15 +91,15 @@ TEST_CASE("a server's step over a late chunk takes longer than one over an early
     void began(const serve::StepRecord& record) override {
       if (record.prefill_rows > 0) durations.push_back(record.price.target);
     }
-    std::vector<serve::Picoseconds> durations;
+    std::vector<arrivals::Picoseconds> durations;
   } steps;
-  const serve::ServeExperiment experiment = server(R"(serve:
+  const load::ServeExperiment experiment = server(R"(serve:
   scheduler: {kind: vllm_v1, async: false, max_num_batched_tokens: 2048}
   arrivals: {process: closed, concurrency: 1, requests: 1}
   lengths: {prompt: 8192, output: 2}
 cost: {model: roofline, hardware: h100-sxm, kernels: none, target: llama-3.1-8b, draft: none}
 )");
-  static_cast<void>(serve::serve(experiment, serve::make_requests(experiment), {&steps, nullptr, {}}));
+  static_cast<void>(load::serve(experiment, load::make_requests(experiment), {&steps, nullptr, {}}));
   REQUIRE(steps.durations.size() == 4);
   for (std::size_t i = 1; i < 4; ++i) CHECK(steps.durations[i] > steps.durations[i - 1]);
   const cost::ModelShape& model = *experiment.cost->deployment()->target;

@@ -11,8 +11,8 @@ using namespace specsim::tests;
 
 namespace {
 
-serve::RequestTrace requests_of(const std::string& arrivals, const std::string& lengths = "") {
-  return serve::make_requests(
+arrivals::RequestTrace requests_of(const std::string& arrivals, const std::string& lengths = "") {
+  return load::make_requests(
       server(fmt::format("serve:\n  arrivals: {{{}}}\n{}cost: {{model: affine, target_fixed_ms: 1}}\n", arrivals, lengths)));
 }
 
@@ -22,7 +22,7 @@ TEST_CASE("BurstGPT's columns", "[serve]") {
   const TemporaryFile file(
       "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
       "5,1,3.2,ChatGPT,472,18,490,Conversation log\n45.5,,7,GPT-4,1087,230,1317,API log\n");
-  const serve::RequestTrace workload = requests_of("process: trace, file: " + file.path());
+  const arrivals::RequestTrace workload = requests_of("process: trace, file: " + file.path());
   REQUIRE(workload.requests.size() == 2);
   CHECK(workload.requests[0].due == 5'000'000'000'000);
   CHECK(workload.requests[1].due == 45'500'000'000'000);
@@ -32,13 +32,13 @@ TEST_CASE("BurstGPT's columns", "[serve]") {
 
 TEST_CASE("lengths of a file, whatever the arrivals are", "[serve]") {
   const TemporaryFile file("arrived_us,prompt,output\n0,10,3\n5,20,4\n7,30,5\n");
-  const serve::RequestTrace workload = requests_of(
+  const arrivals::RequestTrace workload = requests_of(
       "process: deterministic, rate: 1, requests: 5",
       fmt::format(
           "  lengths: {{prompt: {{file: {{path: {0}, column: prompt}}}}, output: {{file: {{path: {0}, column: output}}}}}}\n",
           file.path()));
   std::vector<std::uint32_t> lengths;
-  for (const serve::Request& request : workload.requests) {
+  for (const arrivals::Request& request : workload.requests) {
     lengths.push_back(request.prompt);
     lengths.push_back(request.output);
   }
@@ -47,12 +47,12 @@ TEST_CASE("lengths of a file, whatever the arrivals are", "[serve]") {
 
 TEST_CASE("turns that come before the answer they hold are counted", "[serve]") {
   const auto early = [](double gap, double step_ms) {
-    const serve::ServeExperiment experiment = server(fmt::format(
+    const load::ServeExperiment experiment = server(fmt::format(
         "serve:\n  arrivals: {{process: sessions, rate: 1, requests: 60, gap_s: {}, turns: 4, prompt: 10, output: 20}}\n"
         "cost: {{model: affine, target_fixed_ms: {}}}\n",
         gap, step_ms));
-    const serve::RequestTrace workload = serve::make_requests(experiment);
-    return serve::sent_too_early(workload, serve::serve(experiment, workload, {}).result);
+    const arrivals::RequestTrace workload = load::make_requests(experiment);
+    return serve::sent_too_early(workload, load::serve(experiment, workload, {}).result);
   };
   CHECK(early(100.0, 1e-3) == 0);
   CHECK(early(1e-4, 100.0) > 40);
@@ -66,15 +66,15 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
                     "cost: {{model: affine, target_fixed_ms: 40}}\n",
                     more));
   };
-  const serve::ServeExperiment closed = experiment(", closed: true");
-  const serve::RequestTrace workload = serve::make_requests(closed);
-  const serve::Served served = serve::serve(closed, workload, {});
+  const load::ServeExperiment closed = experiment(", closed: true");
+  const arrivals::RequestTrace workload = load::make_requests(closed);
+  const load::Served served = load::serve(closed, workload, {});
   CHECK(served.summary.requests == 200);
   CHECK(served.summary.completed == 200);
   CHECK(serve::sent_too_early(workload, served.result) == 0);
   bool in_order = true;
   for (std::size_t i = 0; i < workload.requests.size(); ++i) {
-    const serve::Request& request = workload.requests[i];
+    const arrivals::Request& request = workload.requests[i];
     const serve::Sequence& sequence = served.result.sequences[i];
     in_order = in_order && (i == 0 || served.result.sequences[i - 1].sent <= sequence.sent);
     if (request.follows == 0) {
@@ -86,23 +86,23 @@ TEST_CASE("closed sessions send a turn when the one before was answered", "[serv
   }
   CHECK_FALSE(in_order);
   // The same requests in an open loop, which no client could have sent.
-  const serve::ServeExperiment open = experiment("");
-  const serve::RequestTrace same = serve::make_requests(open);
-  CHECK(serve::sent_too_early(same, serve::serve(open, same, {}).result) > 50);
+  const load::ServeExperiment open = experiment("");
+  const arrivals::RequestTrace same = load::make_requests(open);
+  CHECK(serve::sent_too_early(same, load::serve(open, same, {}).result) > 50);
   // A horizon leaves out the turns that were never sent.
-  serve::ServeExperiment cut = closed;
+  load::ServeExperiment cut = closed;
   cut.horizon = 4'000'000'000'000;
-  const serve::Served some = run_server(cut);
+  const load::Served some = run_server(cut);
   CHECK(some.summary.requests < 200);
   CHECK(some.summary.completed < some.summary.requests);
   const auto sent = std::count_if(some.result.sequences.begin(), some.result.sequences.end(),
-                                  [](const serve::Sequence& one) { return one.sent != serve::kNever; });
+                                  [](const serve::Sequence& one) { return one.sent != arrivals::kNever; });
   CHECK(some.summary.requests == static_cast<std::size_t>(sent));
 }
 
 TEST_CASE("how busy the link between engines is", "[serve]") {
   // A prompt's cache takes 0.1 s; four are sent in the first 4 s, and the last ends a step behind its cache.
-  const serve::Served served = run_server(
+  const load::Served served = run_server(
       server("serve:\n  scheduler: {kind: vllm_v1, async: false}\n  arrivals: {process: deterministic, rate: 1, requests: 4}\n"
              "  lengths: {prompt: 1000, output: 2}\n  replicas: {prefill: 1, link_gb_per_s: 1, kv_bytes_per_token: 1e5}\n"
              "cost: {model: affine, target_fixed_ms: 10}\n"));
@@ -112,10 +112,10 @@ TEST_CASE("how busy the link between engines is", "[serve]") {
 
 TEST_CASE("a horizon leaves nobody out of the mean concurrency", "[serve]") {
   // Sent at 10 and 20 s; the first takes 10 s, and the horizon cuts the second one's second half.
-  const serve::ServeExperiment experiment = server(
+  const load::ServeExperiment experiment = server(
       "serve:\n  scheduler: {kind: vllm_v1, async: false}\n  arrivals: {process: deterministic, rate: 0.1, requests: 2}\n"
       "  lengths: {prompt: 1, output: 10}\n  horizon_s: 25\ncost: {model: affine, target_fixed_ms: 1000}\n");
-  const serve::Served served = run_server(experiment);
+  const load::Served served = run_server(experiment);
   REQUIRE(served.summary.completed == 1);
   CHECK(served.summary.mean_concurrency == Approx((10.0 + 5.0) / 15.0));
 }

@@ -1,7 +1,7 @@
 // Servers for tests, from a few lines of YAML.
 #pragma once
 
-#include "sim/serve/experiment.h"
+#include "sim/load/experiment.h"
 
 #include <fmt/format.h>
 
@@ -10,16 +10,16 @@
 namespace specsim::tests {
 
 // Throws BadInput with every mistake.
-inline serve::ServeExperiment server(const std::string& yaml) {
+inline load::ServeExperiment server(const std::string& yaml) {
   Diagnostics diagnostics;
   const config::Value config = config::parse_text(yaml, "test", diagnostics);
-  serve::ServeExperiment experiment = serve::read_serve_experiment(config, "test", diagnostics);
+  load::ServeExperiment experiment = load::read_serve_experiment(config, "test", diagnostics);
   diagnostics.throw_if_any();
   return experiment;
 }
 
-inline serve::Served run_server(const serve::ServeExperiment& experiment) {
-  return serve::serve(experiment, serve::make_requests(experiment), {});
+inline load::Served run_server(const load::ServeExperiment& experiment) {
+  return load::serve(experiment, load::make_requests(experiment), {});
 }
 
 // An overloaded server with a small cache: it queues, cuts prompts and preempts.
