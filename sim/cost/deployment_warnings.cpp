@@ -2,6 +2,7 @@
 
 #include "sim/cost/element_types.h"
 #include "sim/cost/hardware.h"
+#include "sim/cost/integer_kernels.h"
 
 #include <fmt/format.h>
 
@@ -50,16 +51,25 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
                                  (*model)->name, (*model)->tensor_parallel, hardware.linked_gpus));
     for (const std::string& text : (*model)->assumed) list.push_back(fmt::format("{}: {}", (*model)->name, text));
     if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, nobody has checked it");
+    const bool integer = runs_integer_kernels(deployment);
+    const bool own_experts = integer && (*model)->expert_bits < 16.0;
+    if (own_experts && (*model)->experts > 0.0)
+      list.push_back(
+          fmt::format("{}: experts are priced as the tiles of {}'s own kernels of 2026; earlier versions took other "
+                      "tiles, and from two tokens on waited for the host",
+                      (*model)->name, deployment.engine.name));
     if (kernels != nullptr) {
-      for (std::string& text : kernels->dearer_than_plain(**model)) list.push_back(std::move(text));
+      if (!integer)
+        for (std::string& text : kernels->dearer_than_plain(**model)) list.push_back(std::move(text));
       if (std::string text = kernels->cache_assumption(**model); !text.empty()) list.push_back(std::move(text));
-      if (std::string text = kernels->row_assumption(**model); !text.empty()) list.push_back(std::move(text));
-      if (std::string text = kernels->experts_assumption(**model); !text.empty()) list.push_back(std::move(text));
-    } else if ((*model)->experts > 0.0) {
+      if (std::string text = kernels->row_assumption(**model); !integer && !text.empty()) list.push_back(std::move(text));
+      if (std::string text = kernels->experts_assumption(**model); !own_experts && !text.empty()) list.push_back(std::move(text));
+    } else if ((*model)->experts > 0.0 && !own_experts) {
       list.push_back(fmt::format("{}: its experts are priced from the data sheet of {}, where no layer of any was measured",
                                  (*model)->name, hardware.name));
     }
     const std::string& type = (*model)->product_type;
+    if (integer) continue;  // what follows is of kernels that were not measured
     if (!type.empty() && (*model)->weight_bits < 16.0) {
       const std::string other = kernels == nullptr ? "" : kernels->products_borrowed_from(type);
       const bool weights_alone = find_dtype(type)->activation_bytes >= kActivationBytes;

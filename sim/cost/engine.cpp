@@ -20,6 +20,49 @@ using config::Type;
 constexpr double kMostLayers = 1000.0;
 constexpr double kMostMicroseconds = 1e6;  // no engine takes a second for a step: such figures are in other units
 
+const std::vector<Parameter>& integer_parameters() {
+  constexpr double kMostRows = 1024.0;
+  static const std::vector<Parameter> parameters = {
+      {"vector_rows", Type::integer, {}, "the most rows of the kernel for few rows", config::between(1, kMostRows), {}},
+      {"expert_vector_tokens", Type::integer, {}, "the most tokens of that for experts", config::between(1, kMostRows), {}},
+      {"vector_share", Type::number, "0.0365", "its share of int8 arithmetic", config::between(1e-3, 1), {}},
+      {"tile_rows", Type::integer, "128", "rows of the widest tile", config::between(8, kMostRows), {}},
+      {"tile_share", Type::number, "0.288", "share of int8 arithmetic in tiles", config::between(1e-3, 1), {}},
+      {"expert_tiles_of_all_rows",
+       Type::boolean,
+       "false",
+       "tiles are as wide as the pass has rows of all experts, not tokens",
+       {},
+       {}},
+      {"expert_wait_us",
+       Type::number,
+       "0",
+       "a layer of experts in tiles waits so long for the host",
+       config::between(0, kMostMicroseconds),
+       {}},
+      {"attention_reads", Type::number, "0.98", "share of the bandwidth at which it reads keys", config::between(0.05, 1), {}},
+      {"attention_share", Type::number, "0.65", "attention's share of bf16 arithmetic", config::between(1e-3, 1), {}}};
+  return parameters;
+}
+
+IntegerKernels read_integer_kernels(const config::Value& value, Diagnostics& diagnostics) {
+  IntegerKernels kernels;
+  if (value.is_map() && value.fields.empty()) return kernels;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments a = config::read_arguments(value, integer_parameters(), {}, "integer_kernels", diagnostics);
+  if (diagnostics.list().size() != before) return kernels;
+  kernels.vector_rows = static_cast<double>(a.integer("vector_rows"));
+  kernels.expert_vector_tokens = static_cast<double>(a.integer("expert_vector_tokens"));
+  kernels.vector_share = a.number("vector_share");
+  kernels.tile_rows = static_cast<double>(a.integer("tile_rows"));
+  kernels.tile_share = a.number("tile_share");
+  kernels.expert_tiles_of_all_rows = a.boolean("expert_tiles_of_all_rows");
+  kernels.expert_wait_us = a.number("expert_wait_us");
+  kernels.attention_reads = a.number("attention_reads");
+  kernels.attention_share = a.number("attention_share");
+  return kernels;
+}
+
 }  // namespace
 
 const std::vector<EngineFigure>& engine_figures() {
@@ -83,6 +126,12 @@ const std::vector<Parameter>& engine_parameters() {
          "share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits, and 8, where none were measured; "
          "the default is the middle of four libraries",
          config::between(0.05, 1),
+         {}},
+        {"integer_kernels",
+         Type::value,
+         "{}",
+         "its own kernels for quantised weights on consumers' GPUs, and its attention there",
+         {},
          {}},
         {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
         {"fused_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}},
@@ -160,6 +209,7 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
     diagnostics.add(
         a.where("weight_only_shares"),
         fmt::format("weight_only_shares is [{:g}], allowed: a number for 4 bits and one for 8", fmt::join(shares, ", ")));
+  engine.integer = read_integer_kernels(a.value("integer_kernels"), diagnostics);
   engine.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));
   engine.graphs = a.boolean("graphs");
   engine.fused_quantisation = a.boolean("fused_quantisation");

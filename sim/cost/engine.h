@@ -11,6 +11,20 @@
 
 namespace specsim::cost {
 
+// Kernels of its own that multiply quantised weights with activations in int8: one for few rows, and one in tiles. Shares are of
+// the data sheet's dense int8 arithmetic, those of attention of its bf16 arithmetic and bandwidth. sim/cost/integer_kernels.h.
+struct IntegerKernels {
+  double vector_rows = 0.0;           // the most rows of the kernel for few; 0: the engine has no such kernels
+  double expert_vector_tokens = 0.0;  // the same of a pass through experts, in tokens
+  double vector_share = 0.0365;
+  double tile_rows = 128.0;  // rows of the widest tile
+  double tile_share = 0.288;
+  bool expert_tiles_of_all_rows = false;  // an expert's tiles are as wide as the pass has rows of all experts, not tokens
+  double expert_wait_us = 0.0;            // a layer of experts in tiles waits so long for the host, which sorts the rows
+  double attention_reads = 0.98;
+  double attention_share = 0.65;
+};
+
 // Microseconds where a name ends in _us. What a figure of 0 stands for is said with it.
 struct Engine {
   std::string name;  // its name in the config
@@ -47,6 +61,7 @@ struct Engine {
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.
   std::array<double, 2> weight_only_shares = {0.75, 0.85};
+  IntegerKernels integer;
   double logit_passes = 3.0;  // over the logits: written by the LM head, read by softmax and by the sampler
 };
 

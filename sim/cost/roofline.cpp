@@ -4,6 +4,7 @@
 #include "sim/cost/cost_model.h"
 #include "sim/cost/deployment_warnings.h"
 #include "sim/cost/element_types.h"
+#include "sim/cost/integer_kernels.h"
 #include "sim/cost/pass_kernels.h"
 #include "sim/cost/roofline_parameters.h"
 
@@ -38,6 +39,7 @@ class RooflineCost final : public CostModel {
     deployment_.engine = engine_on(std::move(deployment_.engine), hardware_.compute_capability);
     const std::string kernels = kernels_in_use(deployment_.kernels, engine_.kernels, hardware_);
     const std::string attention = attention_in_use(deployment_.attention, deployment_.kernels, engine_.kernels);
+    integer_ = runs_integer_kernels(deployment_);
     if (!kernels.empty()) kernels_.emplace(hardware_, kernels, attention, engine_, quantized_efficiency_ <= 0.0);
   }
 
@@ -86,13 +88,18 @@ class RooflineCost final : public CostModel {
     const std::optional<double> fit = kernels_ ? kernels_->product_error(model.weight_bits, model.product_type) : std::nullopt;
     // A kernel for weights alone that was not measured, and a GPU that was not, miss all four products alike.
     const double lent = fit ? spread : hardware_.fitted_on.empty() ? 0.0 : hardware_.calibration.spread;
-    const double product = fit || !of_weights_alone(model.weight_bits, find_dtype(model.product_type))
+    const double product = integer_ && model.weight_bits < 16.0 ? kIntegerSpread
+                           : fit || !of_weights_alone(model.weight_bits, find_dtype(model.product_type))
                                ? std::max(kShapes * fit.value_or(hardware_.calibration.spread), lent)
                                : std::max(kWeightOnlySpread, hardware_.calibration.spread);
-    const double attention = kernels_ ? or_stated(kernels_->attention_error(model, pass.tokens)) : kStated;
+    const double attention = tiles_attention(model) ? kIntegerSpread
+                             : kernels_             ? or_stated(kernels_->attention_error(model, pass.tokens))
+                                                    : kStated;
     const double link = kernels_ ? or_stated(kernels_->allreduce_error(model.tensor_parallel, false)) : kStated;
     const std::optional<double> of_experts = kernels_ ? kernels_->experts_error(model, pass.batch * pass.tokens) : std::nullopt;
-    const double mixture = std::max(of_experts.value_or(kStated), spread) * time.experts;
+    const double mixture =
+        (integer_ && model.expert_bits < 16.0 ? kIntegerExpertsSpread : std::max(of_experts.value_or(kStated), spread)) *
+        time.experts;
     const double dense = product * (time.weights + time.compute - time.experts);
     const double parts = std::hypot(std::hypot(std::hypot(dense, mixture), attention * time.kv),
                                     std::hypot(link * time.communication, kStated * (time.launch + time.sampling)));
@@ -168,6 +175,11 @@ class RooflineCost final : public CostModel {
   static constexpr double kNorms = 2.0;               // norms in a layer
   static constexpr double kCalibratedKernels = 4.0;   // kernels whose least times Calibration::elementwise_us adds up
 
+  // Caches of fewer bits and latent ones have kernels of which nothing was measured.
+  [[nodiscard]] bool tiles_attention(const ModelShape& model) const {
+    return integer_ && deployment_.attention == "automatic" && model.latent == 0.0 && model.kv_bits >= 16.0;
+  }
+
   // Seconds of a layer's norms, rotary embedding, activation and residuals.
   [[nodiscard]] double small_kernels_seconds(const ModelShape& model, double rows) const {
     const Calibration& c = hardware_.calibration;
@@ -221,7 +233,9 @@ class RooflineCost final : public CostModel {
       double formula = 0.0;
       double fitted = 0.0;
       const bool beside_chunk = groups.size() > 1 && groups.begin()->sequences > 0.0;
-      bool all_fitted = kernels_.has_value();
+      const bool tiled = tiles_attention(model);
+      double own = 0.0;
+      bool all_fitted = kernels_.has_value() && !tiled;
       for (const Attending& of : groups) {
         if (of.sequences == 0.0) continue;
         const double seen = kind.seen(of.cached);
@@ -235,9 +249,12 @@ class RooflineCost final : public CostModel {
         const double bytes = bytes_per_token * of.sequences * (seen + of.tokens) / model.kv_shards(kind);
         const double operations = widths * kind.layers * model.heads * of.sequences * of.tokens *
                                   (of.pairs - (of.cached - seen)) / model.tensor_parallel;
+        if (tiled)
+          own += wait * tiled_attention_seconds(engine_, hardware_, model, kind, of.sequences, of.tokens,
+                                                of.pairs - (of.cached - seen), bytes / kind.layers);
         formula += wait * std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops);
       }
-      sum += all_fitted ? kind.layers * fitted : formula + 1e-6 * kind.layers * c.attention_us;
+      sum += all_fitted ? kind.layers * fitted : (tiled ? kind.layers * own : formula) + 1e-6 * kind.layers * c.attention_us;
     }
     return sum;
   }
@@ -320,6 +337,8 @@ class RooflineCost final : public CostModel {
     const auto one = [&](const Product& product, double n, double bits, const std::string& type, double groups) {
       const double inner = product.sharding == Sharding::rows ? product.inner / shards : product.inner;
       const double outer = product.sharding == Sharding::columns ? product.outer / shards : product.outer;
+      if (integer_ && bits < 16.0 && groups == 1.0)
+        return integer_product_seconds(engine_, hardware_, n, inner, outer, reading(bits, true));
       if (kernels_ && groups == 1.0)
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
       const Dtype* dtype = find_dtype(type);
@@ -329,7 +348,11 @@ class RooflineCost final : public CostModel {
                                       dtype == nullptr ? kActivationBytes : dtype->activation_bytes,
                                       dtype == nullptr ? 0.0 : peak_flops(hardware_, dtype->arithmetic), weights_alone);
     };
-    const auto experts = kernels_ ? kernels_->experts(model, tokens) : std::nullopt;
+    const bool own_experts = integer_ && model.experts > 0.0 && model.expert_bits < 16.0;
+    const std::optional<double> experts =
+        own_experts ? integer_experts_seconds(engine_, hardware_, model, tokens, active, reading(model.expert_bits, true))
+        : kernels_  ? kernels_->experts(model, tokens)
+                    : std::nullopt;
     double mixture = experts.value_or(1e-6 * hardware_.calibration.experts_us);  // a layer's
     if (!experts)
       for (const Product& product : model.expert_products())
@@ -381,6 +404,7 @@ class RooflineCost final : public CostModel {
   const Engine& engine_ = deployment_.engine;
   double memory_share_;
   double quantized_efficiency_;
+  bool integer_ = false;                // weights of fewer than 16 bits and attention go by the engine's own integer kernels
   std::optional<PassKernels> kernels_;  // none: the data sheet's formula
   mutable std::mutex mutex_;
   mutable std::array<std::map<std::array<double, 4>, Products>, 2> kept_;

@@ -1,0 +1,73 @@
+#include "sim/cost/integer_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::cost {
+
+namespace {
+
+constexpr double kTileStep = 8.0;         // rows by which tiles of products grow, and the narrowest tile of attention
+constexpr double kWidestQueries = 64.0;   // queries of attention's widest tile
+constexpr double kMostHeadsInTile = 8.0;  // heads that share keys and lie in a tile of queries
+constexpr double kExpertProducts = 3.0;   // gate, up and down
+constexpr double kSecondsPerMicro = 1e-6;
+
+// The width of the tiles that `rows` are cut into: as few tiles as go, and no wider than that takes.
+double tile_width(double rows, double most) {
+  const double tiles = std::ceil(rows / most);
+  return std::min(most, kTileStep * std::ceil(rows / tiles / kTileStep));
+}
+
+double reading_seconds(const Hardware& hardware, double bytes) {
+  return bytes / (hardware.bandwidth * hardware.calibration.memory_efficiency);
+}
+
+}  // namespace
+
+bool runs_integer_kernels(const Deployment& deployment) {
+  return deployment.kernels == "automatic" && deployment.engine.integer.vector_rows > 0.0 && deployment.hardware.has_int8 &&
+         small_shared_memory(deployment.hardware);
+}
+
+double integer_product_seconds(const Engine& engine, const Hardware& hardware, double rows, double inner, double outer,
+                               double weight_bytes) {
+  const IntegerKernels& own = engine.integer;
+  const double n = std::ceil(rows);
+  const double reading = reading_seconds(hardware, inner * outer * weight_bytes);
+  const double operations = 2.0 * inner * outer / hardware.int8_flops;
+  const double fixed = kSecondsPerMicro * hardware.calibration.kernel_us;
+  if (n <= own.vector_rows) return fixed + std::hypot(reading, operations * n / own.vector_share);
+  const double width = tile_width(n, own.tile_rows);
+  return fixed + reading + operations * width * std::ceil(n / width) / own.tile_share;
+}
+
+double integer_experts_seconds(const Engine& engine, const Hardware& hardware, const ModelShape& model, double tokens, double met,
+                               double weight_bytes) {
+  const IntegerKernels& own = engine.integer;
+  const double elements = kExpertProducts * model.hidden * model.expert_ffn / model.tensor_parallel;
+  const double rows = tokens * model.experts_per_token / model.expert_parallel;
+  const double operations = 2.0 * elements / hardware.int8_flops;
+  const double fixed = kSecondsPerMicro * (kExpertProducts * hardware.calibration.kernel_us + hardware.calibration.experts_us);
+  if (tokens <= own.expert_vector_tokens)
+    return fixed + std::hypot(reading_seconds(hardware, rows * elements * weight_bytes), operations * rows / own.vector_share);
+  const double width = tile_width(own.expert_tiles_of_all_rows ? rows : tokens, own.tile_rows);
+  const double padded = met * std::max(width, rows / met);
+  return fixed + kSecondsPerMicro * own.expert_wait_us +
+         std::hypot(reading_seconds(hardware, met * elements * weight_bytes), operations * padded / own.tile_share);
+}
+
+double tiled_attention_seconds(const Engine& engine, const Hardware& hardware, const ModelShape& model, const AttentionKind& kind,
+                               double sequences, double tokens, double keys, double bytes) {
+  const double sharing = model.heads / kind.kv_heads;
+  const double together = std::min(kMostHeadsInTile, std::exp2(std::ceil(std::log2(sharing))));
+  const double queries = std::max(kTileStep, tokens * together);
+  const double padded =
+      queries <= kWidestQueries ? std::exp2(std::ceil(std::log2(queries))) : kWidestQueries * std::ceil(queries / kWidestQueries);
+  const double operations =
+      4.0 * kind.head_dim * sequences * kind.kv_heads * std::ceil(sharing / together) * padded * keys / model.tensor_parallel;
+  return std::hypot(bytes / (hardware.bandwidth * engine.integer.attention_reads),
+                    operations / (hardware.flops * engine.integer.attention_share));
+}
+
+}  // namespace specsim::cost
