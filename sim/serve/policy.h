@@ -7,15 +7,25 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace specsim::serve {
 
 // What a policy sees when it chooses the drafts of the next step.
 struct BatchState {
-  std::uint32_t requests = 0;  // scheduled in this step, prompts too
+  std::uint32_t requests = 0;  // scheduled in this step, prompts too; and where prompts have steps of their own, who decodes
   std::uint32_t waiting = 0;   // requests in the queue
   double cached = 0.0;         // tokens, of all scheduled
+};
+
+// What a step verified, over all its sequences.
+struct StepRounds {
+  std::uint32_t sequences = 0;  // that decoded, with drafts or without
+  // [position of the drafts]: how many sequences had a draft token judged there, and how many accepted it. Both are as long as
+  // the longest draft; a token behind a rejected one is not judged.
+  std::span<const std::uint32_t> verified;
+  std::span<const std::uint32_t> accepted;
 };
 
 // Seconds of a step that verifies `draft_length` drafts of each of so many sequences and drafts as many anew.
@@ -40,9 +50,8 @@ class ServerPolicy {
   [[nodiscard]] virtual bool per_request() const { return false; }
   [[nodiscard]] virtual int of_request(arrivals::RequestId /*request*/, int batch_length) const { return batch_length; }
   virtual void observe_request(arrivals::RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
-  // What a step verified at one position of the drafts, over all sequences: how many had a draft token judged there, and how
-  // many accepted it.
-  virtual void observe(int /*position*/, std::uint32_t /*verified*/, std::uint32_t /*accepted*/) {}
+  // Told after each step that decoded.
+  virtual void observe(const StepRounds& /*rounds*/) {}
 };
 
 // Loads above which nothing is drafted: what most policies take beside their own parameters.

@@ -59,11 +59,11 @@ class Goodput final : public ServerPolicy {
       if (offered_[static_cast<std::size_t>(length)]) all.push_back(length);
     return all;
   }
-  void observe(int position, std::uint32_t verified, std::uint32_t accepted) override {
-    const auto at = static_cast<std::size_t>(position);
-    if (at >= verified_.size()) return;
-    verified_[at] = memory_ * verified_[at] + verified;
-    accepted_[at] = memory_ * accepted_[at] + accepted;
+  void observe(const StepRounds& rounds) override {
+    for (std::size_t at = 0; at < std::min(rounds.verified.size(), verified_.size()); ++at) {
+      verified_[at] = memory_ * verified_[at] + rounds.verified[at];
+      accepted_[at] = memory_ * accepted_[at] + rounds.accepted[at];
+    }
   }
 
  private:

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -225,8 +226,9 @@ class Scheduler {
 };
 
 // What every scheduler does with the items that it took: the policy chooses the drafts of the next step by the batch as it
-// stands, then the items' rows count as computed, and a sequence whose tokens all are gets a token.
-void complete_step(EngineState& state, Step& step, std::uint32_t waiting);
+// stands, with requests `beside` the step where these decode in the next one; then the items' rows count as computed, and a
+// sequence whose tokens all are gets a token.
+void complete_step(EngineState& state, Step& step, std::uint32_t waiting, std::span<const arrivals::RequestId> beside = {});
 
 // Makes a scheduler, as often as engines are started.
 using SchedulerMaker = std::function<std::unique_ptr<Scheduler>()>;

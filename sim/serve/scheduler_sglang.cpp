@@ -134,8 +134,12 @@ class Sglang final : public Scheduler {
     step.clear();
     if (running_.empty() && !chunked_) ratio_ = first_ratio_;
     prefill_batch(state, step);
-    if (step.items.empty()) decode_batch(state, step);
-    complete_step(state, step, waiting());
+    if (step.items.empty()) {
+      decode_batch(state, step);
+      complete_step(state, step, waiting());
+    } else {  // what is drafted after prompts is verified with those that decode
+      complete_step(state, step, waiting(), running_);
+    }
   }
 
   void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {

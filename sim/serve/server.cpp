@@ -283,19 +283,20 @@ void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::Reques
     if (common_gap_[tokens] > 0) add_gap({price_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
   largest_chunk_ = 0;
   if (parts_.policy) {
-    int longest = 0;
+    std::size_t longest = 0;
+    std::uint32_t sequences = 0;
     const auto most = static_cast<std::uint32_t>(parts_.policy->longest());  // tokens of a tree's longest path
     for (const Item& item : current_.items) {
+      sequences += item.prefill ? 0 : 1;
       for (std::uint32_t at = 0; at < std::min(item.drafts, most) && at <= item.accepted; ++at) {
         ++verified_[at];
         accepted_[at] += at < item.accepted ? 1 : 0;
       }
-      longest = std::max(longest, static_cast<int>(std::min(item.drafts, most)));
+      longest = std::max<std::size_t>(longest, std::min(item.drafts, most));
     }
-    for (int position = 0; position < longest; ++position) {
-      const auto at = static_cast<std::size_t>(position);
-      parts_.policy->observe(position, std::exchange(verified_[at], 0), std::exchange(accepted_[at], 0));
-    }
+    if (sequences > 0) parts_.policy->observe({sequences, {verified_.data(), longest}, {accepted_.data(), longest}});
+    std::fill_n(verified_.begin(), longest, 0);
+    std::fill_n(accepted_.begin(), longest, 0);
   }
   ends_ = arrivals::kNever;
   if (!has_queued_) return;
