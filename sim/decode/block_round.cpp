@@ -96,7 +96,9 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
   }
   outcome_.next_context = restarts_ ? 0 : context_after(verdict.node, verdict.final_token);
   outcome_.whole = children(verdict.node) == 0;
-  if (outcome_.whole && !start.bonus) {
+  // What was drafted behind another path, or behind none, is lost whatever comes next, so the target's own token is kept there.
+  outcome_.guessed = !start.bonus && outcome_.whole && verdict.node > 0 && on_first_path(verdict.node);
+  if (outcome_.guessed) {
     outcome_.emitted.pop_back();
     if (!one_context_) outcome_.contexts.pop_back();
     outcome_.next_context = restarts_ ? 0 : context(verdict.node);
@@ -110,9 +112,35 @@ int BlockRound::drafted() {
     while (children(node) > 0) ++node;
     return node;
   }
-  if (start_.longest >= tree_->height()) return tree_->drafted();
-  const auto too_deep = [&](const tokens::Tree::Node& node) { return node.depth > start_.longest; };
+  return drafted_within(start_.longest);
+}
+
+int BlockRound::drafted_within(int depth) const {
+  if (depth >= tree_->height()) return tree_->drafted();
+  const auto too_deep = [&](const tokens::Tree::Node& node) { return node.depth > depth; };
   return static_cast<int>(std::find_if(tree_->nodes.begin(), tree_->nodes.end(), too_deep) - tree_->nodes.begin()) - 1;
+}
+
+BlockRound::Ahead BlockRound::ahead(const draft::LengthPolicy* policy, const draft::LengthPolicy::Memory& memory) {
+  Ahead ahead{static_cast<std::uint32_t>(first_path()), std::nullopt};
+  if (policy == nullptr || policy->looks()) return ahead;
+  const int length = tree_->is_chain() ? drafted() : std::min(memory.length, shape_->draft_length);
+  draft::LengthPolicy::Memory guess = memory;
+  policy->observe(guess, length, length);
+  ahead.nodes = static_cast<std::uint32_t>(drafted_within(guess.length));
+  return ahead;
+}
+
+int BlockRound::first_path() {
+  int node = 0;
+  while (children(node) > 0) node = at(node).first_child;
+  return at(node).depth;
+}
+
+bool BlockRound::on_first_path(int node) const {
+  for (; node > 0; node = at(node).parent)
+    if (at(at(node).parent).first_child != node) return false;
+  return true;
 }
 
 std::span<const double> BlockRound::draft_probabilities() {

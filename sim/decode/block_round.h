@@ -7,6 +7,7 @@
 #include "sim/families/context_process.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,14 +26,16 @@ class BlockRound final : public verify::Block, private draft::Sight {
     int longest = kMaxDraftLength;                               // no deeper node is drafted
     draft::BlockDrafter::Memory* memory = nullptr;               // the drafter's, of this sequence
     const draft::LengthPolicy::Memory* policy_memory = nullptr;  // what a policy that looks at the tokens remembers
-    bool bonus = true;                                           // a path down to a leaf is followed by a token of the target's
+    // False: the next block is drafted behind the first path of this one, and no token of the target's comes between them.
+    bool bonus = true;
   };
   struct Outcome {
     std::vector<Token> emitted;           // the accepted tokens and the final one, if there is any
     std::vector<std::uint32_t> contexts;  // the context before each of them; empty where there is one context only
     std::uint32_t next_context = 0;
     std::size_t accepted = 0;
-    bool whole = false;  // the accepted path ends at a leaf of the drafted block
+    bool whole = false;    // the accepted path ends at a leaf of the drafted block
+    bool guessed = false;  // without a bonus: that leaf is the one that the next block is drafted behind, and nothing follows it
   };
   // Plays a round by `rule`, with the random bits of the group's lane that was set, or with the choices of another; the outcome
   // is valid until the next one.
@@ -40,6 +43,14 @@ class BlockRound final : public verify::Block, private draft::Sight {
   const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
   // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
   int drafted();
+  // What is drafted before this round is judged: it goes on from the path of first children, each the likeliest of its siblings
+  // or the first that was drawn.
+  struct Ahead {
+    std::uint32_t depth = 0;             // that path's length; 0: nothing was drafted, and nothing can be behind it
+    std::optional<std::uint32_t> nodes;  // how many `policy` allows after all of the path was accepted; nullopt: not told before
+  };
+  // `memory`: the policy's, before it observes this round. Draws tokens where a policy's decision hangs on them.
+  Ahead ahead(const draft::LengthPolicy* policy, const draft::LengthPolicy::Memory& memory);
   // Rows of each of the draft's passes that this round asked for, where the drafter chooses its blocks.
   [[nodiscard]] std::span<const std::uint32_t> pass_rows() const { return pass_rows_; }
   // The probabilities of the drafted() tokens under the draft's distributions; only under a policy that looks at them.
@@ -57,6 +68,9 @@ class BlockRound final : public verify::Block, private draft::Sight {
 
   [[nodiscard]] const tokens::Tree::Node& at(int node) const { return tree_->nodes[static_cast<std::size_t>(node)]; }
   const Outcome& play(const verify::BlockRule& rule, const Start& start);
+  [[nodiscard]] int drafted_within(int depth) const;
+  int first_path();
+  [[nodiscard]] bool on_first_path(int node) const;
   // The context after `node`, or after `token` behind it.
   std::uint32_t context(int node);
   std::uint32_t context_after(int node, Token token);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace specsim::decode {
@@ -55,9 +56,13 @@ class RoundSink {
   virtual void round(std::uint32_t lane, std::uint32_t round, std::span<const Token> emitted, std::uint32_t next_context) = 0;
   // How many drafts the round that is told next accepted: where there is no bonus token, `emitted` does not say.
   virtual void accepted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*drafts*/) {}
-  // The tokens that the same round drafted, over all paths, and whether the accepted path ends at a leaf of what it drafted; told
-  // before both, and only where blocks are judged.
+  // The tokens that the same round drafted, over all paths, and whether the accepted path ends at a leaf of what it drafted:
+  // where there is no bonus token, at the leaf that the next block is drafted behind. Told before both, and only where blocks are
+  // judged.
   virtual void drafted(std::uint32_t /*lane*/, std::uint32_t /*round*/, std::uint32_t /*nodes*/, bool /*whole*/) {}
+  // Told behind drafted(), where there is no bonus token: how deep that leaf lies, and how many tokens a policy that goes by what
+  // was accepted lets the block behind it have; nullopt where nothing fixes them before they are drafted.
+  virtual void ahead(std::uint32_t /*depth*/, std::optional<std::uint32_t> /*nodes*/) {}
   // Rows of each of the draft's passes that the same round asked for, told behind drafted(); none of a tree of one shape.
   virtual void passes(std::span<const std::uint32_t> /*rows*/) {}
 };

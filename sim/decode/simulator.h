@@ -18,8 +18,8 @@ constexpr std::uint32_t kFreshJudged = 8;
 
 struct RoundSetup;
 
-// What a round emits after full acceptance: one more token of the target's, or nothing,
-// as where the next block is drafted before this one is verified.
+// What a round emits behind a path accepted to its leaf: one more token of the target's; or nothing behind the path that the next
+// block was drafted behind, before this one was verified (BlockRound::Ahead; of a chain, all of it).
 enum class Bonus : bool { none, emitted };
 
 class Simulator {

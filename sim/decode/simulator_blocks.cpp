@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace specsim::decode {
 
@@ -148,8 +149,10 @@ class Groups {
                       {chunk_.first_sequence + first_lane_ + lane, own.context, own.text_position, own.text, memory.length,
                        own.drafter_memory.get(), &memory, bonus == Bonus::emitted},
                       random_bits);
+      std::optional<BlockRound::Ahead> ahead;
+      if (sink != nullptr && bonus == Bonus::none) ahead = round_.ahead(policy_, memory);
       const int drafted = policy_ != nullptr ? after_drafting(outcome, memory, batch) : round_.drafted();
-      if (sink != nullptr) tell(*sink, first_lane_ + lane, number, outcome, drafted);
+      if (sink != nullptr) tell(*sink, first_lane_ + lane, number, outcome, drafted, ahead);
       after_round(outcome, drafted, own);
       any = any || own.rounds_left > 0;
     }
@@ -181,8 +184,10 @@ class Groups {
     return policy_->foresees() ? accepted : drafted;
   }
 
-  void tell(RoundSink& sink, std::uint32_t lane, std::uint32_t number, const BlockRound::Outcome& outcome, int drafted) const {
-    sink.drafted(lane, number, static_cast<std::uint32_t>(drafted), outcome.whole);
+  void tell(RoundSink& sink, std::uint32_t lane, std::uint32_t number, const BlockRound::Outcome& outcome, int drafted,
+            const std::optional<BlockRound::Ahead>& ahead) const {
+    sink.drafted(lane, number, static_cast<std::uint32_t>(drafted), ahead ? outcome.guessed : outcome.whole);
+    if (ahead) sink.ahead(ahead->depth, ahead->nodes);
     sink.passes(round_.pass_rows());
     sink.accepted(lane, number, static_cast<std::uint32_t>(outcome.accepted));
     sink.round(lane, number, outcome.emitted, outcome.next_context);

@@ -118,6 +118,8 @@ void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& c
                                                       drafter_memory.get(), &memory, bonus_ == Bonus::emitted},
                                                      bits);
     const std::size_t accepted = outcome.accepted;
+    std::optional<BlockRound::Ahead> ahead;
+    if (sink != nullptr && bonus_ == Bonus::none) ahead = round->ahead(policy, memory);
     int drafted = round->drafted();
     if (policy != nullptr) {
       policy->observe(memory, chain ? drafted : std::min(memory.length, draft_length_), static_cast<int>(accepted));
@@ -140,7 +142,8 @@ void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& c
     text_position += outcome.emitted.size();
     if (judging.drafter->shape().reads_text) text.insert(text.end(), outcome.emitted.begin(), outcome.emitted.end());
     if (sink != nullptr) {
-      sink->drafted(kLane, number, static_cast<std::uint32_t>(drafted), outcome.whole);
+      sink->drafted(kLane, number, static_cast<std::uint32_t>(drafted), ahead ? outcome.guessed : outcome.whole);
+      if (ahead) sink->ahead(ahead->depth, ahead->nodes);
       sink->passes(round->pass_rows());
       sink->accepted(kLane, number, static_cast<std::uint32_t>(accepted));
       sink->round(kLane, number, outcome.emitted, 0);

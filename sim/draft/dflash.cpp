@@ -21,7 +21,8 @@ DrafterEntry dflash_drafter() {
        "weights are what takes time: longer blocks than a chain's pay. A checkpoint's config says its block_size."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const int draft_length = static_cast<int>(arguments.integer("block_size")) - 1;
-        return std::make_shared<ParallelBlock>(draft_length, 1.0, static_cast<int>(arguments.integer("steps")));
+        return std::make_shared<ParallelBlock>(draft_length, 1.0, static_cast<int>(arguments.integer("steps")),
+                                               ParallelBlock::From::target_state);
       }};
 }
 

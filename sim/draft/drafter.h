@@ -99,10 +99,11 @@ class BlockDrafter {
     int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
     bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
     bool reads_text = false;
-    bool looks_behind = false;  // asks Sight::target_argmax about places behind its block
-    bool ranks_model = false;   // ranks by the draft model's own distribution, whatever draft_sampling says
-    bool alters = false;        // whether alter_distribution() makes anything of the configured distribution
-    bool draws = false;         // whether it chooses its block by tokens that it draws
+    bool on_target_state = false;  // guesses from the target's hidden state at the end of the text, which its pass over it leaves
+    bool looks_behind = false;     // asks Sight::target_argmax about places behind its block
+    bool ranks_model = false;      // ranks by the draft model's own distribution, whatever draft_sampling says
+    bool alters = false;           // whether alter_distribution() makes anything of the configured distribution
+    bool draws = false;            // whether it chooses its block by tokens that it draws
     // Its passes are not told by the number of nodes: a round takes those that Sight::prepare was told of, and work() says the
     // most that it can take.
     bool counts_passes = false;

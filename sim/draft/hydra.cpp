@@ -26,7 +26,9 @@ tokens::Tree shipped_tree() {
 
 class Hydra final : public TreeDrafter {
  public:
-  explicit Hydra(tokens::Tree tree) : TreeDrafter(std::move(tree), tokens::Siblings::point_mass) {}
+  explicit Hydra(tokens::Tree tree) : TreeDrafter(std::move(tree), tokens::Siblings::point_mass) {
+    shape_.on_target_state = true;
+  }
 };
 
 }  // namespace

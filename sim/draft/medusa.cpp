@@ -10,7 +10,10 @@ namespace {
 // Heads on the target itself: every position is guessed from the text before the block.
 class Heads final : public TreeDrafter {
  public:
-  explicit Heads(tokens::Tree tree) : TreeDrafter(std::move(tree), tokens::Siblings::point_mass) { shape_.from_root = true; }
+  explicit Heads(tokens::Tree tree) : TreeDrafter(std::move(tree), tokens::Siblings::point_mass) {
+    shape_.from_root = true;
+    shape_.on_target_state = true;
+  }
   // All heads run once, beside the target: the cost section's draft model is the heads together.
   [[nodiscard]] Work work(int nodes) const override { return {{1.0}, 1.0 + nodes}; }
 };

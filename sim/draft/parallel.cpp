@@ -12,7 +12,7 @@ DrafterEntry parallel_drafter() {
            "distribution for each position); one draft pass over draft_length tokens."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return std::make_shared<ParallelBlock>(draft_length, 0.0, 1);
+            return std::make_shared<ParallelBlock>(draft_length, 0.0, 1, ParallelBlock::From::target_state);
           }};
 }
 

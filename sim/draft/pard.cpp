@@ -20,7 +20,7 @@ DrafterEntry pard_drafter() {
            "beside their tokens (a small draft model at small batches), and loses what a chain gains by knowing its own tokens."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return std::make_shared<ParallelBlock>(draft_length, 0.0, 1);
+            return std::make_shared<ParallelBlock>(draft_length, 0.0, 1, ParallelBlock::From::text);
           }};
 }
 

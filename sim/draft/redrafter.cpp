@@ -17,6 +17,7 @@ class ReDrafter final : public BlockDrafter {
     shape_.nodes = beams * draft_length;
     shape_.ranks = beams;
     shape_.ranks_model = true;
+    shape_.on_target_state = true;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 

@@ -18,6 +18,8 @@ class Recorder final : public decode::RoundSink {
       if (!counts.drafted.empty()) counts.drafted[first + i].clear();
       if (!counts.whole.empty()) counts.whole[first + i].clear();
       if (!counts.pass_rows.empty()) counts.pass_rows[first + i].clear();
+      if (!counts.ahead.empty()) counts.ahead[first + i].clear();
+      if (!counts.drafted_ahead.empty()) counts.drafted_ahead[first + i].clear();
     }
   }
   void round(std::uint32_t, std::uint32_t, std::span<const Token>, std::uint32_t) override {}
@@ -25,14 +27,22 @@ class Recorder final : public decode::RoundSink {
     nodes_ = nodes;
     whole_ = whole;
   }
+  void ahead(std::uint32_t depth, std::optional<std::uint32_t> nodes) override {
+    ahead_ = depth;
+    drafted_ahead_ = nodes.value_or(0);
+  }
   void passes(std::span<const std::uint32_t> rows) override { pass_rows_.assign(rows.begin(), rows.end()); }
   void accepted(std::uint32_t lane, std::uint32_t, std::uint32_t drafts) override {
     if (lane >= left_.size() || left_[lane] == 0) return;
     if (!counts_->drafted.empty()) counts_->drafted[first_ + lane].push_back(static_cast<std::uint16_t>(nodes_));
     if (!counts_->whole.empty()) counts_->whole[first_ + lane].push_back(whole_ ? 1 : 0);
     if (!counts_->pass_rows.empty()) counts_->pass_rows[first_ + lane].push_back(pass_rows_);
+    if (!counts_->ahead.empty()) counts_->ahead[first_ + lane].push_back(static_cast<std::uint8_t>(ahead_));
+    if (!counts_->drafted_ahead.empty())
+      counts_->drafted_ahead[first_ + lane].push_back(static_cast<std::uint16_t>(drafted_ahead_));
     counts_->of_sequence[first_ + lane].push_back(static_cast<std::uint8_t>(drafts));
-    left_[lane] -= std::min<std::uint64_t>(left_[lane], static_cast<std::uint64_t>(counts_->emitted(static_cast<int>(drafts))));
+    const int emitted = counts_->emitted(first_ + lane, counts_->of_sequence[first_ + lane].size() - 1);
+    left_[lane] -= std::min<std::uint64_t>(left_[lane], static_cast<std::uint64_t>(emitted));
   }
   [[nodiscard]] bool whole() const {
     return std::all_of(left_.begin(), left_.end(), [](std::uint64_t left) { return left == 0; });
@@ -44,6 +54,8 @@ class Recorder final : public decode::RoundSink {
   std::vector<std::uint64_t> left_;
   std::uint32_t nodes_ = 0;  // nodes of the round that is told
   bool whole_ = false;
+  std::uint32_t ahead_ = 0;
+  std::uint32_t drafted_ahead_ = 0;
   std::vector<std::uint16_t> pass_rows_;
 };
 
@@ -59,6 +71,10 @@ AcceptedCounts record_accepted(const RoundSource& source, decode::Bonus bonus, s
     const bool differ = blocks->policy != nullptr || tree == nullptr;
     if (differ) result.drafted.resize(sequences);
     if (differ || !tree->is_chain()) result.whole.resize(sequences);
+    if (bonus == decode::Bonus::none && !result.whole.empty()) {
+      result.ahead.resize(sequences);
+      if (blocks->policy != nullptr && !blocks->policy->looks()) result.drafted_ahead.resize(sequences);
+    }
     if (blocks->drafter->shape().counts_passes) result.pass_rows.resize(sequences);
   }
   if (tokens == 0) return result;

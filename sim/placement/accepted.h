@@ -17,17 +17,23 @@ struct AcceptedCounts {
   std::vector<std::vector<std::uint16_t>> drafted;
   // [sequence][round][pass]: rows of the draft's passes, of a drafter whose passes are counted; else empty.
   std::vector<std::vector<std::vector<std::uint16_t>>> pass_rows;
-  // [sequence][round]: 1 where the accepted path ends at a leaf of what was drafted; empty where that is to accept draft_length
-  // tokens.
+  // [sequence][round]: 1 where the accepted path ends at a leaf of what was drafted, or without a bonus token at the leaf that
+  // the next block is drafted behind; empty where that is to accept draft_length tokens.
   std::vector<std::vector<std::uint8_t>> whole;
+  // Without a bonus token, [sequence][round]: how deep the leaf lies that the next block is drafted behind; empty where that is
+  // draft_length.
+  std::vector<std::vector<std::uint8_t>> ahead;
+  // [sequence][round]: tokens of the block that is drafted behind that leaf, where a draft length policy gives another block
+  // after full acceptance; empty elsewhere.
+  std::vector<std::vector<std::uint16_t>> drafted_ahead;
 
   [[nodiscard]] bool is_whole(std::size_t sequence, std::size_t round) const {
     return whole.empty() ? of_sequence[sequence][round] == draft_length : whole[sequence][round] != 0;
   }
 
   // Tokens that a round emits.
-  [[nodiscard]] int emitted(int accepted) const {
-    return accepted + (accepted < draft_length || bonus == decode::Bonus::emitted ? 1 : 0);
+  [[nodiscard]] int emitted(std::size_t sequence, std::size_t round) const {
+    return of_sequence[sequence][round] + (bonus == decode::Bonus::emitted || !is_whole(sequence, round) ? 1 : 0);
   }
 };
 

@@ -36,6 +36,14 @@ MeanAndPercentiles mean_and_percentiles(std::vector<std::pair<Ps, std::uint64_t>
   return {1e-12 * sum / static_cast<double>(count), at(0.5), at(0.9), at(0.99)};
 }
 
+// Adds a share of a block's work to that of a batch.
+void add(draft::Work& all, double share, const draft::Work& block) {
+  all.pass_rows.resize(std::max(all.pass_rows.size(), block.pass_rows.size()), 0.0);
+  for (std::size_t p = 0; p < block.pass_rows.size(); ++p) all.pass_rows[p] += share * block.pass_rows[p];
+  all.verified_rows += share * block.verified_rows;
+  all.reused += share * block.reused;
+}
+
 }  // namespace
 
 int most_drafted(const Drafting& drafting, int draft_length) {
@@ -87,30 +95,78 @@ Priced Lockstep::prefill_price(cost::Role role) const {
       role, {static_cast<double>(result_.sequences), static_cast<double>(generation_.prompt_tokens), 0.0, 1.0}));
 }
 
-Priced Lockstep::draft_pass_price(std::uint64_t batch, int index, double context) const {
-  return priced(generation_.cost->draft_pass({static_cast<double>(batch), context}, index, 0.0));
+cost::PassTime Lockstep::draft_pass(std::uint64_t batch, const draft::Work& block, std::size_t index, double context,
+                                    double extra) const {
+  const double rows = block.pass_rows[index];
+  const auto number = static_cast<int>(index);
+  const cost::Workload workload{static_cast<double>(batch), context};
+  if (rows == 1.0) return generation_.cost->draft_pass(workload, number, extra);
+  if (rows > 0.0)
+    return generation_.cost->pass(cost::Role::draft, {workload.batch, rows + extra, workload.context + number, rows});
+  return {};
 }
 
-Lockstep::Upcoming Lockstep::upcoming() const {
+Priced Lockstep::draft_pass_price(std::uint64_t batch, const draft::Work& block, std::size_t index, double context) const {
+  return priced(draft_pass(batch, block, index, context, 0.0));
+}
+
+Priced Lockstep::draft_price(std::uint64_t batch, const draft::Work& block, double context, double extra) const {
+  cost::PassTime sum;
+  for (std::size_t i = 0; i < block.pass_rows.size(); ++i) sum += draft_pass(batch, block, i, context, i == 0 ? extra : 0.0);
+  return priced(sum);
+}
+
+int Lockstep::drafted_in(std::uint32_t sequence, std::size_t round) const {
   const std::vector<std::vector<std::uint16_t>>& drafted = generation_.accepted->drafted;
-  if (drafted.empty()) return {whole_, static_cast<double>(drafted_)};
+  if (drafted.empty()) return drafted_;
+  SPECSIM_CHECK(round < drafted[sequence].size(), "sequence {} has {} rounds", sequence, drafted[sequence].size());
+  return drafted[sequence][round];
+}
+
+draft::Work Lockstep::block_of(std::uint32_t sequence, std::size_t round) const {
+  draft::Work block = work_of(generation_.drafting, drafted_in(sequence, round));
+  if (generation_.accepted->pass_rows.empty()) return block;
+  const std::vector<std::uint16_t>& counted = generation_.accepted->pass_rows[sequence][round];
+  block.pass_rows.assign(counted.begin(), counted.end());
+  return block;
+}
+
+Lockstep::Upcoming Lockstep::mean_of(std::span<const std::uint32_t> sequences) const {
+  if (generation_.accepted->drafted.empty()) return {whole_, static_cast<double>(drafted_)};
   Upcoming all{{{}, 0.0}, 0.0};
-  const double share = 1.0 / static_cast<double>(running_.size());
-  for (const std::uint32_t i : running_) {
-    SPECSIM_CHECK(result_.rounds < drafted[i].size(), "sequence {} has {} rounds", i, drafted[i].size());
-    const int nodes = drafted[i][result_.rounds];
-    draft::Work own = work_of(generation_.drafting, nodes);
-    if (!generation_.accepted->pass_rows.empty()) {
-      const std::vector<std::uint16_t>& counted = generation_.accepted->pass_rows[i][result_.rounds];
-      own.pass_rows.assign(counted.begin(), counted.end());
-    }
-    all.drafted += share * nodes;
-    all.work.pass_rows.resize(std::max(all.work.pass_rows.size(), own.pass_rows.size()), 0.0);
-    for (std::size_t p = 0; p < own.pass_rows.size(); ++p) all.work.pass_rows[p] += share * own.pass_rows[p];
-    all.work.verified_rows += share * own.verified_rows;
-    all.work.reused += share * own.reused;
+  const double share = 1.0 / static_cast<double>(sequences.size());
+  for (const std::uint32_t i : sequences) {
+    all.drafted += share * drafted_in(i, result_.rounds);
+    add(all.work, share, block_of(i, result_.rounds));
   }
   return all;
+}
+
+Lockstep::Upcoming Lockstep::upcoming() const { return mean_of(running_); }
+Lockstep::Upcoming Lockstep::upcoming_of_missed() const { return mean_of(missed_); }
+
+draft::Work Lockstep::ahead() const {
+  const AcceptedCounts& counts = *generation_.accepted;
+  if (counts.drafted.empty()) return whole_;
+  draft::Work all{{}, 0.0};
+  const double share = 1.0 / static_cast<double>(running_.size());
+  for (const std::uint32_t i : running_) {
+    const std::size_t round = result_.rounds;
+    if (counts.ahead[i][round] == 0) continue;
+    if (!counts.is_whole(i, round) && !counts.drafted_ahead.empty())
+      add(all, share, work_of(generation_.drafting, counts.drafted_ahead[i][round]));
+    else  // a text that ends with this round has no other block than this one
+      add(all, share, block_of(i, std::min(round + 1, counts.drafted[i].size() - 1)));
+  }
+  return all;
+}
+
+double Lockstep::ahead_context() const {
+  const AcceptedCounts& counts = *generation_.accepted;
+  if (counts.ahead.empty()) return context() + draft_length();
+  double depth = 0.0;
+  for (const std::uint32_t i : running_) depth += counts.ahead[i][result_.rounds];
+  return context() + depth / static_cast<double>(running_.size());
 }
 
 std::uint64_t Lockstep::Upcoming::drafted_by(std::uint64_t sequences) const {
@@ -119,22 +175,6 @@ std::uint64_t Lockstep::Upcoming::drafted_by(std::uint64_t sequences) const {
 
 bool Lockstep::draft_runs() const {
   return std::holds_alternative<TokenByToken>(generation_.drafting) || !whole_.pass_rows.empty();
-}
-
-Priced Lockstep::draft_price(std::uint64_t batch, double ahead, double extra) const {
-  cost::PassTime sum;
-  const std::vector<double> pass_rows = upcoming().work.pass_rows;
-  const cost::Workload workload{static_cast<double>(batch), context() + ahead};
-  for (std::size_t i = 0; i < pass_rows.size(); ++i) {
-    const auto index = static_cast<int>(i);
-    const double catch_up = i == 0 ? extra : 0.0;
-    if (pass_rows[i] == 1.0)
-      sum += generation_.cost->draft_pass(workload, index, catch_up);
-    else if (pass_rows[i] > 0.0)
-      sum += generation_.cost->pass(cost::Role::draft,
-                                    {workload.batch, pass_rows[i] + catch_up, workload.context + index, pass_rows[i]});
-  }
-  return priced(sum);
 }
 
 Priced Lockstep::verify_price() const {
@@ -179,11 +219,12 @@ Lockstep::Outcome Lockstep::finish_round() {
   outcome.drafted = upcoming().drafted_by(outcome.batch);
   const AcceptedCounts& counts = *generation_.accepted;
   std::size_t kept = 0;
+  missed_.clear();
   for (const std::uint32_t i : running_) {
     const std::vector<std::uint8_t>& own = counts.of_sequence[i];
     SPECSIM_CHECK(counts.draft_length == 0 || result_.rounds < own.size(), "sequence {} has {} rounds", i, own.size());
     const int accepted = counts.draft_length == 0 ? 0 : own[result_.rounds];
-    const auto whole = static_cast<std::uint64_t>(counts.emitted(accepted));
+    const auto whole = counts.draft_length == 0 ? 1 : static_cast<std::uint64_t>(counts.emitted(i, result_.rounds));
     const std::uint64_t room = generation_.output_tokens[i] - emitted_[i];
     const std::uint64_t emitted = std::min(whole, room);
     outcome.accepted += std::min(static_cast<std::uint64_t>(accepted), emitted);
@@ -196,7 +237,9 @@ Lockstep::Outcome Lockstep::finish_round() {
     }
     if (emitted_[i] < generation_.output_tokens[i]) {
       running_[kept++] = i;
-      ++(counts.draft_length == 0 || counts.is_whole(i, result_.rounds) ? outcome.full : outcome.rejected);
+      const bool full = counts.draft_length == 0 || counts.is_whole(i, result_.rounds);
+      ++(full ? outcome.full : outcome.rejected);
+      if (!full) missed_.push_back(i);
     } else {
       end_now(i);
     }

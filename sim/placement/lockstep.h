@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -40,7 +41,7 @@ class Lockstep {
     std::uint64_t batch = 0;     // sequences that took part
     std::uint64_t drafted = 0;   // tokens that all of them drafted
     std::uint64_t accepted = 0;  // drafts that were emitted, of all of them
-    std::uint64_t full = 0;      // sequences that go on and accepted a path down to its leaf
+    std::uint64_t full = 0;      // sequences that go on and accepted a path down to a leaf (without a bonus: the guessed one)
     std::uint64_t rejected = 0;  // sequences that go on and did not
   };
 
@@ -63,14 +64,22 @@ class Lockstep {
     [[nodiscard]] std::uint64_t drafted_by(std::uint64_t sequences) const;
   };
   [[nodiscard]] Upcoming upcoming() const;
+  // The same of those sequences that have no block for the round to come, for what was drafted behind the last one is lost.
+  [[nodiscard]] Upcoming upcoming_of_missed() const;
+  // What is drafted while the round to come is verified: for the sequences that will have guessed right the block of the round
+  // after it. Of the others nothing is known of the block that is lost but what a draft length policy says; else it is taken to
+  // be as large as the one that they draft in its place.
+  [[nodiscard]] draft::Work ahead() const;
+  // The mean of the tokens that precede it in the cache.
+  [[nodiscard]] double ahead_context() const;
   // Whether drafts take passes at all, which copies of the text do not.
   [[nodiscard]] bool draft_runs() const;
 
   [[nodiscard]] Priced prefill_price(cost::Role role) const;
-  // The draft's pass `index` of a block that begins at `context` cached tokens, and all passes of a block, over `batch` sequences
-  // whose texts are `ahead` tokens further on than what is emitted.
-  [[nodiscard]] Priced draft_pass_price(std::uint64_t batch, int index, double context) const;
-  [[nodiscard]] Priced draft_price(std::uint64_t batch, double ahead, double extra) const;
+  // The draft's pass `index` of a block that begins at `context` cached tokens, and all passes of a block, over `batch`
+  // sequences. `extra`: rows of the first one that catch up with the text.
+  [[nodiscard]] Priced draft_pass_price(std::uint64_t batch, const draft::Work& block, std::size_t index, double context) const;
+  [[nodiscard]] Priced draft_price(std::uint64_t batch, const draft::Work& block, double context, double extra) const;
   // The target's pass over the drafted tokens and the one before them; with the round's overhead where there are drafts.
   [[nodiscard]] Priced verify_price() const;
 
@@ -103,12 +112,18 @@ class Lockstep {
 
  private:
   void end_now(std::uint32_t sequence);
+  [[nodiscard]] int drafted_in(std::uint32_t sequence, std::size_t round) const;
+  [[nodiscard]] draft::Work block_of(std::uint32_t sequence, std::size_t round) const;
+  [[nodiscard]] Upcoming mean_of(std::span<const std::uint32_t> sequences) const;
+  [[nodiscard]] cost::PassTime draft_pass(std::uint64_t batch, const draft::Work& block, std::size_t index, double context,
+                                          double extra) const;
 
   const Generation& generation_;
   int drafted_;        // the most tokens that a sequence drafts in a round
   draft::Work whole_;  // a round's that drafts so many
   engine::Timeline* timeline_;
   std::vector<std::uint32_t> running_;  // sequences that are not finished, in order
+  std::vector<std::uint32_t> missed_;   // those of them that Outcome::rejected counted in the last round
   std::vector<std::uint64_t> emitted_;  // [sequence]
   std::vector<std::int64_t> ended_ps_;  // [sequence]
   std::uint64_t emitted_in_batch_ = 0;  // tokens of the sequences that passes hold

@@ -76,7 +76,7 @@ class NetworkRun final : public Lockstep {
   }
   void draft() {
     batch_ = size();
-    draft_ = draft_price(batch_, 0.0, catch_up_share());
+    draft_ = draft_price(batch_, upcoming().work, context(), catch_up_share());
     verify_ = verify_price();
     began_ = engine_.now();
     device_.request(draft_.total(), [this] {

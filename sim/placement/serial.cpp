@@ -29,7 +29,7 @@ class SerialRun final : public Lockstep {
     });
   }
   void begin() {
-    draft_ = draft_price(size(), 0.0, catch_up_share());
+    draft_ = draft_price(size(), upcoming().work, context(), catch_up_share());
     verify_ = verify_price();
     gpu_.request(draft_.total(), [this] { gpu_.request(verify_.total(), [this] { finish(); }); });
   }

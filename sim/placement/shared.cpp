@@ -35,11 +35,11 @@ class SharedRun final : public Lockstep {
   void first_token() {
     emit_first();
     if (done()) return;
-    const Priced draft = prefill_price(cost::Role::draft);
+    const Priced draft = draft_runs() ? prefill_price(cost::Role::draft) : Priced();
     spend(&Parts::prefill, draft.total(), draft);
     result_.draft_busy += draft.total();
     span(draft_lane_, "draft prefill", engine_.now(), draft.total());
-    engine_.schedule_after(draft.total(), [this] { draft_again(size()); });
+    engine_.schedule_after(draft.total(), [this] { draft_again(size(), upcoming().work); });
   }
 
   // A pass of `time` alone takes that long; its share of the full speed is what it can use at most.
@@ -48,7 +48,8 @@ class SharedRun final : public Lockstep {
     gpu_.request(work, on_finish, {.weight = share, .most = share});
   }
 
-  void draft_again(std::uint64_t sequences) {
+  void draft_again(std::uint64_t sequences, const draft::Work& block) {
+    drafted_block_ = block;
     stage_ = Stage::again;
     drafting_ = sequences;
     block_context_ = context();
@@ -56,10 +57,19 @@ class SharedRun final : public Lockstep {
     again_began_ = engine_.now();
     again_sampling_host_ = {};
     draft_began_ = engine_.now();
+    if (block_is_whole()) return block_drafted();  // a copy of the text takes no pass
     next_draft_pass();
   }
+  void block_drafted() {
+    spend(&Parts::draft, engine_.now() - again_began_, again_sampling_host_);
+    span(draft_lane_, "draft", draft_began_, engine_.now() - draft_began_, round(), drafting_);
+    block_ += spent_;
+    spent_ = {};
+    verify();
+  }
+  [[nodiscard]] bool block_is_whole() const { return pass_ == drafted_block_.pass_rows.size(); }
   void next_draft_pass() {
-    const Priced price = draft_pass_price(drafting_, pass_, block_context_);
+    const Priced price = draft_pass_price(drafting_, drafted_block_, pass_, block_context_);
     if (stage_ == Stage::again) {
       again_sampling_host_.sampling += price.sampling;
       again_sampling_host_.host += price.host;
@@ -72,15 +82,11 @@ class SharedRun final : public Lockstep {
     result_.draft_busy += took;
     spent_ += took;
     ++pass_;
-    const bool whole = pass_ == draft_length();
+    const bool whole = block_is_whole();
     switch (stage_) {
       case Stage::again:
         if (!whole) return next_draft_pass();
-        spend(&Parts::draft, engine_.now() - again_began_, again_sampling_host_);
-        span(draft_lane_, "draft", draft_began_, engine_.now() - draft_began_, round(), drafting_);
-        block_ += spent_;
-        spent_ = {};
-        return verify();
+        return block_drafted();
       case Stage::ahead:  // verification goes on
         if (!whole) return next_draft_pass();
         ahead_done_ = true;
@@ -101,13 +107,15 @@ class SharedRun final : public Lockstep {
     batch_ = size();
     verify_ = verify_price();
     stage_ = Stage::ahead;
-    ahead_done_ = false;
     drafting_ = batch_;
-    block_context_ = context() + draft_length();
+    drafted_block_ = ahead();
+    block_context_ = ahead_context();
     pass_ = 0;
+    ahead_done_ = block_is_whole();
+    ahead_end_ = engine_.now();
     draft_began_ = engine_.now();
     start(verify_, target_share_, [this] { verified(); });
-    next_draft_pass();
+    if (!ahead_done_) next_draft_pass();
   }
   void verified() {
     outcome_ = finish_round();
@@ -136,7 +144,7 @@ class SharedRun final : public Lockstep {
     spend(&Parts::draft, engine_.now() - rest_began_);
     book_ahead();
     if (outcome_.rejected > 0)
-      draft_again(outcome_.rejected);
+      draft_again(outcome_.rejected, upcoming_of_missed().work);
     else
       verify();
   }
@@ -175,7 +183,8 @@ class SharedRun final : public Lockstep {
   std::uint64_t drafting_ = 0;
   std::uint64_t batch_ = 0;
   double block_context_ = 0.0;  // cached tokens where the block that is being drafted begins
-  int pass_ = 0;
+  draft::Work drafted_block_;   // the block that is being drafted
+  std::size_t pass_ = 0;        // its passes that are done
 };
 
 class Shared final : public Placement {
@@ -201,17 +210,19 @@ config::Parameter share(const char* name, const char* summary) {
 }  // namespace
 
 PlacementEntry shared_placement() {
-  return {{"shared",
-           "one GPU: the next block is drafted while this one is verified, and both share the GPU",
-           "",
-           {share("target_share", "part of the GPU's speed that a verification alone can use"),
-            share("draft_share", "part of it that a draft pass alone can use")},
-           "Passes that go on together divide the speed in proportion to their shares; one that cannot use all of it leaves the "
-           "rest to the other. At shares of 1 both want the same bandwidth and nothing is gained. No bonus token, as with "
-           "two_gpus; a draft pass under way at a rejection runs out before drafting begins again."},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            return std::make_unique<Shared>(arguments.number("target_share"), arguments.number("draft_share"));
-          }};
+  return {
+      {"shared",
+       "one GPU: the next block is drafted while this one is verified, and both share the GPU",
+       "",
+       {share("target_share", "part of the GPU's speed that a verification alone can use"),
+        share("draft_share", "part of it that a draft pass alone can use")},
+       "Passes that go on together divide the speed in proportion to their shares; one that cannot use all of it leaves the "
+       "rest to the other. At shares of 1 both want the same bandwidth and nothing is gained. No bonus token, as with "
+       "two_gpus, and what it says of trees and policies; a draft pass under way at a rejection runs out before drafting begins "
+       "again."},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        return std::make_unique<Shared>(arguments.number("target_share"), arguments.number("draft_share"));
+      }};
 }
 
 }  // namespace specsim::placement

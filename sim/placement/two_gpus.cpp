@@ -7,8 +7,8 @@ namespace specsim::placement {
 
 namespace {
 
-// A round: the target verifies a block while the draft drafts the next one behind it. Sequences that accept everything have
-// their next block already; the others' was in vain, and they draft again. All blocks must be there before the next
+// A round: the target verifies a block while the draft drafts the next one behind its first path. Sequences that accept just that
+// path have their next block already; the others' was in vain, and they draft again. All blocks must be there before the next
 // verification: the batch is in lockstep.
 class OverlappedRun final : public Lockstep {
  public:
@@ -19,7 +19,7 @@ class OverlappedRun final : public Lockstep {
 
   Result simulate() {
     target_prefill_ = prefill_price(cost::Role::target);
-    draft_prefill_ = prefill_price(cost::Role::draft);
+    if (draft_runs()) draft_prefill_ = prefill_price(cost::Role::draft);
     engine_.schedule_after(target_prefill_.total(), [this] { first_token(); });
     return run();
   }
@@ -36,12 +36,12 @@ class OverlappedRun final : public Lockstep {
     if (done()) return;
     const SimTime ready = std::max(engine_.now(), SimTime() + draft_prefill_.total());
     spend(&Parts::prefill, ready - engine_.now());
-    engine_.schedule_at(ready, [this] { draft_again(size()); });
+    engine_.schedule_at(ready, [this] { draft_again(size(), upcoming()); });
   }
 
   // Nothing is under way on either GPU: so many sequences get a block for the text as it is now.
-  void draft_again(std::uint64_t sequences) {
-    draft_ = draft_price(sequences, 0.0, 0.0);
+  void draft_again(std::uint64_t sequences, const Upcoming& block) {
+    draft_ = draft_price(sequences, block.work, context(), 0.0);
     block_ += draft_.total();
     result_.draft_busy += draft_.total();
     spend(&Parts::draft, draft_.total(), draft_);
@@ -53,8 +53,8 @@ class OverlappedRun final : public Lockstep {
     began_ = engine_.now();
     batch_ = size();
     verify_ = verify_price();
-    // The next block begins behind the one that is being verified, which the draft takes for accepted.
-    ahead_ = draft_price(batch_, draft_length(), 0.0);
+    // The next block begins behind the one that is being verified, whose first path the draft takes for accepted.
+    ahead_ = draft_price(batch_, ahead(), ahead_context(), 0.0);
     engine_.schedule_after(
         verify_.total(), [this] { verified(); }, engine::kNormal, 1);
   }
@@ -81,7 +81,7 @@ class OverlappedRun final : public Lockstep {
     const SimTime ready = std::max(engine_.now(), began_ + drafted);
     spend(&Parts::waiting, ready - engine_.now());
     rejected_ = outcome.rejected;
-    engine_.schedule_at(ready, [this] { rejected_ > 0 ? draft_again(rejected_) : verify(); });
+    engine_.schedule_at(ready, [this] { rejected_ > 0 ? draft_again(rejected_, upcoming_of_missed()) : verify(); });
   }
 
   engine::Timeline::Lane target_lane_;
@@ -118,7 +118,14 @@ PlacementEntry two_gpus_placement() {
        "a round takes alpha^K max(draft, verify) + (1 - alpha^K)(verify + draft) for one sequence. Full acceptance adds no "
        "bonus token, for the next block was drafted before the target's own token was known: (1 - alpha^K) / (1 - alpha) "
        "tokens a round. In a batch whoever rejected drafts again while the others wait. Drafts are priced as the cost model "
-       "prices them; a second GPU makes them neither faster nor slower."},
+       "prices them; a second GPU makes them neither faster nor slower. Of a tree the next one is drafted behind the path of "
+       "first children, each the likeliest of its siblings or the first that was drawn: K is that path's length and alpha^K the "
+       "chance that it is accepted; a path that ends elsewhere keeps the target's own token, and what was drafted is lost. So is "
+       "what is behind an empty block. A draft length policy lets the block ahead have what it would have after full acceptance; "
+       "where it looks at the tokens, a block that is lost counts as one of the size of that which takes its place, and so do "
+       "trees of no one shape. Not for heads on the target's state (medusa, hydra, redrafter, parallel, dflash) and drafters of "
+       "what the target predicts (lookahead, token_recycling, sam_decoding that recycles), which have to wait for its pass over "
+       "the block; nor for policies that go by what a whole batch accepted, or foresee it (oracle)."},
       [](const config::Arguments&, Diagnostics&) { return std::make_unique<TwoGpus>(); }};
 }
 

@@ -142,6 +142,31 @@ void check_cost(const Cell& cell, Diagnostics& diagnostics) {
 // Sizes of one batch: every sequence's rounds are kept in memory.
 constexpr double kMaxBatchTokens = 1e8;
 
+// Why the next block cannot be drafted behind the first path of this one before that is judged; "" where it can. What is known
+// then is the text with that path, and that a block which comes to be used followed its full acceptance.
+std::string why_not_ahead(const BlockMethod& block) {
+  const draft::BlockDrafter::Shape& shape = block.drafter->shape();
+  const auto refused = [](std::string_view kind, const std::string& name, std::string_view why) {
+    return fmt::format("with {} {}, {}; allowed: another {}, or a placement that drafts behind the judgement", kind, name, why,
+                       kind);
+  };
+  if (shape.on_target_state)
+    return refused(
+        "drafter", block.drafter.name(),
+        "which guesses from the target's state at the text's end, and behind a block there is none before it is judged");
+  if (shape.looks_behind || shape.target_ranks > 0)
+    return refused("drafter", block.drafter.name(),
+                   "which drafts what the target's pass over the block before predicts, and that has not ended");
+  if (!block.policy) return "";
+  if (block.policy->part->sequences() > 1)
+    return refused("policy", block.policy->name(),
+                   "which gives the batch one draft length by what all of it accepted, and that is not known yet");
+  if (block.policy->part->foresees())
+    return refused("policy", block.policy->name(),
+                   "which ends each block where it will be rejected, so that nothing drafted behind it is ever used");
+  return "";
+}
+
 // Why a placement cannot serve what the cell drafts; "" where it can.
 std::string why_not_placed(const placement::Placement& placement, const Cell& cell) {
   const BlockMethod* const block = cell.block();
@@ -151,13 +176,7 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
     return fmt::format(
         "with drafter {}, whose layers are the target's own; allowed: a placement whose draft lies beside the target",
         block->drafter.name());
-  const bool token_by_token = drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root;
-  if (placement.drafts_ahead() && (!token_by_token || block->policy))
-    return fmt::format(
-        "with {}, where the next block is drafted behind the whole of this one before it is judged; allowed: a "
-        "chain of one length, or a placement that drafts behind the judgement",
-        block->policy ? "a policy" : "drafter " + block->drafter.name());
-  return "";
+  return placement.drafts_ahead() ? why_not_ahead(*block) : "";
 }
 
 void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {

@@ -97,40 +97,51 @@ double expected_straggler_rounds(double alpha, int draft_length, bool bonus, int
   return sum.value();
 }
 
-Overlap overlapped_round(double alpha, int draft_length, double draft, double verify, int sequences) {
-  const double full = std::pow(alpha, draft_length);
-  const double all = std::pow(full, sequences);
-  const double none = std::pow(1.0 - full, sequences);
+std::vector<RoundEnd> chain_ends(double alpha, int draft_length) {
+  const std::vector<double> accepted = truncated_geometric(alpha, draft_length);
+  std::vector<RoundEnd> ends;
+  for (int a = 0; a < draft_length; ++a) ends.push_back({accepted[static_cast<std::size_t>(a)], a + 1, false});
+  ends.push_back({accepted.back(), draft_length, true});
+  return ends;
+}
+
+Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double verify, int sequences) {
+  math::CompensatedSum guessed;
+  math::CompensatedSum emitted;
+  for (const RoundEnd& end : ends) {
+    if (end.guessed) guessed += end.probability;
+    emitted += end.probability * end.emitted;
+  }
+  const double one = guessed.value();
+  const double all = std::pow(one, sequences);
+  const double none = std::pow(1.0 - one, sequences);
   const double some = 1.0 - all - none;
   const double longer = std::max(draft, verify);
   Overlap result;
   result.round = all * longer + none * (verify + draft) + some * (longer + draft);
-  // Of a block that is finished, the share of those who rejected: 1 - full of the batch in the mean, and nobody's is none.
-  result.in_vain = none * std::min(draft, verify) + (1.0 - full - none) * draft;
+  // Of a block that is finished, the share of those who guessed wrong: 1 - one of the batch in the mean, and nobody's is none.
+  result.in_vain = none * std::min(draft, verify) + (1.0 - one - none) * draft;
   result.waiting = (all + some) * (longer - verify);
-  result.tokens = sequences * tokens_per_round(alpha, draft_length, false);
+  result.tokens = sequences * emitted.value();
   return result;
 }
 
-double overlapped_time(double alpha, int draft_length, double draft, double verify, int tokens) {
-  const std::vector<double> distribution = truncated_geometric(alpha, draft_length);
+double overlapped_time(std::span<const RoundEnd> ends, double draft, double verify, int tokens) {
   std::vector<double> time(static_cast<std::size_t>(tokens) + 1, 0.0);
   for (std::size_t n = 1; n < time.size(); ++n) {
     math::CompensatedSum sum;
-    for (std::size_t a = 0; a < distribution.size(); ++a) {
-      const bool full = a + 1 == distribution.size();
-      const std::size_t emitted = full ? a : a + 1;
-      const double next = full ? std::max(draft, verify) : verify + draft;
-      sum += distribution[a] * (emitted >= n ? verify : next + time[n - emitted]);
+    for (const RoundEnd& end : ends) {
+      const auto emitted = static_cast<std::size_t>(end.emitted);
+      const double next = end.guessed ? std::max(draft, verify) : verify + draft;
+      sum += end.probability * (emitted >= n ? verify : next + time[n - emitted]);
     }
     time[n] = sum.value();
   }
   return time.back();
 }
 
-double shared_time(double alpha, int draft_length, double pass, double verify, int tokens) {
-  const std::vector<double> distribution = truncated_geometric(alpha, draft_length);
-  const double block = draft_length * pass;
+double shared_time(std::span<const RoundEnd> ends, int passes, double pass, double verify, int tokens) {
+  const double block = passes * pass;
   // Half the speed each until the shorter is done, then the rest alone.
   const double verified = block >= verify ? 2.0 * verify : verify + block;
   const double both = verify + block;
@@ -139,11 +150,10 @@ double shared_time(double alpha, int draft_length, double pass, double verify, i
   std::vector<double> time(static_cast<std::size_t>(tokens) + 1, 0.0);
   for (std::size_t n = 1; n < time.size(); ++n) {
     math::CompensatedSum sum;
-    for (std::size_t a = 0; a < distribution.size(); ++a) {
-      const bool full = a + 1 == distribution.size();
-      const std::size_t emitted = full ? a : a + 1;
-      const double next = full ? both : verified + under_way + block;
-      sum += distribution[a] * (emitted >= n ? verified : next + time[n - emitted]);
+    for (const RoundEnd& end : ends) {
+      const auto emitted = static_cast<std::size_t>(end.emitted);
+      const double next = end.guessed ? both : verified + under_way + block;
+      sum += end.probability * (emitted >= n ? verified : next + time[n - emitted]);
     }
     time[n] = sum.value();
   }

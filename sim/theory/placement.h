@@ -1,5 +1,6 @@
-// Lockstep batches, overlap and networks in closed form or by exact recursion, from acceptance that is independent and equal
-// at every position. Written from the description of the placements, without their code.
+// Lockstep batches, overlap and networks in closed form or by exact recursion, from rounds that are independent and alike: of a
+// chain by its acceptance, equal at every position, of another block by how its rounds end. Written from the description of the
+// placements, without their code.
 //
 // Times are plain numbers in any unit. A prefill and the first token that it yields are the caller's: `tokens` are those that
 // rounds emit.
@@ -35,13 +36,23 @@ struct Overlap {
   double tokens = 0.0;   // E[emitted], of the batch
   [[nodiscard]] double rate() const { return tokens / round; }
 };
-// A batch that never ends. Everybody accepts with probability alpha^(K B) and the next block is there; nobody with
-// (1 - alpha^K)^B, and drafting begins anew at once; in between the others' block is finished first.
-[[nodiscard]] Overlap overlapped_round(double alpha, int draft_length, double draft, double verify, int sequences);
+
+// How a round can end that drafts behind the path which it guesses to be the accepted one.
+struct RoundEnd {
+  double probability = 0.0;
+  int emitted = 1;
+  bool guessed = false;  // the accepted path is the guessed one: the next block is there, and no token comes between
+};
+// Of a chain the guess is all of it: right with alpha^draft_length.
+[[nodiscard]] std::vector<RoundEnd> chain_ends(double alpha, int draft_length);
+
+// A batch that never ends. Everybody guesses right with probability g^B and the next block is there; nobody with (1 - g)^B, and
+// drafting begins anew at once; in between the others' block is finished first.
+[[nodiscard]] Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double verify, int sequences);
 // One sequence to its end: E[time from the first verification's start to the last token], by recursion.
-[[nodiscard]] double overlapped_time(double alpha, int draft_length, double draft, double verify, int tokens);
-// The same on one GPU whose speed both share equally, draft_length passes of `pass` each; a pass under way runs out.
-[[nodiscard]] double shared_time(double alpha, int draft_length, double pass, double verify, int tokens);
+[[nodiscard]] double overlapped_time(std::span<const RoundEnd> ends, double draft, double verify, int tokens);
+// The same on one GPU whose speed both share equally, `passes` of `pass` each a block; a pass under way runs out.
+[[nodiscard]] double shared_time(std::span<const RoundEnd> ends, int passes, double pass, double verify, int tokens);
 
 // One round across a network, and its messages.
 struct NetworkRound {

@@ -117,7 +117,7 @@ inline std::vector<std::uint64_t> rounds_of(const placement::AcceptedCounts& acc
   return rounds;
 }
 
-constexpr int kStatisticalChecks = 16;
+constexpr int kStatisticalChecks = 18;
 inline double level() { return -std::expm1(std::log1p(-1e-5) / kStatisticalChecks); }
 
 struct Estimate {

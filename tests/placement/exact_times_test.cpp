@@ -244,8 +244,7 @@ TEST_CASE("every placement: tokens are conserved, parts add up, runs repeat") {
               std::uint64_t whole = sequences;
               const auto rounds = rounds_of(accepted, tokens - 1);
               for (std::size_t i = 0; i < sequences; ++i)
-                for (std::uint64_t n = 0; n < rounds[i]; ++n)
-                  whole += static_cast<std::uint64_t>(accepted.emitted(accepted.of_sequence[i][n]));
+                for (std::uint64_t n = 0; n < rounds[i]; ++n) whole += static_cast<std::uint64_t>(accepted.emitted(i, n));
               CHECK(whole == r.emitted + r.cut_tokens);
               CHECK(r.drafted == r.sequence_rounds * static_cast<std::uint64_t>(draft_length));
             }

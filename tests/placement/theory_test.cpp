@@ -1,4 +1,5 @@
 // Placements against exact recursions over independent acceptance, statistically; and those recursions against enumeration.
+#include "sim/theory/multi_draft.h"
 #include "sim/theory/placement.h"
 #include "tests/placement/batches.h"
 
@@ -74,13 +75,14 @@ TEST_CASE("recursions agree with enumeration of every outcome") {
     }
   }
   // The published instance: alpha .8, K 4, draft 1.5, verify 1.
-  const theory::Overlap overlap = theory::overlapped_round(0.8, 4, 1.5, 1.0, 1);
+  const theory::Overlap overlap = theory::overlapped_round(theory::chain_ends(0.8, 4), 1.5, 1.0, 1);
   CHECK(overlap.tokens == Approx(2.952));
   CHECK(overlap.round == Approx(2.0904));
   // Long texts take rounds at that rate.
-  const double far = theory::overlapped_time(0.8, 4, 1.5, 1.0, 4000) - theory::overlapped_time(0.8, 4, 1.5, 1.0, 2000);
+  const double far = theory::overlapped_time(theory::chain_ends(0.8, 4), 1.5, 1.0, 4000) -
+                     theory::overlapped_time(theory::chain_ends(0.8, 4), 1.5, 1.0, 2000);
   CHECK(far / 2000 == Approx(1.0 / overlap.rate()).epsilon(1e-9));
-  CHECK(theory::shared_time(1.0, 4, 0.25, 1.0, 40) == Approx(10 * 2.0));
+  CHECK(theory::shared_time(theory::chain_ends(1.0, 4), 4, 0.25, 1.0, 40) == Approx(10 * 2.0));
 }
 
 TEST_CASE("a batch in lockstep ends with its straggler") {
@@ -130,7 +132,7 @@ TEST_CASE("overlapped on two GPUs") {
     const LineCost cost({6.0}, {pass});
     const double draft = kLength * pass;
     const auto end = [&](const Result& r) { return after_prefill(r) - draft; };  // from the first verification on
-    const double claim = theory::overlapped_time(kAlpha, kLength, draft, 6.0, 60);
+    const double claim = theory::overlapped_time(theory::chain_ends(kAlpha, kLength), draft, 6.0, 60);
     const auto values = figures("{kind: two_gpus}", cost, all, 1, 60, end);
     passes("two GPUs, one sequence", values, claim);
     // Mutants. A round that pays the longer of the two, whatever was rejected:
@@ -164,7 +166,7 @@ TEST_CASE("overlapped on two GPUs") {
       std::array<std::uint64_t, 4> have{};
       for (std::size_t i = 0; i < 4; ++i) {
         part.of_sequence[i].resize(kRounds);
-        for (const std::uint8_t a : part.of_sequence[i]) have[i] += static_cast<std::uint64_t>(part.emitted(a));
+        for (std::size_t n = 0; n < kRounds; ++n) have[i] += static_cast<std::uint64_t>(part.emitted(i, n));
       }
       const std::uint64_t tokens = *std::max_element(have.begin(), have.end()) + 1;
       const std::uint64_t more = tokens - *std::min_element(have.begin(), have.end());
@@ -175,10 +177,10 @@ TEST_CASE("overlapped on two GPUs") {
       round.push_back((after_prefill(r) - known * (draft + 6.0)) / kRounds);
       vain.push_back((1e6 * r.in_vain.seconds() - known * std::min(draft, 6.0)) / kRounds);
     }
-    const theory::Overlap theory = theory::overlapped_round(kAlpha, kLength, draft, 6.0, 4);
+    const theory::Overlap theory = theory::overlapped_round(theory::chain_ends(kAlpha, kLength), draft, 6.0, 4);
     passes("two GPUs, a batch of four: a round", round, theory.round);
     passes("two GPUs, a batch of four: drafted in vain", vain, theory.in_vain);
-    const theory::Overlap alone = theory::overlapped_round(kAlpha, kLength, draft, 6.0, 1);
+    const theory::Overlap alone = theory::overlapped_round(theory::chain_ends(kAlpha, kLength), draft, 6.0, 1);
     rejects("whoever rejects does not hold the others up", round, alone.round);
     if (pass == 3.0) rejects("the others' block is broken off as well", vain, alone.in_vain);
   }
@@ -190,9 +192,61 @@ TEST_CASE("overlapped on one shared GPU") {
   for (const double pass : {1.0, 4.0}) {
     const auto end = [&](const Result& r) { return after_prefill(r) - kLength * pass; };
     const auto values = figures("{kind: shared}", LineCost({6.0}, {pass}), all, 1, 60, end);
-    passes("one GPU shared", values, theory::shared_time(kAlpha, kLength, pass, 6.0, 60));
-    rejects("two GPUs' time", values, theory::overlapped_time(kAlpha, kLength, kLength * pass, 6.0, 60));
+    const std::vector<theory::RoundEnd> ends = theory::chain_ends(kAlpha, kLength);
+    passes("one GPU shared", values, theory::shared_time(ends, kLength, pass, 6.0, 60));
+    rejects("two GPUs' time", values, theory::overlapped_time(ends, kLength * pass, 6.0, 60));
   }
+}
+
+TEST_CASE("trees drafted ahead, on two GPUs and on a shared one") {
+  // Two siblings and a child of each. The first sibling is accepted with `first`, else the second with `second`, either's child
+  // as the first is; the guess is the first sibling with its child, and behind the second one's the target's own token comes.
+  const tests::ReadyCell cell(
+      "{experiment: trees, seed: 20260432, pair: {vocab: 4, target: {family: explicit, probabilities: [.4, .3, .2, .1]}, draft: "
+      "{family: explicit, probabilities: [.2, .2, .2, .4]}}, decode: {drafter: {kind: tree_static, branching: [2, 1]}, verifier: "
+      "multi_draft_recursive}}");
+  const std::array target = {0.4, 0.3, 0.2, 0.1};
+  const std::array draft = {0.2, 0.2, 0.2, 0.4};
+  const auto by_rank = theory::judge_recursive(target, draft, 2).by_rank;
+  const double first = by_rank[0];
+  const double second = by_rank[1];
+  REQUIRE(first == Approx(0.7));
+  const auto ends_of = [&](int emitted, bool guessed) {
+    return std::vector<theory::RoundEnd>{{first * first, 2, true},
+                                         {first * (1.0 - first) + second * (1.0 - first), 2, false},
+                                         {second * first, emitted, guessed},
+                                         {1.0 - first - second, 1, false}};
+  };
+  const std::vector<theory::RoundEnd> ends = ends_of(3, false);
+  const LineCost cost({6.0}, {4.0});
+  constexpr std::size_t kSequences = 8000;
+  const AcceptedCounts all =
+      record_accepted({cell.preparation(), &cell.prepared(), cell.draw_key(), 2}, Bonus::none, kSequences, 60);
+  const auto ends_at = [&](const std::string& kind) {
+    const auto placement = tests::make_placement(kind);
+    std::vector<double> values;
+    for (std::size_t i = 0; i < kSequences; ++i) {
+      AcceptedCounts one = part_of(all, i, 1);
+      one.whole = {all.whole[i]};
+      one.ahead = {all.ahead[i]};
+      Generation generation;
+      generation.cost = &cost;
+      generation.accepted = &one;
+      generation.drafting = std::cref(*std::get<decode::BlockJudging>(cell.preparation().judging).drafter);
+      generation.prompt_tokens = 100;
+      generation.output_tokens = {61};
+      generation.vocab = 4;
+      values.push_back(after_prefill(placement->simulate(generation, nullptr)) - 8.0);
+    }
+    return values;
+  };
+  const auto two = ends_at("{kind: two_gpus}");
+  passes("two GPUs, a tree", two, theory::overlapped_time(ends, 8.0, 6.0, 60));
+  rejects("no token of the target's behind any leaf", two, theory::overlapped_time(ends_of(2, false), 8.0, 6.0, 60));
+  rejects("the block behind any leaf is there", two, theory::overlapped_time(ends_of(3, true), 8.0, 6.0, 60));
+  const auto one = ends_at("{kind: shared}");
+  passes("one GPU shared, a tree", one, theory::shared_time(ends, 2, 4.0, 6.0, 60));
+  rejects("no token of the target's behind any leaf, shared", one, theory::shared_time(ends_of(2, false), 2, 4.0, 6.0, 60));
 }
 
 TEST_CASE("across a network") {
