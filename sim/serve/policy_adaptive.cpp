@@ -76,7 +76,7 @@ class OfBatch final : public ServerPolicy {
   int longest_;
   DisableAbove disable_;
   std::vector<draft::LengthPolicy::Memory> memory_;  // [slot]
-  std::vector<int> drafts_;                          // of a step's sequences: accepted
+  std::vector<int> drafts_;                          // that each of a step's sequences accepted
 };
 
 // The smallest batches of the slots; empty after reporting.

@@ -79,9 +79,11 @@ void every_outcome(const ReadyCell& cell, F f) {
   decode::BlockRound round(*cell.prepared().blocks, *cell.cell().contexts->process, cell.draw_key(), *block.drafter.part,
                            nullptr);
   audit::EveryChoice choices(cell.cell().vocab, audit::EveryChoice::Finals::by_depth);
+  decode::BlockRound::Start start;
+  start.longest = cell.cell().draft_length();
+  start.bonus = false;
   do {
-    const decode::BlockRound::Outcome& outcome =
-        round.play(*block.verifier.part, {.longest = cell.cell().draft_length(), .bonus = false}, choices);
+    const decode::BlockRound::Outcome& outcome = round.play(*block.verifier.part, start, choices);
     f(outcome, static_cast<double>(choices.probability()));
   } while (choices.advance());
 }
