@@ -109,15 +109,16 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
   const bool of_batch = arguments.text("per") == "batch";
   const std::size_t before = diagnostics.list().size();
   const config::Value section = config::spelled_out(arguments.value("policy"), "kind");
-  const auto [entry, own, where] = config::choose(draft::policies(), section, "kind",
-                                                  of_batch ? "the batch's policy" : "the policy of each request", diagnostics);
+  const auto chosen = config::choose(draft::policies(), section, "kind",
+                                     of_batch ? "the batch's policy" : "the policy of each request", diagnostics);
+  const draft::PolicyEntry* const entry = chosen.entry;
   if (entry == nullptr) return nullptr;
   const std::vector<std::uint32_t> batches = read_batches(arguments, of_batch, diagnostics);
   // How long rounds take is known where a server is started, not here.
   const auto made = [&](std::uint32_t batch) {
     draft::LengthChoice choice{longest, {}, static_cast<int>(batch)};
     if (entry->by_times) choice.round_times.resize(static_cast<std::size_t>(longest) + 1, 1.0);
-    return entry->make(own, choice, diagnostics);
+    return entry->make(chosen.arguments, choice, diagnostics);
   };
   std::vector<OfBatch::Slot> slots;
   for (const std::uint32_t batch : batches) {
