@@ -122,11 +122,14 @@ void add_hardware(NamedPart& part, const config::Value& value, Diagnostics& diag
   part.mark = hardware.unverified ? "unverified" : "";
 }
 
-// A preset's figures, worked out.
-NamedPart preset_part(const cost::Preset& preset) {
+}  // namespace
+
+NamedPart worked_out(const NamedPart& named) {
+  if (named.preset == nullptr) return named;
+  const cost::Preset& preset = *named.preset;
   Diagnostics diagnostics;
   const config::Value value = config::parse_text(preset.text, preset.path, diagnostics);
-  NamedPart part{cost::name_of(preset.kind), {preset.name, "", "", {}, ""}, ""};
+  NamedPart part = named;
   switch (preset.kind) {
     case cost::PresetKind::hardware:
       add_hardware(part, value, diagnostics);
@@ -145,8 +148,6 @@ NamedPart preset_part(const cost::Preset& preset) {
   diagnostics.throw_if_any();
   return part;
 }
-
-}  // namespace
 
 const std::vector<std::pair<std::string, std::string>>& part_kinds() {
   static const std::vector<std::pair<std::string, std::string>> list = {
@@ -183,7 +184,8 @@ std::vector<NamedPart> named_parts() {
       [](const verify::VerifierEntry& entry) { return std::string(entry.lossless ? "lossless" : "not lossless"); });
   add(parts, "policy", draft::policies(), plain);
   add(parts, "cost", cost::cost_models(), plain);
-  for (const cost::Preset& preset : cost::presets()) parts.push_back(preset_part(preset));
+  for (const cost::Preset& preset : cost::presets())
+    parts.push_back({cost::name_of(preset.kind), {preset.name, "", "", {}, ""}, "", &preset});
   add(parts, "placement", placement::placements(), plain);
   add(parts, "scheduler", serve::schedulers(), plain);
   add(parts, "arrivals", arrivals::arrival_processes(), plain);
@@ -191,7 +193,7 @@ std::vector<NamedPart> named_parts() {
   add(parts, "server_policy", serve::server_policies(), plain);
   add(parts, "routing", serve::routings(), plain);
   for (const judge::TheoryEntry& entry : judge::theories().entries()) {
-    NamedPart part{"theory", entry.info, ""};
+    NamedPart part{"theory", entry.info, "", nullptr};
     part.info.notes = fmt::format("Of verifiers {}; of {}.", fmt::join(entry.verifiers, ", "),
                                   entry.drafters.empty() ? "chains, and trees that are the same in every round"
                                                          : fmt::format("drafter {}", fmt::join(entry.drafters, ", ")));
@@ -201,7 +203,8 @@ std::vector<NamedPart> named_parts() {
     parts.push_back(
         {"closed_form",
          {form.name, form.summary, form.source, {}, form.formula + (form.claim.empty() ? "" : " (claim " + form.claim + ")")},
-         form.known_wrong ? "known to be wrong" : ""});
+         form.known_wrong ? "known to be wrong" : "",
+         nullptr});
   return parts;
 }
 

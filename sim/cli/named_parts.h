@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/config/registry.h"
+#include "sim/cost/presets.h"
 
 #include <string>
 #include <utility>
@@ -12,13 +13,16 @@ namespace specsim::cli {
 struct NamedPart {
   std::string kind;  // what stands before the slash in `describe KIND/NAME`
   config::PartInfo info;
-  std::string mark;  // "not lossless", "known to be wrong"; "" where there is nothing to say
+  std::string mark;                      // "not lossless", "known to be wrong"; "" where there is nothing to say
+  const cost::Preset* preset = nullptr;  // its file is read by worked_out() alone
 };
 
 // The kinds of parts in the order in which they are listed, and how a config names one of each.
 const std::vector<std::pair<std::string, std::string>>& part_kinds();
-// All parts; those of one kind in the order of their registry.
+// All parts, of presets only the names; those of one kind in the order of their registry.
 std::vector<NamedPart> named_parts();
+// With what a preset's file says of it. Throws BadInput where that cannot be read.
+NamedPart worked_out(const NamedPart& part);
 // Those of `parts` that are called so, as KIND/NAME or, over all kinds, as NAME. Throws BadInput where there is none.
 std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, const std::string& wanted);
 

@@ -73,8 +73,9 @@ void print_parts() {
   const std::vector<NamedPart> parts = named_parts();
   for (const auto& [kind, summary] : part_kinds()) {
     print_output("\n## {}\n\n{}\n", kind, summary);
-    for (const NamedPart& part : parts) {
-      if (part.kind != kind) continue;
+    for (const NamedPart& named : parts) {
+      if (named.kind != kind) continue;
+      const NamedPart part = worked_out(named);
       print_output("\n### {}/{}\n\n{}{}.", kind, part.info.name, part.info.summary,
                    part.mark.empty() ? "" : " (" + part.mark + ")");
       if (!part.info.notes.empty()) print_output(" {}", part.info.notes);
@@ -130,8 +131,11 @@ ExitCode list_command(const std::vector<std::string>& arguments) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), kind) == wanted.end()) continue;
     print_output("{} ({})\n", kind, summary);
     report::Table table = named_lines();
-    for (const NamedPart& part : parts)
-      if (part.kind == kind) table.add({part.info.name, part.info.summary + (part.mark.empty() ? "" : " [" + part.mark + "]")});
+    for (const NamedPart& named : parts) {
+      if (named.kind != kind) continue;
+      const NamedPart part = worked_out(named);
+      table.add({part.info.name, part.info.summary + (part.mark.empty() ? "" : " [" + part.mark + "]")});
+    }
     print_output("{}", table.text(output_width()));
   }
   return ExitCode::fine;
@@ -149,7 +153,7 @@ ExitCode describe_command(const std::vector<std::string>& arguments) {
   const std::vector<NamedPart> parts = named_parts();
   for (const std::string& wanted : values["part"].as<std::vector<std::string>>()) {
     const std::vector<const NamedPart*> found = parts_called(parts, wanted);
-    for (const NamedPart* part : found) describe(*part);
+    for (const NamedPart* part : found) describe(worked_out(*part));
   }
   return ExitCode::fine;
 }

@@ -9,6 +9,7 @@ namespace specsim::draft {
 std::vector<Candidates::Child> Candidates::children_of(Sight& sight, const std::vector<int>& nodes, std::size_t width,
                                                        double decay) const {
   std::vector<Child> children;
+  children.reserve(nodes.size() * std::min<std::size_t>(width, 16));
   for (const int node : nodes) {
     const std::span<const Ranked> likeliest = sight.likeliest(block, node);
     for (std::size_t rank = 0; rank < std::min(likeliest.size(), width) && likeliest[rank].probability > 0.0; ++rank)
@@ -20,6 +21,7 @@ std::vector<Candidates::Child> Candidates::children_of(Sight& sight, const std::
 
 std::vector<Candidates::Child> Candidates::best_children(Sight& sight, const std::vector<int>& nodes, std::size_t most) const {
   std::vector<Child> children;
+  children.reserve(2 * most);
   std::vector<double> best;  // the largest values so far, the least of them first
   best.reserve(most);
   for (const int node : nodes) {
@@ -49,6 +51,7 @@ std::vector<Candidates::Child> Candidates::best_children(Sight& sight, const std
 
 std::vector<int> Candidates::add(const std::vector<Child>& children) {
   std::vector<int> added;
+  added.reserve(children.size());
   for (const Child& child : children) {
     added.push_back(block.add_candidate(child.parent, child.token, child.rank));
     value.push_back(child.value);
@@ -93,20 +96,26 @@ void Candidates::paths_to(const std::vector<int>& nodes, ChosenBlock& drafted) c
 }
 
 void Candidates::draft(const std::vector<int>& kept, ChosenBlock& drafted) const {
-  // Breadth first: by depth, by the parent's place, by rank.
-  std::vector<std::vector<int>> children(value.size());
-  for (const int node : kept)
-    children[static_cast<std::size_t>(block.tree.nodes[static_cast<std::size_t>(node)].parent)].push_back(node);
-  std::vector<int> placed = {0};  // [drafted node]: its candidate
-  for (std::size_t at = 0; at < placed.size(); ++at) {
-    std::vector<int>& own = children[static_cast<std::size_t>(placed[at])];
-    const auto rank = [&](int node) { return block.tree.nodes[static_cast<std::size_t>(node)].rank; };
-    std::sort(own.begin(), own.end(), [&](int a, int b) { return rank(a) < rank(b); });
-    for (const int node : own) {
-      drafted.add(static_cast<int>(at), block.tokens[static_cast<std::size_t>(node)], rank(node));
+  // Breadth first: by depth, by the parent's place, by rank. Children hang in lists by rank, filled from the last rank.
+  const auto node_of = [&](int node) -> const tokens::Tree::Node& { return block.tree.nodes[static_cast<std::size_t>(node)]; };
+  std::vector<int> by_rank = kept;
+  std::sort(by_rank.begin(), by_rank.end(), [&](int a, int b) { return node_of(a).rank > node_of(b).rank; });
+  std::vector<int> first_child(value.size(), 0);  // 0: none
+  std::vector<int> next_sibling(value.size(), 0);
+  for (const int node : by_rank) {
+    int& first = first_child[static_cast<std::size_t>(node_of(node).parent)];
+    next_sibling[static_cast<std::size_t>(node)] = first;
+    first = node;
+  }
+  std::vector<int> placed;  // [drafted node]: its candidate
+  placed.reserve(kept.size() + 1);
+  placed.push_back(0);
+  for (std::size_t at = 0; at < placed.size(); ++at)
+    for (int node = first_child[static_cast<std::size_t>(placed[at])]; node != 0;
+         node = next_sibling[static_cast<std::size_t>(node)]) {
+      drafted.add(static_cast<int>(at), block.tokens[static_cast<std::size_t>(node)], node_of(node).rank);
       placed.push_back(node);
     }
-  }
 }
 
 }  // namespace specsim::draft

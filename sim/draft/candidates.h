@@ -10,6 +10,14 @@ namespace specsim::draft {
 
 // No child is worth more than its parent, so that the best so many are a tree. Of equals the earlier one counts as better.
 struct Candidates {
+  Candidates() {
+    constexpr std::size_t kUsual = 64;  // nodes: most trees grow without another allocation
+    value.reserve(kUsual);
+    value.push_back(1.0);
+    block.tokens.reserve(kUsual);
+    block.tree.nodes.reserve(kUsual);
+  }
+
   struct Child {
     int parent = 0;
     int rank = 0;
@@ -18,7 +26,7 @@ struct Candidates {
   };
 
   ChosenBlock block;
-  std::vector<double> value = {1.0};  // [node]
+  std::vector<double> value;  // [node]; the root is worth 1
 
   // The `width` likeliest children of each of `nodes`, of those that the draft gives any probability, worth their parent's value
   // times that probability times `decay`.

@@ -14,15 +14,19 @@ class PromptLookup final : public TextDrafter {
       : TextDrafter(draft_length, draft_length), longest_(longest), shortest_(shortest) {}
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
-    for (auto length = static_cast<std::size_t>(longest_); length >= static_cast<std::size_t>(shortest_); --length) {
-      for (std::size_t end = length; end < text.size(); ++end) {
-        if (!matches_end(text, end, length)) continue;
-        const std::size_t last = std::min(end + static_cast<std::size_t>(shape().draft_length), text.size());
-        add_paths(block, {std::vector<Token>(text.begin() + static_cast<std::ptrdiff_t>(end),
-                                             text.begin() + static_cast<std::ptrdiff_t>(last))});
-        return;
-      }
+    const auto longest = static_cast<std::size_t>(longest_);
+    std::size_t longest_found = static_cast<std::size_t>(shortest_) - 1;
+    std::size_t found = text.size();
+    for (std::size_t end = 1; end < text.size() && longest_found < longest; ++end) {
+      const std::size_t length = match_length(text, end, longest);
+      if (length <= longest_found) continue;
+      longest_found = length;
+      found = end;
     }
+    const std::size_t last = std::min(found + static_cast<std::size_t>(shape().draft_length), text.size());
+    if (found < last)
+      add_paths(block, {std::vector<Token>(text.begin() + static_cast<std::ptrdiff_t>(found),
+                                           text.begin() + static_cast<std::ptrdiff_t>(last))});
   }
 
  private:

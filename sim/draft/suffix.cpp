@@ -19,8 +19,7 @@ class Suffix final : public TextDrafter {
     std::vector<std::size_t> ends;
     std::size_t length = 0;
     for (std::size_t end = 1; end < text.size(); ++end) {
-      std::size_t own = 0;
-      while (own < static_cast<std::size_t>(longest_) && matches_end(text, end, own + 1)) ++own;
+      const std::size_t own = match_length(text, end, static_cast<std::size_t>(longest_));
       if (own > length) ends.clear();
       length = std::max(length, own);
       if (own == length && own > 0) ends.push_back(end);

@@ -10,29 +10,39 @@ namespace specsim::draft {
 
 namespace {
 
-// One occurrence of the end that is looked for.
+// One occurrence of the end that is looked for, within a text that goes from `front` to `back`.
 struct Occurrence {
   const Token* begin = nullptr;  // its first token
   const Token* next = nullptr;   // the token behind it
-  std::span<const Token> in;
+  const Token* front = nullptr;
+  const Token* back = nullptr;
 };
 
 // The commonest next token, and the commonest after it; the score is the sum of the paths' shares.
-Continuation follow(const SuffixScores& own, std::vector<Occurrence> all, double most) {
+Continuation follow(const SuffixScores& own, const std::vector<Occurrence>& all, double most) {
+  struct Place {
+    const Token* next = nullptr;
+    const Token* back = nullptr;
+  };
   Continuation result;
-  double share = 1.0;
+  if (!(most > 0.0)) return result;
+  std::vector<Place> places;  // those that the path so far leads through
+  places.reserve(all.size());
+  for (const Occurrence& one : all) places.push_back({one.next, one.back});
   std::vector<Token> nexts;
+  nexts.reserve(all.size());
+  double share = 1.0;
   while (static_cast<double>(result.path.size()) < most) {
     nexts.clear();
-    for (const Occurrence& one : all)
-      if (one.next != one.in.data() + one.in.size()) nexts.push_back(*one.next);
+    for (const Place& place : places)
+      if (place.next != place.back) nexts.push_back(*place.next);
     const std::optional<Followed> commonest = commonest_next(nexts);
     if (!commonest) break;
-    share *= static_cast<double>(commonest->times) / static_cast<double>(all.size());
+    share *= static_cast<double>(commonest->times) / static_cast<double>(places.size());
     if (share < own.least) break;
     const Token token = commonest->token;
-    std::erase_if(all, [&](const Occurrence& one) { return one.next == one.in.data() + one.in.size() || *one.next != token; });
-    for (Occurrence& one : all) ++one.next;
+    std::erase_if(places, [&](const Place& place) { return place.next == place.back || *place.next != token; });
+    for (Place& place : places) ++place.next;
     result.path.push_back(token);
     result.score += share;
   }
@@ -48,9 +58,9 @@ Continuation best_of(const SuffixScores& own, const std::vector<std::span<const 
     if (length == 1) {
       for (const std::span<const Token> in : corpus)
         for (const Token& token : in)
-          if (token == first) all.push_back({&token, &token + 1, in});
+          if (token == first) all.push_back({&token, &token + 1, in.data(), in.data() + in.size()});
     } else {
-      std::erase_if(all, [&](const Occurrence& one) { return one.begin == one.in.data() || *(one.begin - 1) != first; });
+      std::erase_if(all, [&](const Occurrence& one) { return one.begin == one.front || *(one.begin - 1) != first; });
       for (Occurrence& one : all) --one.begin;
     }
     if (all.empty()) break;
@@ -67,17 +77,25 @@ Continuation best_of(const SuffixScores& own, const std::vector<std::span<const 
 
 std::optional<Followed> commonest_next(std::span<const Token> nexts) {
   if (nexts.empty()) return std::nullopt;
-  std::map<Token, std::size_t> counts;
-  for (const Token token : nexts) ++counts[token];
-  const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
-  const auto top = std::max_element(counts.begin(), counts.end(), less);
-  const std::size_t most = top->second;
-  const auto equals = std::count_if(counts.begin(), counts.end(), [&](const auto& one) { return one.second == most; });
-  if (equals == 1) return Followed{top->first, most};
+  if (nexts.size() == 1) return Followed{nexts.front(), 1};
+  std::vector<Token> sorted(nexts.begin(), nexts.end());
+  std::sort(sorted.begin(), sorted.end());
+  Token top = 0;
+  std::size_t most = 0;
+  int equals = 0;  // tokens that are seen as often as the commonest
+  for (auto same = sorted.begin(); same != sorted.end();) {
+    const auto end = std::find_if(same, sorted.end(), [&](Token token) { return token != *same; });
+    const auto times = static_cast<std::size_t>(end - same);
+    equals = times > most ? 1 : equals + (times == most ? 1 : 0);
+    if (times > most) top = *same;
+    most = std::max(most, times);
+    same = end;
+  }
+  if (equals == 1) return Followed{top, most};
   if (most == 1) return Followed{nexts.front(), 1};
   // Only among equals does the order matter in which they came to be.
   std::vector<std::vector<Token>> with(most + 1);  // [times seen]: tokens, in the order of the tree's children
-  counts.clear();
+  std::map<Token, std::size_t> counts;
   for (const Token token : nexts) {
     const std::size_t seen = counts[token]++;
     bool leads = false;

@@ -23,12 +23,6 @@ void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths)
   }
 }
 
-bool matches_end(std::span<const Token> text, std::size_t end, std::size_t length) {
-  return end >= length && text.size() >= length &&
-         std::equal(text.end() - static_cast<std::ptrdiff_t>(length), text.end(),
-                    text.begin() + static_cast<std::ptrdiff_t>(end - length));
-}
-
 TextDrafter::TextDrafter(int draft_length, int nodes) {
   shape_.siblings = tokens::Siblings::point_mass;
   shape_.draft_length = draft_length;

@@ -3,6 +3,7 @@
 
 #include "sim/draft/drafter.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -12,8 +13,13 @@ namespace specsim::draft {
 // Adds paths of tokens to an empty block, shared beginnings once, breadth first; siblings in the order of the paths.
 void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths);
 
-// True: the `length` tokens that end before text[end] are the text's last ones.
-bool matches_end(std::span<const Token> text, std::size_t end, std::size_t length);
+// How many tokens that end before text[end] are the text's last ones, at most `most`; `end` lies within the text.
+inline std::size_t match_length(std::span<const Token> text, std::size_t end, std::size_t most) {
+  std::size_t length = 0;
+  const std::size_t possible = std::min(end, most);
+  while (length < possible && text[end - 1 - length] == text[text.size() - 1 - length]) ++length;
+  return length;
+}
 
 // A drafter that copies out of the text, at no cost of a draft model: one target pass over what it found.
 class TextDrafter : public BlockDrafter {

@@ -141,11 +141,21 @@ class Contexts {
   mutable Values settled_at_;
 };
 
+struct Bracket {
+  double low = 0.0;
+  double high = 0.0;
+  double at_low = 0.0;  // the function's value there
+  double at_high = 0.0;
+
+  Bracket(const std::function<double(double)>& f, double from, double to)
+      : low(from), high(to), at_low(f(from)), at_high(f(to)) {}
+  [[nodiscard]] bool holds_zero() const { return (at_low > 0.0) != (at_high > 0.0); }
+};
+
 // Where a function that rises or falls throughout crosses zero; the nearer end where it does not.
-double crossing(const std::function<double(double)>& f, double low, double high) {
-  double at_low = f(low);
-  double at_high = f(high);
-  if ((at_low > 0.0) == (at_high > 0.0)) return std::abs(at_low) < std::abs(at_high) ? low : high;
+double crossing(const std::function<double(double)>& f, Bracket bracket) {
+  auto& [low, high, at_low, at_high] = bracket;
+  if (!bracket.holds_zero()) return std::abs(at_low) < std::abs(at_high) ? low : high;
   // False position, the weight of an end that stays halved each time (Illinois).
   constexpr int kMostSteps = 60;
   for (int step = 0; step < kMostSteps && high - low > 1e-6 * (1.0 + std::abs(high)); ++step) {
@@ -169,12 +179,27 @@ double crossing(const std::function<double(double)>& f, double low, double high)
 // The scale at which the contexts' mean is the recorded one, then the spread at which their deviation is, too.
 void meet(const std::function<Moments(double, double)>& of, const Moments& recorded, bool spread_too, double& scale,
           double& spread) {
+  const double least = std::log(kLeastScale);
+  const double most = std::log(kMostScale);
+  // As the spread settles, so does the scale: it is sought first about where it was, as far off as it last moved.
+  std::optional<double> last;
+  double reach = most - least;
   const auto scale_at = [&](double own) {
-    return std::exp(crossing([&](double log_scale) { return of(std::exp(log_scale), own).mean - recorded.mean; },
-                             std::log(kLeastScale), std::log(kMostScale)));
+    const auto off = [&](double log_scale) { return of(std::exp(log_scale), own).mean - recorded.mean; };
+    std::optional<double> found;
+    if (last && reach < 0.25 * (most - least)) {
+      const Bracket near(off, std::max(least, *last - reach), std::min(most, *last + reach));
+      if (near.holds_zero()) found = crossing(off, near);
+    }
+    if (!found) found = crossing(off, Bracket(off, least, most));
+    if (last) reach = std::max(2.0 * std::abs(*found - *last), 1e-3);
+    last = found;
+    return std::exp(*found);
   };
-  if (spread_too)
-    spread = crossing([&](double own) { return of(scale_at(own), own).deviation - recorded.deviation; }, 0.0, kMostSpread);
+  if (spread_too) {
+    const auto off = [&](double own) { return of(scale_at(own), own).deviation - recorded.deviation; };
+    spread = crossing(off, Bracket(off, 0.0, kMostSpread));
+  }
   scale = scale_at(spread);
 }
 

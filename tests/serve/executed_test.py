@@ -141,7 +141,7 @@ def judge(folder, bench, checks, method):
     if remembers:
         row = run_row(folder, method, 100000, 1000)
         expected = float(row["tokens_per_round"])
-        run = bench.run(served(method, length, 80, LONG_OUTPUT), steps=True)
+        run = bench.run(served(method, length, 50, LONG_OUTPUT), steps=True)
         # Four standard errors of the long run, and the start, which is another share of it than of the run's.
         allowance = (4 * float(row["tokens_per_round_se"]) + 0.004 * expected) * np.mean(run.whole("rounds"))
         checks.p(method, mean_p(excess(run, expected), 0.0, allowance))
@@ -151,7 +151,7 @@ def judge(folder, bench, checks, method):
             row = run_row(folder, method, 1000000, 64)
         exact = row["tokens_per_round_theory"]
         expected = float(exact or row["tokens_per_round"])
-        run = bench.run(served(method, length, 1500, OUTPUT), steps=True)
+        run = bench.run(served(method, length, 1000, OUTPUT), steps=True)
         allowance = 0.0 if exact else 4 * float(row["tokens_per_round_se"]) * np.mean(run.whole("rounds"))
         checks.p(method, mean_p(excess(run, expected), 0.0, allowance))
         checks.mutant(method, "a tenth of a token more a round", mean_p(excess(run, expected + 0.1), 0.0, allowance))
@@ -179,7 +179,7 @@ def main():
         eldest = served("tree, recursive", 3, 800, OUTPUT)
         eldest["decode"]["drafter"] = {"kind": "tree_static", "branching": [1, 1, 1]}
         checks.mutant("tree, recursive", "eldest children alone", mean_p(excess(bench.run(eldest), expected["tree, recursive"]), 0.0))
-        whole = served("chain, ema_tiers", 4, 80, LONG_OUTPUT)
+        whole = served("chain, ema_tiers", 4, 50, LONG_OUTPUT)
         del whole["decode"]["policy"]
         checks.mutant("chain, ema_tiers", "chains that nobody shortens", mean_p(excess(bench.run(whole), expected["chain, ema_tiers"]), 0.0))
     return checks.finish("rounds that a server executes")
