@@ -19,9 +19,11 @@ the target's `sigma` on EAGLE-2's two trees at 1.
 import csv
 import itertools
 import math
+import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 # Of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better draft.
@@ -125,23 +127,29 @@ for pair, cold, warm in (("Vicuna-7B", 4.68, 4.2), ("LLaMA2-Chat-7B", 4.64, 4.41
 
 
 class Family:
-    def __init__(self, specsim, folder, name, rounds):
-        self.specsim, self.folder, self.rounds = specsim, folder, rounds
+    """Sets share the ends of their fits, and whole fits: what a family's program said is asked once."""
+
+    def __init__(self, specsim, name, rounds):
+        self.specsim, self.rounds, self.said = specsim, rounds, {}
         self.target, self.draft, self.best, self.worst = FAMILIES[name]
 
     def tokens_per_round(self, value, temperature, methods):
         """By method: of the same contexts and chance."""
         cold = f", target_sampling: {{temperature: {temperature}}}" + (f", draft_sampling: {{temperature: {temperature}}}" if temperature else "")
-        config = self.folder / "config.yaml"
-        config.write_text(
+        text = (
             f"experiment: language\nrounds: {self.rounds}\n"
             f"pair: {{vocab: 1000, target: {self.target}, draft: {self.draft.replace('{}', repr(value))}{cold if temperature != 1 else ''}}}\n"
             f"context: {{process: iid, pool: 1000}}\ndecode: {methods[0]}\nsweep:\n  decode:\n" + "".join(f"    - {method}\n" for method in methods))
-        done = subprocess.run([self.specsim, "run", str(config), "--out", str(self.folder / "out"), "--force"], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{done.stderr}\n{config.read_text()}")
-        with open(self.folder / "out" / "data.csv", newline="") as file:
-            return [float(row["tokens_per_round"]) for row in csv.DictReader(file)]
+        if text not in self.said:
+            with tempfile.TemporaryDirectory() as folder:
+                config = Path(folder) / "config.yaml"
+                config.write_text(text)
+                done = subprocess.run([self.specsim, "run", str(config), "--out", f"{folder}/out", "--threads", "1"], capture_output=True, text=True)
+                if done.returncode != 0:
+                    raise RuntimeError(f"{done.stderr}\n{text}")
+                with open(f"{folder}/out/data.csv", newline="") as file:
+                    self.said[text] = [float(row["tokens_per_round"]) for row in csv.DictReader(file)]
+        return self.said[text]
 
     def fit(self, temperature, method, wanted):
         """The value with which `method` emits so many tokens a round: false position on its logarithm, at most 12 steps."""
@@ -184,16 +192,34 @@ def is_kept(kept, of_set, made, name):
     return all(name in kept.get((*of_set, place), {}) for place in range(len(made)))
 
 
+def answers(family, temperature, figures):
+    """Tokens per round of a set's figures, the first of which the draft is fitted to; nothing where the family has no such draft."""
+    value = family.fit(temperature, figures[0][1], figures[0][2])
+    if value is None:
+        return {}
+    methods = [figure[1] for figure in figures]
+    if any("{vector}" in method for method in methods):
+        vector = [math.floor(p * 1e4) / 1e4 for p in family.acceptance_by_rank(value, temperature)]
+        methods = [method.replace("{vector}", str(vector)) for method in methods]
+    degrees = [figure[3] if len(figure) > 3 else temperature for figure in figures]
+    found = {}
+    for one in sorted(set(degrees)):
+        places = [place for place, own in enumerate(degrees) if own == one]
+        found.update(zip(places, family.tokens_per_round(value, one, [methods[place] for place in places])))
+    return found
+
+
 def main():
     specsim, out = sys.argv[1], Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
     kept, kept_program = kept_rows(out) if "--keep" in sys.argv[3:] else ({}, "")
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
+    families = {name: Family(specsim, name, 100000) for name in FAMILIES}
+    rows, asked = [], []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, (source, temperature, figures) in enumerate(SETS):
-            print(f"{number + 1}/{len(SETS)} {source}", file=sys.stderr)
             made = [{"source": source, "temperature": figure[3] if len(figure) > 3 else temperature, "method": figure[0],
                      "published": figure[2], "role": "predicted" if i else "fitted"} for i, figure in enumerate(figures)]
+            rows += made
             for name in FAMILIES:
                 if name == "sure target" and not source.startswith((EAGLE_N_ALPHA, EAGLE_1, EAGLE_2_MEANS)):
                     continue
@@ -202,19 +228,11 @@ def main():
                         if tokens := kept[source, float(temperature), place][name]:
                             row[name] = float(tokens)
                     continue
-                family = Family(specsim, Path(folder), name, 100000)
-                value = family.fit(temperature, figures[0][1], figures[0][2])
-                if value is None:
-                    continue
-                methods = [figure[1] for figure in figures]
-                if any("{vector}" in method for method in methods):
-                    vector = [math.floor(p * 1e4) / 1e4 for p in family.acceptance_by_rank(value, temperature)]
-                    methods = [method.replace("{vector}", str(vector)) for method in methods]
-                for degrees in sorted({row["temperature"] for row in made}):
-                    own = [(row, method) for row, method in zip(made, methods) if row["temperature"] == degrees]
-                    for (row, _), tokens in zip(own, family.tokens_per_round(value, degrees, [method for _, method in own])):
-                        row[name] = round(tokens, 3)
-            rows += made
+                asked.append((number, name, made, pool.submit(answers, families[name], temperature, figures)))
+        for number, name, made, answer in asked:
+            print(f"{number + 1}/{len(SETS)} {SETS[number][0]}: {name}", file=sys.stderr)
+            for place, tokens in answer.result().items():
+                made[place][name] = round(tokens, 3)
     write(out, rows)
     version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     keeps = f"kept: what {kept_program} had made, for which --keep stands\n" if kept else ""

@@ -64,14 +64,20 @@ ExitCode audit_command(const std::vector<std::string>& arguments) {
                        values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
                        values["seed"].as<std::string>());
   bool broken = false;
+  Progress progress("cells");
+  const std::size_t all = cells_of(experiments).size();
+  std::size_t done = 0;
   for (const spec::Experiment& one : experiments) {
     for (const spec::Cell& cell : one.cells) {
+      progress.show(static_cast<double>(done++), static_cast<double>(all));
+      progress.clear();
       print_output("{} cell {}", cell.experiment, cell.index);
       for (const auto& [path, value] : cell.axes) print_output("  {} = {}", path, value);
       print_output("\n");
       try {
         const audit::AuditReport report = audit::audit_cell(cell);
         bool agrees = true;
+        progress.clear();
         print_output("{}{}\n\n", to_text(report), theory_text(cell, report, agrees));
         broken = broken || !agrees || (cell.lossless() && !report.lossless());
       } catch (const audit::NotAudited& reason) {

@@ -8,6 +8,7 @@
 #include "sim/config/value.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -24,14 +25,32 @@ namespace po = boost::program_options;
 
 namespace {
 
+// Boost's what() puts words of the command line into its text as long as it finds its own placeholders there, for ever where such
+// a word holds one (--alph=%original_token%): what is wrong is read from the exception, and what() of no error with a name is
+// asked.
+struct Named : po::error_with_option_name {
+  static std::string part(const po::error_with_option_name& wrong, const std::string& name) {
+    const auto& parts = wrong.*(&Named::m_substitutions);
+    const auto found = parts.find(name);
+    return found == parts.end() ? "" : found->second;
+  }
+};
+
 // What Boost found wrong with a command line, in the program's own form. Throws BadInput.
 [[noreturn]] void throw_mistake(const po::error& wrong, const po::options_description& options) {
   const auto* const named = dynamic_cast<const po::error_with_option_name*>(&wrong);
-  const std::string name = named == nullptr ? "" : named->get_option_name();
+  if (named == nullptr) throw BadInput({"", 0, 0}, wrong.what());
+  const std::string name = named->get_option_name();
   if (dynamic_cast<const po::unknown_option*>(&wrong) != nullptr) {
     std::vector<std::string> names;
     for (const auto& option : options.options()) names.push_back("--" + option->long_name());
     throw BadInput({"", 0, 0}, config::unknown_name("unknown option", name, names));
+  }
+  if (const auto* const ambiguous = dynamic_cast<const po::ambiguous_option*>(&wrong)) {
+    std::vector<std::string> names;
+    for (const std::string& one : ambiguous->alternatives()) names.push_back("--" + one);
+    throw BadInput({"", 0, 0}, fmt::format("option {} is short for several, allowed: {}", config::quote_for_message(name),
+                                           fmt::join(names, ", ")));
   }
   std::string meaning = "see --help";
   for (const auto& option : options.options())
@@ -42,16 +61,9 @@ namespace {
   if (dynamic_cast<const po::required_option*>(&wrong) != nullptr) throw BadInput(where, "missing, allowed: " + meaning);
   if (dynamic_cast<const po::invalid_command_line_syntax*>(&wrong) != nullptr)
     throw BadInput(where, "given without a value, or with one that it does not take, allowed: " + meaning);
-  if (dynamic_cast<const po::validation_error*>(&wrong) != nullptr) {
-    const std::string text = wrong.what();  // "the argument ('x') for option ..."
-    const std::size_t from = text.find("('");
-    const std::size_t to = text.find("')");
-    const std::string found = from == std::string::npos || to == std::string::npos || to < from + 2
-                                  ? "this value"
-                                  : config::quote_for_message(text.substr(from + 2, to - from - 2));
-    throw BadInput(where, fmt::format("{} does not fit, allowed: {}", found, meaning));
-  }
-  throw BadInput({"", 0, 0}, wrong.what());
+  const std::string value = Named::part(*named, "value");
+  throw BadInput(where, fmt::format("{} does not fit, allowed: {}",
+                                    value.empty() ? "this value" : config::quote_for_message(value), meaning));
 }
 
 // An option that stands where another one's value should: Boost takes it for that value. Throws BadInput.
@@ -241,8 +253,12 @@ void Progress::show(double done, double all) {
     print_error("{:.1f}% of {:.3g} {}, {:.3g} {}/s, {} left\n", 100.0 * share, all, unit_, rate, unit_, left);
 }
 
-void Progress::finish() {
+void Progress::clear() const {
   if (draws_ && shown_) write_raw_error("\r\033[K");
+}
+
+void Progress::finish() {
+  clear();
   shown_ = false;
 }
 

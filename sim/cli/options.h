@@ -72,6 +72,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { finish(); }
   void show(double done, double all);
+  void clear() const;  // the bar leaves its line to what is printed next
   void finish();
 
  private:

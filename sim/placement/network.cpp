@@ -190,8 +190,9 @@ PlacementEntry network_placement() {
        "target needs the draft's probabilities: draft_length vocab probability_bits / 8 bytes a sequence and round, unless both "
        "sides can draw them again from ids (send: ids). Of a tree there is one distribution for each node that has children, and "
        "none where children are chosen tokens; a tree of another shape in every round sends each token's parent along. Prompts "
-       "are on both sides at the start; tokens count where they are "
-       "delivered, at the device."},
+       "are on both sides at the start; tokens count where they are delivered, at the device. Not for drafters whose layers are "
+       "the target's own (early_exit), for heads on the target's state (medusa, hydra, redrafter, parallel, dflash) and for "
+       "drafters of what the target predicts (lookahead, token_recycling, sam_decoding that recycles): none of that is sent."},
       [](const config::Arguments& arguments, Diagnostics&) {
         Connection connection;
         connection.latency = Duration::from_seconds(1e-3 * arguments.number("latency_ms"));

@@ -176,7 +176,14 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
     return fmt::format(
         "with drafter {}, whose layers are the target's own; allowed: a placement whose draft lies beside the target",
         block->drafter.name());
-  return placement.drafts_ahead() ? why_not_ahead(*block) : "";
+  if (placement.drafts_ahead()) return why_not_ahead(*block);
+  const draft::BlockDrafter::Shape& shape = drafter.shape();
+  if (placement.draft_elsewhere() && (shape.on_target_state || shape.looks_behind || shape.target_ranks > 0))
+    return fmt::format(
+        "with drafter {}, which drafts from the target's {}, and none of it is sent; allowed: a placement whose draft lies "
+        "beside the target",
+        block->drafter.name(), shape.on_target_state ? "state at the text's end" : "predictions in the pass before");
+  return "";
 }
 
 void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {

@@ -69,6 +69,12 @@ LINES = [
      "--trace: given with a config that has no placement, allowed: with placement: {kind: NAME, ...}"),
     (["run", CONFIG, "--trace", ""], '--trace: "", allowed: a file'),
     (["run", CONFIG, "--quiet=yes"], "--quiet: given without a value, or with one that it does not take, allowed: no table, no warnings and no progress"),
+    # words that Boost takes for places in its own messages: with what() of its errors the program ran for ever
+    (["theory", "--alph=%original_token%"], 'option "--alph=%original_token%" is short for several, allowed: --alpha, --alphas'),
+    (["theory", "--draft-l=%original_token%"], '--draft-length: "%original_token%", allowed: an integer in [0, 64]'),
+    (["run", CONFIG, "--thread=%value%%prefix%"], '--threads: "%value%%prefix%", allowed: an integer in [0, 1024]'),
+    (["run", CONFIG, "--qui=%original_token%"],
+     "--quiet: given without a value, or with one that it does not take, allowed: no table, no warnings and no progress"),
     # unknown words
     (["run", CONFIG, "--thread-count", "2"],
      f'unknown option "--thread-count" allowed: {OPTIONS}'.replace('" allowed', '", allowed')),
