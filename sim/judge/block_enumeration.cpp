@@ -20,18 +20,20 @@ constexpr double kMostRatios = 0x1p20;
 
 class BlockEnumeration final : public TreeEnumeration {
  public:
-  using TreeEnumeration::TreeEnumeration;
+  BlockEnumeration(BlockRounds rounds, bool joint_ratio) : TreeEnumeration(std::move(rounds)), joint_ratio_(joint_ratio) {}
 
  private:
   [[nodiscard]] bool looks_ahead() const override { return false; }
   [[nodiscard]] theory::RoundKernel tree_kernel(const theory::Automaton& /*own*/) const override { return {}; }
   [[nodiscard]] theory::RoundKernel round_kernel(int draft_length, int context, double& error) const override;
+
+  bool joint_ratio_;
 };
 
 theory::RoundKernel BlockEnumeration::round_kernel(int draft_length, int context, double& error) const {
   const theory::Automaton distributions = automaton(context);
   const bool alike = context >= 0 || (!rounds().sure_next() && rounds().shape->kind != families::ContextShape::Kind::regimes);
-  if (alike && distributions.draft.size() == 1) {
+  if (!joint_ratio_ && alike && distributions.draft.size() == 1) {
     std::vector<theory::WeightedPair> pool;
     for (std::size_t c = 0; c < distributions.target.size(); ++c)
       pool.push_back({1.0, distributions.target[c], distributions.draft[0][c]});
@@ -72,28 +74,29 @@ theory::RoundKernel BlockEnumeration::round_kernel(int draft_length, int context
     }
   }
   theory::RoundKernel kernel(distributions.states, draft_length);
-  kernel.moves = theory::block_kernel(chain, draft_length);
+  kernel.moves = joint_ratio_ ? theory::joint_ratio_kernel(chain, draft_length) : theory::block_kernel(chain, draft_length);
   return kernel;
 }
 
-std::string why_not_followed(const BlockRounds& rounds) {
-  if (rounds.stops != nullptr) return "block verification of chains that end by what was drafted is not worked out";
+std::string why_not_followed(const BlockRounds& rounds, bool joint_ratio) {
+  if (rounds.stops != nullptr)
+    return fmt::format("verifier {} with chains that end by what was drafted is not worked out", verifier_name(*rounds.cell));
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   const int length = draft_length(*rounds.cell);
   const int vocab = rounds.cell->vocab;
   const bool alike = !rounds.sure_next() && rounds.shape->kind != families::ContextShape::Kind::regimes;
   const double ratios = std::pow(static_cast<double>(vocab) * (rounds.hidden() ? rounds.shape->contexts : 1), length);
-  if ((spec::plan_of(*rounds.cell).depths() > 1 || !alike) && ratios * rounds.shape->contexts > kMostRatios)
+  if ((spec::plan_of(*rounds.cell).depths() > 1 || !alike || joint_ratio) && ratios * rounds.shape->contexts > kMostRatios)
     return fmt::format("vocabulary {}, draft_length {}: too many ratios", vocab, length);
   return "";
 }
 
 }  // namespace
 
-Coverage enumerate_block_verification(BlockRounds rounds) {
-  std::string why = why_not_followed(rounds);
+Coverage enumerate_block_verification(BlockRounds rounds, bool joint_ratio) {
+  std::string why = why_not_followed(rounds, joint_ratio);
   if (!why.empty()) return {nullptr, std::move(why)};
-  return {std::make_unique<BlockEnumeration>(std::move(rounds)), ""};
+  return {std::make_unique<BlockEnumeration>(std::move(rounds), joint_ratio), ""};
 }
 
 }  // namespace specsim::judge

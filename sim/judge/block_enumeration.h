@@ -5,6 +5,7 @@
 
 namespace specsim::judge {
 
-Coverage enumerate_block_verification(BlockRounds rounds);
+// joint_ratio: of the rule that keeps the whole block by the ratio of joint probabilities (theory::joint_ratio_kernel).
+Coverage enumerate_block_verification(BlockRounds rounds, bool joint_ratio = false);
 
 }  // namespace specsim::judge

@@ -14,6 +14,7 @@ namespace specsim::judge {
   X(matching)               \
   X(soft_argmax)            \
   X(block)                  \
+  X(hsd)                    \
   X(traversal)              \
   X(without_replacement)    \
   X(kseq)                   \

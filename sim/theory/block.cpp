@@ -102,6 +102,69 @@ std::vector<std::vector<double>> kernel_from(const BlockContext& context, int dr
   return rows;
 }
 
+// Rounds from one start that keep the whole block by its joint ratio, path by path.
+class JointRatioWalk {
+ public:
+  JointRatioWalk(const BlockContext& context, int draft_length)
+      : context_(&context), draft_length_(draft_length), sums_(index_of(draft_length + 1)) {
+    for (auto& row : sums_) row.resize(index_of(context.states));
+  }
+
+  [[nodiscard]] std::vector<std::vector<double>> rows(int start) {
+    const double left = walk(0, start, {1.0, 1.0, 1.0});
+    SPECSIM_CHECK(left < 1e-12, "{} of the rounds end nowhere", left);
+    std::vector<std::vector<double>> rows;
+    for (const auto& row : sums_) {
+      auto& values = rows.emplace_back();
+      for (const math::CompensatedSum& sum : row) values.push_back(sum.value());
+    }
+    return rows;
+  }
+
+ private:
+  struct Prefix {
+    double target = 1.0;  // joint probabilities
+    double draft = 1.0;
+    double largest = 1.0;  // ratio of the two on the way
+  };
+
+  // Returns the mass of drafted paths through the prefix that keep fewer tokens than it has.
+  double walk(int length, int state, const Prefix& prefix) {
+    const std::vector<Branch>& branches = branches_at(*context_, length, state);
+    if (length == draft_length_) {
+      const double stays = std::min(prefix.target, prefix.draft);
+      for (const Branch& branch : branches) add(length, branch, stays * branch.target);
+      return prefix.draft - stays;
+    }
+    math::CompensatedSum back;
+    for (const Branch& branch : branches) {
+      if (branch.draft == 0.0) continue;
+      Prefix longer{prefix.target * branch.target, prefix.draft * branch.draft, 0.0};
+      longer.largest = std::max(prefix.largest, longer.target / longer.draft);
+      back += walk(length + 1, branch.next, longer);
+    }
+    // As joint masses: what the target may still have here, over what was drafted.
+    const double may = prefix.target / prefix.largest;
+    math::CompensatedSum lacking;
+    math::CompensatedSum excess;
+    for (const Branch& branch : branches) {
+      const double gap = may * branch.target - prefix.draft * branch.draft;
+      (gap > 0.0 ? lacking : excess) += std::abs(gap);
+    }
+    if (!(back.value() > 0.0) || !(lacking.value() > 0.0)) return back.value();
+    const double stays = length == 0 ? back.value() : back.value() * std::min(1.0, lacking.value() / excess.value());
+    for (const Branch& branch : branches)
+      add(length, branch, stays * std::max(may * branch.target - prefix.draft * branch.draft, 0.0) / lacking.value());
+    return back.value() - stays;
+  }
+
+  void add(int accepted, const Branch& branch, double mass) { sums_[index_of(accepted)][index_of(branch.next)] += mass; }
+
+  const BlockContext* context_;
+  int draft_length_;
+  std::vector<std::vector<math::CompensatedSum>> sums_;  // [accepted][state behind]
+};
+
 // Values >= 0 gathered by cell: of equal width in value / (1 + value), which keeps large ratios within reach.
 class Cells {
  public:
@@ -244,6 +307,16 @@ std::vector<std::vector<double>> block_kernel(const BlockContext& context, int d
   std::vector<std::vector<double>> kernel(index_of(draft_length) + 1);
   for (int s = 0; s < context.states; ++s) {
     const auto rows = kernel_from(context, draft_length, s);
+    for (std::size_t j = 0; j < kernel.size(); ++j) kernel[j].insert(kernel[j].end(), rows[j].begin(), rows[j].end());
+  }
+  return kernel;
+}
+
+std::vector<std::vector<double>> joint_ratio_kernel(const BlockContext& context, int draft_length) {
+  check_context(context, draft_length);
+  std::vector<std::vector<double>> kernel(index_of(draft_length) + 1);
+  for (int s = 0; s < context.states; ++s) {
+    const auto rows = JointRatioWalk(context, draft_length).rows(s);
     for (std::size_t j = 0; j < kernel.size(); ++j) kernel[j].insert(kernel[j].end(), rows[j].begin(), rows[j].end());
   }
   return kernel;

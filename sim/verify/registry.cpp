@@ -12,6 +12,7 @@ namespace specsim::verify {
   X(sample_match)            \
   X(soft_argmax)             \
   X(block)                   \
+  X(hsd)                     \
   X(multi_draft_recursive)   \
   X(without_replacement)     \
   X(kseq)                    \

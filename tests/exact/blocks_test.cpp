@@ -3,6 +3,8 @@
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
+#include "sim/theory/block.h"
+
 #include <map>
 
 using namespace specsim;
@@ -101,6 +103,60 @@ TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, where the tok
         Approx(10.0 / 9.0).epsilon(0).margin(kExact));
   CHECK(audit::audit_cell(second_pair(2, "traversal")).starts[0].expected_accepted ==
         Approx(71.0 / 64.0).epsilon(0).margin(kExact));
+}
+
+TEST_CASE("hsd: what is accepted and how the text is biased, worked by hand; held to its theory") {
+  // Ratios 1.8 and .2. The whole block stays with 1, .36, .36 and .04, a quarter each: .44 (block verification, which cuts the
+  // 1.8, has .2 for the second: .4). Behind the first token .16 come back and stay, for p_1 = 1; behind the second, where
+  // (.2 target - draft)+ is nothing, .4 go back to the root.
+  const AuditReport report = audit::audit_cell(
+      cell_of(explicit_pair({0.9, 0.1}, {0.5, 0.5}), "{process: fixed}", "{kind: chain, draft_length: 2}", "hsd"));
+  CHECK(largest_difference(report.starts[0].accepted_distribution, {0.4, 0.16, 0.44}) <= kExact);
+  CHECK(largest_difference(report.starts[0].first_token, {0.9, 0.1}) <= kExact);
+  Distribution two(4);  // the text's first two tokens
+  for (std::size_t i = 0; i < 8; ++i) two[i / 2] += report.starts[0].joint[i];
+  CHECK(largest_difference(two, {0.25 + 0.16 + 0.36, 0.09 + 0.04, 0.09, 0.01}) <= kExact);
+  CHECK_FALSE(report.lossless());
+
+  InputNumbers numbers(26);
+  double bias = 0.0;
+  for (int i = 0; i < 60; ++i) {
+    const int states = 1 + static_cast<int>(numbers.below(3));
+    const std::size_t vocab = 2 + numbers.below(2);
+    const int draft_length = static_cast<int>(numbers.below(4));
+    std::vector<Distribution> targets;
+    std::vector<Distribution> drafts;
+    std::vector<std::vector<std::uint32_t>> next;
+    for (int s = 0; s < states; ++s) {
+      targets.push_back(numbers.distribution(vocab, 0.1));
+      drafts.push_back(numbers.distribution(vocab, 0.1));
+      auto& moves = next.emplace_back();
+      for (std::size_t x = 0; x < vocab; ++x) moves.push_back(static_cast<std::uint32_t>(numbers.below(states)));
+    }
+    const spec::Cell cell = listed_cell(targets, drafts, next, draft_length, "hsd");
+    const AuditReport own = audit::audit_cell(cell);
+    const auto kernel = theory::joint_ratio_kernel(theory::block_context(automaton_of(cell)), draft_length);
+    const auto capped = theory::block_kernel(theory::block_context(automaton_of(cell)), draft_length);
+    for (const audit::AuditStart& start : own.starts) {
+      Distribution accepted;
+      double more = 0.0;
+      for (std::size_t j = 0; j < kernel.size(); ++j) {
+        accepted.push_back(0.0);
+        for (int s = 0; s < states; ++s) {
+          const std::size_t at = start.context * static_cast<std::size_t>(states) + static_cast<std::size_t>(s);
+          accepted.back() += kernel[j][at];
+          more += static_cast<double>(j) * (kernel[j][at] - capped[j][at]);
+        }
+      }
+      INFO(i);
+      CHECK(largest_difference(start.accepted_distribution, accepted) <= kExact);
+      CHECK(more >= -kExact);  // never fewer than block verification
+      CHECK(start.first_token_variation <= kExact);
+      if (draft_length < 2) CHECK(start.joint_variation <= kExact);  // one ratio: cut once is cut at once
+      bias = std::max(bias, start.joint_variation);
+    }
+  }
+  CHECK(bias > 1e-2);
 }
 
 TEST_CASE("two siblings: what is accepted, worked by hand") {
@@ -216,6 +272,9 @@ TEST_CASE("mutants start from an unbroken rule") {
     CHECK(audit::audit_cell(cell, rule).lossless());
   };
   same(second_pair(2, "block"), FunctionRule([](verify::Block& block) { return block_with(block, {}); }));
+  const spec::Cell hsd = second_pair(3, "hsd");
+  const FunctionRule joint([](verify::Block& block) { return block_with(block, {.joint_whole = true}); });
+  CHECK(largest_difference(audit::audit_cell(hsd, joint).starts[0].joint, audit::audit_cell(hsd).starts[0].joint) <= kExact);
   const StepRule recursive([](verify::Block& block, int node, const std::vector<int>& children, Token& last) {
     return recursive_with(block, node, children, last, {});
   });

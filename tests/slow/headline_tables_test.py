@@ -18,6 +18,7 @@ SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
 # Folder of results/, which is the name of its script too.
 TABLES = ["claims", "methods", "published", "real_methods", "method_claims", "language", "rankings"]
+RECORDS = {"results/methods/theory.csv", "results/methods/trees.csv"}  # the default tests write these and hold them
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -48,7 +49,7 @@ def compare(name, kept_file, made_file):
 
 def rerun(name):
     folder = Path("results") / name
-    kept = sorted(file for file in folder.rglob("*") if file.suffix in (".csv", ".md") and file.name != "README.md")
+    kept = sorted(file for file in folder.rglob("*") if file.suffix in (".csv", ".md") and file.name != "README.md" and str(file) not in RECORDS)
     assert kept, f"{folder} has no table"
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run([PYTHON, f"scripts/{name}.py", SPECSIM, scratch], capture_output=True, text=True)

@@ -49,15 +49,18 @@ struct BlockKnobs {
   bool own_residual = true;  // (p target - draft)+, not (target - draft)+
   bool longest = true;       // the largest index that accepts, not the one before the first that does not
   bool through_z = true;     // Z / (Z + 1 - p) before the end, not p
+  bool joint_whole = false;  // the whole block by the joint ratio, as hsd does
 };
 
 inline verify::AcceptedPath block_with(verify::Block& block, const BlockKnobs& knobs) {
   std::vector<double> p = {1.0};
+  double joint = 1.0;
   int length = 0;
   for (; block.children(length) > 0; ++length) {
     const math::RatioTable& distributions = block.distributions(length);
     const Token x = block.token(length + 1);
     const double next = p.back() * distributions.target(x) / distributions.draft(x);
+    joint *= distributions.target(x) / distributions.draft(x);
     p.push_back(knobs.capped ? std::min(next, 1.0) : next);
   }
   std::vector<bool> stays(p.size(), true);
@@ -67,8 +70,9 @@ inline verify::AcceptedPath block_with(verify::Block& block, const BlockKnobs& k
     if (i < length) cuts[at] = block.distributions(i).residual(knobs.own_residual ? 1.0 / std::max(p[at], 1e-300) : 1.0);
     if (i == 0) continue;
     const double z = i < length ? p[at] * block.distributions(i).residual(1.0 / std::max(p[at], 1e-300)).mass : 0.0;
+    const double whole = knobs.joint_whole && i == length ? joint : p[at];
     stays[at] =
-        i == length || !knobs.through_z ? block.accept(i, {p[at], 1.0}) : block.accept(i, {z, z + 1.0 - std::min(p[at], 1.0)});
+        i == length || !knobs.through_z ? block.accept(i, {whole, 1.0}) : block.accept(i, {z, z + 1.0 - std::min(p[at], 1.0)});
   }
   int last = 0;
   if (knobs.longest) {
