@@ -37,6 +37,7 @@ METHODS = {
     "chain, sample_match": (CHAIN, "sample_match", 4, {}),
     "chain, soft_argmax": (dict(CHAIN, selection="argmax"), "soft_argmax", 4, {}),
     "chain, block": (CHAIN, "block", 4, {}),
+    "chain, hsd": (CHAIN, "hsd", 4, {}),
     "chain, typical": (CHAIN, {"kind": "typical", "epsilon": 0.1, "delta": 0.5}, 4, {}),
     "chain, lenience": (CHAIN, {"kind": "lenience", "lenience": 0.5}, 4, {}),
     "chain, gumbel": (CHAIN, "gumbel", 4, {}),
