@@ -233,7 +233,7 @@ void check_trees(std::uint64_t runs) {
 }  // namespace
 
 TEST_CASE("the first two tokens have the target's joint distribution with rules that judge the chain as a block",
-          "[llm][blocks]") {
+          "[llm][blocks][stat]") {
   constexpr double kLevel = 1e-6;
   constexpr std::uint64_t kRuns = 20'000;
   ShortDistributions distributions;
@@ -272,7 +272,7 @@ TEST_CASE("the first two tokens have the target's joint distribution with rules 
   CHECK(killed == 9);  // four of block, three of traversal, the final token of the other two
 }
 
-TEST_CASE("the first two tokens have the target's joint distribution with an early exit", "[llm]") {
+TEST_CASE("the first two tokens have the target's joint distribution with an early exit", "[llm][stat]") {
   constexpr double kLevel = 1e-6;
   constexpr std::uint64_t kRuns = 20'000;
   const math::Sampling sampling{.temperature = 1.0, .top_k = 6};
@@ -298,11 +298,12 @@ TEST_CASE("the first two tokens have the target's joint distribution with an ear
   CHECK(killed == 6);
 }
 
-TEST_CASE("the first two tokens have the target's joint distribution with trees and drafters of the registry", "[llm][blocks]") {
+TEST_CASE("the first two tokens have the target's joint distribution with trees and drafters of the registry",
+          "[llm][blocks][stat]") {
   check_trees(20'000);
 }
 
-TEST_CASE("the first five tokens have the target's joint distribution with Lookahead's window and pool", "[llm][blocks]") {
+TEST_CASE("the first five tokens have the target's joint distribution with Lookahead's window and pool", "[llm][blocks][stat]") {
   constexpr double kLevel = 1e-6;
   constexpr std::uint64_t kRuns = 1'000;
   constexpr std::size_t kTokens = 5;  // the first rounds fill the window and guess nothing
@@ -452,7 +453,7 @@ TEST_CASE("a sequence decodes alike alone and in a batch", "[llm]") {
   CHECK(together[0].tokens != together[2].tokens);
 }
 
-TEST_CASE("the first two tokens have the target's joint distribution", "[llm]") {
+TEST_CASE("the first two tokens have the target's joint distribution", "[llm][stat]") {
   check_joint_distribution({.temperature = 1.0, .top_k = 6}, 20'000, 1);
 }
 

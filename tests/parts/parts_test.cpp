@@ -140,7 +140,7 @@ TEST_CASE("a lossy verifier that claims to be lossless is caught by check and au
                         {.no_theory = "none knows verifier toy_honest", .audited_lossless = false, .check = kUntested});
 }
 
-TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks") {
+TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks", "[stat]") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), block_verifier<FollowRule>("toy_follow", true));
   for (const char* drafter : {kChain, "{kind: tree_static, branching: [2, 1]}",
                               "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", "{kind: prompt_lookup, draft_length: 2}"})
@@ -148,7 +148,7 @@ TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks
                           {.no_theory = "none knows verifier toy_follow", .check = kUntested});
 }
 
-TEST_CASE("drafters of one's own that choose their blocks are not judged by another drafter's theory") {
+TEST_CASE("drafters of one's own that choose their blocks are not judged by another drafter's theory", "[stat]") {
   const Registered<draft::DrafterEntry> text(draft::drafters(), block_drafter<EchoDrafter>("toy_echo"));
   const Registered<draft::DrafterEntry> tree(draft::drafters(), block_drafter<BushDrafter>("toy_bush"));
   take_through_commands(
@@ -212,7 +212,7 @@ TEST_CASE("theory reads the distributions of a family of one's own, and prices a
   CHECK(run(placed) == run(serial));
 }
 
-TEST_CASE("theories known to be of one verifier are not those of its neighbours") {
+TEST_CASE("theories known to be of one verifier are not those of its neighbours", "[stat]") {
   // Trees drawn without replacement, on a chain that draws with it; rules that read chosen blocks by a bar of their own.
   const auto check = [](const Config& config) {
     const TemporaryFile file(config.text());

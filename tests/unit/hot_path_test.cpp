@@ -1,6 +1,7 @@
 // The hot loop against a plain one.
 #include "sim/verify/recursive_rule.h"
 #include "tests/parts/toys.h"
+#include "tests/support/sanitizers.h"
 #include "tests/unit/plain_loop.h"
 
 using namespace specsim;
@@ -47,6 +48,7 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
     for (const Decode& how : decodings()) {
       if (process.name == "trace" && how.one_hot_target) continue;  // recorded distributions take no sampling settings
       for (const int draft_length : {0, 1, 4, 9}) {
+        if (tests::kSanitized && (draft_length == 1 || draft_length == 9)) continue;  // the same code as with the others
         const std::string yaml = yaml_of(process, how, draft_length);
         const tests::ReadyCell ready(yaml);
         for (const std::uint32_t sequence_rounds : {1U, 7U, 64U}) {
@@ -62,7 +64,9 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
       }
     }
   }
-  CHECK(lively > 600);  // of 12 processes x 8 decodings x 3 lengths x 3: in most cells tokens are accepted and rejected
+  CHECK(lively > (tests::kSanitized
+                      ? 200
+                      : 600));  // of 12 processes x 8 decodings x 3 lengths x 3: in most cells tokens are accepted and rejected
 }
 
 TEST_CASE("chains judged side by side: the counts of chains judged one by one", "[hot_path]") {

@@ -70,7 +70,7 @@ const fit::ProcessReport& report_of(const fit::FitReport& report, Process proces
 
 }  // namespace
 
-TEST_CASE("the fit finds the parameters that the simulator was given, and rejects the processes that it was not", "[fit]") {
+TEST_CASE("the fit finds the parameters that the simulator was given, and rejects the processes that it was not", "[fit][stat]") {
   // Margins: about four standard errors of what so many requests can tell.
   constexpr std::uint64_t kRequests = 250;
   SECTION("constant") {
@@ -134,7 +134,7 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
   }
 }
 
-TEST_CASE("a large record is fitted to its end, and its p-values look at a part of it", "[fit]") {
+TEST_CASE("a large record is fitted to its end, and its p-values look at a part of it", "[fit][stat]") {
   // Every third request is accepted far more often: a part that were every third, or a fit that stayed with a part, would be off.
   FittedProcess truth = fit::fit_process(Process::constant, 1, simulated("{process: fixed}", 2, 10));
   std::vector<RecordedRequest> requests;
@@ -174,7 +174,7 @@ TEST_CASE("requests that all went alike have no standard error, and no z", "[fit
 }
 
 TEST_CASE("regimes whose acceptance falls with depth are found, and longer drafts than recorded are told by them alone",
-          "[fit]") {
+          "[fit][stat]") {
   // Alphas by depth of an easy and a hard regime; the fall goes on beyond the record of draft length 4.
   const auto drafts = [](double level) {
     std::string list;
@@ -216,7 +216,7 @@ TEST_CASE("regimes whose acceptance falls with depth are found, and longer draft
   CHECK(at_eight(report_of(report, Process::regimes).model) > 1.03 * truth);
 }
 
-TEST_CASE("requests of two kinds with regimes in each are found", "[fit]") {
+TEST_CASE("requests of two kinds with regimes in each are found", "[fit][stat]") {
   const std::string context = fmt::format(
       "{{process: regimes, states: [{{draft: {}}}, {{draft: {}}}, {{draft: {}}}, {{draft: {}}}], start: [.35, .15, .3, .2], "
       "transition: [[.9, .1, 0, 0], [.2, .8, 0, 0], [0, 0, .9, .1], [0, 0, .2, .8]]}}",
@@ -228,7 +228,7 @@ TEST_CASE("requests of two kinds with regimes in each are found", "[fit]") {
   CHECK(report_of(report, Process::kept_state).rejected());
 }
 
-TEST_CASE("the theory of regimes with a rate for each depth is what the simulator gives", "[fit]") {
+TEST_CASE("the theory of regimes with a rate for each depth is what the simulator gives", "[fit][stat]") {
   const tests::ReadyCell ready(
       fmt::format("{{experiment: both, seed: 3, rounds: 100000, pair: {{vocab: 9, target: {{family: uniform}}, draft: {{from: "
                   "target, transform: "
@@ -262,7 +262,7 @@ TEST_CASE("the theory of regimes with a rate for each depth is what the simulato
   CHECK(whole == Approx(emitted / rounds).epsilon(0.006));  // mutant: the first depth's rate at all depths, 20 % above
 }
 
-TEST_CASE("a fitted process is an experiment with the tokens per round that the fit says", "[fit]") {
+TEST_CASE("a fitted process is an experiment with the tokens per round that the fit says", "[fit][stat]") {
   const fit::FitReport report = fit::fit_processes(fit::read_rounds(kRounds, ""), {.seed = 1});
   CHECK(report.draft_length == 8);
   for (const fit::ProcessReport& one : report.processes) {
@@ -280,7 +280,7 @@ TEST_CASE("a fitted process is an experiment with the tokens per round that the 
   }
 }
 
-TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]") {
+TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit][stat]") {
   FittedProcess model;
   model.start = {1.0};
   model.transition = {{1.0}};
@@ -304,7 +304,7 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]
   }
 }
 
-TEST_CASE("requests that were cut after equally many rounds are simulated so", "[fit]") {
+TEST_CASE("requests that were cut after equally many rounds are simulated so", "[fit][stat]") {
   FittedProcess truth;
   truth.process = Process::kept_state;
   truth.start = {0.5, 0.5};

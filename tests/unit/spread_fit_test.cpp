@@ -52,7 +52,7 @@ double off(const fit::SpreadParameter& parameter, double truth) { return (parame
 
 }  // namespace
 
-TEST_CASE("fit_spread recovers known parameters within its standard errors") {
+TEST_CASE("fit_spread recovers known parameters within its standard errors", "[fit][stat]") {
   const double truths[][4] = {{5.0, 0.4, 1.2, 0.6}, {8.0, 0.3, 2.0, 0.3}, {3.0, 0.5, 0.8, 0.9}};
   double squares = 0.0;
   int count = 0;
