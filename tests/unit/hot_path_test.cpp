@@ -64,9 +64,8 @@ TEST_CASE("the hot loop equals a plain loop: every context process, every verifi
       }
     }
   }
-  CHECK(lively > (tests::kSanitized
-                      ? 200
-                      : 600));  // of 12 processes x 8 decodings x 3 lengths x 3: in most cells tokens are accepted and rejected
+  // Of 12 processes x 8 decodings x 3 lengths (one under sanitizers) x 3: in most cells tokens are accepted and rejected.
+  CHECK(lively > (tests::kSanitized ? 200 : 600));
 }
 
 TEST_CASE("chains judged side by side: the counts of chains judged one by one", "[hot_path]") {
