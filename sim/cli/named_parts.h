@@ -22,7 +22,7 @@ const std::vector<std::pair<std::string, std::string>>& part_kinds();
 // All parts, of presets only the names; those of one kind in the order of their registry.
 std::vector<NamedPart> named_parts();
 // With what a preset's file says of it. Throws BadInput where that cannot be read.
-NamedPart worked_out(const NamedPart& part);
+NamedPart worked_out(const NamedPart& named);
 // Those of `parts` that are called so, as KIND/NAME or, over all kinds, as NAME. Throws BadInput where there is none.
 std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, const std::string& wanted);
 

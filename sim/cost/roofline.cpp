@@ -32,14 +32,21 @@ double captured_rows(double rows, double largest) {
   return std::min(largest, usual);
 }
 
+// With the engine as it runs on the deployment's GPU.
+Deployment as_it_runs(Deployment deployment) {
+  deployment.engine = engine_on(std::move(deployment.engine), deployment.hardware.compute_capability);
+  return deployment;
+}
+
 class RooflineCost final : public CostModel {
  public:
   RooflineCost(Deployment deployment, double memory_share, double quantized_efficiency)
-      : deployment_(std::move(deployment)), memory_share_(memory_share), quantized_efficiency_(quantized_efficiency) {
-    deployment_.engine = engine_on(std::move(deployment_.engine), hardware_.compute_capability);
+      : deployment_(as_it_runs(std::move(deployment))),
+        memory_share_(memory_share),
+        quantized_efficiency_(quantized_efficiency),
+        integer_(runs_integer_kernels(deployment_)) {
     const std::string kernels = kernels_in_use(deployment_.kernels, engine_.kernels, hardware_);
     const std::string attention = attention_in_use(deployment_.attention, deployment_.kernels, engine_.kernels);
-    integer_ = runs_integer_kernels(deployment_);
     if (!kernels.empty()) kernels_.emplace(hardware_, kernels, attention, engine_, quantized_efficiency_ <= 0.0);
   }
 
@@ -404,7 +411,7 @@ class RooflineCost final : public CostModel {
   const Engine& engine_ = deployment_.engine;
   double memory_share_;
   double quantized_efficiency_;
-  bool integer_ = false;                // weights of fewer than 16 bits and attention go by the engine's own integer kernels
+  bool integer_;                        // weights of fewer than 16 bits and attention go by the engine's own integer kernels
   std::optional<PassKernels> kernels_;  // none: the data sheet's formula
   mutable std::mutex mutex_;
   mutable std::array<std::map<std::array<double, 4>, Products>, 2> kept_;

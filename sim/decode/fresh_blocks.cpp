@@ -34,7 +34,7 @@ FreshBlocks::FreshBlocks(const PreparationPlan& plan, int positions, Rounds roun
 
 void FreshBlocks::draw(std::uint64_t sequence, std::uint64_t first) {
   const auto depths = static_cast<std::size_t>(plan_->depths());
-  const BlockJudging& judging = std::get<BlockJudging>(plan_->judging);
+  const auto& judging = std::get<BlockJudging>(plan_->judging);
   tables_.emplace(plan_->vocab, static_cast<int>(targets_.size()), by_place_ ? 1 : static_cast<int>(depths), *judging.drafter,
                   *judging.rule);
   std::vector<double> draft_model;

@@ -57,7 +57,7 @@ class LengthPolicy {
   // that somebody can run, and a bound at batch 1 alone.
   [[nodiscard]] virtual bool foresees() const { return false; }
   // The same policy with other LengthChoice::round_times; nullptr where it does not go by them.
-  [[nodiscard]] virtual std::unique_ptr<LengthPolicy> with_round_times(std::vector<double> /*round_times*/) const {
+  [[nodiscard]] virtual std::unique_ptr<LengthPolicy> with_round_times(const std::vector<double>& /*round_times*/) const {
     return nullptr;
   }
 };

@@ -13,8 +13,8 @@ class Bandit final : public LengthPolicy {
   Bandit(int arms, std::vector<double> round_times, int sequences)
       : arms_(static_cast<std::size_t>(arms)), round_times_(std::move(round_times)), sequences_(sequences) {}
   [[nodiscard]] int sequences() const override { return sequences_; }
-  [[nodiscard]] std::unique_ptr<LengthPolicy> with_round_times(std::vector<double> round_times) const override {
-    return std::make_unique<Bandit>(static_cast<int>(arms_), std::move(round_times), sequences_);
+  [[nodiscard]] std::unique_ptr<LengthPolicy> with_round_times(const std::vector<double>& round_times) const override {
+    return std::make_unique<Bandit>(static_cast<int>(arms_), round_times, sequences_);
   }
   // `judged` holds, of each length from 1 on, the mean of its tokens per time, and behind these how many rounds had it.
   [[nodiscard]] Memory start() const override {

@@ -16,8 +16,8 @@ class Goodput final : public LengthPolicy {
   Goodput(const Settings& settings, std::vector<double> round_times, int sequences)
       : own_(settings), round_times_(std::move(round_times)), sequences_(sequences) {}
   [[nodiscard]] int sequences() const override { return sequences_; }
-  [[nodiscard]] std::unique_ptr<LengthPolicy> with_round_times(std::vector<double> round_times) const override {
-    return std::make_unique<Goodput>(own_, std::move(round_times), sequences_);
+  [[nodiscard]] std::unique_ptr<LengthPolicy> with_round_times(const std::vector<double>& round_times) const override {
+    return std::make_unique<Goodput>(own_, round_times, sequences_);
   }
   [[nodiscard]] Memory start() const override {
     Memory memory;

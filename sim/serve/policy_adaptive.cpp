@@ -153,7 +153,7 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
       std::vector<double> times;
       for (int length = 0; length <= longest; ++length)
         times.push_back(setting.seconds({slot.from, 0, slot.from * context}, length));
-      slot.policy = slot.policy->with_round_times(std::move(times));
+      slot.policy = slot.policy->with_round_times(times);
       SPECSIM_CHECK(slot.policy != nullptr, "a policy by times that takes none");
     }
     if (of_batch) return std::make_unique<OfBatch>(std::move(timed), longest, disable);

@@ -34,10 +34,10 @@ struct Setting {
 
 class ThroughputAware final : public ServerPolicy {
  public:
-  ThroughputAware(Setting own, const PolicySetting& server) : own_(std::move(own)), seconds_(server.seconds) {
+  ThroughputAware(Setting own, const PolicySetting& server)
+      : own_(std::move(own)), seconds_(server.seconds), length_(own_.first) {
     for (const auto& [from, lengths] : own_.candidates) longest_ = std::max(longest_, lengths.back());
     windows_.resize(static_cast<std::size_t>(longest_));
-    length_ = own_.first;
   }
   [[nodiscard]] int draft_length(const BatchState& batch) override {
     const bool warm = std::all_of(windows_.begin(), windows_.begin() + length_,

@@ -129,7 +129,7 @@ theory::Judgement judged_by(const verify::PositionRule& rule, const SeenDistribu
 // A block of one position, every outcome of which is played.
 theory::Judgement judged_by_outcomes(const spec::Cell& cell, const decode::Prepared& prepared) {
   const decode::PreparationPlan plan = spec::plan_of(cell);
-  const decode::BlockJudging& judging = std::get<decode::BlockJudging>(plan.judging);
+  const auto& judging = std::get<decode::BlockJudging>(plan.judging);
   decode::BlockRound round(*prepared.blocks, *cell.contexts->process, spec::draw_key(cell), *judging.drafter, nullptr);
   const auto vocab = static_cast<std::size_t>(cell.vocab);
   theory::Judgement judged{std::vector<double>(vocab), std::vector<double>(vocab)};
