@@ -20,7 +20,10 @@ HWY_BEFORE_NAMESPACE();
 namespace specsim::llm::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using Floats = HWY_CAPPED(float, kHeadPadding);
+// Eight lanes where a machine has more, too: a sum over columns is that of its lanes' sums, so that AVX-512 rounds as AVX2 does,
+// term by term, and what a model says is the same on both. It loses nothing by it where products wait for loads; what has four
+// lanes, or rounds a product before it adds it (SSE4), gives other bits.
+using Floats = HWY_CAPPED(float, 8);
 using Lanes = hn::Vec<Floats>;
 
 template <class Element>

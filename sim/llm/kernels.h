@@ -1,5 +1,6 @@
 // The loops that take the time, in vector instructions chosen at run time (Highway). No result depends on how many rows are
-// computed together or on how the work is cut: each sum runs over its own terms in one order.
+// computed together, on how the work is cut, or on whether the machine has AVX2 or AVX-512: each sum runs over its own terms in
+// one order.
 #pragma once
 
 #include "sim/base/line_allocator.h"
