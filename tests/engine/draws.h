@@ -6,8 +6,8 @@
 
 #include "sim/base/sim_time.h"
 #include "sim/rng/address.h"
+#include "tests/support/tails.h"
 
-#include <boost/math/distributions/students_t.hpp>
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -54,8 +54,7 @@ inline Estimate judge(const std::vector<double>& values, std::size_t batches, do
   double squares = 0.0;
   for (const double m : means) squares += (m - mean) * (m - mean);
   const double error = std::sqrt(squares / (n - 1.0) / n);
-  const boost::math::students_t distribution(n - 1.0);
-  return {mean, error, 2.0 * boost::math::cdf(boost::math::complement(distribution, std::abs(mean - claim) / error))};
+  return {mean, error, student_t_p((mean - claim) / error, n - 1.0)};
 }
 
 // A check of the budget: the claim is right.

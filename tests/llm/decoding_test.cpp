@@ -6,10 +6,9 @@
 #include "tests/llm/remembered.h"
 #include "tests/support/block_mutants.h"
 #include "tests/support/mutants.h"
+#include "tests/support/tails.h"
 
 #include <catch2/catch.hpp>
-
-#include <boost/math/distributions/chi_squared.hpp>
 
 #include <cmath>
 #include <functional>
@@ -88,7 +87,7 @@ double joint_distribution_p(Remembered& target, llm::Proposer& drafter, const ve
   if (pooled > 0.0 && pooled_expected == 0.0) return 0.0;  // tokens that the target never emits
   if (pooled_expected > 0.0) add(pooled, pooled_expected);
   REQUIRE(cells >= 8);
-  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells - 1), std::max(g, 0.0)));
+  return tests::chi_square_tail(std::max(g, 0.0), cells - 1);
 }
 
 double joint_distribution_p(Remembered& target, Remembered& draft, const verify::BlockRule& rule,

@@ -7,9 +7,9 @@
 #include "sim/cost/cost_model.h"
 #include "sim/placement/placement.h"
 #include "tests/support/cells.h"
+#include "tests/support/tails.h"
 
 #include <fmt/format.h>
-#include <boost/math/distributions/students_t.hpp>
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -135,8 +135,7 @@ inline Estimate judge(const std::vector<double>& values, double claim) {
   double squares = 0.0;
   for (const double v : values) squares += (v - mean) * (v - mean);
   const double error = std::sqrt(squares / (n - 1.0) / n);
-  const boost::math::students_t distribution(n - 1.0);
-  return {mean, error, 2.0 * boost::math::cdf(boost::math::complement(distribution, std::abs(mean - claim) / error))};
+  return {mean, error, student_t_p((mean - claim) / error, n - 1.0)};
 }
 
 inline void passes(const char* what, const std::vector<double>& values, double claim) {

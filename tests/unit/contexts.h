@@ -2,8 +2,7 @@
 #pragma once
 
 #include "tests/support/cells.h"
-
-#include <boost/math/distributions/chi_squared.hpp>
+#include "tests/support/tails.h"
 
 #include <fmt/format.h>
 
@@ -31,20 +30,6 @@ inline std::string yaml_of(const std::string& context, int draft_length, std::ui
       "{{experiment: contexts, seed: 20260440, rounds: {}, pair: {}, context: {}, decode: {{drafter: {{kind: chain, "
       "draft_length: {}}}}}}}",
       rounds, kPair, context, draft_length);
-}
-
-inline double chi_square_p(const std::vector<double>& observed, const std::vector<double>& expected) {
-  double chi2 = 0.0;
-  int cells = 0;
-  for (std::size_t i = 0; i < observed.size(); ++i) {
-    if (expected[i] == 0.0) {
-      if (observed[i] > 0.0) return 0.0;
-      continue;
-    }
-    chi2 += (observed[i] - expected[i]) * (observed[i] - expected[i]) / expected[i];
-    ++cells;
-  }
-  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(cells - 1), chi2));
 }
 
 // Runs every chunk of a cell.

@@ -4,12 +4,9 @@
 #include "sim/families/context.h"
 #include "sim/families/distribution.h"
 #include "sim/math/simplex.h"
+#include "tests/support/tails.h"
 
 #include <catch2/catch.hpp>
-
-#include <boost/math/distributions/beta.hpp>
-#include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/normal.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -123,12 +120,6 @@ bool is_distribution(const Probabilities& distribution) {
   return std::abs(static_cast<double>(sum) - 1.0) < 1e-12;
 }
 
-double chi_square_p(const std::vector<double>& observed, double expected_each) {
-  double chi2 = 0.0;
-  for (const double n : observed) chi2 += (n - expected_each) * (n - expected_each) / expected_each;
-  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(static_cast<double>(observed.size() - 1)), chi2));
-}
-
 // Independent draws sorted by their distribution function into 50 equally likely bins.
 class Bins {
  public:
@@ -136,7 +127,7 @@ class Bins {
     counts_[static_cast<std::size_t>(std::min(std::max(u, 0.0) * 50.0, 49.0))] += 1.0;
     ++n_;
   }
-  [[nodiscard]] double p() const { return chi_square_p(counts_, n_ / 50.0); }
+  [[nodiscard]] double p() const { return tests::chi_square_p(counts_, n_ / 50.0); }
 
  private:
   std::vector<double> counts_ = std::vector<double>(50, 0.0);
@@ -259,7 +250,7 @@ TEST_CASE("dirichlet: each token's distribution is a beta distribution", "[famil
     for (const int vocab : {2, 7}) {
       const auto distribution = build("{family: dirichlet, concentration: " + std::to_string(a) + "}", vocab);
       const auto v = static_cast<double>(vocab);
-      const boost::math::beta_distribution<double> marginal(a, a * (v - 1.0));
+      const auto marginal = [a, rest = a * (v - 1.0)](double x) { return tests::beta_cdf(x, a, rest); };
       Bins first;
       Bins last;
       Mean mean;
@@ -269,10 +260,10 @@ TEST_CASE("dirichlet: each token's distribution is a beta distribution", "[famil
       for (std::uint64_t context = 0; context < n; ++context) {
         const Probabilities drawn = draw(*distribution, vocab, context);
         if (vocab > 2) {
-          first.add(boost::math::cdf(marginal, std::min(drawn.front(), 1.0)));
-          last.add(boost::math::cdf(marginal, std::min(drawn.back(), 1.0)));
+          first.add(marginal(std::min(drawn.front(), 1.0)));
+          last.add(marginal(std::min(drawn.back(), 1.0)));
         } else {  // at small concentrations many masses round to 1: look at the smaller of the two, which is exact
-          first.add(2.0 * boost::math::cdf(marginal, std::min(drawn[0], drawn[1])));
+          first.add(2.0 * marginal(std::min(drawn[0], drawn[1])));
         }
         mean.add(drawn[1]);
         square.add((drawn[1] - 1.0 / v) * (drawn[1] - 1.0 / v));
@@ -297,7 +288,7 @@ TEST_CASE("dirichlet: tokens are exchangeable", "[families][stat]") {
   const auto distribution = build("{family: dirichlet, concentration: .7}", vocab);
   std::vector<double> wins(vocab, 0.0);
   for (std::uint64_t context = 0; context < 60000; ++context) wins[math::argmax(draw(*distribution, vocab, context))] += 1.0;
-  CHECK(chi_square_p(wins, 10000.0) > kLevel);
+  CHECK(tests::chi_square_p(wins, 10000.0) > kLevel);
 }
 
 TEST_CASE("dirichlet: extreme concentrations stay finite", "[families]") {
@@ -325,13 +316,13 @@ TEST_CASE("normal_logits: each context has a sigma of its own, log-normal with t
   constexpr double kPairs = 200;
   for (const double spread : {0.3, 1.0}) {
     const auto distribution = build("{family: normal_logits, sigma: 2, spread: " + std::to_string(spread) + "}", vocab);
-    const boost::math::normal log_sigma(std::log(2.0), std::sqrt(spread * spread + 0.5 / kPairs));  // with what estimating adds
+    const double deviation = std::sqrt(spread * spread + 0.5 / kPairs);  // with what estimating adds
     Bins bins;
     for (std::uint64_t context = 0; context < 3000; ++context) {
       const Probabilities drawn = draw(*distribution, vocab, context);
       double square = 0.0;
       for (std::size_t x = 0; x + 1 < drawn.size(); x += 2) square += std::pow(std::log(drawn[x]) - std::log(drawn[x + 1]), 2);
-      bins.add(boost::math::cdf(log_sigma, 0.5 * std::log(square / (2.0 * kPairs))));
+      bins.add(tests::normal_cdf(0.5 * std::log(square / (2.0 * kPairs)), std::log(2.0), deviation));
     }
     INFO("spread " << spread);
     CHECK(bins.p() > kLevel);
@@ -344,7 +335,7 @@ TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their dis
   constexpr std::uint64_t n = 10000;
   for (const double sigma : {0.1, 1.0, 5.0}) {
     const auto distribution = build("{family: normal_logits, sigma: " + std::to_string(sigma) + "}", vocab);
-    const boost::math::normal difference(0.0, sigma * std::sqrt(2.0));
+    const double deviation = sigma * std::sqrt(2.0);
     Bins bins;
     Mean mean;
     Mean square;
@@ -352,7 +343,7 @@ TEST_CASE("normal_logits and uniform_logits: log-ratios of tokens have their dis
       const Probabilities drawn = draw(*distribution, vocab, context);
       for (std::size_t x = 0; x + 1 < drawn.size(); x += 2) {
         const double ratio = std::log(drawn[x]) - std::log(drawn[x + 1]);
-        bins.add(boost::math::cdf(difference, ratio));
+        bins.add(tests::normal_cdf(ratio, 0.0, deviation));
         mean.add(ratio);
         square.add(ratio * ratio);
       }
@@ -399,8 +390,8 @@ TEST_CASE("one_hot: the random token is uniform, and fresh for each context", "[
     if (context % 2 == 1) neighbours[before * vocab + token] += 1.0;
     before = token;
   }
-  CHECK(chi_square_p(counts, 12000.0) > kLevel);
-  CHECK(chi_square_p(neighbours, 500.0) > kLevel);
+  CHECK(tests::chi_square_p(counts, 12000.0) > kLevel);
+  CHECK(tests::chi_square_p(neighbours, 500.0) > kLevel);
 }
 
 TEST_CASE("a target and a draft of the same family are independent", "[families][stat]") {

@@ -3,10 +3,10 @@
 #include "sim/decode/random_bits.h"
 #include "sim/rng/address.h"
 #include "sim/rng/philox_instructions.h"
+#include "tests/support/tails.h"
 
 #include <catch2/catch.hpp>
 
-#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/random/bernoulli_distribution.hpp>
 #include <boost/random/exponential_distribution.hpp>
 #include <boost/random/gamma_distribution.hpp>
@@ -33,12 +33,6 @@ namespace {
 // Every statistical check below has a fixed seed and the bound 1e-6 on its p-value; |z| < 4.8916 is the same, two-sided.
 constexpr double kLevel = 1e-6;
 constexpr double kZ = 4.8916;
-
-double chi_square_p(const std::vector<double>& observed, double expected_each) {
-  double chi2 = 0.0;
-  for (const double n : observed) chi2 += (n - expected_each) * (n - expected_each) / expected_each;
-  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(static_cast<double>(observed.size() - 1)), chi2));
-}
 
 // z of the mean of n values against a known mean and variance.
 template <class Draw>
@@ -236,7 +230,7 @@ TEST_CASE("Boost's distributions on a stream have their means and variances", "[
   boost::random::uniform_int_distribution<int> die(0, 6);
   std::vector<double> faces(7, 0.0);
   for (int i = 0; i < 7 * 20000; ++i) faces[static_cast<std::size_t>(die(stream))] += 1.0;
-  CHECK(chi_square_p(faces, 20000.0) > kLevel);
+  CHECK(tests::chi_square_p(faces, 20000.0) > kLevel);
 }
 
 TEST_CASE("no two purposes, positions, rounds or sequences share an address", "[rng]") {
@@ -368,8 +362,8 @@ TEST_CASE("words are uniform: bytes, and pairs of neighbouring addresses", "[rng
     }
     before = first;
   }
-  for (const std::vector<double>& counts : bytes) CHECK(chi_square_p(counts, kRounds * kBatch / 256.0) > kLevel);
+  for (const std::vector<double>& counts : bytes) CHECK(tests::chi_square_p(counts, kRounds * kBatch / 256.0) > kLevel);
   // Expectation 4 a cell: with 65,535 degrees of freedom the chi-square distribution holds all the same.
-  CHECK(chi_square_p(across_lanes, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
-  CHECK(chi_square_p(across_rounds, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
+  CHECK(tests::chi_square_p(across_lanes, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
+  CHECK(tests::chi_square_p(across_rounds, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
 }

@@ -3,12 +3,11 @@
 #include "tests/unit/transforms.h"
 #include "sim/base/check.h"
 #include "sim/math/simplex.h"
+#include "tests/support/tails.h"
 
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
-#include <boost/math/distributions/chi_squared.hpp>
-#include <boost/math/distributions/normal.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -125,12 +124,6 @@ const std::vector<Example>& examples() {
       {"argmax_agreement", from_target("argmax_agreement, value: .6"), true, false, {}},
   };
   return list;
-}
-
-double chi_square_p(const std::vector<double>& observed, double expected_each) {
-  double chi2 = 0.0;
-  for (const double n : observed) chi2 += (n - expected_each) * (n - expected_each) / expected_each;
-  return boost::math::cdf(boost::math::complement(boost::math::chi_squared(static_cast<double>(observed.size() - 1)), chi2));
 }
 
 }  // namespace
@@ -275,7 +268,7 @@ TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms
     if (target[x] > 0.0) support.push_back(x);
   for (const double value : {0.05, 0.8, 6.0}) {
     const auto distribution = build(from_target(fmt::format("logit_noise, value: {}", value)), target.size());
-    const boost::math::normal difference(0.0, value * std::sqrt(2.0));
+    const double deviation = value * std::sqrt(2.0);
     std::vector<double> bins(50, 0.0);
     double n = 0.0;
     double mean = 0.0;
@@ -286,7 +279,7 @@ TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms
         const std::size_t x = support[i];
         const std::size_t y = support[i + 1];
         const double ratio = std::log(drawn[x] / target[x]) - std::log(drawn[y] / target[y]);
-        bins[static_cast<std::size_t>(std::min(boost::math::cdf(difference, ratio) * 50.0, 49.0))] += 1.0;
+        bins[static_cast<std::size_t>(std::min(normal_cdf(ratio, 0.0, deviation) * 50.0, 49.0))] += 1.0;
         mean += ratio;
         square += ratio * ratio;
         n += 1.0;
@@ -308,7 +301,7 @@ TEST_CASE("logit_noise: each context has a noise of its own, log-normal with the
   constexpr double kPairs = 200;
   for (const double spread : {0.3, 1.0}) {
     const auto distribution = build(from_target(fmt::format("logit_noise, value: .7, spread: {}", spread)), target.size());
-    const boost::math::normal log_noise(std::log(0.7), std::sqrt(spread * spread + 0.5 / kPairs));  // with what estimating adds
+    const double deviation = std::sqrt(spread * spread + 0.5 / kPairs);  // with what estimating adds
     std::vector<double> bins(30, 0.0);
     constexpr std::uint64_t kContexts = 3000;
     for (std::uint64_t context = 0; context < kContexts; ++context) {
@@ -316,7 +309,7 @@ TEST_CASE("logit_noise: each context has a noise of its own, log-normal with the
       double square = 0.0;
       for (std::size_t x = 0; x + 1 < drawn.size(); x += 2) square += std::pow(std::log(drawn[x]) - std::log(drawn[x + 1]), 2);
       const double estimate = 0.5 * std::log(square / (2.0 * kPairs));
-      bins[static_cast<std::size_t>(std::min(boost::math::cdf(log_noise, estimate) * 30.0, 29.0))] += 1.0;
+      bins[static_cast<std::size_t>(std::min(normal_cdf(estimate, std::log(0.7), deviation) * 30.0, 29.0))] += 1.0;
     }
     INFO("spread " << spread);
     CHECK(chi_square_p(bins, kContexts / 30.0) > kLevel);
