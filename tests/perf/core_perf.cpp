@@ -126,36 +126,25 @@ TEST_CASE("cost is linear in draft length") {
   CHECK(second / first <= 1.25);
 }
 
-// Two free cores are worth twice one; what these are worth just now, to a guest of a busy host, a loop that shares nothing tells.
-// Others only ever add time, so what falls short is measured again, and the best times of all tries count.
-TEST_CASE("two threads: at least 1.95 times on two free cores") {
+// Others on the machine only ever add time, so what falls short is measured again, and the best times of all tries count.
+TEST_CASE("two threads: at least 1.95 times") {
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
   const std::function<void()> work = rounds_of(cell, 64 * kRounds);
-  const std::function<void()> loop = [] {
-    std::uint64_t state = 1;
-    for (int i = 0; i < 30'000'000; ++i) state = state * 6364136223846793005U + 1442695040888963407U;
-    [[maybe_unused]] volatile std::uint64_t used = state;
-  };
-  const auto on_both = [](const std::function<void()>& one) {
-    return [&one] {
-      std::thread other(one);
-      one();
-      other.join();
-    };
+  const auto both = [&] {
+    std::thread other(work);
+    work();
+    other.join();
   };
   constexpr int kTries = 5;
-  std::vector<double> best(4, 1e300);
+  std::vector<double> best(2, 1e300);
   double gain = 0.0;
-  double goal = 1.0;
-  for (int attempt = 0; attempt < kTries && gain < goal; ++attempt) {
-    const std::vector<double> times = best_of({work, on_both(work), loop, on_both(loop)});
+  for (int attempt = 0; attempt < kTries && gain < 1.95; ++attempt) {
+    const std::vector<double> times = best_of({work, both});
     for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], times[i]);
     gain = 2.0 * best[0] / best[1];
-    goal = 1.95 * best[2] / best[3];
   }
-  fmt::print("{}\ntwo threads: {:.2f} times one (goal {:.2f}: 1.95, less what a loop in registers lacks of 2)\n",
-             tests::machine(), gain, goal);
-  if (std::thread::hardware_concurrency() >= 2) CHECK(gain >= goal);
+  fmt::print("{}\ntwo threads: {:.2f} times one (goal 1.95 on two free cores)\n", tests::machine(), gain);
+  if (std::thread::hardware_concurrency() >= 2) CHECK(gain >= 1.95);
 }
 
 TEST_CASE("a sweep of 1,000 cells of 100,000 rounds: at most 1.1 times the sum of its cells") {
