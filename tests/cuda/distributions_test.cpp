@@ -13,7 +13,8 @@
 #include <span>
 #include <stdexcept>
 
-using namespace specsim;
+namespace specsim::distributions_test {
+
 using namespace specsim::cuda;
 using namespace specsim::tests;
 
@@ -490,3 +491,5 @@ TEST_CASE("cuda: random weights have the mean and spread that were asked for, an
   CHECK(fill(0) == a);
   CHECK(fill(1) != a);
 }
+
+}  // namespace specsim::distributions_test

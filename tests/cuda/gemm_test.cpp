@@ -12,9 +12,9 @@
 #include <set>
 #include <vector>
 
-#if __has_include(<cublasLt.h>)
+namespace specsim::gemm_test {
 
-using namespace specsim;
+#if __has_include(<cublasLt.h>)
 
 namespace {
 
@@ -144,3 +144,5 @@ TEST_CASE("cuda: of a library's ways the best that it does not refuse does a pro
 #endif
 
 #endif
+
+}  // namespace specsim::gemm_test

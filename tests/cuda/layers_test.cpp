@@ -7,7 +7,8 @@
 
 #include <stdexcept>
 
-using namespace specsim;
+namespace specsim::layers_test {
+
 using namespace specsim::cuda;
 using namespace specsim::tests;
 
@@ -494,3 +495,5 @@ TEST_CASE("cuda: mutants of rotation and attention are seen") {
   }));
   check_rejects(of_trees, [&](Device& device) { return attention_is_right<32>(device, tree); });
 }
+
+}  // namespace specsim::layers_test

@@ -7,7 +7,8 @@
 
 #include <catch2/catch.hpp>
 
-using namespace specsim;
+namespace specsim::model_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -227,3 +228,5 @@ TEST_CASE("cuda: a sequence whose logits are not finite is named, of the target 
     CHECK_THAT(said(*good, *bad, temperature), Contains("logits of the draft for sequence 1 of the batch are not finite"));
   }
 }
+
+}  // namespace specsim::model_test

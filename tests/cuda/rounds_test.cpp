@@ -9,7 +9,8 @@
 
 #include <catch2/catch.hpp>
 
-using namespace specsim;
+namespace specsim::rounds_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -151,3 +152,5 @@ TEST_CASE("cuda: every round's drafts, acceptance and final token are the CPU's 
     CHECK(difference < (device_is_gpu() ? 2e-2 : 1e-5));
   }
 }
+
+}  // namespace specsim::rounds_test

@@ -17,7 +17,8 @@
 #include <tuple>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::engine_test {
+
 using namespace specsim::engine;
 using specsim::tests::at_ps;
 using specsim::tests::Draws;
@@ -392,3 +393,5 @@ TEST_CASE("simulated time is checked at every door") {
   CHECK(SimTime::max() - at_ps(1) + ps(1) == Duration::max());
   CHECK(at_ps(4) - at_ps(3) == ps(1));
 }
+
+}  // namespace specsim::engine_test

@@ -7,7 +7,8 @@
 #include <cmath>
 #include <string>
 
-using namespace specsim;
+namespace specsim::link_test {
+
 using namespace specsim::engine;
 using specsim::tests::at_ps;
 using specsim::tests::ps;
@@ -55,3 +56,5 @@ TEST_CASE("a link without a bandwidth fails") {
   for (const double bad : {0.0, -1.0, HUGE_VAL, static_cast<double>(NAN)})
     CHECK_THROWS_AS(Link(engine, "bad", ps(0), bad), InvariantBroken);
 }
+
+}  // namespace specsim::link_test

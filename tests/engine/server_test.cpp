@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::server_test {
+
 using namespace specsim::engine;
 using specsim::tests::at_ps;
 using specsim::tests::Draws;
@@ -210,3 +211,5 @@ TEST_CASE("M/M/c: mean wait and the part of customers who wait are Erlang's", "[
   const Queue one({.load = load, .units = 1, .seed = 20260111});
   rejects("one fast unit in the place of four", waited(one.waits), delayed);
 }
+
+}  // namespace specsim::server_test

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::shared_server_test {
+
 using namespace specsim::engine;
 using specsim::tests::at_ps;
 using specsim::tests::Draws;
@@ -161,3 +162,5 @@ TEST_CASE("M/M/1 and M/D/1 shared: the mean sojourn is 1 / (mu - lambda), whatev
   const Queue in_turn({.exponential = false, .in_turn = true, .seed = 20260205}, load);
   rejects("first come, first served", in_turn.sojourns, sojourn);
 }
+
+}  // namespace specsim::shared_server_test

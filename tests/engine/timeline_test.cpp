@@ -17,7 +17,8 @@
 #include <stdexcept>
 #include <string>
 
-using namespace specsim;
+namespace specsim::timeline_test {
+
 using namespace specsim::engine;
 using specsim::tests::at_ps;
 using specsim::tests::Draws;
@@ -114,3 +115,5 @@ TEST_CASE("a traced run", "[.timeline]") {
   CHECK(replicate.timeline.spans() == 8000);
   replicate.timeline.close();
 }
+
+}  // namespace specsim::timeline_test

@@ -6,7 +6,8 @@
 #include "sim/math/alias_table.h"
 #include "sim/verify/accept.h"
 
-using namespace specsim;
+namespace specsim::accept_and_draw_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -208,3 +209,5 @@ TEST_CASE("what scripts drive is what runs: each lane of a chunk, replayed alone
     }
   }
 }
+
+}  // namespace specsim::accept_and_draw_test

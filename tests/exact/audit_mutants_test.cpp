@@ -2,7 +2,8 @@
 #include "tests/exact/exact_cells.h"
 #include "tests/support/mutants.h"
 
-using namespace specsim;
+namespace specsim::audit_mutants_test {
+
 using namespace specsim::tests;
 using audit::audit_cell;
 using audit::AuditReport;
@@ -138,3 +139,5 @@ TEST_CASE("ties: no distribution shows them, but a token that the target cannot 
   CHECK(to_text(ties).find("verdict: not lossless: emits what the target cannot") != std::string::npos);
   CHECK(audit::audit_cell(cell).lossless());
 }
+
+}  // namespace specsim::audit_mutants_test

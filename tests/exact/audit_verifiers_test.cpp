@@ -9,7 +9,8 @@
 
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::audit_verifiers_test {
+
 using namespace specsim::tests;
 using audit::audit_cell;
 using audit::AuditReport;
@@ -337,3 +338,5 @@ TEST_CASE("the report says what it found") {
   CHECK(text.find("\n      0  0.333333333333  0.333333333333") != std::string::npos);
   CHECK(text.find("verdict: lossless to 1e-12\n") != std::string::npos);
 }
+
+}  // namespace specsim::audit_verifiers_test

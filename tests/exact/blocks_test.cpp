@@ -7,7 +7,8 @@
 
 #include <map>
 
-using namespace specsim;
+namespace specsim::blocks_test {
+
 using namespace specsim::tests;
 using audit::audit_cell;
 using audit::AuditReport;
@@ -439,3 +440,5 @@ TEST_CASE("an overlap drawn towards the target: EAGLE's distribution by depth, a
   for (std::size_t x = 0; x < 3; ++x) overlap += std::min(target[x], flat[x] / sum);
   CHECK(accepted("{kind: early_exit, draft_length: 1, exit_share: 0.5}")[1] == Approx(overlap).epsilon(0).margin(kExact));
 }
+
+}  // namespace specsim::blocks_test

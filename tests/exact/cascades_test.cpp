@@ -3,7 +3,8 @@
 
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::cascades_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -127,3 +128,5 @@ TEST_CASE(
   }
   CHECK(unjudged_residual > 1e-2);
 }
+
+}  // namespace specsim::cascades_test

@@ -3,7 +3,8 @@
 
 #include <array>
 
-using namespace specsim;
+namespace specsim::drawn_drafters_test {
+
 using namespace specsim::tests;
 using audit::audit_cell;
 using audit::AuditReport;
@@ -76,3 +77,5 @@ TEST_CASE("a draft of the draft's own changes passes and no token: rounds accept
           CHECK(largest_difference(cascade.starts[i].accepted_distribution, alone.starts[i].accepted_distribution) <= kExact);
       }
 }
+
+}  // namespace specsim::drawn_drafters_test

@@ -3,7 +3,8 @@
 
 #include <map>
 
-using namespace specsim;
+namespace specsim::fresh_blocks_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -78,3 +79,5 @@ TEST_CASE("fresh distributions: each place in a block has the draft's distributi
                                   "tree_point_mass"))
             .lossless());
 }
+
+}  // namespace specsim::fresh_blocks_test

@@ -5,7 +5,8 @@
 
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::metamorphic_test {
+
 using namespace specsim::tests;
 using audit::audit_cell;
 using audit::AuditReport;
@@ -124,3 +125,5 @@ TEST_CASE("draft_length 0 is plain decoding, word for word") {
     }
   }
 }
+
+}  // namespace specsim::metamorphic_test

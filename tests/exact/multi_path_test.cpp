@@ -6,7 +6,8 @@
 
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::multi_path_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -274,3 +275,5 @@ TEST_CASE("mistakes with a hub: the second token judged by the draft, the hub be
   CHECK(audited(likely, HubMistake::hub_first).largest_difference > 1e-3);
   CHECK(audited(unlikely, HubMistake::final_of_target).largest_difference > 1e-3);
 }
+
+}  // namespace specsim::multi_path_test

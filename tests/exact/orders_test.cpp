@@ -6,7 +6,7 @@
 
 #include <map>
 
-namespace specsim::tests {
+namespace specsim::tests::orders_test {
 
 namespace {
 
@@ -109,4 +109,4 @@ void hold_orders(int trials) {
 TEST_CASE("orders of the shipped rules on 2,000 audited pairs, 200 under sanitizers") { hold_orders(kSanitized ? 200 : 2000); }
 TEST_CASE("orders of the shipped rules on 10,000 audited pairs", "[.slow]") { hold_orders(10'000); }
 
-}  // namespace specsim::tests
+}  // namespace specsim::tests::orders_test

@@ -3,7 +3,8 @@
 
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::reference_test {
+
 using namespace specsim::tests;
 using audit::audit_cell;
 using audit::AuditReport;
@@ -228,3 +229,5 @@ TEST_CASE("acceptance set beforehand: all of it, none of it") {
   CHECK(audit::audit_cell(none).starts[0].accepted_distribution[0] == 1.0);
   CHECK(audit::audit_cell(none).starts[0].expected_emitted == 1.0);
 }
+
+}  // namespace specsim::reference_test

@@ -4,7 +4,8 @@
 #include <numeric>
 #include <random>
 
-using namespace specsim;
+namespace specsim::relaxed_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -168,3 +169,5 @@ TEST_CASE("hybrid: copies where the text promises more than the model drafts, th
   CHECK(report.starts[0].accepted_distribution[1] == Approx(0.1).epsilon(0).margin(kExact));  // no text yet: the model's token 1
   CHECK(report.starts[0].accepted_distribution[2] == 0.0);
 }
+
+}  // namespace specsim::relaxed_test

@@ -5,7 +5,8 @@
 
 #include <limits>
 
-using namespace specsim;
+namespace specsim::subnormal_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -100,3 +101,5 @@ TEST_CASE("divergences of nearly subnormal probabilities: hundreds of nats, not 
   CHECK(divergences("3e-308") == Approx(-std::log(2.0) - std::log(3e-308) / 2.0).epsilon(1e-12));
   CHECK(divergences("1e-308") == std::numeric_limits<double>::infinity());
 }
+
+}  // namespace specsim::subnormal_test

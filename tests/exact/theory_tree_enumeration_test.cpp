@@ -13,7 +13,8 @@
 #include "sim/theory/tree_enumeration.h"
 #include "tests/support/random_automata.h"
 
-using namespace specsim;
+namespace specsim::theory_tree_enumeration_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -198,3 +199,5 @@ TEST_CASE("trees: enumeration refuses what it cannot do", "[theory][tree_enumera
   CHECK_THROWS_AS(tree_outcomes(pair, {TreeRule::recursive, TreeSampling::top, chain_tree(40)}, 0), InvariantBroken);
   CHECK_THROWS_AS(tree_outcomes(pair, {TreeRule::recursive, TreeSampling::top, chain_tree(1)}, 1), InvariantBroken);
 }
+
+}  // namespace specsim::theory_tree_enumeration_test

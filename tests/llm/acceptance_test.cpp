@@ -12,7 +12,7 @@
 #include <cmath>
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::acceptance_test {
 
 namespace {
 
@@ -181,3 +181,5 @@ TEST_CASE("outcomes against distributions: standard errors, and infinitely many 
   tally.expected = 38.0;
   CHECK(tally.z() == 0.0);
 }
+
+}  // namespace specsim::acceptance_test

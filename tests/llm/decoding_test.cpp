@@ -15,7 +15,8 @@
 #include <map>
 #include <unordered_map>
 
-using namespace specsim;
+namespace specsim::decoding_test {
+
 using specsim::tests::block_method;
 using specsim::tests::BlockMethod;
 using specsim::tests::held_out;
@@ -467,3 +468,5 @@ TEST_CASE(
     "[.slow]") {
   check_trees(1'000'000);
 }
+
+}  // namespace specsim::decoding_test

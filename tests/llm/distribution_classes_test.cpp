@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::distribution_classes_test {
 
 TEST_CASE("distributions in classes keep their overlap", "[llm][trace]") {
   rng::Stream random(rng::make_key(3, 3), rng::Purpose::distribution, 0, 0);
@@ -35,3 +35,5 @@ TEST_CASE("of equally likely tokens a record keeps the lower", "[llm][trace]") {
   CHECK(std::vector<double>(classes.target.begin(), classes.target.begin() + 3) == std::vector<double>{0.0, 0.3, 0.2});
   CHECK(std::vector<double>(classes.draft.begin(), classes.draft.begin() + 3) == std::vector<double>{0.3, 0.1, 0.1});
 }
+
+}  // namespace specsim::distribution_classes_test

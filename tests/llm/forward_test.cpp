@@ -12,7 +12,8 @@
 #include <filesystem>
 #include <iostream>
 
-using namespace specsim;
+namespace specsim::forward_test {
+
 using specsim::tests::all_logits;
 using specsim::tests::model_of;
 using specsim::tests::some_tokens;
@@ -277,3 +278,5 @@ TEST_CASE("every half and bfloat goes to float and back", "[llm]") {
     CHECK(back == expected);
   }
 }
+
+}  // namespace specsim::forward_test

@@ -18,7 +18,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-using namespace specsim;
+namespace specsim::gguf_test {
 
 namespace {
 
@@ -129,3 +129,5 @@ TEST_CASE("mutated GGUF files are taken or refused, and nothing else happens", "
   CHECK(tried > 10);
   CHECK(taken < tried);
 }
+
+}  // namespace specsim::gguf_test

@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::kernels_test {
+
 using namespace specsim::llm;
 
 namespace {
@@ -136,3 +137,5 @@ TEST_CASE("attention, gates and exponentials are the same bits for AVX2 and AVX-
     }
   }
 }
+
+}  // namespace specsim::kernels_test

@@ -16,7 +16,8 @@
 #include <map>
 #include <optional>
 
-using namespace specsim;
+namespace specsim::proposals_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -411,3 +412,5 @@ TEST_CASE("drafters that look into the text draft what their descriptions say", 
     CHECK(temperatures > 0);
   }
 }
+
+}  // namespace specsim::proposals_test

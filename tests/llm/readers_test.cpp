@@ -20,7 +20,7 @@
 #include <filesystem>
 #include <functional>
 
-using namespace specsim;
+namespace specsim::readers_test {
 
 namespace {
 
@@ -370,3 +370,5 @@ TEST_CASE("mutated headers and configs are taken or refused, and nothing else ha
   CHECK(taken < tried);  // the mutations do reach what is checked
   WARN(tried << " mutants, " << taken << " still good models");
 }
+
+}  // namespace specsim::readers_test

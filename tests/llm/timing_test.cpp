@@ -8,7 +8,8 @@
 #include <random>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::timing_test {
+
 using llm::TimedTask;
 
 TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]") {
@@ -127,3 +128,5 @@ TEST_CASE("a dip that is noise is timed away, one that is real stays", "[llm][ti
   CHECK(tasks[2].parts[0].size() == 12);
   CHECK(others == 4);  // nothing less than it, nothing it is less than: another model's pass is no measure
 }
+
+}  // namespace specsim::timing_test

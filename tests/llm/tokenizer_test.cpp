@@ -15,7 +15,8 @@
 #include <filesystem>
 #include <map>
 
-using namespace specsim;
+namespace specsim::tokenizer_test {
+
 using nlohmann::ordered_json;
 
 namespace {
@@ -114,3 +115,5 @@ TEST_CASE("any bytes at all become tokens", "[llm]") {
     REQUIRE(tokenizer->encode(text).size() <= text.size());
   }
 }
+
+}  // namespace specsim::tokenizer_test

@@ -4,7 +4,7 @@
 
 #include <catch2/catch.hpp>
 
-using namespace specsim;
+namespace specsim::agreement_test {
 
 TEST_CASE("classes whose shares sum to a little more than 1 are judged like any others") {
   const tests::ReadyCell ready(
@@ -26,3 +26,5 @@ TEST_CASE("classes whose shares sum to a little more than 1 are judged like any 
   counts.output = {900, 1100};
   CHECK(judge::judge_cell(ready.cell(), facts, judge::Prediction(), counts, 1e-6).p_output_distribution < 0.01);
 }
+
+}  // namespace specsim::agreement_test

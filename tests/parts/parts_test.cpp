@@ -10,7 +10,8 @@
 
 #include <string>
 
-using namespace specsim;
+namespace specsim::parts_test {
+
 using namespace specsim::tests;
 using config::Registered;
 
@@ -228,3 +229,5 @@ TEST_CASE("theories known to be of one verifier are not those of its neighbours"
     CHECK(chosen.says("no theory: none knows what drafter tree_dynamic chooses under verifier "));
   }
 }
+
+}  // namespace specsim::parts_test

@@ -9,7 +9,8 @@
 #include <cmath>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::record_test {
+
 using specsim::tests::TemporaryFile;
 
 namespace {
@@ -179,3 +180,5 @@ TEST_CASE("a request's end alone ends its sequence") {
   CHECK_THROWS_WITH(tests::experiment_of(replay_of(kRecord, 4, ", sequence_rounds: 16")),
                     Catch::Contains("sequence_rounds is given with context process trace, allowed: the end of each request"));
 }
+
+}  // namespace specsim::record_test

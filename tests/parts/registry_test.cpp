@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::registry_test {
 
 namespace {
 
@@ -160,3 +160,5 @@ TEST_CASE("every family and every transform gives distributions, the same at the
     for (const std::string& sample : samples) check_distribution(sample);
   }
 }
+
+}  // namespace specsim::registry_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::relabel_test {
 
 namespace {
 
@@ -110,3 +110,5 @@ TEST_CASE("every drafter emits as many tokens with the labels in reverse order",
   }
   CHECK(compared > 40);
 }
+
+}  // namespace specsim::relabel_test

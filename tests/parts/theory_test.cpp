@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::theory_test {
 
 namespace {
 
@@ -74,3 +74,5 @@ TEST_CASE("every theory of a policy answers for the policy's defaults and its ex
     CHECK(read > 0);
   }
 }
+
+}  // namespace specsim::theory_test

@@ -126,24 +126,38 @@ TEST_CASE("cost is linear in draft length") {
   CHECK(second / first <= 1.25);
 }
 
-// Others on the machine only ever add time, so what falls short is measured again, and the best times of all tries count.
+// Others on the machine only ever add time, so what falls short is measured again, and the best times of all tries count. A host
+// may run the two processors of a guest on one core for seconds on end: five tries count in which registers alone gained what two
+// cores give, and none that met a shared core, as far as three minutes go.
 TEST_CASE("two threads: at least 1.95 times") {
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
   const std::function<void()> work = rounds_of(cell, 64 * kRounds);
-  const auto both = [&] {
-    std::thread other(work);
-    work();
-    other.join();
+  const std::function<void()> full = [] { tests::keep_core_full(std::uint64_t{40} << 20); };
+  const auto on_two = [](const std::function<void()>& one) {
+    return [one] {
+      std::thread other(one);
+      one();
+      other.join();
+    };
   };
   constexpr int kTries = 5;
+  constexpr double kLongest = 180.0;  // seconds
+  const auto start = std::chrono::steady_clock::now();
   std::vector<double> best(2, 1e300);
   double gain = 0.0;
-  for (int attempt = 0; attempt < kTries && gain < 1.95; ++attempt) {
-    const std::vector<double> times = best_of({work, both});
+  double registers = 0.0;
+  int free_tries = 0;
+  while (gain < 1.95 && free_tries < kTries &&
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kLongest) {
+    const std::vector<double> times = best_of({work, on_two(work), full, on_two(full)});
     for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], times[i]);
     gain = 2.0 * best[0] / best[1];
+    const double own = 2.0 * times[2] / times[3];
+    registers = std::max(registers, own);
+    if (own >= 1.95) ++free_tries;
   }
-  fmt::print("{}\ntwo threads: {:.2f} times one (goal 1.95 on two free cores)\n", tests::machine(), gain);
+  fmt::print("{}\ntwo threads: {:.2f} times one (goal 1.95 on two free cores; registers alone gained {:.2f})\n", tests::machine(),
+             gain, registers);
   if (std::thread::hardware_concurrency() >= 2) CHECK(gain >= 1.95);
 }
 

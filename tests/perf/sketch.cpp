@@ -114,6 +114,24 @@ std::uint64_t RandomReads::run(std::uint64_t reads) {
   return sum;
 }
 
+void keep_core_full(std::uint64_t steps) {
+  std::uint64_t a = 0;
+  std::uint64_t b = 0;
+  std::uint64_t c = 0;
+  std::uint64_t d = 0;
+  std::uint64_t e = 0;
+  std::uint64_t f = 0;
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    a += i;
+    b += i;
+    c += i;
+    d += i;
+    e += i;
+    f += i;
+    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));  // or they would be worked out beforehand
+  }
+}
+
 std::string machine() {
   const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index";
   std::string text = first_line("/proc/cpuinfo", "model name");

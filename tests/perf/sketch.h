@@ -69,6 +69,11 @@ class RandomReads {
   Xoshiro random_;
 };
 
+// Additions in six registers that wait for nothing, `steps` of them in each: they keep a core's integer units full. Two threads
+// of them take as long as one only on two cores; where the two processors are hyperthreads of one core, as those of a guest may
+// be from one second to the next, they take twice as long.
+void keep_core_full(std::uint64_t steps);
+
 // The processor in words: its name, its caches, and the frequency that it runs at now, from a chain of additions that take a
 // cycle each.
 std::string machine();

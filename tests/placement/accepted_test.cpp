@@ -5,7 +5,8 @@
 #include <array>
 #include <map>
 
-using namespace specsim;
+namespace specsim::accepted_test {
+
 using namespace specsim::placement;
 using decode::Bonus;
 using specsim::tests::ReadyCell;
@@ -103,3 +104,5 @@ TEST_CASE("what a round emits without a bonus token, prepared and fresh") {
     CHECK(again == counts);
   }
 }
+
+}  // namespace specsim::accepted_test

@@ -10,7 +10,8 @@
 #include <optional>
 #include <set>
 
-using namespace specsim;
+namespace specsim::ahead_test {
+
 using namespace specsim::placement;
 using decode::Bonus;
 using specsim::tests::LineCost;
@@ -389,3 +390,5 @@ TEST_CASE("every drafter can draft ahead or says why not, and none can that reme
                                          "token_recycling"});
   CHECK(ahead.count("tree_static") + ahead.count("tree_dynamic") + ahead.count("prompt_lookup") + ahead.count("pard") == 4);
 }
+
+}  // namespace specsim::ahead_test

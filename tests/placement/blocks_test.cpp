@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::blocks_test {
+
 using namespace specsim::placement;
 using specsim::tests::LineCost;
 
@@ -137,3 +138,5 @@ TEST_CASE("what goes over the network of a tree") {
   CHECK(network_of("sampled", "multi_draft_recursive", "probabilities") == Approx(15 * 4 + 10 * 50 * 2).epsilon(1e-9));
   CHECK(network_of("top_k", "tree_point_mass", "probabilities") == Approx(15 * 4).epsilon(1e-9));
 }
+
+}  // namespace specsim::blocks_test

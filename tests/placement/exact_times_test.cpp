@@ -7,7 +7,8 @@
 #include <algorithm>
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::exact_times_test {
+
 using namespace specsim::placement;
 using decode::Bonus;
 using specsim::tests::Line;
@@ -326,3 +327,5 @@ TEST_CASE("a block is priced from where its text begins, whenever its passes run
   CHECK(blocks("{kind: two_gpus}") == Approx(10.0 + 201.0 + std::max(10.0, 205.0) + 10.0).epsilon(1e-9));
   CHECK(blocks("{kind: shared}") == Approx(10.0 + 201.0 + (20.0 + 195.0) + 20.0).epsilon(1e-9));
 }
+
+}  // namespace specsim::exact_times_test

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <array>
 
-using namespace specsim;
+namespace specsim::theory_test {
+
 using namespace specsim::placement;
 using decode::Bonus;
 using specsim::tests::LineCost;
@@ -294,3 +295,5 @@ TEST_CASE("output lengths are geometric up to the most allowed") {
   for (double& length : lengths) length = std::min(length + 1.0, 100.0);
   rejects("the first token never ends", lengths, mean);
 }
+
+}  // namespace specsim::theory_test

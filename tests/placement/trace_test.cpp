@@ -7,7 +7,8 @@
 #include <ctime>
 #include <filesystem>
 
-using namespace specsim;
+namespace specsim::trace_test {
+
 using namespace specsim::placement;
 using decode::Bonus;
 using specsim::tests::LineCost;
@@ -58,3 +59,5 @@ TEST_CASE("a trace of 100,000 rounds takes less than 5 s of processor time, the 
     if (std::getenv("SPECSIM_SHOW") != nullptr) WARN(kind << ": " << scaled << " s for 100,000 rounds, " << bytes << " bytes");
   }
 }
+
+}  // namespace specsim::trace_test

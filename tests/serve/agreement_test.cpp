@@ -10,7 +10,8 @@
 
 #include <cmath>
 
-using namespace specsim;
+namespace specsim::agreement_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -106,3 +107,5 @@ TEST_CASE("a speculating batch is a lockstep placement's, but for the drafts tha
     CHECK(served.result.sequences[5].last_token == expected.end.ps() + more);
   }
 }
+
+}  // namespace specsim::agreement_test

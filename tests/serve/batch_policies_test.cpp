@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace specsim {
+namespace specsim::batch_policies_test {
 namespace {
 
 using serve::BatchState;
@@ -262,4 +262,4 @@ TEST_CASE("Settings of batch policies that make no sense are refused") {
         "a row of candidates has no draft length, allowed: [smallest batch, draft lengths]");
 }
 
-}  // namespace specsim
+}  // namespace specsim::batch_policies_test

@@ -8,6 +8,8 @@
 #include <map>
 #include <vector>
 
+namespace specsim::block_pool_test {
+
 using specsim::serve::BlockPool;
 
 namespace {
@@ -127,3 +129,5 @@ TEST_CASE("a pool without a limit forgets no content, and hands out again what h
   CHECK_FALSE(pool.is_free(known));
   CHECK(pool.free() == specsim::serve::kUnlimitedBlocks);
 }
+
+}  // namespace specsim::block_pool_test

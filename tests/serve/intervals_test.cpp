@@ -16,7 +16,8 @@
 #include <cmath>
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::intervals_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -230,3 +231,5 @@ TEST_CASE("the load where two curves cross has an interval between the replicati
   CHECK(words[0].find("; the curves cross at concurrency 12 ± 51") != std::string::npos);
   CHECK(words[1].find("; the curves cross at concurrency 12 ± 51") != std::string::npos);
 }
+
+}  // namespace specsim::intervals_test

@@ -8,7 +8,8 @@
 #include <cmath>
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::limits_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -195,3 +196,5 @@ cost:
   // Two layers see 1,024: at 4,096 tokens a token takes 2.5 layers' worth, not the 2 of endless contexts.
   CHECK(blocks(", kv_window: 1024, window_layers: 2") / blocks("") == Approx(4 / 2.5).epsilon(1e-4));
 }
+
+}  // namespace specsim::limits_test

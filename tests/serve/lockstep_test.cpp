@@ -6,7 +6,8 @@
 
 #include <algorithm>
 
-using namespace specsim;
+namespace specsim::lockstep_test {
+
 using namespace specsim::tests;
 
 TEST_CASE("a static batch of plain decoding is a placement's, to the picosecond", "[serve]") {
@@ -35,3 +36,5 @@ cost: {model: affine, target_fixed_ms: 5.88637, target_ms_per_token: 0.02101, ta
   CHECK(end == expected.end.ps());
   CHECK(served.result.totals[0].busy == expected.target_busy.ps());
 }
+
+}  // namespace specsim::lockstep_test

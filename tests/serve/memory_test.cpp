@@ -7,7 +7,8 @@
 
 #include <cmath>
 
-using namespace specsim;
+namespace specsim::memory_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -152,3 +153,5 @@ TEST_CASE("what stands in kv comes before what is computed", "[serve][memory]") 
   CHECK(own.plain_blocks == 100);
   CHECK(server(unquoted(server_of(kLogged[2], "tokens: 800, draft_tokens: 1600"))).blocks == 50);
 }
+
+}  // namespace specsim::memory_test

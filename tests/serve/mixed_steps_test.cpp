@@ -9,7 +9,8 @@
 
 #include <cmath>
 
-using namespace specsim;
+namespace specsim::mixed_steps_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -107,3 +108,5 @@ cost: {model: roofline, hardware: h100-sxm, kernels: none, target: llama-3.1-8b,
   CHECK(1e-12 * static_cast<double>(steps.durations[2] - steps.durations[1]) ==
         Approx(operations / experiment.cost->deployment()->hardware.flops).epsilon(0.05));
 }
+
+}  // namespace specsim::mixed_steps_test

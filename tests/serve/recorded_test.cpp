@@ -6,7 +6,8 @@
 
 #include <algorithm>
 
-using namespace specsim;
+namespace specsim::recorded_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -119,3 +120,5 @@ TEST_CASE("a horizon leaves nobody out of the mean concurrency", "[serve]") {
   REQUIRE(served.summary.completed == 1);
   CHECK(served.summary.mean_concurrency == Approx((10.0 + 5.0) / 15.0));
 }
+
+}  // namespace specsim::recorded_test

@@ -7,7 +7,8 @@
 
 #include <numeric>
 
-using namespace specsim;
+namespace specsim::blocks_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -84,3 +85,5 @@ TEST_CASE("simulated blocks agree with their exact distribution, and mutants do 
     CHECK(std::min(judged.p_accepted, judged.p_output) < kLevel);
   }
 }
+
+}  // namespace specsim::blocks_test

@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-namespace specsim {
+namespace specsim::joint_distribution_test {
 
 namespace {
 
@@ -141,4 +141,4 @@ TEST_CASE("mutants that lose the joint distribution are rejected by it") {
   }
 }
 
-}  // namespace specsim
+}  // namespace specsim::joint_distribution_test

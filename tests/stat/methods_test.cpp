@@ -10,7 +10,7 @@
 #include <map>
 #include <string>
 
-namespace specsim {
+namespace specsim::methods_test {
 
 namespace {
 
@@ -325,4 +325,4 @@ TEST_CASE("check rejects every mutant of the rules for blocks that theory covers
   }
 }
 
-}  // namespace specsim
+}  // namespace specsim::methods_test

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <string>
 
-namespace specsim {
+namespace specsim::mutants_test {
 
 namespace {
 
@@ -210,4 +210,4 @@ TEST_CASE("rare classes raise no false alarms") {
   CHECK(rejected == 0);
 }
 
-}  // namespace specsim
+}  // namespace specsim::mutants_test

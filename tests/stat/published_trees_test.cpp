@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace specsim::tests {
+namespace specsim::tests::published_trees_test {
 
 namespace {
 
@@ -144,4 +144,4 @@ TEST_CASE("writes results/methods/trees.csv", "[.methods]") {
   write_whole_file(kPath, table);
 }
 
-}  // namespace specsim::tests
+}  // namespace specsim::tests::published_trees_test

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace specsim {
+namespace specsim::ranked_trees_test {
 
 namespace {
 
@@ -139,4 +139,4 @@ TEST_CASE("a dynamic tree ranks by the draft at temperature 1, as EAGLE's progra
   }
 }
 
-}  // namespace specsim
+}  // namespace specsim::ranked_trees_test

@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-namespace specsim {
+namespace specsim::acceptance_table_test {
 
 namespace {
 
@@ -184,4 +184,4 @@ TEST_CASE("tables of one's own: lists, numbers by depth, accuracies of the likel
   refused("[]", "allowed: a list with an entry for each depth");
 }
 
-}  // namespace specsim
+}  // namespace specsim::acceptance_table_test

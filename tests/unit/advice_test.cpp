@@ -9,7 +9,8 @@
 #include <cmath>
 #include <string>
 
-using namespace specsim;
+namespace specsim::advice_test {
+
 using plan::EngineCommand;
 
 namespace {
@@ -208,3 +209,5 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   REQUIRE(warnings.size() == 1);
   CHECK(holds(warnings[0], "priced as the middle of those that were measured"));
 }
+
+}  // namespace specsim::advice_test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace specsim {
+namespace specsim::api_test {
 namespace {
 
 TEST_CASE("the library says mistakes in the order of their lines, as the program does", "[api]") {
@@ -40,4 +40,4 @@ TEST_CASE("the library says mistakes in the order of their lines, as the program
 }
 
 }  // namespace
-}  // namespace specsim
+}  // namespace specsim::api_test

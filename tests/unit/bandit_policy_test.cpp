@@ -8,7 +8,7 @@
 #include <cmath>
 #include <random>
 
-using namespace specsim;
+namespace specsim::bandit_policy_test {
 
 TEST_CASE("bandit: the lengths that BanditSpec's program chooses") {
   const std::vector<double> times = {1.0, 1.0513, 1.1237, 1.2071, 1.3119, 1.4003};  // no two lengths tie
@@ -57,3 +57,5 @@ TEST_CASE("bandit: the lengths that BanditSpec's program chooses") {
   }
   CHECK(lengths_seen == 0b11110);
 }
+
+}  // namespace specsim::bandit_policy_test

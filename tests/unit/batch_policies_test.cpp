@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-using namespace specsim;
+namespace specsim::batch_policies_test {
 
 namespace {
 
@@ -94,3 +94,5 @@ TEST_CASE("table: the draft length of the batch, 0 included", "[policy]") {
     CHECK(counts.drafted[length] == counts.rounds);
   }
 }
+
+}  // namespace specsim::batch_policies_test

@@ -8,7 +8,7 @@
 #include <array>
 #include <map>
 
-using namespace specsim;
+namespace specsim::beams_test {
 
 namespace {
 
@@ -90,3 +90,5 @@ TEST_CASE("specdec_pp: stops behind the token whose predecessors have made a rej
   CHECK(policy("{threshold: 0.7, shortest: 4}")->goes_on_along(all.first(3)));
   CHECK(policy("{threshold: 0.7, shortest: 1, head: draft}")->goes_on_along(all.first(3)));  // .19
 }
+
+}  // namespace specsim::beams_test

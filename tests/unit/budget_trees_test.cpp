@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-using namespace specsim;
+namespace specsim::budget_trees_test {
 
 namespace {
 
@@ -105,3 +105,5 @@ TEST_CASE("cs_drafting: a pass of the draft verifies what the text gave before, 
   CHECK(mixed.counts.passes.rounds[4] > 0);
   CHECK(mixed.counts.passes.rounds[2] > 0);
 }
+
+}  // namespace specsim::budget_trees_test

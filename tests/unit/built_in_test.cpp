@@ -10,7 +10,7 @@
 #include <cmath>
 #include <string>
 
-using namespace specsim;
+namespace specsim::built_in_test {
 
 namespace {
 
@@ -106,3 +106,5 @@ TEST_CASE("mistakes in typed values are told as those of a config are, at the na
   CHECK(to_string(diagnostics.list()[0].where) == "the built-in plan");
   CHECK(diagnostics.list()[0].message.find("draft_length is 65, allowed: an integer in [0, 64]") != std::string::npos);
 }
+
+}  // namespace specsim::built_in_test

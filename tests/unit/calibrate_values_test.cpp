@@ -10,7 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-using namespace specsim;
+namespace specsim::calibrate_values_test {
+
 using tests::TemporaryFile;
 
 namespace {
@@ -94,3 +95,5 @@ TEST_CASE("errors of a validation: their size and their sign") {
   CHECK(errors.text() == "median error 2.00 %, worst 5.00 %");
   CHECK(errors.bias_text() == "+2.00 % on average, 2 of 3 too large");
 }
+
+}  // namespace specsim::calibrate_values_test

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace specsim::config {
+namespace specsim::config::config_arguments_test {
 namespace {
 
 std::string messages(const Diagnostics& diagnostics) {
@@ -277,4 +277,4 @@ TEST_CASE("a registry finds, suggests and refuses doubles", "[config]") {
 }
 
 }  // namespace
-}  // namespace specsim::config
+}  // namespace specsim::config::config_arguments_test

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace specsim::config {
+namespace specsim::config::config_value_test {
 namespace {
 
 // Every message of a text, one a line.
@@ -472,4 +472,4 @@ TEST_CASE("numbers stay numbers and texts stay texts through flow text", "[confi
 }
 
 }  // namespace
-}  // namespace specsim::config
+}  // namespace specsim::config::config_value_test

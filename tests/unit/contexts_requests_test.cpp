@@ -3,7 +3,8 @@
 
 #include <catch2/catch.hpp>
 
-using namespace specsim;
+namespace specsim::contexts_requests_test {
+
 using namespace specsim::tests;
 
 TEST_CASE("requests: type frequencies by weight, the same type for the whole text", "[contexts][stat]") {
@@ -125,3 +126,5 @@ TEST_CASE("requests: the number of requests follows from rounds", "[contexts]") 
   CHECK(work(100001, 100) == 2001);
   CHECK(tests::experiment_of(yaml_of("{process: fixed}", 4, 12345)).cells.at(0).work() == 12345);
 }
+
+}  // namespace specsim::contexts_requests_test

@@ -17,7 +17,8 @@
 #include <utility>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::contexts_test {
+
 using namespace specsim::tests;
 using Kind = families::ContextShape::Kind;
 
@@ -383,3 +384,5 @@ TEST_CASE("what context processes refuse", "[contexts]") {
   CHECK_FALSE(refused("{process: requests, request_tokens: 10, types: [{}], sequence_rounds: 64}").empty());
   CHECK_FALSE(refused("{process: fixed, sequence_rounds: 0}").empty());
 }
+
+}  // namespace specsim::contexts_test

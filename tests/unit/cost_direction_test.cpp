@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::cost_direction_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 
@@ -146,3 +147,5 @@ TEST_CASE("60 tokens a sequence: a win alone, a loss beyond a moderate batch", "
     falls(x);
   }
 }
+
+}  // namespace specsim::cost_direction_test

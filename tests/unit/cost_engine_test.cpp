@@ -6,7 +6,8 @@
 
 #include <catch2/catch.hpp>
 
-using namespace specsim;
+namespace specsim::cost_engine_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
@@ -94,3 +95,5 @@ TEST_CASE("rounds of Spec-Bench in plain passes: the priced one lies between tho
   CHECK(round / plain > 1.476);
   CHECK(round / plain < 1.705);
 }
+
+}  // namespace specsim::cost_engine_test

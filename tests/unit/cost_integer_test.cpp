@@ -8,7 +8,8 @@
 #include <map>
 #include <string>
 
-using namespace specsim;
+namespace specsim::cost_integer_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
@@ -109,3 +110,5 @@ TEST_CASE("integer_kernels of an engine are checked", "[cost][integer]") {
   CHECK(message("{vector_rows: 0, expert_vector_tokens: 8}").find("vector_rows") != std::string::npos);
   CHECK(message("{tiles: 8}").find("unknown key \"tiles\"") != std::string::npos);
 }
+
+}  // namespace specsim::cost_integer_test

@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::cost_kernels_test {
+
 using namespace specsim::cost;
 using specsim::tests::all_messages;
 using specsim::tests::hardware_of;
@@ -487,3 +488,5 @@ TEST_CASE("a pass larger than what was measured says in which way, one within sa
   const auto plain = make_cost("roofline", "{hardware: h100-sxm, kernels: none, target: llama-3.1-8b, draft: llama-3.2-1b}");
   CHECK(plain->beyond_measured(Role::target, {1000, 9, 32000, 9}).empty());
 }
+
+}  // namespace specsim::cost_kernels_test

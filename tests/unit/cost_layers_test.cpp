@@ -8,7 +8,8 @@
 #include <cmath>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::cost_layers_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
@@ -224,3 +225,5 @@ TEST_CASE("what layers cannot be is refused", "[cost][models]") {
   CHECK(mistake("dtype: {weights: int8, activations: bf16}").empty());
   CHECK(mistake("dtype: [int8]").find("dtype") != std::string::npos);
 }
+
+}  // namespace specsim::cost_layers_test

@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::cost_measured_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 
@@ -161,3 +162,5 @@ TEST_CASE("measured passes of all shapes, seen by the fit or not", "[cost][measu
     CHECK(errors(rows, 512, true).mean < reach.ratio_512);
   }
 }
+
+}  // namespace specsim::cost_measured_test

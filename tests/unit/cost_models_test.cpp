@@ -6,7 +6,8 @@
 #include <cmath>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::cost_models_test {
+
 using namespace specsim::cost;
 using specsim::tests::near;
 using specsim::tests::shape_of;
@@ -127,3 +128,5 @@ TEST_CASE("distinct experts of a pass", "[cost][models]") {
   CHECK(near(expected_experts(1e6, 1, 3), 3.0, 1e-5));  // hardly ever the same
   CHECK(near(expected_experts(8, 2, 6), 8.0 * (1.0 - std::pow(0.75, 6))));
 }
+
+}  // namespace specsim::cost_models_test

@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::cost_offload_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
@@ -92,3 +93,5 @@ TEST_CASE("seconds a token of plain decoding with offloaded weights, as publishe
     CHECK(model->pass(Role::target, {1, 256, 128, 256}).total() / model->pass(Role::target, {1, 1, 128, 1}).total() < 1.001);
   }
 }
+
+}  // namespace specsim::cost_offload_test

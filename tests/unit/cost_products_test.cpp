@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace specsim;
+namespace specsim::cost_products_test {
+
 using namespace specsim::cost;
 using specsim::tests::near;
 
@@ -155,3 +156,5 @@ TEST_CASE("the steps: a tile at 65 rows, the H100's power of two, the 4090's 16"
   // A fraction of a row is a whole one.
   CHECK(product_seconds(a100, 64.2, 4096, 22016, 2) == product_seconds(a100, 65, 4096, 22016, 2));
 }
+
+}  // namespace specsim::cost_products_test

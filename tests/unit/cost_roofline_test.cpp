@@ -9,7 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace specsim;
+namespace specsim::cost_roofline_test {
+
 using namespace specsim::cost;
 using specsim::tests::hardware_of;
 using specsim::tests::make_cost;
@@ -345,3 +346,5 @@ TEST_CASE("one figure of a preset is replaced, the others stay", "[cost][presets
   CHECK(changed.calibration.odd_rows_penalty == base.calibration.odd_rows_penalty);
   CHECK(specsim::tests::shape_of("vicuna-7b").total_parameters() == specsim::tests::shape_of("llama-2-7b").total_parameters());
 }
+
+}  // namespace specsim::cost_roofline_test

@@ -14,7 +14,8 @@
 #include <filesystem>
 #include <fstream>
 
-using namespace specsim;
+namespace specsim::cost_rounds_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
@@ -282,3 +283,5 @@ TEST_CASE("a policy's own cost is paid in every round, and the policy that goes 
   CHECK(near(speedup(paid.round_time(0.3, drafted), 2.0) / speedup(free.round_time(0.3, drafted), 2.0),
              free.round_time(0.3, drafted).total() / paid.round_time(0.3, drafted).total(), 1e-12));
 }
+
+}  // namespace specsim::cost_rounds_test

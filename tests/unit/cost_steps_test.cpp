@@ -6,7 +6,8 @@
 
 #include <fmt/format.h>
 
-using namespace specsim;
+namespace specsim::cost_steps_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
@@ -143,3 +144,5 @@ TEST_CASE("mistakes in a table of steps are named with their line", "[cost][step
   CHECK(refusal({kServed, {"vllm", "Llama-3.1-8B", "h200_sxm", "fp3", "1024", "1024", "1", "4", "10"}}) ==
         "steps.csv:2: precision is \"fp3\", allowed: bf16, fp8, fp4, int4");
 }
+
+}  // namespace specsim::cost_steps_test

@@ -11,7 +11,8 @@
 #include <cmath>
 #include <string>
 
-using namespace specsim;
+namespace specsim::cost_transfer_test {
+
 using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
@@ -324,3 +325,5 @@ TEST_CASE("AITER's tables are read as they are, and rows of a type that nobody m
   REQUIRE(none.warnings.size() == 1);
   CHECK(none.warnings.front().find("no kernel of this type was measured on any GPU") != std::string::npos);
 }
+
+}  // namespace specsim::cost_transfer_test

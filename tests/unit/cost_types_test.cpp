@@ -12,7 +12,8 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::cost_types_test {
+
 using namespace specsim::cost;
 using specsim::tests::hardware_of;
 using specsim::tests::make_cost;
@@ -199,3 +200,5 @@ TEST_CASE("an engine's shares of the bandwidth price weights alone, the same for
   CHECK(near(at("rtx-3090", "graphs", "[0.4, 0.8]"), at("rtx-3090", "graphs", "[0.4, 0.4]")));  // those of 8 bits are not read
   CHECK(near(at("a100-80gb-sxm", "trtllm", "[0.4, 0.8]"), at("a100-80gb-sxm", "trtllm", "[0.8, 0.8]")));
 }
+
+}  // namespace specsim::cost_types_test

@@ -18,7 +18,8 @@
 #include <set>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::drafters_test {
+
 using specsim::tests::make_blocks;
 
 namespace {
@@ -489,3 +490,5 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
   CHECK(one.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * 2.0));
   CHECK(two.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * (0.25 * 1.0 + 0.75 * 3.0)));
 }
+
+}  // namespace specsim::drafters_test

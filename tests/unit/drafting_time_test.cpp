@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::drafting_time_test {
 
 namespace {
 
@@ -75,3 +75,5 @@ TEST_CASE("a greedy draft is as sure as its model, for policies that look", "[dr
           2.0);  // the second is the first that it looks behind
   }
 }
+
+}  // namespace specsim::drafting_time_test

@@ -7,7 +7,8 @@
 
 #include <vector>
 
-using namespace specsim;
+namespace specsim::eagle_test {
+
 using specsim::tests::make_blocks;
 
 TEST_CASE(
@@ -29,3 +30,5 @@ TEST_CASE(
   const std::vector<double> warm = {0.2, 0.5, 0.3};
   CHECK(altered("top_k", 0.1, warm) == altered("top_k", 0.9, warm));
 }
+
+}  // namespace specsim::eagle_test

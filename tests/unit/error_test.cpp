@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace specsim {
+namespace specsim::error_test {
 namespace {
 
 TEST_CASE("a location prints what it knows", "[error]") {
@@ -74,4 +74,4 @@ TEST_CASE("a broken invariant tells expression and values", "[error]") {
 }
 
 }  // namespace
-}  // namespace specsim
+}  // namespace specsim::error_test

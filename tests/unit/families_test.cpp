@@ -18,7 +18,8 @@
 #include <utility>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::families_test {
+
 using families::DistributionAddress;
 
 namespace {
@@ -456,3 +457,5 @@ TEST_CASE("a pair applies each side's sampling settings, the draft's transform a
   CHECK(draft == Probabilities{1.0, 0.0, 0.0, 0.0});
   CHECK_FALSE(model.pairs.at(0).random());
 }
+
+}  // namespace specsim::families_test

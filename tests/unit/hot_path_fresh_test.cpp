@@ -1,7 +1,8 @@
 // Rounds whose every text position has distributions of its own against a plain loop that inverts the distribution function.
 #include "tests/unit/plain_loop.h"
 
-using namespace specsim;
+namespace specsim::hot_path_fresh_test {
+
 using namespace specsim::tests;
 
 TEST_CASE("fresh distributions: the loop equals a plain loop that inverts the distribution function", "[hot_path]") {
@@ -120,3 +121,5 @@ TEST_CASE("fresh distributions: the loop equals a plain loop that inverts the di
     }
   }
 }
+
+}  // namespace specsim::hot_path_fresh_test

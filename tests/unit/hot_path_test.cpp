@@ -4,7 +4,8 @@
 #include "tests/support/sanitizers.h"
 #include "tests/unit/plain_loop.h"
 
-using namespace specsim;
+namespace specsim::hot_path_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -231,3 +232,5 @@ TEST_CASE("cells that differ in decode draw the same first draft token and bonus
   }
   CHECK(both > 20);
 }
+
+}  // namespace specsim::hot_path_test

@@ -13,7 +13,8 @@
 #include <string>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::hugging_face_test {
+
 using namespace specsim::cost;
 using specsim::tests::all_messages;
 using specsim::tests::make_cost;
@@ -318,3 +319,5 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
             &mistakes);
   CHECK(mistakes.find("the folder holds no config.json, allowed: one that does") != std::string::npos);
 }
+
+}  // namespace specsim::hugging_face_test

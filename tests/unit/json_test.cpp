@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace specsim::config {
+namespace specsim::config::json_test {
 
 namespace {
 
@@ -89,4 +89,4 @@ TEST_CASE("limits of a JSON text are its reader's", "[json]") {
   CHECK(said("[[[1]]]", {.depth = 2}) == "t:1:3 the text is nested too deep, allowed: at most 2 levels");
 }
 
-}  // namespace specsim::config
+}  // namespace specsim::config::json_test

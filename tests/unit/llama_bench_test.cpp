@@ -9,7 +9,8 @@
 
 #include <string>
 
-using namespace specsim;
+namespace specsim::llama_bench_test {
+
 using tests::TemporaryFile;
 
 namespace {
@@ -73,3 +74,5 @@ TEST_CASE("a cost table from llama-bench prices rounds", "[cost][llama_bench]") 
   CHECK(round.total() == Approx(0.020 + 4 * 0.002));
   CHECK(cost::speedup(round, 2.8) == Approx(2.8 * 20.0 / 28.0));
 }
+
+}  // namespace specsim::llama_bench_test

@@ -12,7 +12,8 @@
 #include <map>
 #include <set>
 
-using namespace specsim;
+namespace specsim::output_folder_test {
+
 using Catch::Contains;
 using report::OutputFolder;
 using report::Writing;
@@ -204,3 +205,5 @@ TEST_CASE("a folder has one writer, and one that nothing was written into goes a
   CHECK(!std::filesystem::exists(folder.path()));
   CHECK_THROWS_AS(OutputFolder(""), BadInput);
 }
+
+}  // namespace specsim::output_folder_test

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::parallel_test {
 
 TEST_CASE("every piece of work is done once, whatever the threads") {
   for (const unsigned threads : {0U, 1U, 3U, 40U}) {
@@ -33,3 +33,5 @@ TEST_CASE("what a piece of work throws comes out, and ends the rest") {
     CHECK(calls < static_cast<int>(kWork / 2));  // mutant: the other threads go on to the end
   }
 }
+
+}  // namespace specsim::parallel_test

@@ -25,7 +25,8 @@
 #include <utility>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::philox_test {
+
 using namespace specsim::rng;
 
 namespace {
@@ -367,3 +368,5 @@ TEST_CASE("words are uniform: bytes, and pairs of neighbouring addresses", "[rng
   CHECK(tests::chi_square_p(across_lanes, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
   CHECK(tests::chi_square_p(across_rounds, kRounds * kBatch / 2.0 / 65536.0) > kLevel);
 }
+
+}  // namespace specsim::philox_test

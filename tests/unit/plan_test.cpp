@@ -14,7 +14,8 @@
 #include <random>
 #include <string>
 
-using namespace specsim;
+namespace specsim::plan_test {
+
 using plan::AcceptanceCurve;
 using tests::TemporaryFile;
 
@@ -370,3 +371,5 @@ TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
   CHECK(plan.noise < 0.18);
   CHECK(std::find(plan.ties.begin(), plan.ties.end(), 1) == plan.ties.end());
 }
+
+}  // namespace specsim::plan_test

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string>
 
-using namespace specsim;
+namespace specsim::preparation_test {
 
 namespace {
 
@@ -59,3 +59,5 @@ TEST_CASE("preparation stops when it is told to", "[preparation]") {
   CHECK_THROWS_AS(decode::prepare(spec::plan_of(own.cells[0]), observer, true, &stop), decode::Interrupted);
   CHECK(seen == 20);  // mutant: looks at `stop` before the first context only
 }
+
+}  // namespace specsim::preparation_test

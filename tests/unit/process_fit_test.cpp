@@ -14,7 +14,8 @@
 #include <cmath>
 #include <cstdio>
 
-using namespace specsim;
+namespace specsim::process_fit_test {
+
 using fit::FittedProcess;
 using fit::Process;
 using fit::RecordedRequest;
@@ -460,3 +461,5 @@ TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in
   CHECK(error_at_ten(Process::constant, 1) < -0.03);
   CHECK(error_at_ten(Process::kept_state, 3) < -0.025);
 }
+
+}  // namespace specsim::process_fit_test

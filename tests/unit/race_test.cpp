@@ -10,7 +10,7 @@
 #include <cmath>
 #include <random>
 
-using namespace specsim;
+namespace specsim::race_test {
 
 namespace {
 
@@ -132,3 +132,5 @@ TEST_CASE("as many runs as the ranking needs: the same on any number of threads,
     for (std::size_t i = 1; i < 4; ++i) CHECK(raced[r].contenders[i].replicates <= raced[r].contenders[0].replicates);
   }
 }
+
+}  // namespace specsim::race_test

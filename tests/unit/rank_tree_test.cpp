@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <random>
 
-using namespace specsim;
+namespace specsim::rank_tree_test {
 
 namespace {
 
@@ -74,3 +74,5 @@ TEST_CASE("rank_tree says what is wrong with a table", "[draft][rank_tree]") {
   CHECK(draft::mistake_in_acceptance({{0.5}, {0.6, 0.5}}) ==
         "at depth 2 of 2 sums to 1.1, allowed: one rank or more that sum to at most 1");
 }
+
+}  // namespace specsim::rank_tree_test

@@ -9,7 +9,8 @@
 #include <cmath>
 #include <memory>
 
-using namespace specsim;
+namespace specsim::ranking_test {
+
 using plan::Contender;
 using plan::Ranking;
 
@@ -264,3 +265,5 @@ TEST_CASE("on an acceptance table what theory says stands beside what was simula
   for (const Contender& one : of_drawn.at(0).contenders) CHECK_FALSE(one.row.exact.known);
   CHECK(plan::ranking_csv(of_drawn).find("exact") == std::string::npos);
 }
+
+}  // namespace specsim::ranking_test

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-using namespace specsim;
+namespace specsim::ratio_table_test {
 
 TEST_CASE("residuals are those of a pass over all tokens, in small and in large vocabularies", "[ratio_table]") {
   std::mt19937_64 random(7);
@@ -86,3 +86,5 @@ TEST_CASE("equal distributions leave no mass above c = 1, and the bounds say so"
   CHECK(table.mass_bounds(3.0).most == 0.0);
   CHECK(table.mass_bounds(0.25).least > 0.0);
 }
+
+}  // namespace specsim::ratio_table_test

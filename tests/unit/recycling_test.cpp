@@ -6,7 +6,7 @@
 
 #include <map>
 
-using namespace specsim;
+namespace specsim::recycling_test {
 
 namespace {
 
@@ -132,3 +132,5 @@ TEST_CASE("sam_decoding: what the target said before is recycled where no end is
   CHECK(both.behind({4, 5}) == Paths{{6}, {7}, {8}});
   CHECK(both.behind({4, 5, 6, 4, 5}) == Paths{{6}, {6, 4}});
 }
+
+}  // namespace specsim::recycling_test

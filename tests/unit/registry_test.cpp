@@ -5,7 +5,7 @@
 
 #include <optional>
 
-using namespace specsim;
+namespace specsim::registry_test {
 
 namespace {
 
@@ -41,3 +41,5 @@ TEST_CASE("a name that is taken breaks an invariant, and the registry stays as i
   CHECK(registry.names() == "a");
   CHECK(registry.find("a")->value == 1);
 }
+
+}  // namespace specsim::registry_test

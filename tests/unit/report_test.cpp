@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace specsim {
+namespace specsim::report_test {
 namespace {
 
 using report::Align;
@@ -214,4 +214,4 @@ TEST_CASE("a manifest is read back as it was written, and not after a change", "
 }
 
 }  // namespace
-}  // namespace specsim
+}  // namespace specsim::report_test

@@ -6,7 +6,7 @@
 
 #include <map>
 
-using namespace specsim;
+namespace specsim::rest_test {
 
 namespace {
 
@@ -62,3 +62,5 @@ TEST_CASE("rest: the longest end that the datastore has, and the commonest begin
   CHECK(drafted("{" + store + "}", {2, 6}).empty());  // nothing follows its only place
   CHECK(drafted("{" + store + ", shortest: 1}", {7, 9}) == drafted("{" + store + "}", {4, 9}));
 }
+
+}  // namespace specsim::rest_test

@@ -9,7 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::scan_test {
+
 using math::ScanSums;
 
 namespace {
@@ -204,3 +205,5 @@ TEST_CASE("a scan and an alias table imply the same distribution", "[math]") {
     }
   }
 }
+
+}  // namespace specsim::scan_test

@@ -8,7 +8,7 @@
 
 #include <set>
 
-using namespace specsim;
+namespace specsim::shipped_methods_test {
 
 namespace {
 
@@ -65,3 +65,5 @@ TEST_CASE("verification goes once through the layers that an early exit has been
   CHECK(whole > one);
   CHECK(verify_of("{kind: early_exit, draft_length: 3, exit_share: 0.25}") == Approx(0.75 * whole + 0.25 * one));
 }
+
+}  // namespace specsim::shipped_methods_test

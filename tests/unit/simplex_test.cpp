@@ -11,7 +11,8 @@
 #include <limits>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::simplex_test {
+
 using math::Sampling;
 
 namespace {
@@ -333,3 +334,5 @@ TEST_CASE("normalising, overlap and point masses", "[math]") {
   math::point_mass(distribution, 2);
   CHECK(distribution == Distribution{0.0, 0.0, 1.0});
 }
+
+}  // namespace specsim::simplex_test

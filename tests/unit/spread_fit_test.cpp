@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-using namespace specsim;
+namespace specsim::spread_fit_test {
 
 namespace {
 
@@ -103,3 +103,5 @@ TEST_CASE("fit_spread: positions that are all alike have no spread, and one requ
   CHECK(std::isnan(fit.noise.error));
   CHECK(fit.moments[0].fitted == Approx(0.6).epsilon(1e-3));
 }
+
+}  // namespace specsim::spread_fit_test

@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::stochastic_matrix_test {
+
 using math::stationary_distribution;
 
 namespace {
@@ -142,3 +143,5 @@ TEST_CASE("a matrix of the wrong size is refused", "[math]") {
   CHECK_THROWS_AS(stationary_distribution({}, 0), InvariantBroken);
   CHECK_THROWS_AS(stationary_distribution({0.5, 0.5, 0.5}, 2), InvariantBroken);
 }
+
+}  // namespace specsim::stochastic_matrix_test

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::suffix_ties_test {
 
 namespace {
 
@@ -88,3 +88,5 @@ TEST_CASE("suffix decoding drafts as the program's tree does, told by theory tok
   }
   CHECK(drafts > 2000);
 }
+
+}  // namespace specsim::suffix_ties_test

@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::sweep_test {
+
 using spec::Axis;
 
 namespace {
@@ -281,3 +282,5 @@ TEST_CASE("prepared tables are shared where distributions, rule and seed are the
   CHECK(keys("{seed: [1, 2]}") == 2);
   CHECK(keys("{pair.vocab: [8, 9]}") == 2);
 }
+
+}  // namespace specsim::sweep_test

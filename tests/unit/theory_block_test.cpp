@@ -11,7 +11,8 @@
 #include "tests/support/linear_programme.h"
 #include "tests/support/random_automata.h"
 
-using namespace specsim;
+namespace specsim::theory_block_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -334,3 +335,5 @@ TEST_CASE("block refuses malformed contexts", "[theory][block]") {
   CHECK_THROWS_AS(block_tails(pool, 2, 1), InvariantBroken);
   CHECK_THROWS_AS(optimal_chain_tails(first_pair(), 40), InvariantBroken);
 }
+
+}  // namespace specsim::theory_block_test

@@ -7,7 +7,8 @@
 #include "sim/base/check.h"
 #include "sim/theory/bounds.h"
 
-using namespace specsim;
+namespace specsim::theory_bounds_test {
+
 using namespace specsim::theory;
 
 namespace {
@@ -130,3 +131,5 @@ TEST_CASE("G1: the soft ratio with an argmax draft is biased", "[theory][bounds]
   CHECK(soft_argmax_bias(Distribution{0.0, 1.0}, Distribution{0.0, 1.0}) == 0.0);
   CHECK(soft_argmax_distribution(Distribution{0.3, 0.7}, Distribution{1.0, 0.0}) == Distribution{0.3, 0.7});
 }
+
+}  // namespace specsim::theory_bounds_test

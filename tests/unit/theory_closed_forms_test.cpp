@@ -8,7 +8,8 @@
 #include "sim/base/check.h"
 #include "sim/theory/closed_forms.h"
 
-using namespace specsim;
+namespace specsim::theory_closed_forms_test {
+
 using namespace specsim::theory;
 
 namespace {
@@ -117,3 +118,5 @@ TEST_CASE("M4, L2, L3, A2: published figures", "[theory][closed_forms][claims]")
   CHECK(std::abs(*predict("speedup_by_target_to_draft_ratio", constant(0.7, 5, 0.0)).speedup -
                  *predict("geometric", constant(0.7, 5)).tokens_per_round) < 1e-15);
 }
+
+}  // namespace specsim::theory_closed_forms_test

@@ -8,7 +8,8 @@
 #include "sim/theory/enumeration.h"
 #include "tests/support/random_automata.h"
 
-using namespace specsim;
+namespace specsim::theory_enumeration_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -191,3 +192,5 @@ TEST_CASE("draft length 0, one-token vocabularies and malformed automata", "[the
   CHECK_THROWS_AS(enumerate(first_pair(), {Rule::token, 40, Drafting::sampled}, 1), InvariantBroken);
   CHECK_THROWS_AS(enumerate(first_pair(), {Rule::token, 1, Drafting::sampled}, 0), InvariantBroken);
 }
+
+}  // namespace specsim::theory_enumeration_test

@@ -10,7 +10,8 @@
 #include "sim/theory/speedup.h"
 #include "tests/support/random_automata.h"
 
-using namespace specsim;
+namespace specsim::theory_length_policies_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -137,3 +138,5 @@ TEST_CASE("length policies refuse what makes no sense", "[theory][length_policie
   CHECK_THROWS_AS(additive_length(0.5, 0, 1, 1, ratio_times(0.1, 4)), InvariantBroken);
   CHECK_THROWS_AS(oracle_speedup(0.5, -1.0), InvariantBroken);
 }
+
+}  // namespace specsim::theory_length_policies_test

@@ -10,7 +10,8 @@
 #include "sim/theory/trees.h"
 #include "tests/support/random_automata.h"
 
-using namespace specsim;
+namespace specsim::theory_lossy_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -114,3 +115,5 @@ TEST_CASE("the longest of independent n-grams is Lookahead's formula", "[theory]
     for (int i = 1; i <= 3; ++i) CHECK(std::abs(distribution.tail(i) - formula.tail(i)) < 1e-14);
   }
 }
+
+}  // namespace specsim::theory_lossy_test

@@ -15,6 +15,8 @@
 #include "sim/theory/trees.h"
 #include "tests/support/published_trees.h"
 
+namespace specsim::theory_methods_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -121,3 +123,5 @@ TEST_CASE("Medusa's 63-node tree has the published shape", "[theory][trees][publ
 TEST_CASE("results/methods/theory.csv is current", "[theory][published]") { CHECK(specsim::read_whole_file(path) == text()); }
 
 TEST_CASE("writes results/methods/theory.csv", "[.methods]") { specsim::write_whole_file(path, text()); }
+
+}  // namespace specsim::theory_methods_test

@@ -9,7 +9,8 @@
 #include "sim/base/check.h"
 #include "sim/theory/modulated.h"
 
-using namespace specsim;
+namespace specsim::theory_modulated_test {
+
 using namespace specsim::theory;
 
 namespace {
@@ -291,3 +292,5 @@ TEST_CASE("512 states: the stationary distribution is kept by a round, and elimi
   CHECK(moved < 1e-13);
   CHECK(std::abs(expected_totals(modulation, stationary, 3, 5).emitted - 5.0 * long_run_tokens_per_round(modulation, 3)) < 1e-12);
 }
+
+}  // namespace specsim::theory_modulated_test

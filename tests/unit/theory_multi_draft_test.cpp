@@ -13,7 +13,8 @@
 #include "tests/support/random_automata.h"
 #include "tests/support/sanitizers.h"
 
-using namespace specsim;
+namespace specsim::theory_multi_draft_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -308,3 +309,5 @@ TEST_CASE("multi-draft functions refuse malformed distributions and counts", "[t
   CHECK_THROWS_AS(optimal_acceptance_without_replacement(Distribution(32, 1.0 / 32), Distribution(32, 1.0 / 32), 2),
                   InvariantBroken);
 }
+
+}  // namespace specsim::theory_multi_draft_test

@@ -6,7 +6,8 @@
 #include "sim/base/check.h"
 #include "sim/theory/requests.h"
 
-using namespace specsim;
+namespace specsim::theory_requests_test {
+
 using namespace specsim::theory;
 
 namespace {
@@ -109,3 +110,5 @@ TEST_CASE("pooling alpha .5 and .9 at draft length 4", "[theory][requests][claim
   CHECK(std::abs(alike.equal_tokens - alike.at_mean_alpha) < 1e-14);
   CHECK(std::abs(alike.equal_rounds - alike.at_pooled_alpha) < 1e-14);
 }
+
+}  // namespace specsim::theory_requests_test

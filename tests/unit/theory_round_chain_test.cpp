@@ -14,7 +14,8 @@
 #include "sim/theory/tree_enumeration.h"
 #include "tests/support/random_automata.h"
 
-using namespace specsim;
+namespace specsim::theory_round_chain_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -368,3 +369,5 @@ TEST_CASE("rounds over every text: a sure text, and the mean by hand", "[theory]
                       std::vector<double>{1.0}, {}, prompt_lookup_draft(1, 1, 1), 4)
              .has_value());
 }
+
+}  // namespace specsim::theory_round_chain_test

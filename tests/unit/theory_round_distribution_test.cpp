@@ -7,7 +7,8 @@
 #include "sim/math/series.h"
 #include "sim/theory/round_distribution.h"
 
-using namespace specsim;
+namespace specsim::theory_round_distribution_test {
+
 using namespace specsim::theory;
 
 TEST_CASE("geometric sum is exact at one, stable near one, and right elsewhere", "[theory][series]") {
@@ -114,3 +115,5 @@ TEST_CASE("M8b: one more drafted position adds a^(k+1), not -a^(k+1) ln a", "[th
   }
   CHECK(claimed_marginal_tokens(0.0, 4) == 0.0);
 }
+
+}  // namespace specsim::theory_round_distribution_test

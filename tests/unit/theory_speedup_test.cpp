@@ -10,7 +10,8 @@
 #include "sim/theory/round_distribution.h"
 #include "sim/theory/speedup.h"
 
-using namespace specsim;
+namespace specsim::theory_speedup_test {
+
 using namespace specsim::theory;
 
 namespace {
@@ -211,3 +212,5 @@ TEST_CASE("sensitivities equal finite differences", "[theory][speedup]") {
     }
   }
 }
+
+}  // namespace specsim::theory_speedup_test

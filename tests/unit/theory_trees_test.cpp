@@ -13,7 +13,8 @@
 #include "tests/support/random_automata.h"
 #include "tests/support/sanitizers.h"
 
-using namespace specsim;
+namespace specsim::theory_trees_test {
+
 using namespace specsim::theory;
 using namespace specsim::tests;
 
@@ -232,3 +233,5 @@ TEST_CASE("Lookahead: b independent candidates, against every outcome of their g
   CHECK_THROWS_AS(lookahead_distribution(1.5, 4, 1), InvariantBroken);
   CHECK_THROWS_AS(lookahead_distribution(0.5, 4, -1), InvariantBroken);
 }
+
+}  // namespace specsim::theory_trees_test

@@ -5,7 +5,8 @@
 
 #include <fmt/format.h>
 
-using namespace specsim;
+namespace specsim::transforms_overlap_test {
+
 using namespace specsim::tests;
 
 TEST_CASE("overlap reaches the value to 1e-12 on every shape", "[transforms]") {
@@ -97,3 +98,5 @@ TEST_CASE("overlap refuses what its path cannot reach, with the range", "[transf
   CHECK_FALSE(message("temperature", 1.1, target).empty());
   CHECK_FALSE(message("temperature", -0.1, target).empty());
 }
+
+}  // namespace specsim::transforms_overlap_test

@@ -19,7 +19,8 @@
 #include <utility>
 #include <vector>
 
-using namespace specsim;
+namespace specsim::transforms_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -430,3 +431,5 @@ TEST_CASE("nested transforms apply from the inside out, each with a stream of it
   }
   CHECK_FALSE(doubled);
 }
+
+}  // namespace specsim::transforms_test

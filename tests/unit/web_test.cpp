@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+namespace specsim::web_test {
+
 namespace {
 
 using Json = nlohmann::json;
@@ -111,3 +113,5 @@ TEST_CASE("what cannot be read gets a message that says what is allowed", "[web]
   CHECK_THAT(error({{"ask", "step"}, {"config", chain_config("token")}, {"round", -1}}), Contains("round: -1, allowed"));
   CHECK(Json::parse(specsim::web::answer("{")).contains("error"));
 }
+
+}  // namespace specsim::web_test

@@ -5,7 +5,8 @@
 
 #include <hwy/targets.h>
 
-using namespace specsim;
+namespace specsim::wide_rounds_test {
+
 using namespace specsim::tests;
 
 namespace {
@@ -76,3 +77,5 @@ TEST_CASE("the wide lane leaves to others what it does not count", "[hot_path]")
   CHECK(wide(yaml_of(process_with("iid", "pool: 3"), {"token", false, false}, 4), 64) == decode::wide::available());
   CHECK_FALSE(wide(yaml_of(process_with("markov", "order: 1"), {"token", false, false}, 4), 64));
 }
+
+}  // namespace specsim::wide_rounds_test
