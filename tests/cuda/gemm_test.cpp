@@ -12,9 +12,9 @@
 #include <set>
 #include <vector>
 
-namespace specsim::gemm_test {
-
 #if __has_include(<cublasLt.h>)
+
+namespace specsim::gemm_test {
 
 namespace {
 
@@ -141,8 +141,8 @@ TEST_CASE("cuda: of a library's ways the best that it does not refuse does a pro
   CHECK(fake.tried == Tried{0, 1, 1, 1});
 }
 
-#endif
-
-#endif
-
 }  // namespace specsim::gemm_test
+
+#endif
+
+#endif
