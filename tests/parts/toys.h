@@ -214,7 +214,7 @@ families::ContextEntry context_process(const std::string& name) {
           }};
 }
 
-// ---- a family, a cost model, a placement ------------------------------------------------------------------------------------
+// ---- a family, a transform, a cost model, a placement -----------------------------------------------------------------------
 
 // Falls in even steps.
 class StairsDistribution final : public families::Distribution {
@@ -229,6 +229,28 @@ class StairsDistribution final : public families::Distribution {
 inline families::FamilyEntry stairs_family() {
   return {{"toy_stairs", "a toy", "", {}, ""},
           [](const config::Arguments&, families::DistributionBuilder&) { return std::make_unique<StairsDistribution>(); }};
+}
+
+// The source, read from its last token to its first.
+class MirrorTransform final : public families::Distribution {
+ public:
+  explicit MirrorTransform(std::unique_ptr<families::Distribution> source) : source_(std::move(source)) {}
+  void draw(const families::DistributionAddress& address, const families::TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    std::reverse(distribution.begin(), distribution.end());
+  }
+  [[nodiscard]] bool random() const override { return source_->random(); }
+
+ private:
+  std::unique_ptr<families::Distribution> source_;
+};
+
+inline families::TransformEntry mirror_transform() {
+  return {{"toy_mirror", "a toy", "", {}, ""},
+          [](const config::Arguments&, std::unique_ptr<families::Distribution> source, families::DistributionBuilder&) {
+            return std::make_unique<MirrorTransform>(std::move(source));
+          }};
 }
 
 // A draft pass takes 1 ms, a target pass 10 ms and 1 ms for each token.
