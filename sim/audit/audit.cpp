@@ -62,8 +62,8 @@ AuditReport audit_chain(const spec::Cell& cell, const verify::PositionRule& rule
 }  // namespace
 
 AuditReport audit_cell(const spec::Cell& cell, const AuditOptions& options) {
-  return cell.block() != nullptr ? audit_cell(cell, *cell.block()->verifier, options)
-                                 : audit_chain(cell, *cell.chain()->verifier, {}, options);
+  return cell.judges_blocks() ? audit_cell(cell, *cell.block()->verifier, options)
+                              : audit_chain(cell, *cell.chain()->verifier, {}, options);
 }
 
 AuditReport audit_cell(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options) {

@@ -164,7 +164,7 @@ void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads,
   const run::RunEstimate needs = run::estimate(cells, threads);
   const std::size_t memory = std::max(needs.memory_bytes, needs.largest_tables_bytes * std::min(threads, draws));
   const std::size_t available = available_memory();
-  const bool blocks = std::any_of(cells.begin(), cells.end(), [](const auto* cell) { return cell->block() != nullptr; });
+  const bool blocks = std::any_of(cells.begin(), cells.end(), [](const auto* cell) { return cell->judges_blocks(); });
   if (memory > available)
     throw BadInput({file, 0, 0}, fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a "
                                              "smaller vocabulary or pool{} fewer --threads{}",

@@ -9,7 +9,7 @@
 namespace specsim::judge {
 
 // The verifier judges a chain position by position; else it judges what blocks() drafts.
-[[nodiscard]] inline bool judges_positions(const spec::Cell& cell) { return cell.block() == nullptr; }
+[[nodiscard]] inline bool judges_positions(const spec::Cell& cell) { return !cell.judges_blocks(); }
 [[nodiscard]] inline int draft_length(const spec::Cell& cell) { return cell.draft_length(); }  // tokens on the longest path
 [[nodiscard]] inline const std::string& verifier_name(const spec::Cell& cell) { return cell.verifier().info.name; }
 [[nodiscard]] inline const config::Arguments& verifier_arguments(const spec::Cell& cell) { return cell.verifier_arguments(); }

@@ -49,7 +49,7 @@ bool judges_jointly(const spec::Cell& cell) { return cell.verifier().demands.joi
 
 // The mean over rounds of a figure of their work.
 double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
-  if (row.cell->block() == nullptr || row.counts.drafted.empty()) {
+  if (!row.cell->judges_blocks() || row.counts.drafted.empty()) {
     const int length = row.cell->draft_length();
     return figure({std::vector<double>(static_cast<std::size_t>(length), 1.0), 1.0 + length});
   }

@@ -288,7 +288,7 @@ AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::u
 AcceptanceCurve predicted_acceptance(const spec::Cell& cell, int longest) {
   AcceptanceCurve curve;
   curve.measured = longest;
-  if (cell.block() != nullptr) return {};  // its facts are of one draft length
+  if (cell.judges_blocks()) return {};  // its facts are of one draft length
   spec::Cell own = cell;
   const judge::DistributionFacts facts = judge::gather_facts(own, spec::plan_of(own), nullptr);
   curve.tokens_per_round = {1.0};

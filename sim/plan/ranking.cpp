@@ -5,6 +5,7 @@
 #include "sim/plan/race.h"
 #include "sim/report/csv.h"
 #include "sim/report/intervals.h"
+#include "sim/spec/axes.h"
 
 #include <fmt/format.h>
 
@@ -20,9 +21,7 @@ namespace {
 std::string workload_of(const spec::Cell& cell) {
   std::string text = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
   for (const auto& [path, value] : cell.axes)
-    if (path != "decode" && !path.starts_with("decode.") && path != "cost.draft" && path != "workload" &&
-        !path.starts_with("workload."))
-      text += fmt::format(", {} {}", path, value);
+    if (spec::axis_kind(path) == spec::AxisKind::other) text += fmt::format(", {} {}", path, value);
   return text;
 }
 
@@ -295,7 +294,7 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
 }
 
 const tokens::Tree* tree_of(const spec::Cell& cell) {
-  const tokens::Tree* tree = cell.block() != nullptr ? cell.block()->drafter->tree() : nullptr;
+  const tokens::Tree* tree = cell.judges_blocks() ? cell.block()->drafter->tree() : nullptr;
   return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no drawing
 }
 

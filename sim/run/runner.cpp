@@ -251,8 +251,8 @@ std::shared_ptr<const decode::Prepared> Run::tables_of(Group& group) {
 decode::Counts Run::empty_counts(std::size_t cell) {
   const Group& group = group_of(cell);
   const spec::Cell& own = *(*cells_)[cell];
-  return {own.draft_length(), group.strata, group.class_count, own.block() != nullptr ? own.drafted_nodes() : 0,
-          own.block() != nullptr ? draft::counted_passes(*own.block()->drafter) : 0};
+  return {own.draft_length(), group.strata, group.class_count, own.judges_blocks() ? own.drafted_nodes() : 0,
+          own.judges_blocks() ? draft::counted_passes(*own.block()->drafter) : 0};
 }
 
 void Run::simulate(std::size_t cell, const Slab& slab) {

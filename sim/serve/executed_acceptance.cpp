@@ -181,7 +181,7 @@ bool executed_offers(const spec::Cell& cell, int draft_length) {
 }
 
 bool drafts_without_passes(const spec::Cell& cell) {
-  if (cell.block() == nullptr) return false;
+  if (!cell.judges_blocks()) return false;
   const draft::BlockDrafter& drafter = *cell.block()->drafter;
   for (int nodes = 1; nodes <= drafter.shape().nodes; ++nodes)  // some copy their longest blocks and draft the others
     if (!drafter.work(nodes).pass_rows.empty()) return false;
@@ -195,7 +195,7 @@ std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const st
     return std::make_unique<ExecutedBlocks>(ExecutedRounds(record(cell, requests, tokens)), drafter, cell.block()->is_chain);
   }
   std::vector<ExecutedRounds> by_length;
-  if (cell.block() != nullptr)
+  if (cell.judges_blocks())
     for (const int length : lengths)
       if (length < cell.draft_length()) by_length.emplace_back(record(spec::with_draft_length(cell, length), requests, tokens));
   by_length.emplace_back(record(cell, requests, tokens));

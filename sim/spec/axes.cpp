@@ -12,6 +12,12 @@ std::vector<std::string> axes_of(const std::vector<const Cell*>& cells) {
   return axes;
 }
 
+AxisKind axis_kind(const std::string& path) {
+  const std::string part = path.substr(0, path.find('.'));
+  if (part == "decode" || path == "cost.draft") return AxisKind::method;
+  return part == "workload" ? AxisKind::workload : AxisKind::other;
+}
+
 std::string axis_value(const Cell& cell, const std::string& path) {
   for (const auto& [own, value] : cell.axes)
     if (own == path) return value;

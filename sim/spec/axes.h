@@ -17,6 +17,9 @@ std::vector<std::string> axes_of(const std::vector<Row>& rows) {
   for (const Row& row : rows) cells.push_back(row.cell);
   return axes_of(cells);
 }
+// What an axis changes: how tokens are decoded (the draft's price with it), what is asked for, or anything else.
+enum class AxisKind { method, workload, other };
+AxisKind axis_kind(const std::string& path);
 // What an axis is set to in the cell; "" for one that it lacks.
 std::string axis_value(const Cell& cell, const std::string& path);
 

@@ -88,20 +88,20 @@ bool expects_refuted(const TheoryChoice& choice) {
   return named != nullptr && named->expect_refuted;
 }
 
-const draft::Chain& Cell::drafted_path() const { return block() != nullptr ? block()->longest_path : chain()->chain; }
+const draft::Chain& Cell::drafted_path() const { return judges_blocks() ? block()->longest_path : chain()->chain; }
 
-const PolicyChoice* Cell::policy() const { return block() != nullptr && block()->policy ? &*block()->policy : nullptr; }
+const PolicyChoice* Cell::policy() const { return judges_blocks() && block()->policy ? &*block()->policy : nullptr; }
 
-int Cell::drafted_nodes() const { return block() != nullptr ? block()->drafter->shape().nodes : draft_length(); }
+int Cell::drafted_nodes() const { return judges_blocks() ? block()->drafter->shape().nodes : draft_length(); }
 
 const verify::VerifierEntry& Cell::verifier() const {
-  const verify::VerifierEntry* entry = block() != nullptr ? block()->verifier.entry : chain()->verifier.entry;
+  const verify::VerifierEntry* entry = judges_blocks() ? block()->verifier.entry : chain()->verifier.entry;
   SPECSIM_CHECK(entry != nullptr, "{} cell {} has no verifier", experiment, index);
   return *entry;
 }
 
 const config::Arguments& Cell::verifier_arguments() const {
-  return block() != nullptr ? block()->verifier.arguments : chain()->verifier.arguments;
+  return judges_blocks() ? block()->verifier.arguments : chain()->verifier.arguments;
 }
 
 const cost::CostModel& Cell::cost() const {
@@ -113,7 +113,7 @@ std::vector<std::string> Cell::warnings() const {
   std::vector<std::string> list;
   if (pricing) {
     list = cost().warnings();
-    const double rows = 1.0 + (block() == nullptr ? draft_length() : block()->drafter->shape().nodes);
+    const double rows = 1.0 + (!judges_blocks() ? draft_length() : block()->drafter->shape().nodes);
     for (const auto& beyond : {cost().beyond_measured(cost::Role::target, {workload.batch, rows, workload.context, rows}),
                                cost().beyond_measured(cost::Role::draft, {workload.batch, 1.0, workload.context, 1.0})})
       list.insert(list.end(), beyond.begin(), beyond.end());
@@ -126,7 +126,7 @@ cost::RoundTime Cell::round_time(double full_rate) const { return round_time(ful
 
 cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64_t>& drafted,
                                  const decode::PassCounts& passes) const {
-  if (block() == nullptr) return cost::round_time(cost(), workload, draft_length(), full_rate);
+  if (!judges_blocks()) return cost::round_time(cost(), workload, draft_length(), full_rate);
   const draft::BlockDrafter& drafter = *block()->drafter;
   const auto of = [&](int nodes) {
     const draft::Work work = drafter.work(nodes);

@@ -122,8 +122,10 @@ struct Cell {
 
   [[nodiscard]] const ChainMethod* chain() const { return std::get_if<ChainMethod>(&method); }
   [[nodiscard]] const BlockMethod* block() const { return std::get_if<BlockMethod>(&method); }
+  // The verifier judges what a block drafter drafts, else a chain position by position.
+  [[nodiscard]] bool judges_blocks() const { return std::holds_alternative<BlockMethod>(method); }
   // Its drafter drafts a chain and nothing else.
-  [[nodiscard]] bool drafts_chains() const { return block() == nullptr || block()->is_chain; }
+  [[nodiscard]] bool drafts_chains() const { return !judges_blocks() || block()->is_chain; }
   // The cell's draft length policy; nullptr where it has none and every round drafts all that it can.
   [[nodiscard]] const PolicyChoice* policy() const;
   // Tokens on the longest path that is drafted.

@@ -403,7 +403,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
 
   if (diagnostics.empty() && cell.pricing) check_cost(cell, diagnostics);
   if (diagnostics.empty()) add_policy(parts, cell, diagnostics);
-  if (diagnostics.empty() && cell.block() != nullptr) check_block(cell, *cell.block(), diagnostics);
+  if (diagnostics.empty() && cell.judges_blocks()) check_block(cell, *cell.block(), diagnostics);
   if (diagnostics.empty() && cell.contexts != nullptr) check_ranked(cell, diagnostics);
   if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
   cell.theory = read_theory(top.value("theory"), method ? &cell : nullptr, diagnostics);

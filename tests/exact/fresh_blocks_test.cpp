@@ -57,7 +57,7 @@ TEST_CASE("fresh distributions: every lossless verifier of blocks keeps the targ
     if (drafters.empty()) drafters.push_back(chain(2));
     for (const std::string& drafter : drafters) {
       const spec::Cell cell = cell_of(fresh_pair(entry), "{process: iid, fresh: true}", drafter, entry.info.name);
-      if (cell.block() == nullptr) continue;  // judged position by position
+      if (!cell.judges_blocks()) continue;  // judged position by position
       INFO(entry.info.name << ", " << drafter);
       CHECK(audit::audit_cell(cell).largest_difference <= kExact);
       CHECK(audit::audit_cell(cell).impossible == 0.0);

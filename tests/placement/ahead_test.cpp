@@ -180,7 +180,7 @@ TEST_CASE("a round that drafts ahead keeps the target's law, with every lossless
       const std::optional<spec::Cell> cell =
           allowed(three_tokens(fmt::format("{{drafter: {}, verifier: {}}}", drafter, entry.info.name),
                                greedy ? ", target_sampling: {temperature: 0}" : ""));
-      if (!cell || cell->block() == nullptr) continue;
+      if (!cell || !cell->judges_blocks()) continue;
       ++tried;
       INFO(entry.info.name << " on " << drafter);
       const ReadyCell ready(*cell);
@@ -368,7 +368,7 @@ TEST_CASE("every drafter can draft ahead or says why not, and none can that reme
               placement, sample, verifier.info.name);
         };
         const std::optional<spec::Cell> serial = allowed(with("serial"));
-        if (!serial || serial->block() == nullptr) continue;
+        if (!serial || !serial->judges_blocks()) continue;
         served = true;
         INFO(sample << ", " << verifier.info.name);
         const draft::BlockDrafter& drafter = *serial->block()->drafter;
@@ -386,8 +386,10 @@ TEST_CASE("every drafter can draft ahead or says why not, and none can that reme
     INFO(entry.info.name);
     CHECK(served);
   }
-  CHECK(refused == std::set<std::string>{"dflash", "hydra", "lookahead", "medusa", "parallel", "redrafter", "sam_decoding",
-                                         "token_recycling"});
+  // From their papers; a drafter that comes later is judged above.
+  for (const char* const name :
+       {"dflash", "hydra", "lookahead", "medusa", "parallel", "redrafter", "sam_decoding", "token_recycling"})
+    CHECK(refused.count(name) == 1);
   CHECK(ahead.count("tree_static") + ahead.count("tree_dynamic") + ahead.count("prompt_lookup") + ahead.count("pard") == 4);
 }
 

@@ -252,7 +252,7 @@ TEST_CASE("on an acceptance table what theory says stands beside what was simula
   REQUIRE(rankings.at(0).contenders.size() == 2);
   for (const Contender& one : rankings[0].contenders) {
     // 1 + .6 + .6 .5 of the chain, 1 + .8 + .8 .6 of the tree. Mutant: the tree's second ranks left out, which is the chain.
-    const double expected = one.row.cell->block() != nullptr ? 2.28 : 1.9;
+    const double expected = one.row.cell->judges_blocks() ? 2.28 : 1.9;
     REQUIRE(one.row.exact.known);
     CHECK(one.row.exact.tokens_per_round == Approx(expected).epsilon(1e-12));
     CHECK(std::abs(one.row.tokens_per_round() - expected) < 4 * one.tokens_per_round_error);
