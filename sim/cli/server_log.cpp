@@ -13,7 +13,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,8 @@ namespace specsim::cli {
 namespace {
 
 constexpr std::size_t kLongestLine = std::size_t{64} << 20U;  // longer ones are cut
+// Logs and pipes of logs are larger than other files, by far; devices may never end, and have the other files' limit.
+constexpr std::uint64_t kMostLogBytes = std::uint64_t{1} << 40U;
 
 constexpr const char* kKnownLines =
     "lines or metrics of vLLM (\"SpecDecoding metrics:\", vllm:spec_decode_*, vllm bench serve), SGLang (\"accept len:\", "
@@ -43,23 +48,44 @@ constexpr std::array<Packing, 6> kPackings = {{{"\x1f\x8b", "packed by gzip", "z
                                                {"\xff\xfe", "UTF-16, as PowerShell writes it", "iconv -f UTF-16 -t UTF-8"},
                                                {"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8"}}};
 
+// The place that is read, as messages call it.
+std::string name_of_file(const std::string& path) { return path == "-" ? "standard input" : path; }
+
 void refuse_packed(std::string_view text, const std::string& path) {
   for (const Packing& one : kPackings)
     if (text.starts_with(one.begins))
-      throw BadInput({path == "-" ? "standard input" : path, 0, 0},
-                     fmt::format("it is {}, allowed: text, as by {} {} | specsim import -", one.what, one.unpack,
-                                 path == "-" ? "FILE" : path));
+      throw BadInput({name_of_file(path), 0, 0}, fmt::format("it is {}, allowed: text, as by {} {} | specsim import -", one.what,
+                                                             one.unpack, path == "-" ? "FILE" : path));
+}
+
+[[noreturn]] void refuse_unreadable(const std::string& path, int error) {
+  std::string words = std::strerror(error);
+  words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
+  throw BadInput({name_of_file(path), 0, 0},
+                 ReadError(path, "cannot be read: " + words, "a readable {}").message("server's log"));
 }
 
 // Piece by piece: a log may be larger than memory.
 void read_lines(int file, const std::string& path, logs::LogReader& reader) {
+  struct stat status {};
+  if (fstat(file, &status) != 0) refuse_unreadable(path, errno);
+  const std::uint64_t limit = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode) ? kMostFileBytes : kMostLogBytes;
+  const auto refuse_above_limit = [&](std::uint64_t size) {
+    if (size > limit)
+      throw BadInput({name_of_file(path), 0, 0}, fmt::format("it is larger than {0} bytes, allowed: at most {0} bytes", limit));
+  };
+  if (S_ISREG(status.st_mode)) refuse_above_limit(static_cast<std::uint64_t>(status.st_size));
+  std::uint64_t size = 0;
   std::string line;
   std::array<char, 1 << 16> buffer;
   bool first = true;
   while (true) {
     const ssize_t count = ::read(file, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
+    if (count < 0) refuse_unreadable(path, errno);
+    if (count == 0) break;
+    size += static_cast<std::uint64_t>(count);
+    refuse_above_limit(size);
     std::string_view text(buffer.data(), static_cast<std::size_t>(count));
     if (std::exchange(first, false)) refuse_packed(text, path);
     while (!text.empty()) {
@@ -115,10 +141,9 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
     }
   }
   logs::LogContents contents = reader.finish();
-  const std::string name = path == "-" ? "standard input" : path;
   if (contents.found.empty())
     throw BadInput(
-        {name, 0, 0},
+        {name_of_file(path), 0, 0},
         fmt::format("nothing of speculative decoding in {}{}{}, allowed: {}", plural(contents.lines, "line"),
                     contents.idle > 0 ? fmt::format(" ({} of them say that nothing was drafted)", contents.idle) : "",
                     contents.unread > 0 ? fmt::format(" ({} could not be read; {})", contents.unread, contents.first_unread) : "",

@@ -51,7 +51,7 @@ bool LogReader::read_benchmark(std::string_view line) {
     return false;
   }
   const auto take = [&](std::string_view key, double& into) {
-    const auto value = number_behind(line, key);
+    const auto value = &into == &report_.length ? number_behind(line, key) : count_behind(line, key);
     if (value) into = *value;
     return value.has_value();
   };
@@ -65,11 +65,13 @@ bool LogReader::read_benchmark(std::string_view line) {
     return true;
   }
   if (report_.positions)
-    if (const auto rate = behind(line, fmt::format("Position {}:", report_.rates.size())))
-      if (const auto value = number_behind(*rate, "")) {
-        report_.rates.push_back(*value / 100.0);
-        return true;
-      }
+    if (const auto rate = behind(line, fmt::format("Position {}:", report_.rates.size()))) {
+      const auto value = number_behind(*rate, "");
+      if (!value && !bad_number_behind(*rate, "")) return false;
+      report_.rates_bad |= !value || *value > 100.0 || report_.rates.size() == kMostPositions;
+      if (report_.rates.size() < kMostPositions) report_.rates.push_back(value.value_or(0.0) / 100.0);
+      return true;
+    }
   const auto length = [&](Kind kind, std::string_view key) {
     const auto value = number_behind(line, key);
     if (!value || *value < 1.0) return value.has_value();
@@ -77,10 +79,15 @@ bool LogReader::read_benchmark(std::string_view line) {
       cannot_read(fmt::format("\"{}\" without \"Total generated tokens:\" before it", key));
       return true;
     }
+    const double emitted = std::exchange(report_.emitted, kNotSaid);
+    if (*value > std::max(emitted, 1.0)) {
+      cannot_read(fmt::format("\"{}\" {} of {} generated tokens", key, *value, emitted));
+      return true;
+    }
     ReportedAcceptance& all = of(kind, 0);
     seen(all);
     all.rounds_counted = false;
-    const double rounds = std::exchange(report_.emitted, kNotSaid) / *value;
+    const double rounds = emitted / *value;
     all.rounds += rounds;
     all.accepted += rounds * (*value - 1.0);
     all.samples.push_back({rounds, rounds * (*value - 1.0), 0.0});
@@ -93,7 +100,8 @@ bool LogReader::read_benchmark_json(std::string_view line) {
   if (line.find("\"spec_decode_") == std::string_view::npos) return false;
   const auto field = [&](std::string_view key, double& into) {
     const auto rest = behind(line, key);
-    const auto value = rest ? number_behind(*rest, ":") : std::nullopt;
+    if (!rest) return;
+    const auto value = &into == &report_.length ? number_behind(*rest, ":") : count_behind(*rest, ":");
     if (value) into = *value;
   };
   // A run a line; saved with indents, a field a line.
@@ -102,7 +110,9 @@ bool LogReader::read_benchmark_json(std::string_view line) {
   field("\"spec_decode_accepted_tokens\"", report_.accepted);
   field("\"spec_decode_acceptance_length\"", report_.length);
   if (const auto rest = behind(line, "\"spec_decode_per_position_acceptance_rates\"")) {
-    report_.rates = numbers_behind(*rest, "[");
+    auto rates = rates_behind(*rest, "[");
+    report_.rates_bad = !rates;
+    if (rates) report_.rates = std::move(*rates);
     end_report();
   }
   return true;
@@ -116,6 +126,10 @@ void LogReader::end_report() {
       ++contents_.idle;
     else
       cannot_read("a benchmark's report without numbers of drafts, draft tokens and accepted tokens");
+    return;
+  }
+  if (report.rates_bad) {
+    cannot_read("a benchmark's report with acceptance by position that is no share of its drafts");
     return;
   }
   add_report(report);
@@ -146,7 +160,7 @@ void LogReader::add_report(const Report& report) {
 }
 
 bool LogReader::read_trtllm_bench(std::string_view line) {
-  if (const auto requests = number_behind(line, "Number of requests:")) {
+  if (const auto requests = count_behind(line, "Number of requests:")) {
     end_trtllm_report();
     trtllm_report_.requests = *requests;
     return true;

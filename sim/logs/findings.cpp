@@ -1,6 +1,7 @@
 #include "sim/logs/findings.h"
 
 #include "sim/base/plural.h"
+#include "sim/logs/line_scan.h"
 #include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
@@ -120,6 +121,8 @@ class Finder {
     find_rate();
     find_alpha();
     check_printed();
+    check_positions();
+    check_length();
     if (!found_.position_rates.empty() && all_.drafts_whole)
       found_.checks.push_back(constant_alpha(reached_, all_.accepted_at, ratio_));
     check_drafts();
@@ -131,7 +134,8 @@ class Finder {
     if (all_.draft_length > 0) found_.draft_length = all_.draft_length;
     if (found_.draft_length == 0 && !all_.accepted_at.empty()) found_.draft_length = static_cast<int>(all_.accepted_at.size());
     const double mean = all_.rounds > 0.0 && all_.rounds_counted ? all_.drafted / all_.rounds : 0.0;
-    if (found_.draft_length == 0 && mean >= 1.0 && std::abs(mean - std::round(mean)) < 1e-9)
+    if (found_.draft_length == 0 && mean >= 1.0 && mean <= static_cast<double>(kMostPositions) &&
+        std::abs(mean - std::round(mean)) < 1e-9)
       found_.draft_length = static_cast<int>(std::round(mean));
   }
 
@@ -217,6 +221,27 @@ class Finder {
       found_.checks.push_back(
           {"printed figures", false,
            fmt::format("{} of {} lines contradict themselves; {}", all_.contradictions, all_.lines, all_.first_contradiction)});
+  }
+
+  // A position is reached through the one before it alone.
+  void check_positions() {
+    const double rounding = 0.002 * all_.rounds + static_cast<double>(all_.lines);
+    for (std::size_t i = 1; i < all_.accepted_at.size(); ++i)
+      if (all_.accepted_at[i] > all_.accepted_at[i - 1] + rounding) {
+        found_.checks.push_back({"positions", false,
+                                 fmt::format("position {} is accepted in {} rounds, position {} before it in {}", i + 1,
+                                             all_.accepted_at[i], i, all_.accepted_at[i - 1])});
+        return;
+      }
+  }
+
+  void check_length() {
+    const double most = 1.0 + (found_.draft_length > 0 ? found_.draft_length : static_cast<double>(kMostPositions));
+    if (found_.mean_length.known() && found_.mean_length.value > most + 0.0051)
+      found_.checks.push_back(
+          {"acceptance length", false,
+           fmt::format("{:.4g} tokens a round, above the {:.0f} that {} can emit", found_.mean_length.value, most,
+                       found_.draft_length > 0 ? fmt::format("draft length {}", found_.draft_length) : "any server's draft")});
   }
 
   void check_drafts() {

@@ -1,6 +1,7 @@
 // Finding numbers in lines of a log.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,19 +9,30 @@
 
 namespace specsim::logs {
 
+// Above, not every whole number is a double; no server has counted so far.
+constexpr double kLargestNumber = 9007199254740992.0;  // 2^53
+// Positions of a draft; no server drafts so many tokens.
+constexpr std::size_t kMostPositions = 512;
+
 // Where the text behind `key` begins, nothing where the key does not stand in the line.
 std::optional<std::string_view> behind(std::string_view line, std::string_view key);
-// The finite number, 0 or above, that follows `key`, spaces between them left out.
+// The number from 0 to kLargestNumber that follows `key`, spaces between them left out.
 std::optional<double> number_behind(std::string_view line, std::string_view key);
-// Numbers with commas between that follow `key`, up to the first thing that is none.
-std::vector<double> numbers_behind(std::string_view line, std::string_view key);
+// The same, where it is a whole number: counts are.
+std::optional<double> count_behind(std::string_view line, std::string_view key);
+// Whether `key` is followed by what a number that is not to be had is printed as, or by one that number_behind() refuses: NaN,
+// infinite, negative, too large.
+bool bad_number_behind(std::string_view line, std::string_view key);
+// Shares of rounds with commas between that follow `key`, up to the first thing that is no number: empty where there are none.
+// Nothing where one of them is no share, in [0, 1], or where there are more than kMostPositions.
+std::optional<std::vector<double>> rates_behind(std::string_view line, std::string_view key);
 std::string_view trimmed(std::string_view text);
 
 // A line of Prometheus text.
 struct MetricLine {
   std::string metric;  // without "_total"
   std::string labels;  // "{...}", or empty
-  double value = 0.0;
+  double value = 0.0;  // NaN: it is one that number_behind() refuses
 };
 // Nothing where the line is a comment or holds no metric whose name begins with `prefix`.
 std::optional<MetricLine> metric_line(std::string_view line, std::string_view prefix);

@@ -27,6 +27,8 @@ namespace specsim::logs {
 
 namespace {
 
+constexpr std::size_t kMostDrafters = 256;
+
 // What a line says of its slot and task: "id  0 | task 42".
 std::string slot_of(std::string_view line) {
   const std::size_t from = line.find("id ");
@@ -45,11 +47,16 @@ void add_rates(ReportedAcceptance& all, const std::vector<double>& rates, double
 
 bool LogReader::read_llama(std::string_view line) {
   if (line.find("eval time =") != std::string_view::npos && line.find("prompt eval time") == std::string_view::npos) {
-    if (const auto tokens = number_behind(line, "ms /")) llama_slots_[slot_of(line)].emitted = *tokens;
+    if (const auto tokens = count_behind(line, "ms /")) llama_slots_[slot_of(line)].emitted = *tokens;
     return true;
   }
   if (line.find("acc per pos = (") != std::string_view::npos) {
-    const std::vector<double> rates = numbers_behind(line, "acc per pos = (");
+    const auto told_rates = rates_behind(line, "acc per pos = (");
+    if (!told_rates) {
+      cannot_read("no rates in [0, 1] behind \"acc per pos\"");
+      return true;
+    }
+    const std::vector<double>& rates = *told_rates;
     const auto slot = llama_slots_.find(slot_of(line));
     if (slot == llama_slots_.end() || slot->second.request == 0 || rates.empty()) return true;
     ReportedAcceptance& all = of(Kind::llama_requests, 0);
@@ -62,8 +69,8 @@ bool LogReader::read_llama(std::string_view line) {
   const bool old = line.find("draft acceptance rate = ") != std::string_view::npos;
   const auto text = behind(line, old ? "draft acceptance rate = " : "draft acceptance = ");
   if (!text) return false;
-  const auto accepted = number_behind(*text, "(");
-  const auto drafted = number_behind(*text, "accepted /");
+  const auto accepted = count_behind(*text, "(");
+  const auto drafted = count_behind(*text, "accepted /");
   if (!accepted || !drafted || *accepted > *drafted) {
     cannot_read("no numbers of accepted and generated tokens");
     return true;
@@ -72,6 +79,12 @@ bool LogReader::read_llama(std::string_view line) {
     ++contents_.idle;
     return true;
   }
+  const auto told_rates = rates_behind(*text, "acceptance rate per position = (");
+  if (!told_rates || bad_number_behind(*text, "mean acceptance length =") || bad_number_behind(*text, "mean len =")) {
+    cannot_read(told_rates ? "the mean length is no number" : "the rates per position are not in [0, 1]");
+    return true;
+  }
+  const std::vector<double>& rates = *told_rates;
   ReportedAcceptance& all = of(Kind::llama_requests, 0);
   seen(all);
   all.drafted += *drafted;
@@ -80,14 +93,16 @@ bool LogReader::read_llama(std::string_view line) {
   if (!length) length = number_behind(*text, "mean len =");
   LlamaSlot& slot = llama_slots_[slot_of(line)];
   double rounds = 0.0;
-  if (length && *length > 1.0) rounds = std::round(*accepted / (*length - 1.0));
+  // The length has two decimals, and each round drafted a token.
+  if (length && *length > 1.0) rounds = std::min(*drafted, std::round(*accepted / (*length - 1.0)));
+  if (length && rounds > 0.0 && *accepted > *drafted * (*length - 1.0 + 0.0051))
+    contradict(all, fmt::format("mean length {:.2f} beside {} accepted of {} drafted tokens", *length, *accepted, *drafted));
   if (rounds <= 0.0 && slot.emitted > *accepted) {
     rounds = slot.emitted - *accepted;
     all.rounds_counted = false;  // passes without a draft are among them
   }
   slot.emitted = 0.0;
   all.rounds += rounds;
-  const std::vector<double> rates = numbers_behind(*text, "acceptance rate per position = (");
   add_rates(all, rates, rounds);
   all.samples.push_back({rounds, *accepted, rates.empty() ? 0.0 : *accepted + rounds - std::round(rates.back() * rounds)});
   slot.request = all.samples.size();
@@ -98,15 +113,29 @@ bool LogReader::read_llama_totals(std::string_view line) {
   const auto text = behind(line, "statistics ");
   if (!text || text->find("#gen drafts") == std::string_view::npos) return false;
   const std::string name(trimmed(text->substr(0, text->find(':'))));
-  const auto drafts = number_behind(*text, "#gen drafts =");
-  const auto drafted = number_behind(*text, "#gen tokens =");
-  const auto accepted = number_behind(*text, "#acc tokens =");
+  const auto drafts = count_behind(*text, "#gen drafts =");
+  const auto drafted = count_behind(*text, "#gen tokens =");
+  const auto accepted = count_behind(*text, "#acc tokens =");
   if (!drafts || !drafted || !accepted) {
     cannot_read("not all of gen drafts, gen tokens and acc tokens are numbers");
     return true;
   }
+  if (*accepted > *drafted) {
+    cannot_read(fmt::format("{} accepted of {} drafted tokens", *accepted, *drafted));
+    return true;
+  }
   if (*drafts <= 0.0) return true;
-  const std::vector<double> rates = numbers_behind(*text, "#acc rate/pos = (");
+  const auto told_rates = rates_behind(*text, "#acc rate/pos = (");
+  if (!told_rates) {
+    cannot_read("no rates in [0, 1] behind \"#acc rate/pos\"");
+    return true;
+  }
+  const std::vector<double>& rates = *told_rates;
+  if (!llama_drafters_.contains(name) && llama_drafters_.size() == kMostDrafters) {
+    cannot_read(fmt::format("more than {} drafters in one log", kMostDrafters));
+    return true;
+  }
+  llama_drafters_.insert(name);
   ReportedAcceptance& all = of(Kind::llama_totals, 0, name);
   seen(all);
   const std::string place = "llama " + name + " ";
@@ -126,7 +155,7 @@ bool LogReader::read_llama_answer(std::string_view line) {
   if (line.find("_n\"") == std::string_view::npos && line.find("_n_accepted\"") == std::string_view::npos) return false;
   const auto value = [&](std::string_view key) {
     const auto rest = behind(line, key);
-    return rest ? number_behind(*rest, ":") : std::nullopt;
+    return rest ? count_behind(*rest, ":") : std::nullopt;
   };
   const auto emitted = value("\"predicted_n\"");
   const auto drafted = value("\"draft_n\"");
@@ -160,6 +189,8 @@ bool LogReader::read_llama_answer(std::string_view line) {
   } else {
     all.samples.emplace_back();
     before.request = all.samples.size();
+    if (now.emitted > 0.0 && now.accepted >= now.emitted)
+      contradict(all, fmt::format("{} draft tokens accepted of {} emitted tokens", now.accepted, now.emitted));
   }
   // A pass emits one token more than the draft tokens that it accepts.
   const auto rounds = [](const LlamaAnswer& answer) { return std::max(answer.emitted - answer.accepted, 0.0); };
@@ -177,7 +208,7 @@ bool LogReader::read_llama_example(std::string_view line) {
     const std::size_t at = text.find(key);
     if (at == std::string_view::npos || (at > 0 && text[at - 1] != ' ')) return std::nullopt;
     const auto rest = behind(text.substr(at), key);
-    return rest && trimmed(*rest).starts_with('=') ? number_behind(trimmed(*rest), "=") : std::nullopt;
+    return rest && trimmed(*rest).starts_with('=') ? count_behind(trimmed(*rest), "=") : std::nullopt;
   };
   if (const auto predicted = value("n_predict")) {
     example_ = {*predicted, 0.0};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace specsim::logs {
 
@@ -121,6 +122,7 @@ void LogReader::seen(ReportedAcceptance& acceptance) {
 }
 
 void LogReader::contradict(ReportedAcceptance& acceptance, const std::string& what) {
+  if (std::exchange(acceptance.last_contradiction, contents_.lines) == contents_.lines) return;
   if (acceptance.contradictions++ == 0) acceptance.first_contradiction = fmt::format("line {}: {}", contents_.lines, what);
 }
 

@@ -64,8 +64,9 @@ struct ReportedAcceptance {
   double alone_accepted = 0.0;      // draft tokens accepted whatever became of those before them, of `drafted`: V0 of vLLM
   std::vector<Sample> samples;
   // Printed figures that do not follow from the counts beside them, within their rounding.
-  std::size_t contradictions = 0;
-  std::string first_contradiction;  // "line 7: mean acceptance length 2.70 beside 169 accepted tokens of 99 rounds"
+  std::size_t contradictions = 0;      // lines with such figures
+  std::size_t last_contradiction = 0;  // the last of these lines
+  std::string first_contradiction;     // "line 7: mean acceptance length 2.70 beside 169 accepted tokens of 99 rounds"
 };
 
 struct LogContents {
@@ -126,11 +127,13 @@ class LogReader {
     double predicted = 0.0;
     double drafted = 0.0;
   };
-  struct Total {
-    RisingCount count;
-    double grown = 0.0;
+  // What the counters of one server grew by, over all other labels.
+  struct Counters {
+    ReportedAcceptance lines;
+    bool broken = false;  // one of its lines could not be read, so that the others do not fit together
+    std::map<std::string, double, std::less<>> grown;  // by metric
+    std::vector<double> accepted_at;                   // by position
   };
-  using Totals = std::map<std::string, Total>;  // by name and labels
   // An answer of llama.cpp's server that comes in pieces: what its last piece counted, and where that is among the samples.
   struct LlamaAnswer {
     double emitted = 0.0;
@@ -148,6 +151,7 @@ class LogReader {
     double length = kNotSaid;
     std::vector<double> rates;  // by position
     bool positions = false;     // the lines of positions have begun
+    bool rates_bad = false;     // one of the rates is no share of the drafts
   };
   // trtllm-bench's figures by statistic: "AVERAGE", "P50", ...
   struct TrtllmReport {
@@ -186,22 +190,23 @@ class LogReader {
   void finish_sglang_gauges();
   void finish_sglang_lines(Kind kind, const std::vector<SglangLine>& lines, double rounding, int told);
   void finish_counters();
-  void finish_vllm_counters(ReportedAcceptance all, const std::string& model);
-  void finish_vllm_v0_counters(ReportedAcceptance all, const std::string& model);
-  void finish_trtllm_counters(ReportedAcceptance all, const std::string& model);
-  [[nodiscard]] double total(const std::string& metric, const std::string& model, const std::string& label = "") const;
+  void finish_vllm_counters(const Counters& counters);
+  void finish_vllm_v0_counters(const Counters& counters);
+  void finish_trtllm_counters(const Counters& counters);
+  bool refuse_counters(const ReportedAcceptance& all, double accepted);
 
   ReaderOptions options_;
   LogContents contents_;
-  std::string pending_;  // a line that ended in a comma: its continuation is the next one
-  Totals totals_;
-  std::map<std::pair<Kind, std::string>, ReportedAcceptance> counter_lines_;  // by the label model_name, as text
+  std::string pending_;                                        // a line that ended in a comma: its continuation is the next one
+  std::map<std::string, RisingCount> totals_;                  // by name and labels
+  std::map<std::pair<Kind, std::string>, Counters> counters_;  // by the label model_name, as text
   std::vector<SglangLine> sglang_;
   std::vector<SglangLine> sglang_scrapes_;
   std::map<std::string, SglangGauges> gauges_now_;     // by labels, of the scrape that is being read
   std::map<std::string, SglangGauges> gauges_before_;  // what the scrape before said
   std::set<std::pair<double, double>> sglang_shapes_;  // steps and draft tokens of the scrapes
   std::map<std::string, LlamaSlot> llama_slots_;       // by what a line says of its slot
+  std::set<std::string> llama_drafters_;               // by what lines of totals call them
   LlamaExample example_;
   double answer_emitted_ = 0.0;  // predicted_n and draft_n of the answer that is being read
   double answer_drafted_ = 0.0;

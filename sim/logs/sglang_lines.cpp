@@ -41,13 +41,17 @@ bool LogReader::read_sglang(std::string_view line) {
   const auto text = behind(line, "Decode batch");
   if (!text || text->find("accept len:") == std::string_view::npos) return false;
   const auto length = number_behind(*text, "accept len:");
-  const auto requests = number_behind(*text, "#running-req:");
+  const auto requests = count_behind(*text, "#running-req:");
   if (!length || !requests) {
     cannot_read(fmt::format("no number behind \"{}\"", length ? "#running-req:" : "accept len:"));
     return true;
   }
   if (*length < 1.0) {  // no step of this interval had a draft
     ++contents_.idle;
+    return true;
+  }
+  if (bad_number_behind(*text, "accept rate:")) {
+    cannot_read("no number behind \"accept rate:\"");
     return true;
   }
   const auto rate = number_behind(*text, "accept rate:");
@@ -71,6 +75,10 @@ bool LogReader::read_sglang_gauge(std::string_view line) {
     return nullptr;
   }();
   if (gauge == nullptr) return false;
+  if (std::isnan(read->value)) {
+    cannot_read(fmt::format("no number behind \"{}\"", read->metric));
+    return true;
+  }
   if (!std::isnan(gauges_now_[read->labels].*gauge)) end_scrape(read->labels);
   gauges_now_[read->labels].*gauge = read->value;
   if (gauge == &SglangGauges::length) seen(of(Kind::sglang_gauges, 0));
@@ -130,7 +138,7 @@ void LogReader::finish_sglang_lines(Kind kind, const std::vector<SglangLine>& li
     all.accepted += rounds * (one.length - 1.0);
     all.samples.push_back({rounds, rounds * (one.length - 1.0), 0.0});
   }
-  if (told > 0 && !rated) {
+  if (told > 0 && !rated && longest <= told + 1.0 + rounding) {
     fitting = 1;
     draft_length = told;
   }
@@ -138,10 +146,12 @@ void LogReader::finish_sglang_lines(Kind kind, const std::vector<SglangLine>& li
     all.draft_length = *draft_length;
     all.drafts_whole = true;
     all.drafted = all.rounds * static_cast<double>(*draft_length);
-  } else if (rated && told >= 0 && fitting == 0) {
+  } else if ((rated || told > 0) && told >= 0 && fitting == 0) {
     all.contradictions = lines.size();
-    all.first_contradiction = fmt::format(
-        "line {}: no draft length makes both the accept lengths and the accept rates (several in one log?)", all.first_line);
+    all.first_contradiction =
+        rated ? fmt::format("line {}: no draft length makes both the accept lengths and the accept rates (several in one log?)",
+                            all.first_line)
+              : fmt::format("line {}: accept length {} at draft length {}", all.first_line, longest, told);
   }
 }
 

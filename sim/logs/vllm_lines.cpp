@@ -21,12 +21,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace specsim::logs {
 
 namespace {
 
-// The rounds that a line of V1 stands for: a whole number that all its figures are consistent with, to their rounding.
+// The rounds that a line of V1 stands for: a whole number that all its figures are consistent with, to their rounding. No more
+// than drafted tokens, since each round has one.
 double rounds_of(double length, double accepted, double drafted, const std::vector<double>& rates) {
   const auto positions = static_cast<double>(rates.size());
   const double fewest = positions > 0.0 ? std::ceil(drafted / positions - 1e-9) : 1.0;
@@ -34,15 +36,18 @@ double rounds_of(double length, double accepted, double drafted, const std::vect
   const double by_length = accepted / std::max(length - 1.0, 1e-9);
   // The length has two decimals; where every round drafted all positions, their number is exact.
   const double low = std::max(fewest, accepted / (length - 1.0 + 0.0051));
-  const double high = length > 1.0051 ? accepted / (length - 1.0 - 0.0051) : drafted;
+  const double high = length > 1.0051 ? std::min(drafted, accepted / (length - 1.0 - 0.0051)) : drafted;
   if (positions > 0.0 && fewest * positions == drafted && low <= fewest + 1e-9 && fewest <= high + 1e-9) return fewest;
-  double best = std::max(fewest, std::round(by_length));
-  double least = -1.0;
-  constexpr double kMostTried = 4096.0;  // beyond, one more or less is nothing
-  for (double n = std::ceil(low - 1e-9); n <= std::min(high, low + kMostTried); ++n) {
+  double best = std::clamp(std::round(by_length), fewest, std::max(fewest, drafted));
+  double least = std::numeric_limits<double>::infinity();
+  constexpr int kMostTried = 4096;  // beyond, one more or less is nothing
+  for (int tried = 0; tried <= kMostTried; ++tried) {
+    const double n = std::ceil(low - 1e-9) + tried;
+    if (n > high) break;
     double off = 0.0;  // rates are whole numbers of rounds
-    for (const double rate : rates) off = std::max(off, std::abs(rate - std::round(rate * n) / n));
-    if (least < 0.0 || off < least - 1e-12) {
+    for (std::size_t i = 0; i < rates.size() && off < least; ++i)
+      off = std::max(off, std::abs(rates[i] - std::round(rates[i] * n) / n));
+    if (off < least - 1e-12) {
       least = off;
       best = n;
     }
@@ -55,8 +60,8 @@ double rounds_of(double length, double accepted, double drafted, const std::vect
 bool LogReader::read_vllm(std::string_view line) {
   const auto text = behind(line, "SpecDecoding metrics:");
   if (!text) return false;
-  const auto accepted = number_behind(*text, "Accepted:");
-  const auto drafted = number_behind(*text, "Drafted:");
+  const auto accepted = count_behind(*text, "Accepted:");
+  const auto drafted = count_behind(*text, "Drafted:");
   if (!accepted || !drafted) {
     cannot_read(fmt::format("no number behind \"{}\"", accepted ? "Drafted:" : "Accepted:"));
     return true;
@@ -69,7 +74,16 @@ bool LogReader::read_vllm(std::string_view line) {
     ++contents_.idle;
     return true;
   }
-  const std::vector<double> rates = numbers_behind(*text, "Per-position acceptance rate:");
+  const auto told_rates = rates_behind(*text, "Per-position acceptance rate:");
+  if (!told_rates) {
+    cannot_read("no rates in [0, 1] behind \"Per-position acceptance rate:\"");
+    return true;
+  }
+  const std::vector<double>& rates = *told_rates;
+  if (bad_number_behind(*text, "Mean acceptance length:")) {
+    cannot_read("no number behind \"Mean acceptance length:\"");
+    return true;
+  }
   const auto length = number_behind(*text, "Mean acceptance length:");
   ReportedAcceptance& all = of(Kind::vllm_log, static_cast<int>(rates.size()));
   if (all.lines == 0) all.drafts_whole = !rates.empty();
@@ -99,11 +113,15 @@ bool LogReader::read_vllm(std::string_view line) {
 bool LogReader::read_vllm_v0(std::string_view line) {
   const auto text = behind(line, "Speculative metrics:");
   if (!text) return false;
-  const auto length = number_behind(*text, "Number of speculative tokens:");
-  const auto accepted = number_behind(*text, "Number of accepted tokens:");
-  const auto drafted = number_behind(*text, "Number of draft tokens:");
-  const auto emitted = number_behind(*text, "Number of emitted tokens:");
-  if (accepted && drafted && *accepted <= *drafted && text->find("Number of speculative tokens:") == std::string_view::npos &&
+  const auto length = count_behind(*text, "Number of speculative tokens:");
+  const auto accepted = count_behind(*text, "Number of accepted tokens:");
+  const auto drafted = count_behind(*text, "Number of draft tokens:");
+  const auto emitted = count_behind(*text, "Number of emitted tokens:");
+  if (accepted && drafted && *accepted > *drafted) {
+    cannot_read(fmt::format("{} accepted of {} drafted tokens", *accepted, *drafted));
+    return true;
+  }
+  if (accepted && drafted && text->find("Number of speculative tokens:") == std::string_view::npos &&
       text->find("Number of emitted tokens:") == std::string_view::npos) {  // V1's, of an interval
     if (*drafted <= 0.0) {
       ++contents_.idle;
@@ -116,8 +134,12 @@ bool LogReader::read_vllm_v0(std::string_view line) {
     all.rounds_counted = false;
     return true;
   }
-  if (!length || !accepted || !drafted || !emitted || *length < 1.0 || *length > 1000.0) {
+  if (!length || !accepted || !drafted || !emitted || *length < 1.0 || *length > static_cast<double>(kMostPositions)) {
     cannot_read("not all of speculative, accepted, draft and emitted tokens are numbers");
+    return true;
+  }
+  if (*emitted > *drafted / *length * (1.0 + *length) + 0.5) {
+    cannot_read(fmt::format("{} emitted tokens beside {} drafted ones at draft length {}", *emitted, *drafted, *length));
     return true;
   }
   ReportedAcceptance& all = of(Kind::vllm_v0_log, static_cast<int>(*length));
@@ -139,10 +161,9 @@ bool LogReader::read_vllm_v0(std::string_view line) {
 }
 
 double LogReader::grown(const std::string& name, double value, ReportedAcceptance& acceptance) {
-  Total& total = totals_[name];
-  const double more = total.count.see(value, options_.growth_alone);
-  total.grown += more;
-  acceptance.restarts = std::max(acceptance.restarts, total.count.restarts());
+  RisingCount& count = totals_[name];
+  const double more = count.see(value, options_.growth_alone);
+  acceptance.restarts = std::max(acceptance.restarts, count.restarts());
   return more;
 }
 

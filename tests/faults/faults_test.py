@@ -174,6 +174,19 @@ class Faults(unittest.TestCase):
             self.refused(result, message)
             self.assertLess(len(result.stderr), 1000)
 
+    @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
+    def test_a_log_that_cannot_be_read_to_its_end(self):
+        """An error amid a server's log is not its end."""
+        shim = self.scratch / "failing_calls.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/failing_calls.c", "-ldl"], check=True)
+        log = self.scratch / "vllm.log"
+        log.write_text(400 * Path("tests/data/logs/vllm.log").read_text())
+        environment = {**os.environ, "LD_PRELOAD": str(shim), "FAULT": f"read:{errno.EIO}:2:always", "FAULT_FOLDER": str(self.scratch)}
+        for command in (["import"], ["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b", "--log"]):
+            result = run(*command, log, env=environment)
+            self.assertEqual((result.returncode, result.stdout, result.stderr),
+                             (BAD_INPUT, "", f"{log}: cannot be read: input/output error, allowed: a readable server's log\n"))
+
     # ---- folders
 
     def test_a_removed_folder(self):

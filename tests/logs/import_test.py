@@ -319,7 +319,78 @@ def refusals():
     refused("--log: given together with --trace", "plan", *PLAN, "--log", "x", "--trace", "y")
 
 
-for test in (vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, benchmarks, answers, wrapped, as_json, constant_alpha, plans, refusals):
+def refused_or_told(what, text, told, status=None, *arguments):
+    """Refused, or told as inconsistent, within seconds; no figure of it is infinite or none."""
+    done = subprocess.run([SPECSIM, "import", "-", *arguments], input=text, capture_output=True, text=True, timeout=60)
+    expect(f"{what}: status {done.returncode}, {done.stderr}{done.stdout}", status is None or done.returncode == status)
+    says(what, done.stdout + done.stderr, told)
+    expect(f"{what}: figures in {done.stdout}", not re.search(r"\b(inf|nan)\b", done.stdout))
+
+
+def impossible():
+    """Numbers that no server has counted."""
+    def line(length, accepted, drafted, rates):
+        return f"SpecDecoding metrics: Mean acceptance length: {length}, Accepted: {accepted} tokens, Drafted: {drafted} tokens, Per-position acceptance rate: {rates}\n"
+    refused_or_told("beyond 2^53", line(2.7, "1e18", "1e18", "0.9, 0.8, x"), 'line 1: no number behind "Accepted:"', 2)
+    for length in ("2.7", "1.0", "1.01", "1e15"):
+        refused_or_told(f"2^53 at length {length}", line(length, 2**53, 2**53, "0.9, 0.8"), "INCONSISTENT: printed figures: 1 of 1 lines", 0)
+    for rates in ("nan, nan", "0.9, NaN", "1.9, 0.8", "-0.5", "0.9, inf", ", ".join(["0.5"] * 513)):
+        refused_or_told(f"rates {rates[:20]}", line(2.7, 100, 120, rates), 'line 1: no rates in [0, 1] behind "Per-position acceptance rate:"', 2)
+    refused_or_told("length nan", line("nan", 100, 120, "0.9, 0.8"), 'line 1: no number behind "Mean acceptance length:"', 2)
+    refused_or_told("rising", line("2.50", 150, 200, "0.5, 1.0"), "INCONSISTENT: positions: position 2 is accepted in 100 rounds, position 1 before it in 50", 0)
+    # A line that was cut behind a comma takes the next one with it, whose first word is no infinity.
+    says("cut before INFO", imported("", text=line("1.75", 75, 200, "0.5, 0.25,") + "INFO 09-01 10:00:00\n"), "100 rounds, draft length 2")
+    # Counters: of a set with one that is none, the others say nothing.
+    trtllm = (LOGS / "trtllm_metrics.txt").read_text()
+    vllm_text = (LOGS / "vllm_metrics.txt").read_text()
+    refused_or_told("TensorRT-LLM", trtllm.replace(" 500.0", " 900.0"), "line 3: 900 accepted of 800 drafted tokens", 2)
+    refused_or_told("vLLM", re.sub(r"^(vllm:spec_decode_num_accepted_tokens_total.* )\d+\.0$", r"\g<1>99999", vllm_text, flags=re.M), "accepted of 3000 drafted tokens", 2)
+    refused_or_told("vLLM's positions", re.sub(r'(per_pos_total.*position="0".* )[\d.]+$', r"\g<1>1750", vllm_text, flags=re.M),
+                    "tokens accepted at position 0 of 1000 drafts", 2)
+    for value in ("1e-308", "5e-324", "NaN", "-3", "1e300", "0.5"):
+        refused_or_told(f"drafted {value}", trtllm.replace(" 800.0", f" {value}"), 'no count of tokens or drafts behind "trtllm_spec_decode_num_draft_tokens"', 2)
+        refused_or_told(f"drafts {value}", re.sub(r"^(vllm:spec_decode_num_drafts_total.* )\d+\.0$", rf"\g<1>{value}", vllm_text, flags=re.M),
+                        'no count of tokens or drafts behind "vllm:spec_decode_num_drafts"', 2)
+    v0 = "Speculative metrics: Draft acceptance rate: 0.6, Number of speculative tokens: 3, Number of accepted tokens: {}, Number of draft tokens: 300, Number of emitted tokens: {}.\n"
+    refused_or_told("V0 accepted", v0.format(301, 200), "line 1: 301 accepted of 300 drafted tokens", 2)
+    refused_or_told("V0 emitted", v0.format(200, 401), "line 1: 401 emitted tokens beside 300 drafted ones at draft length 3", 2)
+    # A draft length that is walked step by step is not taken from any two counts.
+    stats = '"specDecodingStats": {{"numDraftTokens": {}, "numAcceptedTokens": {}, "numRequestsWithDraftTokens": {}}}\n'
+    refused_or_told("2e9 tokens a draft", stats.format(2_000_000_000, 1_900_000_000, 1), "INCONSISTENT: acceptance length: 1.9e+09 tokens a round", 0)
+    refused_or_told("requests", stats.format(20, 10, 30), "line 1: 30 requests with draft tokens beside 20 draft tokens", 2)
+    totals = "statistics draft: #gen drafts = 10, #gen tokens = 50, #acc tokens = {}, #acc rate/pos = ({})\n"
+    refused_or_told("llama.cpp's totals", totals.format(60, 0.5), "line 1: 60 accepted of 50 drafted tokens", 2)
+    refused_or_told("llama.cpp's rates", totals.format(40, "nan"), 'line 1: no rates in [0, 1] behind "#acc rate/pos"', 2)
+    refused_or_told("a gauge", 'sglang:spec_accept_length{a="b"} 9.5\nsglang:spec_num_steps{a="b"} 3.0\nsglang:spec_num_draft_tokens{a="b"} 4.0\n',
+                    "INCONSISTENT: printed figures: 1 of 1 lines contradict themselves; line 1: accept length 9.5 at draft length 3", 0)
+    refused_or_told("SGLang's report", "Total generated tokens: 5\nAccept length: 1e12\n", "of 5 generated tokens", 2)
+    bench = (LOGS / "vllm_bench.txt").read_text()
+    refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), "a benchmark's report with acceptance by position that is no share of its drafts", 2)
+    # What is long is gone through once.
+    refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "1000000 could not be read; line 1: specDecodingStats without", 2)
+    names = "".join(f"statistics d{i}: #gen drafts = 10, #gen tokens = 50, #acc tokens = 30\n" for i in range(20_000))
+    refused_or_told("names", names, "19744 lines could not be read; line 257: more than 256 drafters", 0)
+
+
+def unreadable():
+    """What cannot be read to its end, or has none."""
+    for command in (["import"], ["plan", *PLAN, "--log"]):
+        for file, told in (("/proc/self/mem", "cannot be read: input/output error, allowed: a readable server's log"),
+                           ("/dev/zero", "it is larger than 536870912 bytes, allowed: at most 536870912 bytes")):
+            done = subprocess.run([SPECSIM, *command, file], capture_output=True, text=True, timeout=120)
+            expect(f"{command[0]} {file}: {done.returncode} {done.stderr}", (done.returncode, done.stdout, done.stderr) == (2, "", f"{file}: {told}\n"))
+    with tempfile.TemporaryDirectory() as folder:
+        hole = Path(folder) / "hole.log"
+        with hole.open("wb") as file:
+            try:
+                file.truncate((1 << 40) + 1)
+            except OSError:  # a file system of smaller files
+                return
+        status, _, err = run("import", hole)
+        expect(f"a hole: {err}", status == 2 and err == f"{hole}: it is larger than 1099511627776 bytes, allowed: at most 1099511627776 bytes\n")
+
+
+for test in (vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, benchmarks, answers, wrapped, as_json, constant_alpha, plans, refusals, impossible, unreadable):
     test()
 for problem in problems:
     print(problem, file=sys.stderr)
