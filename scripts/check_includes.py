@@ -1,21 +1,23 @@
 #!/usr/bin/python3
 """Checks that the arrows between the rooms of sim/ point the way the architecture says.
 
-    scripts/check_includes.py              check sim/ and tests/ of this repository
+    scripts/check_includes.py              check sim/, tests/ and scripts/ of this repository
     scripts/check_includes.py --self-test  check that every kind of violation is caught
 
-Refused: an include of a room (or file) that the table below does not allow, and an entry of the table that nothing uses; code in sim/ that includes tests or Catch2;
-quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
-namespace scope in a header; two types of one name in one program, of which the linker would silently take one's
-functions for both's (types in anonymous namespaces are their file's own); files of sim/, a header and its .cpp as one, that include each
-other in a circle; files of more than 500 lines, C++ or Python; comments behind a
-declaration that begin with "of", and texts that begin with "of", "the same for", "by which" or "at which": such a fragment says whose a
+Refused: an include of a room (or file) that the table below does not allow, and an entry of the table that nothing uses; code in sim/ that
+includes tests or Catch2; quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
+namespace scope in a header; two types of one name in one program, of which the linker would silently take one's functions for both's (types
+in anonymous namespaces are their file's own); files of sim/, a header and its .cpp as one, that include each other in a circle; files of
+more than 500 lines, C++ or Python; comments behind code that begin with "of", in C++ or Python, as in "60 # of processor time", help texts
+of scripts that begin so, and texts in sim/ that begin with "of", "the same for", "by which" or "at which": such a fragment says whose a
 value is and leaves out what it is.
 """
 
+import io
 import re
 import sys
 import tempfile
+import tokenize
 from pathlib import Path
 
 # Room -> what it may include besides itself: "room" for all of a room, "room/file.h" for that file alone. Rooms stand in an order
@@ -93,6 +95,8 @@ GENERATED = {"specsim_version.h"}
 LONGEST = 500  # lines of a file
 
 FRAGMENT = re.compile(r'"(of|the same (?:as|at|for|in|of|to|with)|by which|at which)\b ')
+
+OF = 'begins with "of", allowed: what the value is, with its unit'
 
 TOKEN = re.compile(
     r"""
@@ -177,8 +181,8 @@ def check_text(path, text):
                 report(token.start(), problem)
         elif kind == "comment":
             before = text[text.rfind("\n", 0, token.start()) + 1:token.start()]
-            if room and value.startswith("// of ") and before.strip():
-                report(token.start(), "a comment begins with \"of\", allowed: what the value is, with its unit")
+            if value.startswith("// of ") and before.strip():
+                report(token.start(), f"a comment {OF}")
         elif kind == "string":
             continued = string_end is not None and not text[string_end:token.start()].strip()
             fragment = FRAGMENT.match(value)
@@ -199,6 +203,26 @@ def check_text(path, text):
             statement = []
     if header and not pragma_once:
         report(0, "header without #pragma once")
+    return problems + check_length(path, text)
+
+
+def check_python(path, text):
+    """All violations in one Python file, as "path:line: message" strings."""
+    problems = []
+    code = set()  # lines that hold more than a comment
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    except (SyntaxError, tokenize.TokenError) as error:
+        return [f"{path}:1: is no Python ({error}), allowed: Python"]
+    helps = [first.string == "help" and second.string == "=" for first, second in zip(tokens, tokens[1:])]
+    for index, token in enumerate(tokens):
+        line = token.start[0]
+        if token.type == tokenize.COMMENT and line in code and token.string.startswith("# of "):
+            problems.append(f"{path}:{line}: a comment {OF}")
+        elif token.type == tokenize.STRING and index >= 2 and helps[index - 2] and re.match(r"[\"']of ", token.string):
+            problems.append(f"{path}:{line}: a help text {OF}")
+        if token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            code.add(token.end[0])
     return problems + check_length(path, text)
 
 
@@ -373,6 +397,7 @@ def self_test():
         ("tests/unit/a.cpp", "\n" * (LONGEST + 1), LONGEST + 1, "lines, allowed: at most 500"),
         ("sim/base/a.h", once + "using namespace std;\n", 2, "using namespace"),
         ("sim/base/a.h", once + "// A length.\nint a = 0;  // of the first\n", 3, "begins with \"of\""),
+        ("tests/unit/a.cpp", "int a = 0;\nint b = 0;  // of the first\n", 2, "begins with \"of\""),
         ("sim/base/a.cpp", 'auto a = "share",\n b = "of the first";\n', 2, "a text begins with \"of\""),
         ("sim/base/a.cpp", 'auto a = "the same for the draft";\n', 1, "a text begins with \"the same for\""),
         ("sim/base/a.h", once + "namespace a::b {\nstruct S { int x; };\nusing  namespace\nstd;\n}\n", 4, "using namespace"),
@@ -413,12 +438,17 @@ def self_test():
             (root / path).parent.mkdir(exist_ok=True)
             (root / path).write_text(text)
         python = python_files(root)
-        long = [problem for path, text in python.items() for problem in check_length(path, text)]
+        long = [problem for path, text in python.items() for problem in check_python(path, text)]
         if sorted(python) != ["scripts/a", "tests/c.py"] or len(long) != 1 or not long[0].startswith(f"tests/c.py:{LONGEST + 1}: "):
             failures.append(f"expected tests/c.py alone to be too long, got {long} of {sorted(python)}")
+    fine = 'A = 1  # length\n# of what follows\nB = "  # of "\nadd("x", help="share "\n    "of all")\nc = "of all"\n'
+    fragments = check_python("scripts/a.py", fine + 'D = (1,  # of processor time\n     2)\nadd("--name", help="of the jobs")\n')
+    if check_python("scripts/a.py", fine) or [problem.split(", allowed")[0] for problem in fragments] != [
+            'scripts/a.py:7: a comment begins with "of"', 'scripts/a.py:9: a help text begins with "of"']:
+        failures.append(f"expected a comment and a help text that begin with \"of\", got {check_python('scripts/a.py', fine)} and {fragments}")
     for failure in failures:
         print(f"self-test: {failure}", file=sys.stderr)
-    print(f"{len(good) + len(bad) + 6} cases, {len(failures)} failures")
+    print(f"{len(good) + len(bad) + 8} cases, {len(failures)} failures")
     return 1 if failures else 0
 
 
@@ -434,7 +464,7 @@ def main(arguments):
     problems = [problem for path, text in texts.items() for problem in check_text(path, text)] + check_types(texts) + check_circles(texts)
     problems += check_used(texts)
     scripts = python_files(root)
-    problems += [problem for path, text in scripts.items() for problem in check_length(path, text)]
+    problems += [problem for path, text in scripts.items() for problem in check_python(path, text)]
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{len(files) + len(scripts)} files, {len(problems)} violations")

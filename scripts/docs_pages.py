@@ -30,7 +30,7 @@ REFERENCE = Path("docs/reference.md")
 METHODS = Path("docs/methods")
 EXAMPLES = Path("configs/examples/methods")
 KINDS = {"drafter": "Drafters", "verifier": "Verifiers", "policy": "Policies"}
-WIDTH = 150  # of a command's line
+WIDTH = 150  # characters of a command's line
 
 
 def rows_of(path):

@@ -38,9 +38,9 @@ except ImportError as error:
 
 from kernel_formulas import DTYPES, KINDS, Packed, read_hardware, reads_keys  # noqa: E402
 
-MOST_ROWS = 512      # of a product: beyond, nothing was measured
+MOST_ROWS = 512      # most rows of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
-LEAST_CACHES = 2.0   # the same of the keys and values that decode attention reads
+LEAST_CACHES = 2.0   # keys and values that decode attention reads over that cache: below, likewise
 FOLDS = 5            # parts of the shapes, each of which is priced by a correction that was made without it
 # Small products are in no table from memory. A fit of their own takes rows whose weights came from the cache where reading them from
 # memory would take at most this share of the measured time: half of that reading is added, and the truth is at most the other half away.

@@ -21,7 +21,7 @@ import numpy as np
 
 MODELS = Path("tests/data/models")
 TARGET, DRAFT = "novels-5m", "novels-0.7m-distilled"
-FARTHEST = 2e-2  # of bf16 logits: the size of the difference to the size of all
+FARTHEST = 2e-2  # most that bf16 logits may differ: the norm of the difference over the norm of the logits
 SHAPES = {
     "llama-3.1-8b": dict(hidden_size=4096, intermediate_size=14336, num_hidden_layers=32, num_attention_heads=32,
                          num_key_value_heads=8, vocab_size=128256, tie_word_embeddings=False),
@@ -153,7 +153,7 @@ def passes(torch, say, name, shape, ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--specsim", type=Path, required=True)
-    parser.add_argument("--passes", type=Path, help="of llama-3.1-8b")
+    parser.add_argument("--passes", type=Path, help="passes.csv of llama-3.1-8b")
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
     import torch

@@ -196,7 +196,7 @@ class Prefill(Verify):
 
 class Experts:
     kind = "experts"
-    tells_constants = True  # of a table of one layer the fit says which layer: others are priced otherwise
+    tells_constants = True  # where a table has one layer the fit says which: others are priced otherwise
     figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.6, 0.02, 1.1), "overlap_power": (3, 1, 12),
                "kernel_us": (25, 1, 300), "expert_us": (0.05, 1e-4, 5), "row_us": (0.005, 1e-5, 2)}
     over = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096]

@@ -183,7 +183,7 @@ def main():
                     times["llama.cpp"].setdefault(tuple(map(int, key.split())), []).append(statistics.median(samples))
             for key in sorted(times["llama.cpp"]):
                 own, other = (statistics.median(times[who][key]) for who in ("specsim", "llama.cpp"))
-                ratios = [a / b for a, b in zip(times["specsim"][key], times["llama.cpp"][key])]  # of each round
+                ratios = [a / b for a, b in zip(times["specsim"][key], times["llama.cpp"][key])]  # one for each round of timing
                 lines.append([precision, *key, f"{own:.3f}", f"{other:.3f}", f"{own / other:.3f}", f"{min(ratios):.3f}", f"{max(ratios):.3f}"])
                 print(*lines[-1], flush=True)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ import plot_methods
 CONFIGS = Path("configs/examples/methods")
 RECORD = Path("results/methods")  # theory.csv and trees.csv, which the tests of published trees write
 SIDE_BY_SIDE = Path("configs/methods/side_by_side.yaml")
-ROUNDS = 200000  # of a config that asks for more
+ROUNDS = 200000  # rounds that are run where a config asks for more
 BATCHES = [1, 8, 32]
 
 

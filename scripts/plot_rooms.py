@@ -14,7 +14,7 @@ from check_includes import ALLOWED
 
 GROUPS = {"#0072b2": ["spec", "run", "judge", "audit", "plan", "fit", "report", "arrivals", "serve", "load", "logs"], "#5a3d99": ["llm", "cuda", "calibrate"], "#d55e00": ["theory"],
           "#444444": ["cli", "python", "web", "api"]}
-BASE = "#00785a"  # of the rooms below all these: what a round is made of
+BASE = "#00785a"  # colour of the rooms below all these: what a round is made of
 
 
 def arrows():

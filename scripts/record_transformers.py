@@ -89,7 +89,7 @@ def main():
     parser.add_argument("--assistant", required=True, help="the draft model, or none for prompt lookup")
     parser.add_argument("--draft-length", type=int, default=5)
     parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument("--tokens", type=int, default=256, help="of each output, at most")
+    parser.add_argument("--tokens", type=int, default=256, help="most tokens of each output")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--load", type=json.loads, default={}, help="more of from_pretrained's arguments, as JSON: {\"device_map\": \"auto\"}")
     options = parser.parse_args()

@@ -81,7 +81,7 @@ def main():
     parser.add_argument("--speculative", required=True, type=json.loads, help="vLLM's speculative_config, as JSON")
     parser.add_argument("--engine", type=json.loads, default={}, help="more of vLLM's EngineArgs, as JSON")
     parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument("--tokens", type=int, default=256, help="of each output, at most")
+    parser.add_argument("--tokens", type=int, default=256, help="most tokens of each output")
     parser.add_argument("--batch", type=int, default=64, help="requests at once, at most")
     parser.add_argument("--tensor-parallel", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)

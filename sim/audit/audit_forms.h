@@ -5,11 +5,11 @@
 
 namespace specsim::audit {
 
-// An empty `loop`: decode::Simulator's own.
+// Positions by prepared tables. `loop`: the loop that plays the rounds; empty: decode::Simulator's own.
 AuditReport audit_positions(const spec::Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop,
                             const AuditOptions& options);
 AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options);
-// The first sequence: its start, and the text positions that follow.
+// Chains with fresh distributions, each text position of each sequence having its own: those of the first sequence are audited.
 AuditReport audit_fresh(const spec::Cell& cell, const verify::PositionRule& rule, const AuditOptions& options);
 
 }  // namespace specsim::audit

@@ -8,7 +8,8 @@
 
 namespace specsim::audit {
 
-// The first roots of `rounds` are those of the contexts of `text`; where rounds depend on more, further ones follow.
+// The report on the enumerated `rounds`, which write `text`. Their first roots stand for the contexts of the text, in its order;
+// where a round depends on more than its context there are further ones behind them.
 AuditReport report_on(const std::string& verifier, int vocab, int draft_length, const RoundTree& rounds, const TargetText& text,
                       const AuditOptions& options);
 

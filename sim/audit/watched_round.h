@@ -34,6 +34,8 @@ class WatchedRound {
   // The process that starts in the context of the round, for a loop's setup.
   [[nodiscard]] const families::ContextProcess& process() const { return *started_.process; }
 
+  // Plays one round that starts in `context`, and returns what it reported to the sink and counted. A failed check where the two
+  // contradict each other.
   SeenRound watch(std::uint32_t context, decode::BitSource& random_bits);
   // The same round without a sink, as production runs it, which may take another path through the code: a failed check if it
   // counts otherwise than the round that was watched last.

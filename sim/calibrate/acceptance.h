@@ -15,7 +15,8 @@ namespace specsim::calibrate {
 
 // Tokens per round of all requests, its error from the spread over them.
 report::Estimate tokens_per_round(const llm::MeasuredAcceptance& acceptance);
-// The same of a trace, by the spread of its parts; NaN where no request is as long as the draft.
+// Tokens per round of a recorded trace at one draft length, its error from the spread of the trace's parts; NaN where no request
+// is as long as the draft.
 report::Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_length);
 
 // Decodes the prompts at one temperature and draft length, without a clock. `draft` may be null.

@@ -26,7 +26,7 @@ struct GpuPass {
   [[nodiscard]] double rate() const { return static_cast<double>(bytes) / seconds.median; }
 };
 
-// What is not passes in a round, as shares of it.
+// What a round spends beside its passes, as shares of the round's time.
 struct BesidePasses {
   std::size_t batch = 1;
   int draft_length = 0;
@@ -35,7 +35,7 @@ struct BesidePasses {
   double sampling_share = 0.0;  // draws and acceptance
 };
 
-// Target and draft on two streams; seconds.
+// Seconds of some target passes alone, of draft passes alone that take about as long, and of both at once on two streams.
 struct Streams {
   llm::Quartiles target;
   llm::Quartiles draft;
@@ -48,7 +48,7 @@ struct GpuRun : ValidationRow {
   std::size_t sequences = 0;
   std::size_t rounds = 0;
   std::size_t emitted = 0;
-  double bound = 0.0;  // seconds of passes alone
+  double bound = 0.0;  // seconds that the passes alone would take
   [[nodiscard]] double tokens_per_second() const { return static_cast<double>(emitted) / measured; }
 };
 
@@ -68,7 +68,7 @@ class GpuObserver {
   virtual void streams(const Streams& streams) = 0;
   virtual void warning(const std::string& text) = 0;           // what the cost table kept and a reader should know
   virtual void no_predictions(const std::string& reason) = 0;  // what was measured makes no cost table
-  virtual void rounds(const Errors& errors) = 0;               // against their parts
+  virtual void rounds(const Errors& errors) = 0;               // errors of what the cost table predicts of rounds
   virtual void run(const GpuRun& run) = 0;
 };
 

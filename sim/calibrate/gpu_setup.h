@@ -42,7 +42,7 @@ struct GpuSetup {
   // Puts the models onto the device. Returns the seconds that this took.
   double place();
 
-  // Trained models, not shapes.
+  // Whether the models have trained weights; else they are shapes with random ones.
   [[nodiscard]] bool trained() const { return target.small != nullptr; }
   // Whether the device has so many bytes to spare.
   [[nodiscard]] bool fits(std::size_t bytes) const;
@@ -51,7 +51,7 @@ struct GpuSetup {
   // One line for the manifest: of the device alone, and with the models that are on it.
   [[nodiscard]] std::string device_description() const;
   [[nodiscard]] std::string description() const;
-  // device.yaml.
+  // The text of device.yaml.
   [[nodiscard]] std::string device_text() const;
 
   Settings settings;

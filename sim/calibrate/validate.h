@@ -42,7 +42,7 @@ struct Validation {
 
 // Reads both prompts' files, and checks them against each other and the method. Throws BadInput.
 struct ValidationPrompts {
-  std::vector<llm::Prompt> fitted;    // acceptance is measured on
+  std::vector<llm::Prompt> fitted;    // prompts that acceptance is measured on
   std::vector<llm::Prompt> held_out;  // prompts whose runs are predicted
 };
 ValidationPrompts validation_prompts(const LoadedModels& models, const Settings& settings);
@@ -51,6 +51,9 @@ ValidationPrompts validation_prompts(const LoadedModels& models, const Settings&
 // sample.
 std::string validation_identity(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts);
 
+// Measures acceptance on the prompts for it, decodes the held-out ones with the clock running, times passes apart from that, and
+// sets every run beside what acceptance and passes predict. Seconds of this machine's processor; `kept` saves doing finished work
+// again, `progress` is told how far it is.
 Validation validate(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts, const KeptWork& kept,
                     const OnProgress& progress);
 

@@ -54,16 +54,17 @@ std::vector<report::Column<Row>> validation_columns_and(const std::vector<report
 struct Errors {
   std::vector<double> values;
   void add(double error);  // NaN and infinity are left out
-  // "median error X %, worst Y %" of their sizes.
+  // The sizes of the errors, without their signs: "median error X %, worst Y %".
   [[nodiscard]] std::string text() const;
-  // Their mean, with its sign, and how many are above 0: "+1.8 % on average, 44 of 54 too large".
+  // The mean of the errors, with their signs, and how many are above 0: "+1.8 % on average, 44 of 54 too large".
   [[nodiscard]] std::string bias_text() const;
 };
 
 // What a validation comes to.
 class ValidationSummary {
  public:
-  // `new_text`: its tokens per round are no other row's.
+  // `new_text`: whether the row's tokens per round count. Rows that differ in the batch alone decode the same text, and one of
+  // them counts.
   void add(const ValidationRow& row, bool new_text);
   [[nodiscard]] std::string text() const;
 

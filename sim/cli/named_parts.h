@@ -17,16 +17,16 @@ struct NamedPart {
   const cost::Preset* preset = nullptr;  // its file is read by worked_out() alone
 };
 
-// The kinds of parts in the order in which they are listed, and how a config names one of each.
+// The kinds of parts, such as verifier, in the order in which they are listed, each with the way in which a config names one.
 const std::vector<std::pair<std::string, std::string>>& part_kinds();
-// All parts, of presets only the names; those of one kind in the order of their registry.
+// All parts; those of one kind in the order of their registry. A preset has only its name yet, since its file is not read.
 std::vector<NamedPart> named_parts();
-// With what a preset's file says of it. Throws BadInput where that cannot be read.
+// The part, and of a preset what its file says as well. Throws BadInput where that cannot be read.
 NamedPart worked_out(const NamedPart& named);
 // Those of `parts` that are called so, as KIND/NAME or, over all kinds, as NAME. Throws BadInput where there is none.
 std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, const std::string& wanted);
 
-// What a parameter may be, and what it is where it is left out, in words.
+// In words: the values that a parameter may have, and the one that it has where a config leaves it out.
 std::string type_text(const config::Parameter& parameter);
 std::string default_text(const config::Parameter& parameter);
 

@@ -29,8 +29,8 @@ struct CommandInfo {
   std::vector<OptionInfo> options;
 };
 CommandInfo command_info(const Command& command);
-// For parse(). True while command_info() asks for a command's declarations, which are noted then: the command is to return
-// without doing anything.
+// parse() tells of the options that a command declares. True while command_info() asks for them: they are noted, and the command
+// is to return without doing anything.
 bool note_options(const boost::program_options::options_description& options, const std::string& positional,
                   const std::string& usage, const std::string& examples);
 

@@ -12,8 +12,8 @@ namespace specsim::cli {
 using load::Summaries;
 void print_summaries(const Summaries& summaries);
 void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, const serve::Slo& slo);
-// The best draft length by requests in a step, for a server with such an acceptance and workload, and the flags that start it
-// so. An engine that takes one length for all steps gets the one for steps of so many `requests`.
+// Prints the best draft length by requests in a step, at the experiment's acceptance and this workload, and the flags that start
+// a server with these lengths. An engine that takes one length for all steps gets the one for steps of so many `requests`.
 void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests);
 
 }  // namespace specsim::cli

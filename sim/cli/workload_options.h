@@ -11,14 +11,14 @@
 
 namespace specsim::cli {
 
-// What acceptance was recorded with, as cost.draft takes it, and where that is said; "" where it is not known.
+// The draft model that acceptance was recorded with, named as cost.draft takes it ("": not known), and the place that says so.
 struct RecordedDraft {
   std::string model;
   Location where;
 };
 
-// hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits, kv-bits, engine; set and seed, which
-// change whatever experiment there is.
+// Adds the options hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits, kv-bits and engine,
+// which describe a workload, and set and seed, which change whatever experiment there is.
 void add_workload_options(boost::program_options::options_description& description);
 // The options of a workload that were not given, with the defaults that stand in: "--hardware h100-sxm --context 2048"; "" where
 // all were given. `recorded` is the draft unless an option says otherwise.

@@ -61,7 +61,8 @@ class GroupBits {
     std::uint32_t asked = kGroup;  // how many lanes asked for it in this round so far
     std::array<std::uint64_t, kGroup> random_bits;
 
-    // Counts the asking; true: the batch is to be filled. As many as in the last round that came here will be asked for.
+    // Every lane that needs this batch asks once a round. True for the first one, which is to fill the batch, if that pays: it is
+    // taken that as many lanes will ask as in the last round in which any did.
     bool wants(std::uint32_t now) {
       const bool first = generation != now;
       if (first) {

@@ -29,9 +29,10 @@ struct ProcessReport {
   double behind_best = 0.0;   // by how much the best of the processes that may be used is ahead in held_out
   double behind_error = 0.0;  // its standard error, over requests
   double tokens_per_round = 0.0;
-  // Parametric bootstrap: how often data of the fitted model lie as far from its mean as the recorded ones. The parameters are
-  // not fitted again to each of them, as they were to the recorded ones, which lie closer for it: p is too large if anything, and
-  // a wrong process is rejected less often, a right one less often than the level says.
+  // Parametric bootstrap: each p is the share of data sets simulated by the fitted model that lie at least as far from the
+  // model's mean as the recorded data do. The model was fitted to the recorded data, which brings it closer to them, and is not
+  // fitted again to each simulated data set. So p is rather too large than too small: right processes are rejected less often
+  // than the level says, and some wrong ones are kept that a new fit each time would reject.
   double p_by_depth = 1.0;  // accepted by depth
   double p_accepted = 1.0;  // distribution of accepted in a round
   double p_runs = 1.0;      // lengths of runs of accepted positions, across rounds

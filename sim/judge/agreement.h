@@ -45,6 +45,8 @@ struct Agreement {
   bool output_counts = true;
 };
 
+// Tests a cell's counts: tokens per round and accepted tokens against the prediction, the output against its distribution. What
+// cannot be tested is NaN, see Agreement. `level`: the level of a test by itself (check_level), for smallest_leak alone.
 Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
                      const decode::Counts& counts, double level);
 

@@ -32,13 +32,13 @@ struct BlockRounds {
   }
   [[nodiscard]] int next(int context, int token) const;
   [[nodiscard]] bool is_chain() const { return tree.size() == tree.depth() + 1; }
-  // Each position is guessed from the context before the block, and there are several.
+  // Whether each position is drafted from the context before the block, as by Medusa's heads, and contexts differ.
   [[nodiscard]] bool guesses_ahead() const { return drafter->from_root && shape->contexts > 1; }
   // Whether contexts move on their own, whatever tokens are emitted, so that the text does not show them.
   [[nodiscard]] bool hidden() const;
   // Distribution of the first round's context.
   [[nodiscard]] std::vector<double> start() const;
-  // Why rounds of this kind cannot be told of, whatever their kernels are; "" where they can.
+  // Why theory has nothing to say of rounds of this kind, whatever their kernels are; "" where it has.
   [[nodiscard]] std::string why_not() const;
   // What follows from the kernels of rounds, which `kernel` gives for a draft length in tokens.
   [[nodiscard]] RoundTheory theory_of(const std::function<theory::RoundKernel(int draft_length)>& kernel) const;

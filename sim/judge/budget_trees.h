@@ -14,10 +14,10 @@ namespace specsim::judge {
 // The tree that is drafted in a state of these distributions.
 using TreeInState = std::function<theory::ChosenTree(const theory::Automaton& distributions, int state)>;
 
-// The theory, by enumeration of every context that a round can start from.
+// The theory of rounds whose tree `tree` gives, by enumeration of every context that a round can start from.
 Coverage enumerate_budget_trees(BlockRounds rounds, TreeInState tree);
 
-// The whole number that a drafter's parameter is set to, as trees are told it.
+// The value of the drafter's parameter `name`, an integer, in this cell.
 int whole_argument(const spec::Cell& cell, const char* name);
 
 }  // namespace specsim::judge

@@ -25,8 +25,8 @@ struct RoundTheory {
   // for each context). Empty where it is not known, since a policy or the text decides as well.
   std::vector<theory::RoundDistribution> distributions;
   bool estimated = false;  // the distributions' mean holds, but they come from a sample: no exact test against them
-  // So many rounds of one sequence; nullopt: too many to follow. Empty: rounds are independent of each other (requests: those of
-  // one type), or follow from where they begin (trace).
+  // Moments of what one sequence emits in so many rounds; nullopt: too many to follow. Empty where rounds are independent of each
+  // other (requests: those of one type), or follow from where they begin (trace).
   std::function<std::optional<theory::RunMoments>(int rounds)> sequence;
   double mean_error = 0.0;  // error of a distribution's mean: half the width of a bracket, or a standard error; 0: it is exact
   // Acceptance at a position, [context][depth], of verifiers that judge positions; else empty.

@@ -17,7 +17,7 @@ struct Uncovered {
   std::string why;
 };
 
-// A line for each reason, with what has it; "" for an empty list.
+// A line for each reason, with the things that have no theory for it; "" for an empty list.
 std::string no_theory_lines(const std::vector<Uncovered>& list);
 
 // The cells that have no theory, as far as can be told before their distributions are drawn, and whose config does not say that

@@ -54,10 +54,11 @@ class TreeEnumeration : public Enumeration {
 
 // Why no enumeration can take on these rounds, such as too many probabilities to keep; "" where nothing stands against it.
 std::string why_not_kept(const BlockRounds& rounds);
-// Contexts that a round can start from, or, where they move by themselves and a round looks ahead, windows of them.
+// How many contexts a round can start from or, where they move by themselves and a round looks ahead, how many sequences of
+// contexts it can meet; and why those are too many to keep what follows each, "" where they are not.
 double paths_of(const BlockRounds& rounds);
 std::string why_not_windows(const BlockRounds& rounds);
-// Steps of a walk over all trees of a round, and why there are too many.
+// How many steps a walk over all trees of a round takes, and the message that these are too many; "" where they are not.
 double steps_of(const BlockRounds& rounds);
 std::string too_many_steps(const BlockRounds& rounds, double steps);
 

@@ -23,7 +23,7 @@ namespace specsim::judge {
 [[nodiscard]] inline bool has_policy(const spec::Cell& cell) { return cell.policy() != nullptr; }
 [[nodiscard]] inline const std::string& policy_name(const spec::Cell& cell) { return cell.policy()->name(); }
 [[nodiscard]] inline const config::Arguments& policy_arguments(const spec::Cell& cell) { return cell.policy()->arguments; }
-// Time of a round that drafts so many tokens, as the policy was told.
+// [draft length]: the time of a round that drafts so many tokens, as the policy was told it.
 [[nodiscard]] inline std::span<const double> policy_times(const spec::Cell& cell) { return cell.policy()->round_times; }
 [[nodiscard]] inline double batch(const spec::Cell& cell) { return cell.workload.batch; }
 [[nodiscard]] inline const families::ContextProcess& process(const spec::Cell& cell) { return *cell.contexts->process; }

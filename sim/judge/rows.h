@@ -41,7 +41,7 @@ struct Row {
   [[nodiscard]] double tokens_per_second() const;  // the whole batch's; means something where the cost is in seconds
 };
 
-// A column for each of these axes, of rows that name a cell.
+// For rows that name a cell: a column for each of these axes, with its value in the row's cell.
 template <class Line>
 std::vector<report::Column<Line>> axis_columns(const std::vector<std::string>& paths) {
   std::vector<report::Column<Line>> list;
@@ -56,13 +56,14 @@ const std::vector<report::Column<Row>>& columns();
 // Judges all rows of one command together: the more cells there are, the stricter is the level of each test (check_level).
 void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts);
 
+// The text of data.csv: a header and a line for each row, with the axes that the rows differ in, and columns().
 std::string data_csv(const std::vector<Row>& rows);
 // From tokens per round down to the speedup, step by step, for the cells whose cost model knows seconds; empty without any.
 std::string waterfall_csv(const std::vector<Row>& rows);
 // A line of waterfall.csv: one step from tokens per round down to the speedup, of one cell.
 struct WaterfallLine {
   const spec::Cell* cell = nullptr;
-  std::size_t index = 0;  // the cell's, among those that are told of
+  std::size_t index = 0;  // the cell's place among those that the file tells of
   int draft_length = 0;
   cost::WaterfallStep step;
 };

@@ -6,7 +6,7 @@
 
 namespace specsim::judge {
 
-// Theory of a drafter of chains: `draft` says which tokens it drafts behind a text.
+// Theory of the cell's rounds, whose drafter makes chains: `draft` says which tokens it drafts behind a text.
 Coverage follow_text(const spec::Cell& cell, theory::TextDraft draft);
 // Tokens of the prompt that the cell's sequences begin with; empty without one.
 std::vector<int> prompt_of(const spec::Cell& cell);

@@ -64,7 +64,8 @@ class Lockstep {
     [[nodiscard]] std::uint64_t drafted_by(std::uint64_t sequences) const;
   };
   [[nodiscard]] Upcoming upcoming() const;
-  // The same of those sequences that have no block for the round to come, for what was drafted behind the last one is lost.
+  // As upcoming(), over the sequences alone that have no block for the round to come, since what was drafted behind the last one
+  // is lost.
   [[nodiscard]] Upcoming upcoming_of_missed() const;
   // What is drafted while the round to come is verified: for the sequences that will have guessed right the block of the round
   // after it. Of the others nothing is known of the block that is lost but what a draft length policy says; else it is taken to

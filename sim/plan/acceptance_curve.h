@@ -52,7 +52,8 @@ AcceptanceCurve rate_acceptance(double rate, int draft_length, int longest);
 //   {"request": ID, "overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once reached. Holds no
 //   depth.
 AcceptanceCurve trace_acceptance(const std::string& path, int longest);
-// The curve of given overlaps, [request][position]; a request without any says nothing. `source`: what messages name.
+// The curve of recorded overlaps, [request][position]: each is the probability that a draft for this position is accepted once
+// reached. Requests without positions are left out. `source`: the record as messages call it. Throws BadInput if none has any.
 AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overlaps, const std::string& source, int longest);
 // A cell's own distributions, simulated at every draft length with shared random numbers, `rounds` rounds each.
 AcceptanceCurve simulated_acceptance(const spec::Cell& cell, int longest, std::uint64_t rounds);

@@ -11,7 +11,7 @@
 
 namespace specsim::plan {
 
-// A model on a GPU, with the names that somebody asked for it by.
+// A model on a GPU, whose passes are priced, and the names by which the user chose the two.
 struct PassSetting {
   std::string hardware;
   std::string model;

@@ -47,12 +47,14 @@ struct RunResult {
 // Everything simulated here is a function of the cells alone: threads, resumption and shards (whose counts add up) change
 // nothing. Each set of tables is built once. Throws IoError, BadInput.
 RunResult run_cells(const std::vector<const spec::Cell*>& cells, const RunOptions& options);
-// The same without a round: empty counts, for what merges counts that exist. Of the options `threads`, `observe` and `stop`.
+// Prepares the cells as run_cells() does and simulates nothing: the counts are empty, for counts that exist to be added to them.
+// Takes `threads`, `observe` and `stop` of the options.
 RunResult prepare_cells(const std::vector<const spec::Cell*>& cells, const RunOptions& options);
 
-// What is wrong with counts, which hold against each other wherever they come from; "" for nothing.
+// What contradicts itself in counts, wherever they come from, such as more tokens counted by class than were emitted; "" where
+// nothing does.
 std::string inconsistency(const decode::Counts& counts);
-// The same of counts that should be of all of a cell's work.
+// What is wrong with counts that should hold all of the cell's work, such as rounds that are missing; "" where nothing is.
 std::string incompleteness(const spec::Cell& cell, const decode::Counts& counts);
 
 // What a run would take.
@@ -64,8 +66,8 @@ struct RunEstimate {
   double seconds = 0.0;                  // estimated from the cells' sizes alone: off by orders of magnitude for trees
 };
 RunEstimate estimate(const std::vector<const spec::Cell*>& cells, unsigned threads);
-// The seconds, without the placements in time, measured on pieces of some cells, which takes a few seconds itself; nullopt where
-// even their tables take longer. Throws BadInput.
+// The seconds that a run would take, without simulating placements in time, measured on pieces of some cells, which takes a few
+// seconds itself; nullopt where even their tables take longer. Throws BadInput.
 std::optional<double> measured_seconds(const std::vector<const spec::Cell*>& cells, unsigned threads);
 
 }  // namespace specsim::run

@@ -44,11 +44,11 @@ struct Spread {
   double p99_half_width = 0.0;
 };
 
-// How many of a run's first requests latencies and shares of requests leave out, since they met a server that was emptier than it
-// was later. Rates, totals and steps are those of the whole run, whose time went to all of its requests.
+// A run's first requests meet a server that is emptier than it is later. Latencies and shares of requests leave out as many of
+// them as this says; rates, totals and steps are those of the whole run, whose time went to all of its requests.
 struct WarmUp {
-  std::size_t requests = 0;
-  bool by_mser = false;  // as many as MSER-5 drops (White 1997), by the end-to-end times in the order of sending
+  std::size_t requests = 0;  // how many are left out, unless by_mser
+  bool by_mser = false;      // as many as MSER-5 drops (White 1997), by the end-to-end times in the order of sending
 };
 
 struct Summary {

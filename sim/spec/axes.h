@@ -10,7 +10,7 @@ namespace specsim::spec {
 
 // Paths of the axes that the cells are spread over, in the order in which they first appear.
 std::vector<std::string> axes_of(const std::vector<const Cell*>& cells);
-// The same of rows that name a cell each.
+// The axes of the cells that the rows stand for, one each.
 template <class Row>
 std::vector<std::string> axes_of(const std::vector<Row>& rows) {
   std::vector<const Cell*> cells;

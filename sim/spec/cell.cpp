@@ -196,7 +196,7 @@ Cell with_draft_length(Cell cell, int draft_length) {
   return cell;
 }
 
-// The text is kept as it was first written: another one would draw other distributions, and change every committed result.
+// The text "law" is kept as it was first written: another one would draw other distributions, and change every committed result.
 rng::Key distribution_key(const Cell& cell) { return rng::make_key(cell.seed, rng::hash_text("law")); }
 
 rng::Key draw_key(const Cell& cell) { return rng::make_key(cell.seed, cell.pairing_group); }

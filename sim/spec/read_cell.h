@@ -41,13 +41,17 @@ struct MethodParts {
   std::string policy_text;
 };
 MethodParts read_method(const config::Value& decode, Diagnostics& diagnostics);
-// Puts them together, without the policy; nullopt after reporting that they do not go together.
+// Makes the method of drafter and verifier, to which add_policy() adds the policy; nullopt, after reporting why, where the three
+// do not go together.
 std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnostics& diagnostics);
-// What of the method the prepared tables depend on.
+// The parts of the method that the prepared tables depend on, as a text: cells share tables where it is equal, and their
+// distributions are.
 std::string rule_text(const MethodParts& parts, const Method& method);
-// An acceptance table knows ranked tokens alone, and nothing of distributions.
+// Reports what does not go with an acceptance table as the cell's context process: the table says how often the child of each
+// rank is accepted and has no distributions, so that whatever changes them, or looks at them, has nothing to work on.
 void check_ranked(const Cell& cell, Diagnostics& diagnostics);
-// The policy of a cell that is whole but for it: a policy may go by the times of rounds.
+// Adds the policy that chooses draft lengths. It comes last, since it may go by the times of rounds, which the rest of the cell
+// decides.
 void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics);
 // Reports what a method of blocks cannot do with the cell's distributions.
 void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics);

@@ -13,7 +13,7 @@ namespace specsim::spec {
 using Setting = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
                              std::vector<std::vector<double>>>;
 
-// The same as a config holds it. A text that reads as a number or a truth value is quoted there: settings keep their type.
+// The setting as a config holds it. A text that reads as a number or a truth value is quoted there: settings keep their type.
 config::Value to_config(const Setting& setting, const Location& where = {});
 
 }  // namespace specsim::spec

@@ -97,7 +97,7 @@ for name, arguments in COMMANDS.items():
 
 status, out, err = run("theory", "--alpha", "0.8", "--draft-length", "4", "--cost-ratio", "0.05", "--format", "xml")
 expect(f"unknown format: {status} {err}", status == 2 and err == '--format: "xml", allowed: table, csv, json, markdown\n' and not out)
-passes = ["pass", "--hardware", "rtx-3090", "--model", "llama-2-7b", "--csv"]  # of a GPU that it warns of
+passes = ["pass", "--hardware", "rtx-3090", "--model", "llama-2-7b", "--csv"]  # a GPU that the command warns of
 status, out, err = run(*passes, "--quiet")
 expect("pass --csv --quiet is its CSV without warnings", (status, out, err) == (0, run(*passes)[1], "") and out.startswith("hardware,model,") and run(*passes)[2])
 status, out, err = run("run", "nothing.yaml", "--format", "json")

@@ -20,8 +20,8 @@ namespace {
 
 struct Fake {
   std::string refuses = {};           // a function's name
-  int ways = 8;                       // that it knows of
-  int last_unusable = 0;              // of them, by their own state
+  int ways = 8;                       // how many ways of multiplying it knows
+  int last_unusable = 0;              // how many of the last ways say of themselves that they cannot be used
   std::set<std::uint64_t> fail = {};  // when multiplying
   std::vector<std::uint64_t> tried = {};
   std::vector<float> betas = {};

@@ -14,7 +14,7 @@ using namespace specsim::tests;
 
 namespace {
 
-constexpr double kRounding = 4e-3;  // of bf16: half a unit in the last of 8 bits
+constexpr double kRounding = 4e-3;  // relative error of rounding to bf16: half a unit in the last of 8 bits
 
 template <class K>
 std::vector<float> product(Device& device, unsigned outputs, unsigned columns, unsigned rows, Finish finish) {

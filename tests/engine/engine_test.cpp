@@ -108,8 +108,8 @@ TEST_CASE("events run by time, priority and order of scheduling: a stable sort s
 TEST_CASE("the same order holds when events schedule and cancel as they run") {
   // The oracle is an ordered map from (time, priority, count) to name, with its own book of what is pending.
   for (const std::uint64_t seed : {11, 12, 13}) {
-    struct World {
-      explicit World(std::uint64_t seed) : draws(seed) {}
+    struct RandomSchedule {
+      explicit RandomSchedule(std::uint64_t seed) : draws(seed) {}
       using Place = std::tuple<std::int64_t, Priority, int>;
       void add() {
         const auto delay = static_cast<std::int64_t>(draws.below(3) == 0 ? 0 : draws.below(50));
@@ -139,13 +139,13 @@ TEST_CASE("the same order holds when events schedule and cancel as they run") {
       std::vector<Place> places;
       std::set<Place> oracle;
       int wrong = 0;
-    } replicate(seed);
-    for (int i = 0; i < 100; ++i) replicate.add();
-    replicate.engine.run();
+    } schedule(seed);
+    for (int i = 0; i < 100; ++i) schedule.add();
+    schedule.engine.run();
     INFO("seed " << seed);
-    CHECK(replicate.ids.size() == 100'000);
-    CHECK(replicate.wrong == 0);
-    CHECK(replicate.oracle.empty());
+    CHECK(schedule.ids.size() == 100'000);
+    CHECK(schedule.wrong == 0);
+    CHECK(schedule.oracle.empty());
   }
 }
 
@@ -170,16 +170,16 @@ TEST_CASE("an event can cancel another of its moment, but not itself") {
     EventLoop engine;
     EventId self, next;
     bool cancelled_self = true, cancelled_next = false, ran_next = false;
-  } replicate;
-  replicate.self = replicate.engine.schedule_at(at_ps(1), [&replicate] {
-    replicate.cancelled_self = replicate.engine.cancel(replicate.self);
-    replicate.cancelled_next = replicate.engine.cancel(replicate.next);
+  } bench;
+  bench.self = bench.engine.schedule_at(at_ps(1), [&bench] {
+    bench.cancelled_self = bench.engine.cancel(bench.self);
+    bench.cancelled_next = bench.engine.cancel(bench.next);
   });
-  replicate.next = replicate.engine.schedule_at(at_ps(1), [&replicate] { replicate.ran_next = true; });
-  CHECK(replicate.engine.run() == 1);
-  CHECK_FALSE(replicate.cancelled_self);
-  CHECK(replicate.cancelled_next);
-  CHECK_FALSE(replicate.ran_next);
+  bench.next = bench.engine.schedule_at(at_ps(1), [&bench] { bench.ran_next = true; });
+  CHECK(bench.engine.run() == 1);
+  CHECK_FALSE(bench.cancelled_self);
+  CHECK(bench.cancelled_next);
+  CHECK_FALSE(bench.ran_next);
 }
 
 TEST_CASE("an id is never mistaken for a later event in the same place") {

@@ -22,24 +22,24 @@ TEST_CASE("a link's timetable: transmissions one after the other, deliveries a l
       CHECK(link.send(bytes, [this, name] { log += std::string(1, name) + "@" + std::to_string(engine.now().ps()) + " "; }) ==
             at_ps(delivery));
     }
-  } replicate;
-  replicate.send('a', 100, 600);
-  replicate.send('b', 50, 650);  // waits for a's last byte, not for its delivery
-  replicate.send('c', 0, 650);   // takes no time, arrives with b but after it
-  replicate.engine.schedule_at(at_ps(120), [&replicate] {
-    CHECK(replicate.link.busy() == ps(120));
-    replicate.send('d', 10, 660);
-    CHECK(replicate.link.busy_when_done() == ps(160));
+  } bench;
+  bench.send('a', 100, 600);
+  bench.send('b', 50, 650);  // waits for a's last byte, not for its delivery
+  bench.send('c', 0, 650);   // takes no time, arrives with b but after it
+  bench.engine.schedule_at(at_ps(120), [&bench] {
+    CHECK(bench.link.busy() == ps(120));
+    bench.send('d', 10, 660);
+    CHECK(bench.link.busy_when_done() == ps(160));
   });
-  replicate.engine.schedule_at(at_ps(1000), [&replicate] {
-    CHECK(replicate.link.busy() == ps(160));
-    replicate.send('e', 7, 1507);  // the link was idle
+  bench.engine.schedule_at(at_ps(1000), [&bench] {
+    CHECK(bench.link.busy() == ps(160));
+    bench.send('e', 7, 1507);  // the link was idle
   });
-  replicate.engine.run();
-  CHECK(replicate.log == "a@600 b@650 c@650 d@660 e@1507 ");
-  CHECK(replicate.link.sent() == 5);
-  CHECK(replicate.link.sent_bytes() == 167);
-  CHECK(replicate.link.busy() == ps(167));
+  bench.engine.run();
+  CHECK(bench.log == "a@600 b@650 c@650 d@660 e@1507 ");
+  CHECK(bench.link.sent() == 5);
+  CHECK(bench.link.sent_bytes() == 167);
+  CHECK(bench.link.busy() == ps(167));
 }
 
 TEST_CASE("transmissions are rounded to the nearest picosecond") {

@@ -34,20 +34,18 @@ std::string timetable(const std::vector<Planned>& jobs, std::int64_t busy_ps) {
     EventLoop engine;
     SharedServer server{engine, "gpu"};
     std::string log;
-  } replicate;
+  } bench;
   for (const Planned& job : jobs)
-    replicate.engine.schedule_at(at_ps(job.at), [&replicate, &job] {
-      replicate.server.request(
+    bench.engine.schedule_at(at_ps(job.at), [&bench, &job] {
+      bench.server.request(
           ps(job.work),
-          [&replicate, name = job.name] {
-            replicate.log += std::string(1, name) + "@" + std::to_string(replicate.engine.now().ps()) + " ";
-          },
+          [&bench, name = job.name] { bench.log += std::string(1, name) + "@" + std::to_string(bench.engine.now().ps()) + " "; },
           job.share);
     });
-  replicate.engine.run();
-  CHECK(replicate.server.busy() == ps(busy_ps));
-  CHECK(replicate.server.work_done_ps() == Approx(static_cast<double>(replicate.server.work_asked().ps())).epsilon(1e-12));
-  return replicate.log;
+  bench.engine.run();
+  CHECK(bench.server.busy() == ps(busy_ps));
+  CHECK(bench.server.work_done_ps() == Approx(static_cast<double>(bench.server.work_asked().ps())).epsilon(1e-12));
+  return bench.log;
 }
 
 constexpr double kMeanWork = 1e6;
@@ -126,7 +124,7 @@ TEST_CASE("bad shares fail") {
 }
 
 TEST_CASE("the work done is the work asked, with weights and caps at random") {
-  struct World {
+  struct RandomJobs {
     EventLoop engine;
     SharedServer server{engine, "gpu"};
     Draws draws{20260201};
@@ -136,16 +134,16 @@ TEST_CASE("the work done is the work asked, with weights and caps at random") {
       server.request(Duration::from_ps(draws.exponential(1000.0)), {},
                      {.weight = 0.01 + draws.exponential(1.0), .most = 1.0 / static_cast<double>(1 + draws.below(3))});
     }
-  } replicate;
-  replicate.engine.schedule_at(SimTime(), [&replicate] { replicate.come(); });
-  replicate.engine.run();
-  REQUIRE(replicate.server.finished() == 20'000);
+  } jobs;
+  jobs.engine.schedule_at(SimTime(), [&jobs] { jobs.come(); });
+  jobs.engine.run();
+  REQUIRE(jobs.server.finished() == 20'000);
   // At most half a picosecond each, and signs that differ: far less in sum. A mutant that loses what was done between two
   // changes would be off by hundreds of picoseconds a job.
-  const double off = std::abs(replicate.server.work_done_ps() - static_cast<double>(replicate.server.work_asked().ps()));
+  const double off = std::abs(jobs.server.work_done_ps() - static_cast<double>(jobs.server.work_asked().ps()));
   CHECK(off <= 0.5 * 20'000);
   CHECK(off / 20'000 < 0.01);
-  CHECK(replicate.server.busy() <= replicate.engine.now() - SimTime());
+  CHECK(jobs.server.busy() <= jobs.engine.now() - SimTime());
 }
 
 TEST_CASE("M/M/1 and M/D/1 shared: the mean sojourn is 1 / (mu - lambda), whatever the service distribution", "[stat]") {

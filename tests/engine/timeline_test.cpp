@@ -86,8 +86,8 @@ TEST_CASE("a traced run", "[.timeline]") {
   // Run by timeline_test.py, which names the file.
   const char* const path = std::getenv("SPECSIM_TIMELINE");
   REQUIRE(path != nullptr);
-  struct World {
-    explicit World(const std::string& file) : timeline(file) {
+  struct TracedServers {
+    explicit TracedServers(const std::string& file) : timeline(file) {
       one.trace(timeline);
       three.trace(timeline);
       shared.trace(timeline);
@@ -109,11 +109,11 @@ TEST_CASE("a traced run", "[.timeline]") {
         });
       });
     }
-  } replicate(path);
-  replicate.engine.schedule_at(SimTime(), [&replicate] { replicate.come(); });
-  replicate.engine.run();
-  CHECK(replicate.timeline.spans() == 8000);
-  replicate.timeline.close();
+  } traced(path);
+  traced.engine.schedule_at(SimTime(), [&traced] { traced.come(); });
+  traced.engine.run();
+  CHECK(traced.timeline.spans() == 8000);
+  traced.timeline.close();
 }
 
 }  // namespace specsim::timeline_test

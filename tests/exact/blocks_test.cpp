@@ -51,7 +51,7 @@ struct Shape {
   int vocab;
   std::string text;
   int widest;          // children of one node
-  bool paths = false;  // of one length, that part at the root alone
+  bool paths = false;  // all paths have one length and part at the root alone
 };
 
 // Up to 12 nodes at vocabulary 2, 4 tokens with fewer.

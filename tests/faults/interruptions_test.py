@@ -41,7 +41,7 @@ SERVER = """serve:
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed_ms: 0.5}
 """
 MODEL = os.path.abspath("tests/data/models/tiny-llama3")
-CLOCK = ["--threads", "1", "--clock", "cpu", "--repetitions", "9"]  # of a busy machine, too
+CLOCK = ["--threads", "1", "--clock", "cpu", "--repetitions", "9"]  # processor time: the machine may be busy with something else
 # By name: the command without --out, whether what it writes is the same each time, and what it takes to write into a folder again.
 COMMANDS = {
     "run": (["run", "small.yaml", "--threads", "2"], True, ["--force"]),

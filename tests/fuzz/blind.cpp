@@ -23,7 +23,7 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-constexpr time_t kSeconds = 60;  // of processor time, for one input
+constexpr time_t kSeconds = 60;  // processor time that one input may take
 constexpr std::size_t kLongest = 20000;
 
 const Bytes* fed = nullptr;

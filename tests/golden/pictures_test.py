@@ -26,7 +26,7 @@ DRAWN = {
     "validation": ["results/validation/novels", "results/gpu/h200-sxm/enlarged"], "gpu": ["results/gpu/h200-sxm"],
 }
 KINDS = (".png", ".svg")
-SHOTS = Path("docs/explorer/pictures")  # of the page in Chromium, whose fonts differ: scripts/web --test --shots takes them
+SHOTS = Path("docs/explorer/pictures")  # screenshots of the page in Chromium, whose fonts differ: scripts/web --test --shots takes them
 
 NOTEBOOK = "docs/guides/pictures/notebook_*.png"  # scripts/notebook draws them, of what it runs; tests/slow/notebook_test.sh runs it
 

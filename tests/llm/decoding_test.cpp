@@ -198,7 +198,7 @@ void check_trees(std::uint64_t runs) {
        {Case{"tree_static", "{branching: [1, 1]}", "block", true},
         {"tree_static", "{branching: [2, 2]}", "multi_draft_recursive"},
         {"tree_static", "{branching: [3, 1]}", "traversal"},
-        {"tree_static", "{branching: [6, 2], siblings: without_replacement}", "without_replacement"},  // of 4 tokens
+        {"tree_static", "{branching: [6, 2], siblings: without_replacement}", "without_replacement"},  // only 4 tokens
         {"tree_static", "{paths: [[0], [2], [0, 1]], siblings: top_k}", "tree_point_mass"},
         {"tree_sequoia", "{budget: 6, depth: 3, acceptance: [0.5, 0.3]}", "multi_draft_recursive"},
         {"tree_dynamic", "{depth: 2, width: 2, nodes: 4}", "tree_point_mass"},
@@ -386,7 +386,7 @@ TEST_CASE("greedy speculative output is greedy plain output over 100 prompts", "
   // The forward pass gives the same bits for any number of rows, so not even near ties may differ; they are counted.
   std::size_t different = 0;
   std::size_t near_ties = 0;
-  constexpr float kNear = 1e-4F;  // of the larger logit: what the forward pass may be off by
+  constexpr float kNear = 1e-4F;  // error of the forward pass at most, relative to the larger logit
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const std::vector<Token> expected = emitted(plain, prompts[i].tokens, kTokens);
     if (emitted(model, prompts[i].tokens, kTokens) != expected) ++different;

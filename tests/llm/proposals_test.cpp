@@ -25,7 +25,7 @@ namespace {
 // A block as the paths to its nodes, and what the children of each node were drawn from.
 struct Drafted {
   std::vector<Path> paths = {{}};                    // [node], in the block's order
-  std::map<int, std::vector<double>> distributions;  // of nodes with children that were drawn
+  std::map<int, std::vector<double>> distributions;  // by node, for those whose children were drawn
 
   bool operator==(const Drafted&) const = default;
 };
@@ -323,7 +323,7 @@ TEST_CASE("trees hold the draft's own tokens and distributions, path by path", "
     for (const Case& one :
          {Case{"tree_static", "{branching: [3, 2, 1]}", "multi_draft_recursive", own},
           {"tree_static", "{branching: [3, 2, 1], siblings: without_replacement}", "without_replacement", own},
-          {"tree_static", "{branching: [3, 2, 1], siblings: without_replacement}", "without_replacement", few},  // of 2 tokens
+          {"tree_static", "{branching: [3, 2, 1], siblings: without_replacement}", "without_replacement", few},  // 2 tokens
           {"tree_static", "{branching: [3, 2, 1], siblings: top_k}", "tree_point_mass", ranking},
           {"tree_static", "{paths: [[0], [2], [0, 1], [2, 0], [0, 1, 0], [2, 0, 1]], siblings: top_k}", "tree_point_mass", own},
           {"tree_sequoia", "{budget: 8, depth: 4, acceptance: [0.6, 0.2, 0.1]}", "multi_draft_recursive", own},

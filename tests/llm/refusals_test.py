@@ -11,7 +11,7 @@ from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 HUGE = "llama-3.1-405b"  # 756 GiB in 16 bits
-SECONDS = 60  # of processor time; making a hundredth of its weights takes longer
+SECONDS = 60  # processor time that a refusal may take; making a hundredth of its weights takes longer
 failed = False
 
 

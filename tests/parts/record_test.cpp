@@ -127,7 +127,7 @@ TEST_CASE("a replayed trace has the record's own tokens per round") {
   const std::vector<std::vector<double>> record = overlaps_of(kRecord);
   REQUIRE(record.size() == 100);
   REQUIRE(record[0].size() == 48);
-  const plan::AcceptanceCurve curve = plan::trace_acceptance(kRecord, 8);  // of `specsim plan --trace`
+  const plan::AcceptanceCurve curve = plan::trace_acceptance(kRecord, 8);  // what `specsim plan --trace` reads
   for (std::size_t draft_length = 1; draft_length <= 8; ++draft_length) {
     const double expected = replay(record, draft_length, Ends::before_a_cut).tokens_per_round();
     const Simulated own = simulate(replay_of(kRecord, static_cast<int>(draft_length), ""));
@@ -166,7 +166,7 @@ TEST_CASE("requests that are shorter than a round give none, and the user is tol
       "2 of the record's 3 requests have fewer than the 4 tokens that a round may emit, and give no round: tokens per round are "
       "those of the longer ones");
   const Simulated own = simulate(replay_of(file.path(), 3, ""));
-  const double expected = 1.0 + 0.5 + 0.25 + 0.125;  // of the third alone
+  const double expected = 1.0 + 0.5 + 0.25 + 0.125;  // the third request alone
   CHECK(own.predicted == Approx(expected).epsilon(1e-12));
   CHECK(std::abs(own.tokens_per_round - expected) < 5.0 * own.standard_error);
   CHECK(tests::experiment_of(replay_of(file.path(), 1, "")).cells[0].notes.empty());

@@ -58,7 +58,7 @@ double tokens_per_round(const spec::Cell& cell) {
 
 struct Figure {
   double mean = 0.0;
-  double variance = 0.0;  // of the mean
+  double variance = 0.0;  // squared standard error of the mean
 };
 
 Figure over_runs(const std::string& drafter, const verify::VerifierEntry& verifier, bool reversed) {

@@ -25,7 +25,7 @@ double gigahertz() {
   double best = 0.0;
   for (int repetition = 0; repetition < 5; ++repetition) {
     constexpr std::uint64_t kSteps = 4'000'000;
-    constexpr double kAdditions = 4.0;  // of a step
+    constexpr double kAdditions = 4.0;  // additions in a step
     std::uint64_t sum = 0;
     const auto start = std::chrono::steady_clock::now();
     for (std::uint64_t i = 0; i < kSteps; ++i) {

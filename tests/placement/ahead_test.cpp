@@ -175,7 +175,7 @@ TEST_CASE("a round that drafts ahead keeps the target's law, with every lossless
     const std::vector<double> target =
         greedy ? std::vector<double>{1.0, 0.0, 0.0} : std::vector<double>(kTarget.begin(), kTarget.end());
     int tried = 0;
-    bool mutant_seen = greedy;  // of one possible text nothing can be wrong but the length
+    bool mutant_seen = greedy;  // where only one text is possible nothing but its length can be wrong
     for (const std::string& drafter : drafters) {
       const std::optional<spec::Cell> cell =
           allowed(three_tokens(fmt::format("{{drafter: {}, verifier: {}}}", drafter, entry.info.name),

@@ -41,7 +41,7 @@ TEST_CASE("a trace of 100,000 rounds takes less than 5 s of processor time, the 
   const std::string file = std::filesystem::temp_directory_path() / fmt::format("specsim_trace_{}.json", getpid());
   constexpr std::uint64_t kTokens = 260'000;
   for (const char* kind : {"{kind: serial}", "{kind: two_gpus}"}) {
-    const std::clock_t began = std::clock();  // of processor time: the machine may be busy with something else
+    const std::clock_t began = std::clock();  // processor time, since the machine may be busy with something else
     const AcceptedCounts accepted = simulated(0.7, 4, tests::make_placement(kind)->bonus(), 1, kTokens, 20260431);
     engine::Timeline timeline(file);
     const Result result = simulate(kind, LineCost({6.0}, {1.0}), accepted, kTokens + 1, true, 100, 50, &timeline);

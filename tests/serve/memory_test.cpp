@@ -103,7 +103,7 @@ TEST_CASE("SGLang's share holds weights and cache, TensorRT-LLM's the cache alon
   const cost::Deployment deployment =
       *server(unquoted(server_of({"", "h100-sxm", "llama-3.1-8b", "none", 8192, 256, 0}))).cost->deployment();
   const double all = deployment.hardware.memory_bytes - 0.5 * gib;
-  const double weights = 14.96 * gib;  // of the model's file
+  const double weights = 14.96 * gib;  // bytes of weights in the model's file
   const double activations = serve::profiled_bytes(deployment, {8192, 0}, false);
   CHECK(tokens("kind: sglang", "utilization: 0.83") == Approx((0.83 * all - weights) / token).epsilon(1e-3));
   CHECK(tokens("kind: trtllm, max_num_tokens: 8192", "utilization: 0.9") ==

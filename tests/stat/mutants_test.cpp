@@ -79,7 +79,7 @@ TEST_CASE("every mutant is rejected by a check of check, by name") {
         case tests::Figure::emitted_distribution:
           CHECK(agreement.p_tokens_per_round < kLevel);
           break;
-        case tests::Figure::scripted:  // one word in 2^53: no sample can show it; tests/exact does
+        case tests::Figure::scripted:  // wrong for one in 2^53 values of the random bits: no sample shows it, tests/exact does
           CHECK(agreement.p_output_distribution > kLevel);
           CHECK(agreement.p_accepted_distribution > kLevel);
           break;

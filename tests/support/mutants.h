@@ -129,11 +129,11 @@ audit::RoundLoop loop_of() {
 // ---- the list -----------------------------------------------------------------------------------------------------------
 
 enum class Figure {
-  output_distribution,    // of the first token
-  accepted_distribution,  // of a round
-  emitted_distribution,   // of a round: the count, not the tokens
-  joint_distribution,     // of the first draft_length + 1 tokens
-  scripted,               // no distribution: single words only
+  output_distribution,    // distribution of the first token
+  accepted_distribution,  // distribution of accepted tokens in a round
+  emitted_distribution,   // distribution of the number of tokens that a round emits
+  joint_distribution,     // joint distribution of the first draft_length + 1 tokens
+  scripted,               // no distribution: single values of the random bits only
 };
 
 struct Mutant {

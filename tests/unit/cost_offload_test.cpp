@@ -67,7 +67,7 @@ TEST_CASE("seconds a token of plain decoding with offloaded weights, as publishe
   struct Row {
     const char* target;
     double draft_bytes;
-    double memory;  // of the GPU
+    double memory;  // the GPU's, bytes
     double link;    // GB/s, by the table
     double published;
   };

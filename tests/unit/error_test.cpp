@@ -42,7 +42,7 @@ TEST_CASE("by_place keeps the order of files, sorts each by line, and puts what 
                                 {{"b.yaml", 2, 1}, "6"}});
   std::string order;
   for (const Diagnostic& one : sorted) order += one.message;
-  CHECK(order == "461352");  // of one line in the order in which they were found
+  CHECK(order == "461352");  // within one line, in the order in which they were found
 }
 
 TEST_CASE("a single mistake is thrown with its place", "[error]") {

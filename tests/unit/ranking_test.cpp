@@ -78,7 +78,7 @@ TEST_CASE("the interval holds the true difference as often as it says", "[rankin
   const double expected = 1.0 - truth(2) / truth(4);
   REQUIRE(expected > 0.0);
   int inside = 0;
-  int inside_third = 0;  // of intervals a third as wide
+  int inside_third = 0;  // how many intervals would hold it if they were a third as wide
   constexpr int kRuns = 60;
   for (int seed = 1; seed <= kRuns; ++seed) {
     const spec::Experiment all = tests::experiment_of(yaml_of(chain(2, "token") + ", " + chain(4, "token"), "", seed));

@@ -32,10 +32,10 @@ using Formula = std::function<Probabilities(const Probabilities&)>;
 
 struct Example {
   std::string transform;
-  std::string yaml;  // of a draft
+  std::string yaml;  // a draft's distribution that uses it
   bool random;
   bool relabels;    // permuted tokens in, permuted tokens out
-  Formula formula;  // of the target; empty where the distribution is random
+  Formula formula;  // the draft's probabilities from the target's; empty where the distribution is random
 };
 
 // The k tokens that have the fewest tokens ahead of them.
