@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cctype>
@@ -21,6 +22,8 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
@@ -154,6 +157,30 @@ void sync_directory_of(const std::string& path) {
   close(directory);
 }
 
+// Devices without an end, by the limit that their text went beyond: a sweep asks for a file once for each cell.
+class EndlessDevices {
+ public:
+  void note(const std::string& path, std::size_t limit) {
+    const std::scoped_lock lock(mutex_);
+    std::size_t& beyond = beyond_[path];
+    beyond = std::max(beyond, limit);
+  }
+  bool knows(const std::string& path, std::size_t limit) {
+    const std::scoped_lock lock(mutex_);
+    const auto at = beyond_.find(path);
+    return at != beyond_.end() && at->second >= limit;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::size_t> beyond_;
+};
+
+EndlessDevices& endless_devices() {
+  static EndlessDevices devices;
+  return devices;
+}
+
 }  // namespace
 
 WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)) {
@@ -267,7 +294,11 @@ std::string read_whole_file(const std::string& path, std::size_t limit) {
   if (fstat(file.descriptor(), &status) != 0) throw cannot(errno);
   if (S_ISDIR(status.st_mode)) throw ReadError(path, "it is a directory", "a {}");
   const std::string most = "at most " + std::to_string(limit) + " bytes";
-  const auto larger = [&] { return ReadError(path, "it is larger than " + std::to_string(limit) + " bytes", most); };
+  const auto larger = [&] {
+    if (S_ISCHR(status.st_mode)) endless_devices().note(path, limit);
+    return ReadError(path, "it is larger than " + std::to_string(limit) + " bytes", most);
+  };
+  if (S_ISCHR(status.st_mode) && endless_devices().knows(path, limit)) throw larger();
   std::string text;
   try {
     if (S_ISREG(status.st_mode)) {

@@ -449,13 +449,14 @@ std::string FittedProcess::yaml(int draft_length, RequestEnd end, std::uint64_t 
       draft_length, to_text(process), draft(alpha[0][0]), context, draft_length);
 }
 
-FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests, int judged_depth) {
+FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests, int judged_depth,
+                          const std::atomic<bool>* stop) {
   const Texts texts = texts_of(requests, judged_depth, requests.size());
   FittedProcess model = first_guess(process, states, texts.depths);
   const auto improve_on = [&](const Texts& some) {
     constexpr int kMostSteps = 500;
     double before = -std::numeric_limits<double>::infinity();
-    for (int step = 0; step < kMostSteps; ++step) {
+    for (int step = 0; step < kMostSteps && !(stop != nullptr && *stop); ++step) {
       const double now = with_states(states, [&]<std::size_t N>() { return improve<N>(model, some); });
       // A gain in log likelihood that is worth another step, and that sums of so many terms can tell.
       if (now - before < std::max(1e-3, 3e-8 * std::abs(now)) && step > 2) break;

@@ -14,6 +14,7 @@
 #include "sim/rng/address.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -48,8 +49,8 @@ struct FittedProcess {
 };
 
 // `states` of kept_state, regimes and regimes_by_depth; requests_and_regimes has four. Outcomes at `judged_depth` and deeper are
-// kept from the fit, so that it can be judged by them.
+// kept from the fit, so that it can be judged by them. Once `stop` is set, what has been reached is returned.
 FittedProcess fit_process(Process process, std::size_t states, const std::vector<RecordedRequest>& requests,
-                          int judged_depth = kMaxDraftLength);
+                          int judged_depth = kMaxDraftLength, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace specsim::fit

@@ -25,15 +25,16 @@ double likelihood(const FittedProcess& model, const std::vector<RecordedRequest>
 }
 
 // kept_state and regimes with as many states as the data pay for, by Bayes' information criterion.
-FittedProcess fit_best_size(Process process, const std::vector<RecordedRequest>& requests) {
-  if (process == Process::constant || process == Process::by_depth) return fit_process(process, 1, requests);
-  if (process == Process::requests_and_regimes) return fit_process(process, 4, requests);
+FittedProcess fit_best_size(Process process, const std::vector<RecordedRequest>& requests, const std::atomic<bool>* stop) {
+  const auto fitted = [&](std::size_t states) { return fit_process(process, states, requests, kMaxDraftLength, stop); };
+  if (process == Process::constant || process == Process::by_depth) return fitted(1);
+  if (process == Process::requests_and_regimes) return fitted(4);
   std::optional<FittedProcess> best;
   double least = std::numeric_limits<double>::infinity();
   double size = 0.0;
   for (const RecordedRequest& request : requests) size += static_cast<double>(request.rounds.size());
   for (const std::size_t states : {2U, 3U}) {
-    FittedProcess model = fit_process(process, states, requests);
+    FittedProcess model = fitted(states);
     const double criterion = model.parameters() * std::log(size) - 2.0 * likelihood(model, requests);
     if (criterion < least) best = std::move(model);
     least = std::min(least, criterion);
@@ -322,13 +323,13 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
   Workers workers(run, static_cast<double>(kProcesses.size()) * (static_cast<double>(kFits + 1) * kFitShare + kReplicates));
   std::array<std::array<FittedProcess, kFits>, kProcesses.size()> models;
   workers.each(kProcesses.size() * kFits, kFitShare, [&](std::size_t i) {
-    models[i / kFits][i % kFits] = fit_best_size(kProcesses[i / kFits], without_fold(requests, i % kFits));
+    models[i / kFits][i % kFits] = fit_best_size(kProcesses[i / kFits], without_fold(requests, i % kFits), run.stop);
   });
   // Fits to the short drafts alone, with as many states as all the data pay for.
   std::array<FittedProcess, kProcesses.size()> from_short;
   workers.each(kProcesses.size(), kFitShare, [&](std::size_t f) {
     if (report.short_length > 0)
-      from_short[f] = fit_process(kProcesses[f], models[f][kFolds].start.size(), requests, report.short_length);
+      from_short[f] = fit_process(kProcesses[f], models[f][kFolds].start.size(), requests, report.short_length, run.stop);
   });
   std::vector<std::vector<double>> scores;
   for (std::size_t f = kProcesses.size(); f-- > 0 && !workers.stopped();) {

@@ -128,6 +128,20 @@ class Interruptions(unittest.TestCase):
                     self.assertEqual([p for p in place.rglob("*.part")], [], shown)
                 self.finished_after(name, out, shown)
 
+    def test_a_long_fit_ends_soon(self):
+        """Fits of 6,000 requests take most of a minute, and a signal ends them within a step."""
+        record = self.folder / "many.jsonl"
+        record.write_text(Path("tests/data/acceptance/rounds_t1.jsonl").read_text() * 60)
+        for how in (signal.SIGTERM, signal.SIGINT):
+            process = self.start(["fit", str(record), "--threads", "1"], f"long_{how}")
+            with self.assertRaises(subprocess.TimeoutExpired):
+                process.wait(3)
+            signalled = time.monotonic()
+            process.send_signal(how)
+            stderr = process.communicate(timeout=600)[1]
+            self.assertEqual(process.returncode, INTERRUPTED, stderr)
+            self.assertLess(time.monotonic() - signalled, 3 if not SANITIZERS else 30)
+
     def test_a_folder_removed_meanwhile(self):
         moments = random.Random(16)
         for name, (words, _, _) in COMMANDS.items():
