@@ -76,7 +76,7 @@ class JsonBuilder {
     OpenValue& map = open_.back();
     if (const Field* const first = map.field(value))
       return refuse(own.where,
-                    fmt::format("key {} is given twice, first at line {}", quote_for_message(value), first->where.line));
+                    fmt::format("key {} is given twice, first at line {}, allowed: once", quote_for_message(value), first->where.line));
     map.value.fields.push_back({std::move(value), std::move(own.where), {}});
     return true;
   }
@@ -93,7 +93,7 @@ class JsonBuilder {
     if (what.starts_with('[')) what = what.substr(what.find("] ") + 2);
     std::replace_if(
         what.begin(), what.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-    return refuse(place(position > 0 ? position - 1 : 0), fmt::format("this is no JSON ({})", what));
+    return refuse(place(position > 0 ? position - 1 : 0), fmt::format("this is no JSON ({}), allowed: JSON text", what));
   }
   // NOLINTEND(readability-identifier-naming)
 

@@ -277,7 +277,7 @@ class TreeBuilder final : public YAML::EventHandler {
     const auto [first, fresh] = frame.lines.emplace(text, where.line);
     if (!fresh) {
       frame.skip = true;
-      report(where, fmt::format("key {} is given twice, first at line {}", show(text), first->second));
+      report(where, fmt::format("key {} is given twice, first at line {}, allowed: once", show(text), first->second));
     }
   }
 

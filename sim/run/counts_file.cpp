@@ -49,7 +49,7 @@ void add_counts_csv(const std::string& path, const std::string& text,
       if (line != header) throw BadInput(where, fmt::format("the header is \"{}\", allowed: {}", line.substr(0, 80), header));
       continue;
     }
-    if (!seen.insert(line.substr(0, line.rfind(','))).second) throw BadInput(where, "this count is given twice");
+    if (!seen.insert(line.substr(0, line.rfind(','))).second) throw BadInput(where, "this count is given twice, allowed: once");
     const auto fields = report::csv_fields(line);
     if (!fields || fields->size() != kFields.size())
       throw BadInput(where, fmt::format("{} fields, allowed: {}", fields ? fields->size() : 0, header));

@@ -212,9 +212,9 @@ class Reproducible(unittest.TestCase):
             return result
 
         a, b, c = shard("a", "1/3"), shard("b", "2/3"), shard("c", "3/3")
-        self.refused(merged(a, c), f"{a}: shard 2/3 is missing: 2 of 3 given\n")
-        self.refused(merged(c), f"{c}: shard 1/3 is missing: 1 of 3 given\n")
-        self.refused(merged(a, b, b, c), f"{b}/manifest.yaml: is shard 2/3, and so is {b}: shards overlap\n")
+        self.refused(merged(a, c), f"{a}: shard 2/3 is missing: 2 of 3 given, allowed: all of them\n")
+        self.refused(merged(c), f"{c}: shard 1/3 is missing: 1 of 3 given, allowed: all of them\n")
+        self.refused(merged(a, b, b, c), f"{b}/manifest.yaml: is shard 2/3, and so is {b}: shards overlap, allowed: each shard once\n")
         other_parts = shard("d", "2/4")
         self.refused(merged(a, other_parts, c), f"{other_parts}/manifest.yaml: is shard 2/4, allowed: one of 3\n")
         other_seed = shard("e", "2/3", "--seed", "9")

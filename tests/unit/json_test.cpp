@@ -58,7 +58,7 @@ TEST_CASE("what only YAML takes is no JSON, and the message says where", "[json]
     CHECK(mistake(text).find("this is no JSON (") != std::string::npos);
   CHECK(mistake("{\"a\": 1,\n b: 2}").starts_with("t:2:2 this is no JSON ("));
   CHECK(mistake("{\"a\": [1, oops]}").starts_with("t:1:11 this is no JSON ("));
-  CHECK(mistake("{\"a\": 1, \"a\": 2}") == "t:1:10 key \"a\" is given twice, first at line 1");
+  CHECK(mistake("{\"a\": 1, \"a\": 2}") == "t:1:10 key \"a\" is given twice, first at line 1, allowed: once");
   CHECK(mistake(std::string(101, '[') + std::string(101, ']')) ==
         "t:1:101 the text is nested too deep, allowed: at most 100 levels");
   CHECK(mistake(std::string(100, '[') + std::string(100, ']')).empty());
@@ -71,7 +71,7 @@ TEST_CASE("a key that a large map has twice is found at its place", "[json]") {
     return text + "\"" + last + "\": 1}";
   };
   for (const int keys : {31, 32, 33, 5000}) {
-    CHECK(mistake(map(keys, "key7")) == "t:" + std::to_string(keys + 1) + ":1 key \"key7\" is given twice, first at line 8");
+    CHECK(mistake(map(keys, "key7")) == "t:" + std::to_string(keys + 1) + ":1 key \"key7\" is given twice, first at line 8, allowed: once");
     CHECK(mistake(map(keys, "key" + std::to_string(keys - 1))).find("is given twice") != std::string::npos);
     CHECK(mistake(map(keys, "another")).empty());
   }
