@@ -144,7 +144,7 @@ class Table {
   }
   [[nodiscard]] std::string refusal(Role role, double tokens, double batch, double context) const {
     try {
-      model_->pass(role, {batch, tokens, context, tokens});
+      static_cast<void>(model_->pass(role, {batch, tokens, context, tokens}));
     } catch (const BadInput& bad) {
       std::string text = bad.list().front().message;
       return text;
