@@ -117,13 +117,6 @@ int standard_stream(const std::string& path) {
 
 bool below(const std::string& path, std::string_view folder) { return path.compare(0, folder.size(), folder) == 0; }
 
-// Whether a path leads to something that is no place for a file to be replaced at.
-bool is_stream(const std::string& path) {
-  if (below(path, "/dev/fd/") || below(path, "/proc/") || standard_stream(path) >= 0) return true;
-  struct stat found {};
-  return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
-}
-
 // Where the file itself lies, symbolic links followed; the path where nothing is there.
 std::string behind_links(const std::string& path) {
   struct stat found {};
@@ -183,8 +176,14 @@ EndlessDevices& endless_devices() {
 
 }  // namespace
 
+bool is_written_through(const std::string& path) {
+  if (below(path, "/dev/fd/") || below(path, "/proc/") || standard_stream(path) >= 0) return true;
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
 WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)) {
-  if (is_stream(path_))
+  if (is_written_through(path_))
     open_through();
   else
     open_beside();
@@ -281,17 +280,21 @@ std::string ReadError::message(const std::string& wanted) const {
   return found_ + ", allowed: " + allowed;
 }
 
-std::string read_whole_file(const std::string& path, std::size_t limit) {
+namespace {
+
+// The contents of a file; with `regular`, of nothing else, and without waiting for what stands in its place.
+std::string read_contents(const std::string& path, std::size_t limit, bool regular) {
   if (path.empty()) throw ReadError(path, "the file name is empty", "a readable {}");
   const auto cannot = [&path](int error) {
     std::string words = std::strerror(error);
     words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
     return ReadError(path, "cannot be read: " + words, "a readable {}");
   };
-  const OpenFile file(open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC));
+  const OpenFile file(open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC | (regular ? O_NONBLOCK : 0)));
   if (file.descriptor() < 0) throw cannot(errno);
   struct stat status {};
   if (fstat(file.descriptor(), &status) != 0) throw cannot(errno);
+  if (regular && !S_ISREG(status.st_mode)) throw BadInput({path, 0, 0}, "is no regular file, allowed: a file as it was written");
   if (S_ISDIR(status.st_mode)) throw ReadError(path, "it is a directory", "a {}");
   const std::string most = "at most " + std::to_string(limit) + " bytes";
   const auto larger = [&] {
@@ -317,9 +320,18 @@ std::string read_whole_file(const std::string& path, std::size_t limit) {
   } catch (const std::bad_alloc&) {
     throw cannot(ENOMEM);
   }
+  return text;
+}
+
+}  // namespace
+
+std::string read_whole_file(const std::string& path, std::size_t limit) {
+  std::string text = read_contents(path, limit, false);
   note_file_read(path, text);
   return text;
 }
+
+std::string read_written_file(const std::string& path, std::size_t limit) { return read_contents(path, limit, true); }
 
 void make_directories(const std::string& path) {
   std::error_code error;

@@ -9,6 +9,10 @@
 
 namespace specsim {
 
+// Whether what is written to a path goes to something that is no place for a file to be replaced at: a pipe, a terminal, a
+// standard stream.
+bool is_written_through(const std::string& path);
+
 // A file that is written piece by piece beside `path`, as `path`.part, and takes its name in commit(), forced to disk before.
 // Without commit() `path` stays as it was and the pieces are removed. A symbolic link to a file stays, and the file behind it is
 // replaced. What exists and is neither file nor directory, such as a pipe, a terminal or /dev/stdout, is written through, piece
@@ -65,6 +69,10 @@ constexpr std::size_t kMostFileBytes = std::size_t{512} << 20U;
 // The file's contents, at most `limit` bytes. Throws ReadError with the system's reason where it cannot be opened or read to its
 // end, is a directory, is larger, or finds no memory.
 std::string read_whole_file(const std::string& path, std::size_t limit = kMostFileBytes);
+
+// The contents of a file that a command wrote: as read_whole_file(), but nobody is told that it was read, and what is no regular
+// file, such as a pipe, is refused at once. Throws BadInput for that; ReadError.
+std::string read_written_file(const std::string& path, std::size_t limit = kMostFileBytes);
 
 // Makes a directory and its parents; throws IoError.
 void make_directories(const std::string& path);

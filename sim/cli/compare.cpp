@@ -1,8 +1,10 @@
 // specsim compare: which method of drafting and verifying is fastest on a workload, and by how much for sure.
+#include "sim/base/files_read.h"
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/cli/result_files.h"
 #include "sim/cli/stop.h"
 #include "sim/cli/workload_options.h"
 #include "sim/judge/coverage.h"
@@ -12,6 +14,7 @@
 #include "sim/report/output_folder.h"
 #include "sim/report/short_text.h"
 #include "sim/report/table.h"
+#include "sim/run/identity.h"
 #include "sim/spec/read_acceptance_table.h"
 
 #include <fmt/format.h>
@@ -288,6 +291,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
+  const FilesRead read;
   const std::vector<std::string> files = options.texts("config");
   const BuiltIn built_in = read_built_in(options, files.empty());
   run::RunOptions run;
@@ -300,7 +304,9 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   std::optional<report::OutputFolder> folder;
   if (options.has("out")) {
     folder.emplace(options.text("out"));
-    folder->claim({{"ranking.csv", "trees.csv"}, "specsim compare", options.has("force"), true, report::Writing::at_once});
+    folder->claim(claim_at_once({"ranking.csv", "trees.csv"},
+                                command_identity("compare", values, {"config", "set"}, run::identity(experiments)),
+                                options.has("force"), run::inputs_of(experiments, read.sums())));
   }
   const std::vector<const spec::Cell*> cells = cells_of(experiments);
   check_tables(cells, run.threads, experiments.front().file, plan::kReplicates);

@@ -1,9 +1,11 @@
 // specsim fit: which of the simulator's context processes reproduces recorded acceptance.
+#include "sim/base/files_read.h"
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/fit_report.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/cli/result_files.h"
 #include "sim/cli/stop.h"
 #include "sim/fit/fit_files.h"
 #include "sim/fit/spread_fit.h"
@@ -11,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -46,8 +49,10 @@ std::string recorded_file(const Options& options) {
   return files[0];
 }
 
+using Claim = std::function<report::OutputClaim(std::vector<std::string> names)>;
+
 // Distributions like those of the record, where it holds more than outcomes: the fit is then of these alone.
-void fit_distributions(const Options& options, const fit::SpreadRecord& record, double started) {
+void fit_distributions(const Options& options, const fit::SpreadRecord& record, const Claim& claim, double started) {
   for (const char* option : {"draft-length", "held-out"})
     if (options.has(option) && !options.text(option).empty())
       throw BadInput({fmt::format("--{}", option), 0, 0},
@@ -55,7 +60,7 @@ void fit_distributions(const Options& options, const fit::SpreadRecord& record, 
   std::optional<report::OutputFolder> folder;
   if (options.has("out")) {
     folder.emplace(options.text("out"));
-    folder->claim({{fit::kSpreadFile}, "specsim fit", options.has("force"), true, report::Writing::at_once});
+    folder->claim(claim({fit::kSpreadFile}));
   }
   const fit::SpreadFit fit = fit::fit_spread(record);
   print_spread(fit);
@@ -91,9 +96,13 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
+  const FilesRead read;
+  const Claim claim = [&](std::vector<std::string> names) {
+    return claim_at_once(std::move(names), command_identity("fit", values, {"file"}), options.has("force"), read.sums());
+  };
   const fit::SpreadRecord positions = fit::read_spread_record(recorded_file(options), options.text("kind"));
   if (!positions.outcomes) {
-    fit_distributions(options, positions, started);
+    fit_distributions(options, positions, claim, started);
     return ExitCode::fine;
   }
   fit::FitData data = read_data(options);
@@ -102,7 +111,7 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
     folder.emplace(options.text("out"));
     std::vector<std::string> names = fit::fit_file_names();
     names.emplace_back(fit::kSpreadFile);
-    folder->claim({std::move(names), "specsim fit", options.has("force"), true, report::Writing::at_once});
+    folder->claim(claim(std::move(names)));
   }
   fit::FitRun run;
   run.threads = read_threads(options.text("threads"));

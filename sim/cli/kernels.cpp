@@ -1,4 +1,5 @@
 // specsim kernels: measured kernels beside their prices.
+#include "sim/base/files_read.h"
 #include "sim/base/output.h"
 #include "sim/base/text_file.h"
 #include "sim/cli/command.h"
@@ -6,6 +7,7 @@
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/resources.h"
+#include "sim/cli/result_files.h"
 #include "sim/cost/kernel_tables.h"
 #include "sim/cost/step_tables.h"
 #include "sim/report/csv.h"
@@ -34,7 +36,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr const char* kOwner = "specsim kernels";  // what the manifest's command begins with
+constexpr const char* kFitted = "fitted";  // the folder in --out for GPUs' files
 
 #ifdef SPECSIM_WITH_LZMA
 std::string unpacked(const std::string& packed, const std::string& path) {
@@ -157,7 +159,7 @@ void fit_kernels(const std::string& path, const cost::PricedTable& table, const 
   const std::string resources = resources_folder();
   if (resources.empty())
     throw IoError("scripts/fit_kernels.py, which comes with specsim, is neither installed nor beside the program");
-  const fs::path fitted = fs::path(out) / "fitted";
+  const fs::path fitted = fs::path(out) / kFitted;
   std::error_code error;
   fs::create_directories(fitted, error);
   if (error) throw IoError(fmt::format("{} cannot be made: {}", fitted.string(), error.message()));
@@ -205,21 +207,29 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   const auto& paths = values["table"].as<std::vector<std::string>>();
   if (paths.size() > 1) throw BadInput({paths[1], 0, 0}, "a second table, allowed: one at a time");
   const std::string& path = paths.front();
+  const FilesRead read;
   const std::vector<std::vector<std::string>> lines = read_lines(path);
   report::OutputFolder folder(values["out"].as<std::string>());
+  const bool force = values.count("force") > 0;
+  const auto claim = [&] {
+    if (values.count("fit") > 0 && !force && folder.has(kFitted) && !folder.has("manifest.yaml"))
+      throw BadInput({folder.file(kFitted), 0, 0},
+                     "is here without a manifest.yaml that says what made it, allowed: another --out, or --force to replace it");
+    folder.claim(claim_at_once({"priced.csv", "errors.csv"}, command_identity("kernels", values, {"table"}), force, read.sums()));
+  };
   if (!lines.empty() && cost::is_step_table(lines.front())) {
     std::optional<cost::PresetChoice> engine;
     if (values.count("engine") > 0) engine = {values["engine"].as<std::string>(), {"--engine", 0, 0}, {}};
     if (values.count("fit") > 0)
       throw BadInput({"--fit", 0, 0}, "given with a table of whole steps, allowed: with a table of kernels");
     const cost::PricedSteps steps = cost::price_step_table(path, lines, engine);
-    folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
+    claim();
     write_steps(steps, path, values.count("bands") > 0, folder);
     return ExitCode::fine;
   }
   const cost::PricedTable table = cost::price_kernel_table(path, lines);
   for (const std::string& warning : table.warnings) print_warning(warning);
-  folder.claim({{"priced.csv", "errors.csv"}, kOwner, values.count("force") > 0, true, report::Writing::at_once});
+  claim();
   write_kernels(table, path, values.count("bands") > 0, folder);
   if (values.count("fit") > 0) fit_kernels(path, table, values["out"].as<std::string>());
   return ExitCode::fine;

@@ -129,7 +129,7 @@ void add_counts(const Shards& shards, const std::string& first, std::vector<judg
   for (judge::Row& row : rows) counts[{row.cell->experiment, row.cell->index}] = &row.counts;
   for (const auto& [index, directory] : shards.directories) {
     const std::string path = directory + "/counts.csv";
-    const std::string text = read_whole_file(path);
+    const std::string text = read_written_file(path);
     run::add_counts_csv(path, text, counts);
     const std::vector<FileSum>& listed = shards.results.at(index);
     if (std::find(listed.begin(), listed.end(), FileSum{"counts.csv", checksum(text)}) == listed.end())
@@ -168,7 +168,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   options.add_options()("out", po::value<std::string>()->required(),
                         "directory for the joined data.csv, counts.csv and manifest.yaml")(
-      "force", "replace another run's results in --out, or drop an unfinished run there");
+      "force", "drop an unfinished run in --out, and replace another run's results or somebody's files there");
   po::variables_map values;
   if (!parse(arguments, options, "shard-dir", "specsim merge DIR... --out DIR",
              "  specsim run configs/quickstart.yaml --shard 1/2 --out out/a\n  specsim run configs/quickstart.yaml --shard 2/2 "
@@ -190,10 +190,10 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   const std::string identity_of_whole = shards.identity + " 1/1";
   report::OutputFolder folder(out);
   const bool force = values.count("force") > 0;
-  if (force) folder.remove(kJournal);
-  if (folder.has(kJournal))
+  if (!force && folder.has(kJournal))
     throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
-  folder.claim({kResultFiles, identity_of_whole, force});
+  folder.claim({kResultFiles, identity_of_whole, force, true, report::Writing::in_place, shards.inputs});
+  if (force) folder.remove(kJournal);
 
   const std::vector<judge::Row> rows = merged_rows(shards, directories.front());
   const CheckSummary summary = summarise_check(rows);

@@ -22,7 +22,7 @@ std::vector<std::int64_t> read_integers(const std::string& list, const std::stri
 
 // What --help says of --force and --threads in every command, and how --threads is read: 0 stands for as many as the machine has
 // cores.
-constexpr const char* kForceHelp = "replace what another command or somebody else left in --out";
+constexpr const char* kForceHelp = "replace another run's results or somebody's files in --out";
 constexpr const char* kThreadsHelp = "worker threads; 0: all cores. Results do not depend on them";
 unsigned read_threads(const std::string& text);
 

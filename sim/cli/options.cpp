@@ -6,6 +6,7 @@
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/config/value.h"
+#include "sim/rng/address.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -193,6 +194,21 @@ void print_warnings(const std::vector<const spec::Cell*>& cells) {
 }
 
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+std::string command_identity(const std::string& command, const po::variables_map& values, const std::set<std::string>& inputs,
+                             const std::string& more) {
+  static const std::set<std::string> kNothing = {"out", "force", "threads", "quiet", "format", "help"};
+  std::uint64_t hash = rng::hash_text(more);
+  const auto add = [&hash](const std::string& word) { hash = rng::hash_text(word, rng::hash_text("\n", hash)); };
+  for (const auto& [name, value] : values) {  // by name
+    if (kNothing.contains(name) || inputs.contains(name)) continue;
+    add("--" + name);
+    if (const auto* const text = boost::any_cast<std::string>(&value.value())) add(*text);
+    if (const auto* const texts = boost::any_cast<std::vector<std::string>>(&value.value()))
+      for (const std::string& text : *texts) add(text);
+  }
+  return fmt::format("specsim {} {:016x}", command, hash);
+}
 
 report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started) {
   report::Manifest manifest = report::new_manifest(command_line());

@@ -9,6 +9,7 @@
 
 #include <boost/program_options.hpp>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,12 @@ class Progress {
 };
 
 double wall_clock();
+
+// The identity of what a command makes, equal for what comes out the same from the same inputs: "specsim COMMAND" and a number
+// of its options, but for those that change nothing (--out, --threads and the like) and those that name `inputs`, whose contents
+// are compared. `more`: what else it depends on, such as the identity of its configs.
+std::string command_identity(const std::string& command, const boost::program_options::variables_map& values,
+                             const std::set<std::string>& inputs, const std::string& more = "");
 
 // What a command that began at `started` by wall_clock() made of the experiments, with all their cells.
 report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started);

@@ -1,9 +1,11 @@
 // specsim plan: which draft length, when not to speculate, and the flags to start a server with.
+#include "sim/base/files_read.h"
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/plan_report.h"
+#include "sim/cli/result_files.h"
 #include "sim/cli/server_log.h"
 #include "sim/cli/workload_options.h"
 #include "sim/plan/advice.h"
@@ -11,6 +13,7 @@
 #include "sim/plan/planned.h"
 #include "sim/plan/stated_acceptance.h"
 #include "sim/report/output_folder.h"
+#include "sim/run/identity.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -173,6 +176,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
+  const FilesRead read;
   const std::vector<std::string> files = options.texts("config");
   const unsigned threads = read_threads(options.text("threads"));
   plan::PlanningOptions planning = read_planning(options, files.empty());
@@ -180,7 +184,11 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   std::optional<report::OutputFolder> folder;
   if (options.has("out")) {
     folder.emplace(options.text("out"));
-    folder->claim({plan::plan_file_names(), "specsim plan", options.has("force"), true, report::Writing::at_once});
+    // A log may come from standard input: what it says stands for it.
+    const std::string logged = options.has("log") ? fmt::format("{}", fmt::join(planning.own->tokens_per_round, " ")) : "";
+    const std::string what = run::identity(experiments) + logged;
+    folder->claim(claim_at_once(plan::plan_file_names(), command_identity("plan", values, {"config", "set"}, what),
+                                options.has("force"), run::inputs_of(experiments, read.sums())));
   }
   const std::vector<const spec::Cell*> cells = cells_of(experiments);
   plan::check_placements(cells);

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 namespace specsim::cli {
 
 namespace {
@@ -18,13 +20,17 @@ std::string counts_of(const std::vector<judge::Row>& rows) {
 
 }  // namespace
 
-void claim_run(report::OutputFolder& folder, const std::vector<std::string>& names, const std::string& identity, bool resume,
-               bool force) {
-  if (force) folder.remove(kJournal);
+void claim_run(report::OutputFolder& folder, const std::vector<std::string>& names, const std::string& identity,
+               const std::vector<FileSum>& inputs, bool resume, bool force) {
   // Whoever began an unfinished run said what may be replaced.
-  const bool begun = folder.has(kJournal);
-  folder.claim({names, identity, force || begun});
+  const bool begun = !force && folder.has(kJournal);
+  folder.claim({names, identity, force || begun, true, report::Writing::in_place, inputs});
+  if (force) folder.remove(kJournal);  // not before it is known that this run may begin
   if (resume && !begun && folder.has("manifest.yaml")) print_error("{} is finished already; running it again\n", folder.path());
+}
+
+report::OutputClaim claim_at_once(std::vector<std::string> names, std::string identity, bool force, std::vector<FileSum> inputs) {
+  return {std::move(names), std::move(identity), force, true, report::Writing::at_once, std::move(inputs)};
 }
 
 std::string write_results(report::OutputFolder& folder, const std::vector<judge::Row>& rows, const report::Manifest& manifest,

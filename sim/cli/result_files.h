@@ -15,8 +15,11 @@ inline constexpr const char* kJournal = "journal.txt";                          
 
 // Makes the folder safe to write `names` into: nothing is in it but what may be replaced, or an unfinished run whose journal says
 // itself whether it is this one. `force` drops that one. Throws BadInput.
-void claim_run(report::OutputFolder& folder, const std::vector<std::string>& names, const std::string& identity, bool resume,
-               bool force);
+void claim_run(report::OutputFolder& folder, const std::vector<std::string>& names, const std::string& identity,
+               const std::vector<FileSum>& inputs, bool resume, bool force);
+
+// What a command claims whose files appear at once, and come out the same again from the same options and inputs.
+report::OutputClaim claim_at_once(std::vector<std::string> names, std::string identity, bool force, std::vector<FileSum> inputs);
 
 // Writes them, the manifest with the checksums of the others as the last, and returns their names as a sentence has them.
 // `whole`: not only a shard, of which there are counts and nothing else. Throws IoError.

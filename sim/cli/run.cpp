@@ -9,6 +9,7 @@
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/result_files.h"
+#include "sim/cli/single_file.h"
 #include "sim/cli/stop.h"
 #include "sim/judge/coverage.h"
 #include "sim/judge/rows.h"
@@ -65,8 +66,9 @@ void add_run_options(po::options_description& options, bool check) {
                                                                              "instead of the configs' seed")(
       "shard", po::value<std::string>()->default_value("1/1"),
       "i/n: this process's share of every cell; join with specsim merge")("resume", "go on with the unfinished run in --out")(
-      "force", "drop an unfinished run in --out, or replace another run's results there")("dry-run",
-                                                                                          "say what it would take, and stop")(
+      "force",
+      "drop an unfinished run, and replace another run's results or somebody's files, in --out and where other options write")(
+      "dry-run", "say what it would take, and stop")(
       "quiet",
       check ? "no table, no warnings and no progress; the verdict is still told" : "no table, no warnings and no progress")(
       "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
@@ -125,12 +127,12 @@ RunTask read_task(const po::variables_map& values, bool check, const FilesRead& 
   task.trace = options.has("trace") ? options.text("trace") : "";
   if (options.has("trace") && task.trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
   if (!task.trace.empty()) run::check_traceable(*cells_of(task.experiments).front(), {"--trace", 0, 0});
-  check_not_read(task.trace, "--trace", read);
   task.junit = options.has("junit") ? options.text("junit") : "";
   if (options.has("junit") && task.junit.empty()) throw BadInput({"--junit", 0, 0}, "\"\", allowed: a file");
-  check_not_read(task.junit, "--junit", read);
   task.github = options.has("github");
   task.force = options.has("force");
+  check_single_files({{"--trace", task.trace, kTimelineStart}, {"--junit", task.junit, kJunitStart}}, read, task.out,
+                     kResultFiles, task.force);
   task.dry_run = options.has("dry-run");
   task.quiet = options.has("quiet");
   task.identity = fmt::format("{} {}/{}", run::identity(task.experiments), task.run.shard.index, task.run.shard.of);
@@ -144,7 +146,7 @@ run::RunResult run_task(const RunTask& task, const std::vector<const spec::Cell*
   run::RunOptions how = task.run;
   bool resumable = false;  // a journal was here before this run
   if (folder != nullptr) {
-    claim_run(*folder, kResultFiles, task.identity, task.run.resume, task.force);
+    claim_run(*folder, kResultFiles, task.identity, task.inputs, task.run.resume, task.force);
     resumable = folder->has(kJournal);
     how.journal = folder->file(kJournal);
     how.origin = run::new_origin(task.identity, task.inputs);

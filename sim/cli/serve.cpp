@@ -35,9 +35,6 @@ namespace {
 using load::Served;
 using load::ServeExperiment;
 
-const std::vector<std::string> kFiles = {"summary.csv", "requests.csv", "requests_plain.csv",
-                                         "steps.csv",   "curve.csv",    "slo.csv"};
-
 constexpr const char* kServeExamples =
     "  specsim serve configs/serve/chat.yaml --out build/serve\n"
     "  specsim serve --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --position-rates 0.77,0.55,0.39 "
@@ -323,17 +320,16 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
 }
 
 // The files that the simulation reads beside the config, whose text is in the identity already.
-std::vector<FileSum> inputs_of(const std::string& config, const FilesRead& read) {
-  std::vector<FileSum> inputs = read.sums();
+std::vector<FileSum> inputs_of(const std::string& config, std::vector<FileSum> inputs) {
   std::erase_if(inputs, [&](const FileSum& one) { return one.name == config; });
   return inputs;
 }
 
 // Claims the folder that the files go to. An unfinished sweep in it is nothing that a single run goes on with.
-void claim(const ServeTask& task, report::OutputFolder& folder) {
+void claim(const ServeTask& task, const std::vector<FileSum>& inputs, report::OutputFolder& folder) {
   if (!task.sweep && !task.force && folder.has(kJournal))
     throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
-  claim_run(folder, kFiles, task.identity, task.resume, task.force);
+  claim_run(folder, kServeFiles, task.identity, inputs, task.resume, task.force);
 }
 
 }  // namespace
@@ -351,9 +347,10 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
 
   std::optional<report::OutputFolder> folder;
   std::optional<SweepJournal> journal;
-  if (!task.out.empty()) claim(task, folder.emplace(task.out));
-  if (folder && task.sweep)
-    journal.emplace(folder->file(kJournal), run::new_origin(task.identity, inputs_of(task.experiment.file, read)), task.resume);
+  const std::vector<FileSum> sums = read.sums();
+  const std::vector<FileSum> inputs = inputs_of(task.experiment.file, sums);
+  if (!task.out.empty()) claim(task, inputs, folder.emplace(task.out));
+  if (folder && task.sweep) journal.emplace(folder->file(kJournal), run::new_origin(task.identity, inputs), task.resume);
   std::optional<StopOnSignal> stop(std::in_place);
   report::OutputFolder* const into = folder ? &*folder : nullptr;
   std::string written;
@@ -378,10 +375,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
     manifest.configs = {task.experiment.config.line};
     manifest.threads = task.threads;
     manifest.identity = task.identity;
-    manifest.inputs = read.sums();
-    std::erase_if(manifest.inputs, [&](const FileSum& one) {  // its own, which is read back for its checksum
-      return std::any_of(kFiles.begin(), kFiles.end(), [&](const std::string& name) { return one.name == folder->file(name); });
-    });
+    manifest.inputs = sums;
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
     if (journal) folder->remove(kJournal);

@@ -3,6 +3,7 @@
 #include "sim/base/token.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/cli/single_file.h"
 #include "sim/load/from_options.h"
 #include "sim/rng/address.h"
 
@@ -141,7 +142,7 @@ void add_serve_options(po::options_description& description) {
       "timeline-requests", po::value<std::string>()->default_value("1000"), "the first requests, which have tracks")(
       "draft-lengths", text(), "0,1,2,3: the largest load of --sweep that keeps --slo at each, by bisection")(
       "resume", "go on with the unfinished sweep in --out")(
-      "force", "drop an unfinished sweep in --out, or replace what another run left there")(
+      "force", "drop an unfinished sweep, and replace another run's results or somebody's files, in --out and at --timeline")(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
 }
 
@@ -160,7 +161,7 @@ ServeTask read_serve_task(const po::variables_map& values, const FilesRead& read
   task.force = has("force");
   task.steps = has("steps");
   task.timeline = text("timeline");
-  check_not_read(task.timeline, "--timeline", read);
+  check_single_files({{"--timeline", task.timeline, kTimelineStart}}, read, task.out, kServeFiles, task.force);
   task.tracks = static_cast<std::size_t>(read_integer(text("timeline-requests"), "--timeline-requests", config::between(1, 1e8)));
   if (has("draft-lengths"))
     for (const std::int64_t length : read_integers(text("draft-lengths"), "--draft-lengths", config::between(0, kMaxDraftLength)))

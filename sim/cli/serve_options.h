@@ -14,6 +14,9 @@
 
 namespace specsim::cli {
 
+inline const std::vector<std::string> kServeFiles = {"summary.csv", "requests.csv", "requests_plain.csv",
+                                                     "steps.csv",   "curve.csv",    "slo.csv"};  // beside manifest.yaml
+
 struct Sweep {
   load::Load load = load::Load::rate;
   std::vector<double> values;

@@ -10,10 +10,8 @@
 #include <unistd.h>
 
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <optional>
-#include <system_error>
 
 namespace specsim::report {
 
@@ -121,12 +119,15 @@ std::string manifest_text(const Manifest& manifest) {
 }
 
 Manifest read_manifest(const std::string& path) {
-  std::error_code ignored;
-  if (const auto found = std::filesystem::status(path, ignored);
-      std::filesystem::exists(found) && !std::filesystem::is_regular_file(found))
-    throw BadInput({path, 0, 0}, "is no regular file, allowed: a manifest as it was written");  // reading a pipe would wait
+  std::string text;
+  try {
+    text = read_written_file(path);
+  } catch (const ReadError& error) {
+    throw BadInput({path, 0, 0}, error.message("YAML file"));
+  }
+  if (text.empty()) throw BadInput({path, 0, 0}, "the file is empty, allowed: one YAML document");
   Diagnostics diagnostics;
-  const config::Value root = config::parse_file(path, diagnostics);
+  const config::Value root = config::parse_text(text, path, diagnostics);
   diagnostics.throw_if_any();
   const config::Value* shard = root.find("shard");
   const config::Value* experiments = root.find("experiments");
@@ -138,7 +139,7 @@ Manifest read_manifest(const std::string& path) {
     manifest.files.push_back(file);
     manifest.configs.push_back(config);
   }
-  if (!is_sealed(read_whole_file(path)))
+  if (!is_sealed(text))
     throw BadInput({path, 0, 0},
                    "its last line is not the checksum of the lines before it, allowed: a manifest as it was written");
   manifest.command = text_of(root, "command");

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -24,6 +25,9 @@ namespace {
 constexpr const char* kManifest = "manifest.yaml";
 constexpr const char* kStage = ".unfinished";
 constexpr const char* kUnfinished = "unfinished";  // as the manifest's verdict
+constexpr const char* kNoManifest = "is here without a manifest.yaml that says what made it";
+constexpr const char* kUnlisted =
+    "is here already, and no manifest.yaml beside it lists it; allowed: another --out, or none of this name there";
 
 // The directories of a path that are not there yet, the outermost first.
 std::vector<std::string> missing_directories(const std::string& path) {
@@ -48,6 +52,36 @@ std::string owner_of(const Manifest& manifest) {
   if (!manifest.identity.empty()) return manifest.identity;
   const std::size_t command = manifest.command.find(' ');
   return manifest.command.substr(0, command == std::string::npos ? command : manifest.command.find(' ', command + 1));
+}
+
+// Inputs by file name and contents: the folder that a file lies in may be called otherwise from another working directory.
+std::vector<FileSum> by_contents(std::vector<FileSum> inputs) {
+  for (FileSum& one : inputs) one.name = std::filesystem::path(one.name).filename().string();
+  const auto before = [](const FileSum& a, const FileSum& b) { return a.name != b.name ? a.name < b.name : a.sum < b.sum; };
+  std::sort(inputs.begin(), inputs.end(), before);
+  return inputs;
+}
+
+// The inputs that a manifest lists, but for configs: their text is in the identity.
+std::vector<FileSum> inputs_of(const Manifest& manifest) {
+  std::vector<FileSum> inputs = manifest.inputs;
+  std::erase_if(inputs, [&](const FileSum& one) {
+    for (std::size_t i = 0; i < manifest.files.size(); ++i)
+      if (manifest.files[i] == one.name && manifest.configs[i] != "{}") return true;
+    return false;
+  });
+  return inputs;
+}
+
+// A file whose contents are not what they were, or ""; nothing where all of them are.
+std::optional<std::string> changed_input(const Manifest& manifest, const std::vector<FileSum>& now) {
+  const std::vector<FileSum> earlier = by_contents(inputs_of(manifest));
+  const std::vector<FileSum> own = by_contents(now);
+  if (earlier == own) return std::nullopt;
+  for (const auto& [some, others] : {std::pair(&own, &earlier), std::pair(&earlier, &own)})
+    for (const FileSum& one : *some)
+      if (std::find(others->begin(), others->end(), one) == others->end()) return one.name;
+  return "";
 }
 
 }  // namespace
@@ -79,41 +113,89 @@ bool OutputFolder::has(const std::string& name) const {
   return std::filesystem::exists(std::filesystem::symlink_status(file(name), ignored));
 }
 
+void OutputFolder::check_regular() const {
+  std::vector<std::string> names = claim_.names;
+  names.emplace_back(kManifest);
+  std::error_code ignored;
+  for (const std::string& name : names) {
+    const auto found = std::filesystem::status(file(name), ignored);
+    // A directory is told by the system when the file is put in its place; writing to a pipe would wait.
+    if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found) && !std::filesystem::is_directory(found))
+      throw BadInput({file(name), 0, 0}, "is no regular file, allowed: another --out, or none of this name there");
+  }
+}
+
+void OutputFolder::check_pieces() const {
+  std::vector<std::string> names = {kManifest};
+  if (claim_.writing != Writing::at_once) names.insert(names.end(), claim_.names.begin(), claim_.names.end());
+  for (const std::string& name : names) {
+    const std::string pieces = name + ".part";
+    std::error_code ignored;
+    if (!has(pieces) || std::filesystem::is_directory(file(pieces), ignored)) continue;  // the system tells of a directory
+    if (!claim_.repeatable) throw BadInput({file(pieces), 0, 0}, kUnlisted);
+    throw BadInput({file(pieces), 0, 0}, fmt::format("{}, allowed: another --out, or --force to replace it", kNoManifest));
+  }
+}
+
+void OutputFolder::check_stage() const {
+  std::error_code ignored;
+  if (!has(kStage)) return;
+  bool own = std::filesystem::is_directory(std::filesystem::symlink_status(file(kStage), ignored));
+  if (own)
+    for (const auto& entry : std::filesystem::directory_iterator(file(kStage), ignored)) {
+      std::string name = entry.path().filename().string();
+      if (name.ends_with(".part")) name.erase(name.size() - std::string_view(".part").size());
+      own = own && announced(name);
+    }
+  if (own) return;  // a command that was killed left it
+  throw BadInput(
+      {file(kStage), 0, 0},
+      fmt::format("is here and holds other files than this command's, allowed: another --out, {}none of this name there",
+                  claim_.repeatable ? "--force to remove it, or " : "or "));
+}
+
 void OutputFolder::claim(OutputClaim claim) {
   claim_ = std::move(claim);
+  check_regular();
   const bool results_here = has(kManifest);
   const bool all_listed = results_here && check_earlier();
   for (const std::string& name : claim_.names) {
     if (!has(name) || earlier_.contains(name)) continue;
-    if (!claim_.repeatable)
-      throw BadInput(
-          {file(name), 0, 0},
-          "is here already, and no manifest.yaml beside it lists it; allowed: another --out, or none of this name there");
+    if (!claim_.repeatable) throw BadInput({file(name), 0, 0}, kUnlisted);
     if (!claim_.force && (!results_here || all_listed))
-      throw BadInput({file(name), 0, 0}, fmt::format("is here {}, allowed: another --out, or --force to replace it",
-                                                     results_here ? "and the manifest.yaml beside it does not list it"
-                                                                  : "without a manifest.yaml that says what made it"));
+      throw BadInput({file(name), 0, 0},
+                     fmt::format("{}, allowed: another --out, or --force to replace it",
+                                 results_here ? "is here and the manifest.yaml beside it does not list it" : kNoManifest));
     earlier_.insert(name);
   }
-  if (claim_.writing == Writing::at_once || (claim_.writing == Writing::growing && results_here)) stage_ = file(kStage);
+  if (!results_here && !(claim_.repeatable && claim_.force)) check_pieces();
+  if (claim_.writing != Writing::at_once && (claim_.writing != Writing::growing || !results_here)) return;
+  if (!(claim_.repeatable && claim_.force)) check_stage();
+  stage_ = file(kStage);
 }
 
 bool OutputFolder::check_earlier() {
   const bool replaces_anything = claim_.repeatable && claim_.force;
-  const BadInput another({path_, 0, 0},
-                         "holds the finished results of another run, allowed: another --out, or --force to replace them");
+  const auto another = [&](const std::string& why) {
+    return BadInput({path_, 0, 0}, fmt::format("holds the finished results of another run{}, allowed: another --out, or --force "
+                                               "to replace them",
+                                               why));
+  };
   Manifest manifest;
   try {
     manifest = read_manifest(file(kManifest));
   } catch (const BadInput&) {
     if (replaces_anything) return false;
-    if (claim_.repeatable) throw another;
+    if (claim_.repeatable) throw another("");
     throw;
   }
   if (owner_of(manifest) != claim_.owner && !replaces_anything) {
-    if (claim_.repeatable) throw another;
+    if (claim_.repeatable) throw another("");
     throw BadInput({file(kManifest), 0, 0}, "results of another command are here, allowed: another --out");
   }
+  if (claim_.repeatable && !claim_.force)
+    if (const std::optional<std::string> changed = changed_input(manifest, claim_.inputs))
+      throw another(changed->empty() ? ": it read other files" : fmt::format(": {} is not what it read", *changed));
   const bool unfinished = manifest.verdict == kUnfinished;
   if (!claim_.repeatable && !claim_.force)
     throw BadInput({file(kManifest), 0, 0},
@@ -122,13 +204,21 @@ bool OutputFolder::check_earlier() {
   for (const FileSum& listed : manifest.results) {
     if (listed.name.find('/') != std::string::npos || !has(listed.name)) continue;
     // What was cut short may have a file that is newer than the manifest.
-    const bool changed = !unfinished && checksum(read_whole_file(file(listed.name))) != listed.sum;
+    const bool changed = !unfinished && !is_listed(listed);
     if (changed && !claim_.repeatable)
       throw BadInput({file(listed.name), 0, 0},
                      "was changed since it was written, allowed: another --out, or none of this name there");
     if (!changed || announced(listed.name)) earlier_.insert(listed.name);
   }
   return !manifest.results.empty();
+}
+
+bool OutputFolder::is_listed(const FileSum& listed) const {
+  try {
+    return checksum(read_written_file(file(listed.name))) == listed.sum;
+  } catch (const BadInput&) {  // a pipe has taken its place
+    return false;
+  }
 }
 
 bool OutputFolder::announced(const std::string& name) const {
@@ -163,7 +253,7 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
       manifest.files = {claim_.owner};
       manifest.configs = {"{}"};
       manifest.verdict = kUnfinished;
-      write_manifest(std::move(manifest));
+      write_manifest(std::move(manifest), files_);
     }
   }
   write_whole_file(place() + "/" + name, text);
@@ -171,11 +261,13 @@ void OutputFolder::write(const std::string& name, std::string_view text) {
 
 void OutputFolder::wrote(const std::string& name) {
   SPECSIM_CHECK(announced(name) && stage_.empty(), "{} was not announced, or is kept aside", name);
-  files_.push_back({name, checksum(read_whole_file(file(name)))});
+  files_.push_back({name, checksum(read_written_file(file(name)))});
 }
 
-void OutputFolder::write_manifest(Manifest manifest) const {
-  manifest.results = files_;
+void OutputFolder::write_manifest(Manifest manifest, std::vector<FileSum> results) const {
+  manifest.results = std::move(results);
+  if (claim_.repeatable && manifest.identity.empty()) manifest.identity = claim_.owner;
+  if (manifest.inputs.empty()) manifest.inputs = claim_.inputs;
   write_whole_file(file(kManifest), manifest_text(manifest));
 }
 
@@ -187,9 +279,9 @@ void OutputFolder::finish(const Manifest& manifest) {
     // From here on the manifest lists what is there before and after, so that a sudden end leaves nothing that no one owns.
     Manifest moving = manifest;
     moving.verdict = kUnfinished;
-    moving.results = files_;
-    for (const std::string& name : earlier_) moving.results.push_back({name, ""});
-    write_whole_file(file(kManifest), manifest_text(moving));
+    std::vector<FileSum> results = files_;
+    for (const std::string& name : earlier_) results.push_back({name, ""});
+    write_manifest(std::move(moving), std::move(results));
     for (const FileSum& own : files_) move_file(stage_ + "/" + own.name, file(own.name));
   }
   for (const std::string& name : earlier_) remove(name);
@@ -197,7 +289,7 @@ void OutputFolder::finish(const Manifest& manifest) {
     std::error_code ignored;
     std::filesystem::remove_all(stage_, ignored);
   }
-  write_manifest(manifest);
+  write_manifest(manifest, files_);
   finished_ = true;
 }
 

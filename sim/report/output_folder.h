@@ -22,12 +22,15 @@ enum class Writing {
 // What a command is about to write, and what it may replace.
 struct OutputClaim {
   std::vector<std::string> names;  // every file that may be written, manifest.yaml apart
-  // Who makes the same results again: a run's identity, or "specsim COMMAND". Compared with the manifest that is there.
+  // Who makes the same results again: the identity of the command and its options, for measurements "specsim COMMAND". Compared
+  // with the manifest that is there.
   std::string owner;
   bool force = false;  // --force was given
-  // Results of the same owner are replaced without --force, since they come out the same; false where they are measurements.
+  // Results of the same owner and inputs are replaced without --force, since they come out the same; false where they are
+  // measurements.
   bool repeatable = true;
   Writing writing = Writing::in_place;
+  std::vector<FileSum> inputs{};  // files that the results are made from, but those whose text is in the identity
 };
 
 class OutputFolder {
@@ -46,8 +49,9 @@ class OutputFolder {
   [[nodiscard]] bool has(const std::string& name) const;  // whatever it is, a link that leads nowhere too
 
   // Says what is going to be written; nothing is touched yet. Throws BadInput where that would lose what is not `owner`'s:
-  // results whose manifest names another owner, or a file of one of `names` that the manifest does not list, both without
-  // `force`. Measurements never replace these, nor a file that was changed since it was written, and replace their own kind with
+  // results whose manifest names another owner or other contents of the inputs, or a file of one of `names` that the manifest
+  // does not list (without a manifest, its pieces NAME.part too), all without `force`; and where one of `names` is no regular
+  // file. Measurements never replace these, nor a file that was changed since it was written, and replace their own kind with
   // `force` alone.
   void claim(OutputClaim claim);
 
@@ -57,7 +61,8 @@ class OutputFolder {
   // A file of the claim, written in place by somebody else, is one of the results. Throws IoError.
   void wrote(const std::string& name);
   // Moves files in that were kept aside, removes what is left of the results that they replace, and writes manifest.yaml with
-  // their checksums; `manifest` comes without results. Throws IoError.
+  // their checksums; `manifest` comes without results, and without identity and inputs where they are the claim's. Throws
+  // IoError.
   void finish(const Manifest& manifest);
   [[nodiscard]] std::vector<std::string> written() const;  // names, in order
 
@@ -67,10 +72,14 @@ class OutputFolder {
  private:
   // Looks at the results that are there; whether their manifest lists its files.
   bool check_earlier();
+  void check_regular() const;  // throws BadInput where something else stands in a file's place
+  void check_pieces() const;   // throws BadInput where somebody's NAME.part would be replaced
+  void check_stage() const;    // throws BadInput where something else lies where files are kept aside
+  [[nodiscard]] bool is_listed(const FileSum& listed) const;  // whether the file has the bytes that the manifest lists
   [[nodiscard]] bool announced(const std::string& name) const;
   void make_and_lock();
   void check_there();  // makes the directory again where it was removed
-  void write_manifest(Manifest manifest) const;
+  void write_manifest(Manifest manifest, std::vector<FileSum> results) const;
   [[nodiscard]] const std::string& place() const { return stage_.empty() ? path_ : stage_; }
 
   std::string path_;

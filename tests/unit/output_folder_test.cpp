@@ -8,6 +8,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <map>
 #include <set>
@@ -180,6 +182,82 @@ TEST_CASE("results that come out the same again replace their own, and nothing e
     folder.put("notes.txt", "a user's");
     write(folder, {{"speed.csv", "3"}}, "specsim compare", true);
     CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"notes.txt", "a user's"}, {"speed.csv", "3"}});
+  }
+}
+
+TEST_CASE("results are replaced by those of the same inputs alone, wherever these lie") {
+  for (const Writing writing : {Writing::in_place, Writing::at_once}) {
+    const auto write = [&](const Folder& folder, const std::vector<FileSum>& inputs, bool force) {
+      OutputFolder results(folder.path());
+      results.claim({kNames, kComputing, force, true, writing, inputs});
+      results.write("passes.csv", "1");
+      results.finish(manifest_of(kComputing));
+    };
+    const Folder folder;
+    const std::vector<FileSum> inputs = {{"tr.jsonl", checksum("a")}, {"gpus/mine.yaml", checksum("b")}};
+    write(folder, inputs, false);
+    CHECK(report::read_manifest(folder.path() + "/manifest.yaml").inputs == inputs);
+    CHECK(report::read_manifest(folder.path() + "/manifest.yaml").identity == kComputing);
+    write(folder, {{"../gpus/mine.yaml", checksum("b")}, {"/there/tr.jsonl", checksum("a")}}, false);
+    CHECK_THROWS_WITH(write(folder, {{"tr.jsonl", checksum("c")}, {"gpus/mine.yaml", checksum("b")}}, false),
+                      Contains("holds the finished results of another run: tr.jsonl is not what it read, allowed: another --out, "
+                               "or --force to replace them"));
+    CHECK_THROWS_WITH(write(folder, {{"tr.jsonl", checksum("a")}}, false), Contains("mine.yaml is not what it read"));
+    CHECK_THROWS_AS(write(folder, {}, false), BadInput);
+    write(folder, {}, true);
+    write(folder, {}, false);
+  }
+}
+
+TEST_CASE("what is no regular file is in the way of results, and so are somebody's pieces of one, before anything is written") {
+  for (const Writing writing : {Writing::in_place, Writing::at_once, Writing::growing})
+    for (const bool repeatable : {true, false}) {
+      const auto claim = [&](const Folder& folder, bool force) {
+        OutputFolder results(folder.path());
+        results.claim({kNames, kComputing, force, repeatable, writing});
+      };
+      for (const char* name : {"speed.csv", "manifest.yaml"}) {
+        const Folder folder;
+        std::filesystem::create_directories(folder.path());
+        REQUIRE(mkfifo((folder.path() + "/" + name).c_str(), 0600) == 0);
+        for (const bool force : {false, true})
+          CHECK_THROWS_WITH(claim(folder, force), Contains(std::string("/") + name + ": is no regular file"));
+      }
+      for (const char* name : {"speed.csv.part", "manifest.yaml.part"}) {
+        const Folder folder;
+        folder.put(name, "a user's");
+        const bool touched = writing != Writing::at_once || name == std::string("manifest.yaml.part");
+        for (const bool force : {false, true}) {
+          if (!touched || (repeatable && force))
+            claim(folder, force);
+          else
+            CHECK_THROWS_WITH(claim(folder, force), Contains(std::string("/") + name + ": is here "));
+        }
+        CHECK(folder.files() == Files{{name, "a user's"}});
+      }
+    }
+}
+
+TEST_CASE("what is kept aside takes no place of somebody's") {
+  for (const bool repeatable : {true, false}) {
+    const Folder folder;
+    const auto claim = [&](bool force) {
+      OutputFolder results(folder.path());
+      results.claim({kNames, kComputing, force, repeatable, Writing::at_once});
+      results.write("passes.csv", "1");
+    };
+    folder.put(".unfinished", "a user's");
+    CHECK_THROWS_WITH(claim(false), Contains(".unfinished: is here and holds other files than this command's"));
+    std::filesystem::remove(folder.path() + "/.unfinished");
+    std::filesystem::create_directories(folder.path() + "/.unfinished");
+    folder.put(".unfinished/notes.txt", "a user's");
+    CHECK_THROWS_WITH(claim(false), Contains(".unfinished: is here and holds other files than this command's"));
+    CHECK(read_whole_file(folder.path() + "/.unfinished/notes.txt") == "a user's");
+    std::filesystem::remove(folder.path() + "/.unfinished/notes.txt");
+    folder.put(".unfinished/speed.csv", "half");
+    folder.put(".unfinished/passes.csv.part", "half");
+    claim(false);  // what a sudden end left goes
+    CHECK(folder.files().empty());
   }
 }
 
