@@ -89,6 +89,21 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+std::string printable_json(std::string_view json) {
+  std::string shown;
+  shown.reserve(json.size());
+  while (!json.empty()) {
+    const CodePoint c = first_code_point(json);
+    const std::size_t length = c.length > 0 ? c.length : 1;
+    if (c.length > 0 && acts_on_terminals(c.value))
+      shown += fmt::format("\\u{:04x}", c.value);
+    else
+      shown += json.substr(0, length);
+    json.remove_prefix(length);
+  }
+  return shown;
+}
+
 void divert_output(std::function<void(std::string_view)> taker) { output_taker() = std::move(taker); }
 
 void write_output(std::string_view text) {

@@ -19,6 +19,8 @@ namespace specsim {
 // characters but line ends and tabs, the second set of controls (U+0080 to U+009F), marks that turn the direction of text, and
 // bytes that are no UTF-8.
 std::string printable(std::string_view text);
+// The same of JSON, whose texts alone may hold such characters: as "\uNNNN", so that it stays JSON.
+std::string printable_json(std::string_view json);
 
 // Printable text to standard output and to standard error.
 void write_output(std::string_view text);

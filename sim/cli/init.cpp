@@ -89,10 +89,25 @@ std::string own_config(const std::string& hardware, const std::string& target, c
       hardware, target, draft, heads ? "                    # n-grams, or heads inside the target" : "");
 }
 
-ExitCode write_own(bool force) {
+// Whether the config can be written: somebody's is replaced where that is asked for, a link or a pipe never. Throws BadInput.
+void check_place(const fs::path& file, bool force) {
   std::error_code ignored;
-  if (!force && fs::exists(kOwnConfig, ignored))
-    throw BadInput({kOwnConfig, 0, 0}, "is there already, allowed: another directory, or --force to replace it");
+  const fs::file_status found = fs::symlink_status(file, ignored);
+  if (fs::exists(found) && !fs::is_regular_file(found))
+    throw BadInput({file.string(), 0, 0}, "is no regular file, allowed: another directory, or none of this name there");
+  for (const std::string& name : {file.string(), file.string() + ".part"})
+    if (!force && fs::exists(fs::symlink_status(name, ignored)))
+      throw BadInput({name, 0, 0}, "is there already, allowed: another directory, or --force to replace it");
+  for (fs::path folder = file.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+    const fs::file_status above = fs::status(folder, ignored);
+    if (fs::exists(above) && !fs::is_directory(above))
+      throw BadInput({folder.string(), 0, 0}, "is no directory, allowed: another directory, or none of this name there");
+    if (folder == folder.parent_path()) break;
+  }
+}
+
+ExitCode write_own(bool force) {
+  check_place(kOwnConfig, force);
   std::vector<std::string> drafts = names_of("model");
   drafts.emplace_back("none");
   const std::string hardware = ask("GPU (specsim list hardware)?", "h100-sxm", names_of("hardware"));
@@ -131,11 +146,7 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(from))
     if (entry.is_regular_file()) files.push_back(fs::relative(entry.path(), from));
-  std::error_code ignored;
-  if (values.count("force") == 0)
-    for (const fs::path& file : files)
-      if (fs::exists(to / file, ignored))
-        throw BadInput({(to / file).string(), 0, 0}, "is there already, allowed: another directory, or --force to replace it");
+  for (const fs::path& file : files) check_place(to / file, values.count("force") > 0);
   for (const fs::path& file : files) {
     make_directories((to / file).parent_path().string());
     write_whole_file((to / file).string(), read_whole_file((from / file).string()));

@@ -107,8 +107,8 @@ void add_shard(const std::string& directory, const std::string& first, Shards& s
   shards.results[own.shard] = own.results;
   const auto [place, added] = shards.directories.emplace(own.shard, directory);
   if (!added)
-    throw BadInput({path, 0, 0},
-                   fmt::format("is shard {}/{}, and so is {}: shards overlap, allowed: each shard once", own.shard, shards.of, place->second));
+    throw BadInput({path, 0, 0}, fmt::format("is shard {}/{}, and so is {}: shards overlap, allowed: each shard once", own.shard,
+                                             shards.of, place->second));
 }
 
 // All shards of a run. Throws BadInput where one is missing or given twice.
@@ -117,8 +117,8 @@ Shards read_shards(const std::vector<std::string>& directories) {
   for (const std::string& directory : directories) add_shard(directory, directories.front(), shards);
   for (std::uint64_t i = 1; i <= shards.of; ++i)
     if (shards.directories.count(i) == 0)
-      throw BadInput({directories.front(), 0, 0},
-                     fmt::format("shard {}/{} is missing: {} of {} given, allowed: all of them", i, shards.of, shards.directories.size(), shards.of));
+      throw BadInput({directories.front(), 0, 0}, fmt::format("shard {}/{} is missing: {} of {} given, allowed: all of them", i,
+                                                              shards.of, shards.directories.size(), shards.of));
   return shards;
 }
 

@@ -5,7 +5,8 @@
 
 namespace specsim::cli {
 
-// From here on SIGINT, SIGTERM and SIGHUP remove half-written files before they end the program.
+// From here on SIGINT, SIGTERM and SIGHUP remove half-written files, say that the program was stopped and end it with
+// ExitCode::interrupted.
 void end_without_pieces();
 
 // While one is alive, SIGINT and SIGTERM set its flag instead of ending the program; a second one ends it. One at a time.

@@ -75,8 +75,8 @@ class JsonBuilder {
     Value own = token();
     OpenValue& map = open_.back();
     if (const Field* const first = map.field(value))
-      return refuse(own.where,
-                    fmt::format("key {} is given twice, first at line {}, allowed: once", quote_for_message(value), first->where.line));
+      return refuse(own.where, fmt::format("key {} is given twice, first at line {}, allowed: once", quote_for_message(value),
+                                           first->where.line));
     map.value.fields.push_back({std::move(value), std::move(own.where), {}});
     return true;
   }

@@ -43,6 +43,8 @@ std::string quote(std::string_view text) {
       result += "\\t";
     } else if (byte < 0x20U || byte == 0x7FU) {
       result += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xC2U && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0U) {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[++i]));  // the second set of controls, which is no YAML
     } else if (text.substr(i).starts_with(kByteOrderMark)) {
       result += "\\ufeff";
       i += kByteOrderMark.size() - 1;

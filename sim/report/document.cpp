@@ -191,7 +191,7 @@ std::string Document::json(const Told& told, bool quiet) const {
     all["tables"].push_back(std::move(one));
     title.clear();
   }
-  return all.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return printable_json(all.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
 }
 
 std::string Document::markdown(bool quiet) const {

@@ -54,6 +54,18 @@ std::string owner_of(const Manifest& manifest) {
   return manifest.command.substr(0, command == std::string::npos ? command : manifest.command.find(' ', command + 1));
 }
 
+// The file holds the beginning of a manifest, or nothing: what its writing leaves where it is cut short.
+bool begins_manifest(const std::string& path) {
+  constexpr std::string_view kBegin = "command: ";  // as manifest_text begins
+  try {
+    return kBegin.starts_with(read_written_file(path).substr(0, kBegin.size()));
+  } catch (const BadInput&) {
+    return false;
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
 // Inputs by file name and contents: the folder that a file lies in may be called otherwise from another working directory.
 std::vector<FileSum> by_contents(std::vector<FileSum> inputs) {
   for (FileSum& one : inputs) one.name = std::filesystem::path(one.name).filename().string();
@@ -132,6 +144,7 @@ void OutputFolder::check_pieces() const {
     const std::string pieces = name + ".part";
     std::error_code ignored;
     if (!has(pieces) || std::filesystem::is_directory(file(pieces), ignored)) continue;  // the system tells of a directory
+    if (name == kManifest && begins_manifest(file(pieces))) continue;                    // a command that was killed left it
     if (!claim_.repeatable) throw BadInput({file(pieces), 0, 0}, kUnlisted);
     throw BadInput({file(pieces), 0, 0}, fmt::format("{}, allowed: another --out, or --force to replace it", kNoManifest));
   }

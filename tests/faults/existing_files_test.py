@@ -111,6 +111,38 @@ class ExistingFiles(unittest.TestCase):
         self.refused(run("plan", *quick, "--out", whole), "holds the finished results of another run")
         self.same(whole)
 
+    def test_init_and_what_is_there(self):
+        configs = self.scratch / "configs"
+        configs.mkdir()
+        first = configs / "quickstart.yaml"
+        elsewhere = self.scratch / "elsewhere"
+        elsewhere.write_text("mine")
+
+        def refused_whole(message, *more):
+            self.refused(run("init", self.scratch, *more), message)
+            self.assertEqual([p.name for p in configs.iterdir() if p.is_dir() and p != first], [])  # nothing was begun
+
+        os.mkfifo(first)
+        for more in ((), ("--force",)):
+            refused_whole("/quickstart.yaml: is no regular file, allowed: another directory, or none of this name there\n$", *more)
+        first.unlink()
+        first.symlink_to(elsewhere)
+        for more in ((), ("--force",)):
+            refused_whole("/quickstart.yaml: is no regular file", *more)
+        first.unlink()
+        first.mkdir()
+        refused_whole("/quickstart.yaml: is no regular file", "--force")
+        first.rmdir()
+        (configs / "quickstart.yaml.part").write_text("mine")
+        refused_whole("/quickstart.yaml.part: is there already, allowed: another directory, or --force")
+        self.assertEqual((configs / "quickstart.yaml.part").read_text(), "mine")
+        (configs / "serve").write_text("mine")
+        refused_whole("/serve: is no directory", "--force")
+        (configs / "serve").unlink()
+        self.assertEqual(elsewhere.read_text(), "mine")
+        self.assertEqual(run("init", self.scratch, "--force").returncode, FINE)
+        self.assertTrue(first.is_file())
+
     def test_pipes_among_the_results(self):
         """They are told at once, whatever the command and with --force too: opening one would wait for its other end."""
         serving = ["serve", "configs/serve/chat.yaml", "--requests", "20"]

@@ -118,7 +118,9 @@ class Interruptions(unittest.TestCase):
                     process.send_signal(how)
                 stderr = process.communicate(timeout=600)[1]
                 shown = (name, how, after, process.returncode, stderr)
-                self.assertIn(process.returncode, (FINE, UNTESTED, INTERRUPTED, -how), shown)
+                # A signal that comes before main() has begun ends the program as the system does.
+                allowed = (-how,) if how == signal.SIGKILL or after < 0.02 + 0.3 * bool(SANITIZERS) else ()
+                self.assertIn(process.returncode, (FINE, UNTESTED, INTERRUPTED, *allowed), shown)
                 place = self.folder / out
                 if process.returncode == INTERRUPTED:
                     self.assertIn("stopped before the end", stderr, shown)

@@ -71,7 +71,8 @@ TEST_CASE("a key that a large map has twice is found at its place", "[json]") {
     return text + "\"" + last + "\": 1}";
   };
   for (const int keys : {31, 32, 33, 5000}) {
-    CHECK(mistake(map(keys, "key7")) == "t:" + std::to_string(keys + 1) + ":1 key \"key7\" is given twice, first at line 8, allowed: once");
+    CHECK(mistake(map(keys, "key7")) ==
+          "t:" + std::to_string(keys + 1) + ":1 key \"key7\" is given twice, first at line 8, allowed: once");
     CHECK(mistake(map(keys, "key" + std::to_string(keys - 1))).find("is given twice") != std::string::npos);
     CHECK(mistake(map(keys, "another")).empty());
   }

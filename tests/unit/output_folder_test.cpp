@@ -238,6 +238,21 @@ TEST_CASE("what is no regular file is in the way of results, and so are somebody
     }
 }
 
+TEST_CASE("what the writing of a manifest leaves where it is killed is in nobody's way") {
+  for (const bool repeatable : {true, false})
+    for (const Writing writing : {Writing::in_place, Writing::at_once, Writing::growing})
+      for (const char* text : {"", "comm", "command: \"specsim calibrate\"\nident"}) {
+        const Folder folder;
+        folder.put("manifest.yaml.part", text);
+        if (writing == Writing::at_once) std::filesystem::create_directories(folder.path() + "/.unfinished");
+        OutputFolder results(folder.path());
+        results.claim({kNames, kComputing, true, repeatable, writing});
+        results.write("passes.csv", "1");
+        results.finish({});
+        CHECK(folder.files() == Files{{"manifest.yaml", ""}, {"passes.csv", "1"}});
+      }
+}
+
 TEST_CASE("what is kept aside takes no place of somebody's") {
   for (const bool repeatable : {true, false}) {
     const Folder folder;

@@ -30,6 +30,7 @@ TEST_CASE("nothing that a terminal acts upon gets through", "[report]") {
   CHECK(printable("plain \u00b1 text\n\tof lines") == "plain \u00b1 text\n\tof lines");
   CHECK(printable("\x1b[31mred\x1b[0m") == "\\x1b[31mred\\x1b[0m");
   CHECK(printable("a\rb\bc\x7f") == "a\\x0db\\x08c\\x7f");
+  CHECK(printable_json("{\"a\u202e\": \"\u009b31m\x7f\u00b1\"}\n") == "{\"a\\u202e\": \"\\u009b31m\\u007f\u00b1\"}\n");
   CHECK(printable("\u009b31m") == "\\u{009b}31m");  // the one-character form of ESC [
   CHECK(printable("\x9b"
                   "31m \xff") == "\\x9b31m \\xff");                           // and its byte, which is no UTF-8
