@@ -11,11 +11,14 @@ queued again.
 """
 import argparse
 import difflib
+import errno
 import json
 import os
 import re
 import shlex
 import shutil
+import signal
+import stat
 import subprocess
 import sys
 import time
@@ -24,6 +27,9 @@ from pathlib import Path
 SPECSIM = os.environ.get("SPECSIM_PROGRAM", "build/specsim")
 PLAN = "cluster.json"
 MOST_TASKS = 100000
+MOST_BYTES = 1 << 28  # a plan holds the texts of its configs
+SECONDS_TO_STOP = 10  # for a task to keep what is finished
+RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # what merge writes, beside manifest.yaml
 BAD_INPUT, REFUSED, INTERRUPTED = 2, 4, 6
 
 TASK = """#!/bin/bash
@@ -37,12 +43,15 @@ set -u
 shard=${{SLURM_ARRAY_TASK_ID:-${{1-}}}}
 folder={out}/shards/$shard
 if [[ -e $folder/manifest.yaml && ! -e $folder/journal.txt ]]; then exit 0; fi
+# From here on, so that no signal leaves the program alone.
+child=; stopped=0
+trap 'stopped=1; if [[ -n $child ]]; then kill -TERM $child; fi' TERM INT
 mkdir -p {out}/shards
 cd {here} || exit 4
 # In the background, so that the shell hears the signal of a limit that comes near, and passes it on.
 {command} --shard "$shard/{tasks}" --out "$folder" --resume --quiet --threads "${{SLURM_CPUS_PER_TASK:-{threads}}}" &
 child=$!
-trap 'kill -TERM $child' TERM INT
+if ((stopped)); then kill -TERM $child; fi
 wait $child; status=$?
 while kill -0 $child 2>/dev/null; do wait $child; status=$?; done
 if ((status == 6)) && [[ -n ${{SLURM_JOB_ID-}} ]]; then
@@ -57,7 +66,7 @@ MERGE = """#!/bin/bash
 #SBATCH --output={out}/logs/merge_%j.out
 {sbatch}set -u
 cd {here} || exit 4
-exec {specsim} merge {out}/shards --out {out} --force
+exec {specsim} merge {out}/shards --out {out}
 """
 
 
@@ -67,6 +76,122 @@ class BadInput(Exception):
 
 class Refused(Exception):
     pass
+
+
+class Stop:
+    """Signals that would end this: an exception at once, or a flag where processes of its own are to be stopped first."""
+
+    asked, waits, quiet, output_error = False, False, False, 0
+
+    @classmethod
+    def heard(cls, *_):
+        first, cls.asked = not cls.asked, True
+        if first and not cls.waits:
+            raise KeyboardInterrupt
+
+    @classmethod
+    def listen(cls):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # started by nohup
+                signal.signal(number, cls.heard)
+
+
+def printable(text):
+    """As the program has it: nothing that a terminal acts upon."""
+    def shown(found):
+        code = ord(found[0])
+        if 0xDC80 <= code <= 0xDCFF:  # a byte that is no UTF-8
+            code -= 0xDC00
+            return f"\\x{code:02x}"
+        return f"\\x{code:02x}" if code < 0x80 else f"\\u{{{code:04x}}}"
+    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", shown, text)
+
+
+def write(file, text):
+    """A stream that takes no more must not end the work: main() tells of it at the end."""
+    data = (printable(text) + "\n").encode()
+    try:
+        while data:
+            data = data[os.write(file, data):]
+    except OSError as failure:
+        if file == 1:
+            Stop.output_error = Stop.output_error or failure.errno
+
+
+def say(text):
+    if not Stop.quiet:
+        write(1, text)
+
+
+def tell(text):
+    write(2, text)
+
+
+def ended(command, **streams):
+    """A program's status and what was piped of it; KeyboardInterrupt where a signal came, and the program is gone then."""
+    Stop.waits = True
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, encoding="utf-8", errors="replace", **streams)
+    until = None
+    while True:
+        try:
+            output, error = process.communicate(timeout=0.05)
+            break
+        except subprocess.TimeoutExpired:
+            if Stop.asked and until is None:
+                process.terminate()
+                until = time.monotonic() + SECONDS_TO_STOP
+            elif until is not None and time.monotonic() > until:
+                process.kill()
+    Stop.waits = False
+    if Stop.asked:
+        raise KeyboardInterrupt
+    return process.returncode, output, error
+
+
+def write_whole(path, text, mode=0o644):
+    """In one step, whatever is there; bytes of names that are no UTF-8 as they are."""
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    part.write_bytes(os.fsencode(text))
+    part.chmod(mode)
+    part.replace(path)
+
+
+def read_plan(path):
+    """The plan in DIR, with every field that this script reads of it."""
+    def wrong(found, allowed, where=""):
+        return BadInput(f"{path}{where}: {found}, allowed: {allowed}")
+    mine = f"the {PLAN} that specsim cluster wrote"
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
+        raise wrong("is no regular file" if not stat.S_ISREG(about.st_mode) else f"{about.st_size} bytes", mine)
+    try:
+        plan = json.loads(path.read_bytes().decode("utf-8"))
+    except UnicodeDecodeError as failure:
+        raise wrong(f"byte {failure.start + 1} is no UTF-8", mine)
+    except json.JSONDecodeError as failure:
+        raise wrong(f"is no JSON: {failure.msg}", mine, f":{failure.lineno}:{failure.colno}")
+    except (RecursionError, ValueError):
+        raise wrong("is no JSON of a plan", mine)
+
+    def shown(value):
+        text = json.dumps(value)
+        return text if len(text) <= 60 else text[:57] + "..."
+
+    def texts(value):
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if not isinstance(plan, dict):
+        raise wrong(f"is {shown(plan)}", mine)
+    fields = {"config": (lambda value: texts(value) and value, "a list of configs"), "set": (texts, "a list of PATH=VALUE"),
+              "seed": (lambda value: value is None or isinstance(value, str), "a text or null"),
+              "tasks": (lambda value: type(value) is int and 1 <= value <= MOST_TASKS, f"an integer in [1, {MOST_TASKS}]"),
+              "text": (texts, "a list of the configs' texts")}
+    for key, (holds, allowed) in fields.items():
+        if key not in plan:
+            raise wrong(f"{key} is missing", allowed)
+        if not holds(plan[key]):
+            raise wrong(f"{key} is {shown(plan[key])}", allowed)
+    return plan
 
 
 def quoted(words):
@@ -107,11 +232,11 @@ def ranges(numbers):
 
 def checked(options):
     """Whether the program takes the config: its own messages, before anything is submitted."""
-    done = subprocess.run([SPECSIM, "run", *run_arguments(options), "--dry-run"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        sys.stderr.write(done.stderr)
-        sys.exit(done.returncode)
-    return done.stdout.strip()
+    status, output, error = ended([SPECSIM, "run", *run_arguments(options), "--dry-run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if status:
+        tell(error.removesuffix("\n"))
+        sys.exit(status)
+    return output.strip()
 
 
 def claimed(options):
@@ -119,22 +244,31 @@ def claimed(options):
     out = Path(options.out).resolve()
     wanted = {"config": [str(Path(one).resolve()) if Path(one).exists() else one for one in options.config], "set": options.set,
               "seed": options.seed, "tasks": options.tasks,
-              "text": [Path(one).read_text() if Path(one).exists() else "" for one in options.config]}
+              "text": [Path(one).read_text(encoding="utf-8", errors="surrogateescape") if Path(one).exists() else "" for one in options.config]}
+    for name, paths in (("--out", [str(out)]), ("config", wanted["config"])):
+        for path in paths:
+            if any("\ud800" <= letter <= "\udfff" for letter in path):  # manifests, which name them, are text
+                raise BadInput(f"{name}: {path} is no UTF-8, allowed: a path in UTF-8")
     plan = out / PLAN
     if plan.exists() and not options.force:
-        found = json.loads(plan.read_text())
+        found = read_plan(plan)
         unlike = [key for key in wanted if found.get(key) != wanted[key]]
         if unlike:
             what = "another text of the config" if unlike == ["text"] else "other " + ", ".join(key for key in unlike if key != "text")
             raise BadInput(f"{out}: holds tasks of {what}, allowed: the same again, another --out, or --force to begin anew")
     elif out.is_dir() and any(out.iterdir()) and not options.force:
         raise BadInput(f"{out}: holds something else, allowed: an empty or new directory, or --force")
-    if options.force:
-        shutil.rmtree(out / "shards", ignore_errors=True)
+    for name in RESULTS:
+        if not options.force and os.path.lexists(out / name) and not (out / "manifest.yaml").exists():
+            raise BadInput(f"{out / name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to begin anew")
     if options.dry_run:
         return out
+    if options.force:
+        shutil.rmtree(out / "shards", ignore_errors=True)
+        for name in (*RESULTS, "manifest.yaml", "journal.txt"):  # merge replaces nobody's files by itself
+            (out / name).unlink(missing_ok=True)
     (out / "logs").mkdir(parents=True, exist_ok=True)
-    plan.write_text(json.dumps(wanted, indent=1) + "\n")
+    write_whole(plan, json.dumps(wanted, indent=1) + "\n")
     return out
 
 
@@ -145,29 +279,27 @@ def scripts(options, out):
     fields = {"name": name, "out": shlex.quote(str(out)), "here": shlex.quote(os.getcwd()), "sbatch": sbatch, "tasks": options.tasks,
               "threads": options.threads, "command": quoted([SPECSIM, "run", *run_arguments(options)]), "specsim": shlex.quote(SPECSIM)}
     for file, text in (("task.sh", TASK), ("merge.sh", MERGE)):
-        (out / file).write_text(text.format(**fields))
-        (out / file).chmod(0o755)
+        write_whole(out / file, text.format(**fields), 0o755)
 
 
 def merge(out):
-    done = subprocess.run([SPECSIM, "merge", str(out / "shards"), "--out", str(out), "--force"], stdin=subprocess.DEVNULL)
-    return done.returncode
+    return ended([SPECSIM, "merge", str(out / "shards"), "--out", str(out), *(["--quiet"] if Stop.quiet else [])])[0]
 
 
 def submitted(arguments):
     if not shutil.which("sbatch"):
         raise Refused("sbatch is not here: run this where jobs are submitted, or take local:N")
-    done = subprocess.run(["sbatch", "--parsable", *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        raise Refused(f"sbatch refused: {done.stderr.strip()}")
-    return done.stdout.strip().split(";")[0]
+    status, output, error = ended(["sbatch", "--parsable", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if status:
+        raise Refused(f"sbatch refused: {error.strip()}")
+    return output.strip().split(";")[0]
 
 
 def slurm(options, out):
     missing = missing_shards(out, options.tasks)
     scripts(options, out)
     if not missing:
-        print(f"all {options.tasks} shards are finished")
+        say(f"all {options.tasks} shards are finished")
         return merge(out)
     at_once = f"%{options.at_once}" if options.at_once else ""
     jobs = []
@@ -175,9 +307,26 @@ def slurm(options, out):
     for first in range(0, len(missing), options.array):
         jobs.append(submitted(["--array", ranges(missing[first:first + options.array]) + at_once, str(out / "task.sh")]))
     last = submitted(["--dependency", "afterok:" + ":".join(jobs), "--kill-on-invalid-dep=yes", str(out / "merge.sh")])
-    print(f"submitted {len(missing)} of {options.tasks} shards as job {', '.join(jobs)}, and the merge as job {last}")
-    print(f"specsim cluster status {out} tells how far they are; the same command again restarts what is missing")
+    say(f"submitted {len(missing)} of {options.tasks} shards as job {', '.join(jobs)}, and the merge as job {last}")
+    say(f"specsim cluster status {out} tells how far they are; the same command again restarts what is missing")
     return 0
+
+
+def stop_tasks(processes):
+    """A task passes SIGTERM on to its program, which keeps what is finished; each is a session of its own, and nothing of it is left."""
+    for process in processes:
+        process.terminate()
+    until = time.monotonic() + SECONDS_TO_STOP
+    for process in processes:
+        try:
+            process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
 
 
 def local(options, out, processes):
@@ -185,17 +334,17 @@ def local(options, out, processes):
     scripts(options, out)
     running = {}
     failed = {}
-    print(f"{options.tasks - len(missing)} of {options.tasks} shards are finished, {len(missing)} to go")
+    say(f"{options.tasks - len(missing)} of {options.tasks} shards are finished, {len(missing)} to go")
     waiting = list(missing)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_")}
+    Stop.waits = True
     try:
-        while waiting or running:
+        while (waiting or running) and not Stop.asked:
             while waiting and len(running) < processes and not failed:
                 number = waiting.pop(0)
-                log = open(out / "logs" / f"{number}.out", "a")
-                environment = {key: value for key, value in os.environ.items() if not key.startswith("SLURM_")}
-                running[number] = subprocess.Popen(["bash", str(out / "task.sh"), str(number)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                   env=environment)
-                log.close()
+                with open(out / "logs" / f"{number}.out", "a") as log:
+                    running[number] = subprocess.Popen(["bash", str(out / "task.sh"), str(number)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                       env=environment, start_new_session=True)
             for number, process in list(running.items()):
                 if process.poll() is not None:
                     del running[number]
@@ -204,16 +353,14 @@ def local(options, out, processes):
             if failed and not running:
                 break
             time.sleep(0.02)
-    except KeyboardInterrupt:
-        for process in running.values():
-            process.terminate()
-        for process in running.values():
-            process.wait()
-        print("stopped before the end; the same command goes on", file=sys.stderr)
-        return INTERRUPTED
+    finally:
+        stop_tasks(running.values())
+    Stop.waits = False
+    if Stop.asked:
+        raise KeyboardInterrupt
     if failed:
         number, status = next(iter(failed.items()))
-        print(f"shard {number} ended with status {status}: {out / 'logs' / f'{number}.out'}; the same command restarts what is missing", file=sys.stderr)
+        tell(f"shard {number} ended with status {status}: {out / 'logs' / f'{number}.out'}; the same command restarts what is missing")
         return status
     return merge(out)
 
@@ -222,13 +369,13 @@ def status(folder):
     out = Path(folder)
     if not (out / PLAN).exists():
         raise BadInput(f"{folder}: holds no {PLAN}, allowed: the --out of specsim cluster")
-    tasks = json.loads((out / PLAN).read_text())["tasks"]
+    tasks = read_plan(out / PLAN)["tasks"]
     missing = missing_shards(out, tasks)
     begun = [number for number in missing if (out / "shards" / str(number) / "journal.txt").exists()]
-    print(f"{tasks - len(missing)} of {tasks} shards are finished, {len(begun)} begun")
+    say(f"{tasks - len(missing)} of {tasks} shards are finished, {len(begun)} begun")
     if missing:
-        print(f"missing: {ranges(missing)}")
-    print("merged" if (out / "data.csv").exists() and not missing else "not merged")
+        say(f"missing: {ranges(missing)}")
+    say("merged" if (out / "data.csv").exists() and not missing else "not merged")
     return 0 if not missing else 3
 
 
@@ -238,7 +385,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def whole(text, option, least, most):
-    if not re.fullmatch(r"\d+", text) or not least <= int(text) <= most:
+    if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
         raise BadInput(f'{option}: "{text}", allowed: an integer in [{least}, {most}]')
     return int(text)
 
@@ -258,6 +405,8 @@ def read(arguments):
     parser.add_argument("--name", help="name of the jobs")
     parser.add_argument("--force", action="store_true", help="begin anew where --out holds other tasks")
     parser.add_argument("--dry-run", action="store_true", help="say what it would take and what is missing, and submit nothing")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.add_argument("--format", default="table", choices=["table"], help="what is printed is text")
     options = parser.parse_args(arguments)
     if options.launcher == "status":
         if len(options.config) != 1:
@@ -282,25 +431,38 @@ def read(arguments):
     return options, processes
 
 
-def main():
+def answer():
     try:
         options, processes = read(sys.argv[1:])
+        Stop.quiet = options.quiet
         if options.launcher == "status":
             return status(options.config[0])
         estimate = checked(options)
         out = claimed(options)
         if options.dry_run:
-            print(estimate)
-            missing = missing_shards(out, options.tasks)
-            print(f"{len(missing)} of {options.tasks} shards are missing" + (f": {ranges(missing)}" if missing else ""))
+            say(estimate)
+            missing = list(range(1, options.tasks + 1)) if options.force else missing_shards(out, options.tasks)
+            say(f"{len(missing)} of {options.tasks} shards are missing" + (f": {ranges(missing)}" if missing else ""))
             return 0
         return local(options, out, processes) if processes else slurm(options, out)
     except BadInput as wrong:
-        print(wrong, file=sys.stderr)
+        tell(str(wrong))
         return BAD_INPUT
     except (Refused, OSError) as failure:
-        print(f"specsim: {failure}", file=sys.stderr)
+        tell(f"specsim: {failure}")
         return REFUSED
+    except KeyboardInterrupt:
+        tell("stopped before the end; the same command goes on")
+        return INTERRUPTED
+
+
+def main():
+    Stop.listen()
+    ended_with = answer()
+    if ended_with == 0 and Stop.output_error not in (0, errno.EPIPE):
+        tell(f"specsim: standard output cannot be written: {os.strerror(Stop.output_error)}")
+        return REFUSED
+    return ended_with
 
 
 sys.exit(main())

@@ -3,7 +3,11 @@
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/options.h"
+#include "sim/cli/output_form.h"
 #include "sim/cli/resources.h"
+#include "sim/config/value.h"
+
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -36,6 +40,9 @@ ExitCode cluster_command(const std::vector<std::string>& arguments) {
              "  specsim cluster local:4 configs/quickstart.yaml --tasks 16 --out out/quickstart\n",
              values))
     return ExitCode::fine;
+  if (for_machines())
+    throw BadInput({"--format", 0, 0},
+                   fmt::format("{}, allowed with cluster: table", config::quote_for_message(values["format"].as<std::string>())));
   const std::string resources = resources_folder();
   if (resources.empty()) throw IoError("the scripts that come with specsim are neither installed nor beside the program");
   std::error_code ignored;

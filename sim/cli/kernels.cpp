@@ -154,7 +154,7 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
 }
 
 // Fits of the table, made by the script that made the shipped ones, in the folder `fitted` of `out`.
-void fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
+ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
   namespace fs = std::filesystem;
   const std::string resources = resources_folder();
   if (resources.empty())
@@ -173,11 +173,13 @@ void fit_kernels(const std::string& path, const cost::PricedTable& table, const 
   if (status == kNothingToFit)
     throw BadInput({path, 0, 0},
                    "nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware");
+  if (status == static_cast<int>(ExitCode::interrupted)) return ExitCode::interrupted;
   if (status != 0) throw IoError(fmt::format("scripts/fit_kernels.py ended with status {}", status));
   std::set<std::string> files;
   for (const cost::PricedKernel& row : table.rows)
     if (const fs::path file = fitted / (row.gpu + ".yaml"); fs::exists(file, error)) files.insert(file.string());
   print_output("{} with these prices: --hardware {}\n", files.size() == 1 ? "the GPU" : "the GPUs", fmt::join(files, ","));
+  return ExitCode::fine;
 }
 
 }  // namespace
@@ -231,8 +233,7 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   for (const std::string& warning : table.warnings) print_warning(warning);
   claim();
   write_kernels(table, path, values.count("bands") > 0, folder);
-  if (values.count("fit") > 0) fit_kernels(path, table, values["out"].as<std::string>());
-  return ExitCode::fine;
+  return values.count("fit") > 0 ? fit_kernels(path, table, values["out"].as<std::string>()) : ExitCode::fine;
 }
 
 }  // namespace specsim::cli

@@ -55,6 +55,7 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
       throw BadInput({folder, 0, 0}, fmt::format("holds nothing to draw, allowed: a directory with {}", known));
     flush_output();
     const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), {folder});
+    if (status == static_cast<int>(ExitCode::interrupted)) return ExitCode::interrupted;
     if (status != 0) throw IoError(fmt::format("{} ended with status {}", script->script, status));
   }
   return ExitCode::fine;

@@ -14,7 +14,9 @@ std::string resources_folder();
 // itself where it exists, or where nothing of that name is shipped.
 std::string shipped_or_own(const std::string& path);
 
-// Runs the system's Python on a script and waits for its end: its exit status. Throws IoError where it cannot be started.
+// Runs the system's Python on a script, in a process group of its own, and waits for its end: its exit status. SIGINT, SIGTERM
+// and SIGHUP end the script first: ExitCode::interrupted where it did not get to its end. Throws IoError where it cannot be
+// started.
 int run_python(const std::string& script, const std::vector<std::string>& arguments);
 
 }  // namespace specsim::cli

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""specsim cluster: signals that end it, plans that are broken, output that nobody takes, and what --force and --dry-run leave alone.
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+CONFIG = "configs/quickstart.yaml"
+SMALL = [CONFIG, "--set", "rounds=30000", "--tasks", "2"]
+LONG = [CONFIG, "--set", "rounds=1e10", "--tasks", "2"]
+problems, checks = [], 0
+
+
+def expect(what, holds):
+    global checks
+    checks += 1
+    if not holds:
+        problems.append(what)
+
+
+def run(*arguments, **streams):
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    try:
+        done = subprocess.run([SPECSIM, *arguments], stdin=subprocess.DEVNULL, timeout=60, **streams)
+    except subprocess.TimeoutExpired:
+        return -1, "", "no end in a minute"
+    return done.returncode, (done.stdout or b"").decode(), (done.stderr or b"").decode(errors="surrogateescape")
+
+
+def everything(folder):
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+def processes_of(folder):
+    """Processes, by number, that have the folder among their arguments."""
+    found = {}
+    for one in Path("/proc").iterdir():
+        if one.name.isdigit():
+            try:
+                words = (one / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if str(folder) in words:
+                found[int(one.name)] = words
+    return found
+
+
+def at_work(out):
+    until = time.monotonic() + 30
+    while time.monotonic() < until and not all((out / f"shards/{number}/journal.txt").exists() for number in (1, 2)):
+        time.sleep(0.02)
+
+
+def gone(out):
+    until = time.monotonic() + 5
+    while time.monotonic() < until and processes_of(out):
+        time.sleep(0.05)
+    left = processes_of(out)
+    for number in left:
+        os.kill(number, signal.SIGKILL)
+    return not left
+
+
+def signals(folder):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        out = folder / f"signal {number.name}"
+        process = subprocess.Popen([SPECSIM, "cluster", "local:2", *LONG, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        at_work(out)
+        sent = time.monotonic()
+        process.send_signal(number)
+        error = process.communicate()[1]
+        expect(f"{number.name}: status {process.returncode}, {error}", process.returncode == 6 and "the same command goes on" in error)
+        expect(f"{number.name}: {time.monotonic() - sent:.1f} s", time.monotonic() - sent < 5)
+        expect(f"{number.name}: work went on", gone(out))
+        expect(f"{number.name}: journals", all((out / f"shards/{one}/journal.txt").exists() for one in (1, 2)))
+    # To the script alone.
+    out = folder / "script"
+    process = subprocess.Popen([SPECSIM, "cluster", "local:2", *LONG, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    at_work(out)
+    for one, words in processes_of(out).items():
+        if "cluster.py" in words:
+            os.kill(one, signal.SIGTERM)
+    expect(f"script: status {process.wait()}", process.returncode == 6)
+    expect("script: work went on", gone(out))
+    # What was stopped goes on, and comes to the bytes of one run.
+    out = folder / "again"
+    some = [CONFIG, "--set", "rounds=3e7", "--tasks", "2", "--out", out]
+    process = subprocess.Popen([SPECSIM, "cluster", "local:2", *some], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    at_work(out)
+    process.terminate()
+    expect(f"again: status {process.wait()}", process.returncode in (0, 6))
+    ended, _, error = run("cluster", "local:2", *some)
+    expect(f"again: {ended} {error}", ended == 0)
+    run("run", *some[:3], "--out", folder / "whole")
+    expect("again: bytes of one run", (out / "data.csv").read_bytes() == (folder / "whole/data.csv").read_bytes())
+
+
+def script_of_plot(folder):
+    """plot ends with its script, which waits here."""
+    drawn = folder / "drawn"
+    drawn.mkdir()
+    (drawn / "data.csv").write_text("a\n")
+    waits = folder / "python"
+    waits.mkdir()
+    (waits / "sitecustomize.py").write_text(f"import time\nopen({str(folder / 'begun')!r}, 'w').close()\ntime.sleep(100)\n")
+    process = subprocess.Popen([SPECSIM, "plot", drawn], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(waits)})
+    until = time.monotonic() + 30
+    while time.monotonic() < until and not (folder / "begun").exists():
+        time.sleep(0.02)
+    process.terminate()
+    expect(f"plot: status {process.wait()}", process.returncode == 6)
+    expect("plot: its script went on", gone(drawn))
+
+
+def plans(folder):
+    out = folder / "plans"
+    ended, _, error = run("cluster", "local:2", *SMALL, "--out", out)
+    expect(f"plans: {ended} {error}", ended == 0)
+    plan = out / "cluster.json"
+    good = json.loads(plan.read_text())
+    expect("a plan of its own", run("cluster", "status", out)[0] == 0)
+    broken = [(b"", ":1:1: is no JSON"), (b"{", ":1:2: is no JSON"), (b"[]", ": is [], allowed: the cluster.json that specsim cluster wrote"),
+              (b"null", ": is null"), (b"{}", ": config is missing"), (b"\xff\xfe", ": byte 1 is no UTF-8"), (b"[" * 100000, ": is no JSON of a plan"),
+              (b"9" * 5000, ": is no JSON of a plan")]
+    for tasks in ("x", 1e6, -5, True, 9000000000, 0, None):
+        broken.append((json.dumps({**good, "tasks": tasks}).encode(), f": tasks is {json.dumps(tasks)}, allowed: an integer in [1, 100000]"))
+    broken += [(json.dumps({**good, "set": 3}).encode(), ": set is 3, allowed:"), (json.dumps({**good, "config": []}).encode(), ": config is []")]
+    for data, text in broken:
+        plan.write_bytes(data)
+        for arguments in (["status", out], ["local:2", *SMALL, "--out", out]):
+            ended, _, error = run("cluster", *arguments)
+            expect(f"plan {data[:60]} {arguments[0]}: {ended} {error[-200:]}", ended == 2 and error.startswith(f"{plan}{text}") and "allowed: " in error)
+    plan.unlink()
+    os.mkfifo(plan)
+    for arguments in (["status", out], ["local:2", *SMALL, "--out", out]):
+        ended, _, error = run("cluster", *arguments)
+        expect(f"pipe {arguments[0]}: {ended} {error[-200:]}", ended == 2 and f"{plan}: is no regular file, allowed: " in error)
+    strange = os.fsencode(folder) + b"/strange\xff"
+    ended, _, error = run("cluster", "local:2", *SMALL, "--out", strange)
+    expect(f"a name that is no UTF-8: {ended} {error}", ended == 2 and "strange\\xff is no UTF-8, allowed: " in error and not os.path.exists(strange))
+
+
+def output(folder):
+    for name, streams in (("full", {}), ("closed", {"stderr": subprocess.STDOUT})):
+        out = folder / name
+        if name == "full":
+            with open("/dev/full", "w") as full:
+                ended = run("cluster", "local:2", *SMALL, "--out", out, stdout=full)[0]
+        else:
+            reads, writes = os.pipe()
+            os.close(reads)
+            ended = run("cluster", "local:2", *SMALL, "--out", out, stdout=writes, **streams)[0]
+            os.close(writes)
+        expect(f"{name}: {ended}", ended == (4 if name == "full" else 0) and (out / "data.csv").exists())
+    ended, said, error = run("cluster", "status", folder / "full", "--quiet")
+    expect(f"quiet: {ended} {said} {error}", (ended, said, error) == (0, "", ""))
+    ended, said, error = run("cluster", "status", folder / "full", "--format", "json")
+    expect(f"json: {ended} {said} {error}", ended == 2 and said == "" and error == '--format: "json", allowed with cluster: table\n')
+    for arguments in (["\x1b[31mslurm", *SMALL], ["local:\x1b]0;x\x07", *SMALL, "--out", folder / "x"], ["status", folder / "\x1b[2J\u202e\x9b"]):
+        ended, _, error = run("cluster", *arguments)
+        expect(f"escapes: {ended} {error!r}", ended == 2 and "\\x1b" in error and not any(one in error for one in "\x1b\x07\u202e\x9b"))
+    ended, _, error = run("cluster", "local:\u0663", *SMALL, "--out", folder / "x")
+    expect(f"digits: {ended} {error}", ended == 2 and "allowed: an integer in [1, 4096]" in error and not (folder / "x").exists())
+
+
+def left_alone(folder):
+    out = folder / "mine"
+    begin = ["cluster", "local:2", *SMALL, "--out", out]
+    run(*begin)
+    before = everything(out)
+    ended, said, error = run(*begin, "--force", "--dry-run")
+    expect(f"force and dry run: {ended} {said} {error}", ended == 0 and "2 of 2 shards are missing: 1-2" in said)
+    expect("force and dry run deleted something", everything(out) == before)
+    (out / "manifest.yaml").unlink()
+    (out / "data.csv").write_text("mine\n")
+    shutil.rmtree(out / "shards/2")
+    ended, _, error = run(*begin)
+    expect(f"somebody's: {ended} {error}", ended == 2 and f"{out}/data.csv: is here without a manifest.yaml" in error and "or --force" in error)
+    expect("somebody's data.csv", (out / "data.csv").read_text() == "mine\n" and not (out / "shards/2").exists())
+    expect("merge.sh forces", "--force" not in (out / "merge.sh").read_text())
+    ended, _, error = run(*begin, "--force")
+    expect(f"anew: {ended} {error}", ended == 0 and (out / "data.csv").read_text() != "mine\n")
+
+
+with tempfile.TemporaryDirectory() as folder:
+    for part in (left_alone, signals, script_of_plot, plans, output):
+        part(Path(folder))
+
+for problem in problems:
+    print(problem, file=sys.stderr)
+print(f"{checks - len(problems)} passed, {len(problems)} failed")
+sys.exit(bool(problems))
