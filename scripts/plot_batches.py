@@ -3,11 +3,10 @@
 
 usage: scripts/plot_batches.py DIR
 """
-import sys
 from pathlib import Path
 
 from matplotlib.colors import TwoSlopeNorm
-from plot_style import config_of, cost_in_words, plt, read, save
+from plot_style import config_of, cost_in_words, main, plt, read, save
 
 BATCH, LENGTH = "workload.batch", "decode.drafter.draft_length"
 
@@ -46,6 +45,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

@@ -4,13 +4,12 @@
 usage: scripts/plot_claims.py DIR
 """
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
 from matplotlib.colors import TwoSlopeNorm
 
-from plot_style import ACCEPTED, COLOURS, DRAFT, RESIDUAL, TARGET, Z95, plt, points, read, save
+from plot_style import ACCEPTED, COLOURS, DRAFT, RESIDUAL, TARGET, Z95, main, plt, points, read, save
 
 ALPHA, RATIO, LENGTH = "pair.draft.value", "cost.target_to_draft_ratio", "decode.drafter.draft_length"
 
@@ -165,6 +164,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

@@ -4,21 +4,14 @@ trees that came first).
 
 usage: scripts/plot_compare.py DIR
 """
-import csv
-import sys
 import textwrap
 from pathlib import Path
 
 from matplotlib.lines import Line2D
-from plot_style import COLOURS, config_of, cost_in_words, method_in_words, plt, save
+from plot_style import COLOURS, config_of, cost_in_words, main, method_in_words, plt, read, save
 
 MARKERS = "osD^vP"
 ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
-
-
-def rows_of(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def knows_the_outcome(row):
@@ -45,13 +38,15 @@ def draw_ranking(rows, config, out):
         own = [row for row in rows if row["workload"] == workload]
         for hollow in (False, True):
             some = [row for row in own if knows_the_outcome(row) == hollow]
-            axes.errorbar([float(row["speedup"]) for row in some], [methods.index(row["method"]) + shift for row in some],
-                          xerr=[float(row["speedup_half_width"]) for row in some], fmt=marker, markersize=4.4, color=colour, markerfacecolor="white" if hollow else colour,
+            axes.errorbar([row["speedup"] for row in some], [methods.index(row["method"]) + shift for row in some],
+                          xerr=[row["speedup_half_width"] for row in some], fmt=marker, markersize=4.4, color=colour, markerfacecolor="white" if hollow else colour,
                           linestyle="none", elinewidth=1, label=label if not hollow else None)
-        first = max((row for row in own if not knows_the_outcome(row)), key=lambda row: float(row["speedup"]))
-        axes.plot(float(first["speedup"]), methods.index(first["method"]) + shift, "o", markersize=11, markerfacecolor="none", color=colour, markeredgewidth=1.3)
+        first = max((row for row in own if not knows_the_outcome(row)), key=lambda row: row["speedup"], default=None)
+        if first is None:
+            continue
+        axes.plot(first["speedup"], methods.index(first["method"]) + shift, "o", markersize=11, markerfacecolor="none", color=colour, markeredgewidth=1.3)
     axes.axvline(1, color="#888888", linewidth=0.9)
-    lossy = {row["method"] for row in rows if row["lossless"] == "0"}
+    lossy = {row["method"] for row in rows if row["lossless"] == 0}
     ideal = {row["method"] for row in rows if knows_the_outcome(row)}
     axes.set_yticks(range(len(methods)), [method_in_words(name) + (" (not lossless)" if name in lossy else " (knows the outcome)" if name in ideal else "")
                                           for name in methods], fontsize=8)
@@ -130,14 +125,24 @@ def draw_trees(rows, config, out):
 
 def draw(folder):
     out = Path(folder)
-    config = config_of(out)
-    draw_ranking(rows_of(out / "ranking.csv"), config, out)
-    trees = rows_of(out / "trees.csv")
+    config = config_of(out, "cost", "pair")
+    ranking = read(out / "ranking.csv", numbers=("speedup", "speedup_half_width", "lossless"), words=("workload", "method"), some=True)
+    for row in ranking:
+        if row["speedup_half_width"] < 0:
+            raise row.bad("speedup_half_width", "numbers from 0 on")
+    trees = read(out / "trees.csv", numbers=("node", "depth", "parent", "rank"), words=("workload", "method"))
+    below = {}
+    for row in trees:  # a node's parent stands before it, one step less deep
+        known_depths = below.setdefault(row["workload"], [])
+        parent = row.whole("parent", *((0, len(known_depths) - 1) if known_depths else (-1, -1)))
+        row.whole("node", len(known_depths), len(known_depths))
+        depth = known_depths[parent] + 1 if known_depths else 0
+        known_depths.append(row.whole("depth", depth, depth))
+        row.whole("rank", *((0, 10**6) if parent >= 0 else (-1, 10**6)))
+    draw_ranking(ranking, config, out)
     if trees:
         draw_trees(trees, config, out)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

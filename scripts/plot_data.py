@@ -4,15 +4,16 @@ the most points, a line for each point of the others.
 
 usage: scripts/plot_data.py DIR
 """
-import sys
+import math
 from pathlib import Path
 
-from plot_style import COLOURS, config_of, cost_in_words, plt, points, read, save
+from plot_style import BadInput, COLOURS, config_of, cost_in_words, main, plt, points, read, save
 
 MOST_LINES = len(COLOURS)
+FIGURES = ("tokens_per_round", "tokens_per_round_se", "tokens_per_round_theory", "speedup", "speedup_se")
 
 
-def axes_of(folder, rows):
+def axes_of(rows):
     """Columns that are axes of the sweep: those between cell and the first measured one, and those of these that change."""
     names = list(rows[0])
     names = names[names.index("seed") + 1:names.index("rounds")]
@@ -26,10 +27,15 @@ def label(row, names):
 
 def draw(folder):
     folder = Path(folder)
-    rows = [row for row in read(folder / "data.csv") if row["tokens_per_round"] is not None]
+    rows = read(folder / "data.csv", maybe=("seed", "rounds", *FIGURES), words=("experiment", ), some=True)
+    rows = [row for row in rows if row["tokens_per_round"] is not None]
     if not rows:
-        sys.exit(f"{folder}/data.csv has no simulated row")
-    swept = axes_of(folder, rows)
+        raise BadInput(folder / "data.csv", "no simulated row", "what specsim run or check wrote of rounds")
+    swept = axes_of(rows)
+    for row in rows:
+        for name in swept:
+            if isinstance(row[name], float) and not math.isfinite(row[name]):
+                raise row.bad(name, "a number that is finite, or text")
     numbers = [name for name in swept if all(isinstance(row[name], float) for row in rows)]
     across = max(numbers, key=lambda name: len({row[name] for row in rows})) if numbers else None
     others = [name for name in swept if name != across]
@@ -66,6 +72,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

@@ -3,10 +3,9 @@
 
 usage: scripts/plot_fidelity.py DIR    (from the repository's root; DIR holds what scripts/fidelity.py wrote)
 """
-import sys
 from pathlib import Path
 
-from plot_style import COLOURS, plt, read, save
+from plot_style import COLOURS, main, plt, read, save
 
 PUBLISHED = Path("results/roofline/published_speedups.csv")
 GPUS = [("a100-80gb-sxm", "A100"), ("h100-sxm", "H100"), ("h200-sxm", "H200"), ("b200", "B200"), ("l40s", "L40S")]
@@ -87,6 +86,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

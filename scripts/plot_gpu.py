@@ -3,7 +3,6 @@
 
     scripts/plot_gpu.py results/gpu/h200-sxm    writes gpu.png there
 """
-import sys
 from pathlib import Path
 
 import plot_style as style
@@ -64,6 +63,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    style.main(draw, __doc__)

@@ -6,7 +6,7 @@ usage: scripts/plot_methods.py DIR
 import sys
 from pathlib import Path
 
-from plot_style import COLOURS, Z95, plt, read, save
+from plot_style import COLOURS, Z95, main, plt, read, save
 
 BATCHES = [1, 8, 32]
 MARKERS = "osD"
@@ -62,6 +62,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

@@ -5,13 +5,11 @@ speculation pays, over batch, context and alpha).
 usage: scripts/plot_plan.py DIR
 """
 import shlex
-import sys
 from pathlib import Path
 
-import yaml
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
-from plot_style import COLOURS, config_of, cost_in_words, plt, read, save
+from plot_style import BadInput, COLOURS, config_of, cost_in_words, main, manifest_of, plt, read, save
 
 REGIMES = {"low_acceptance": ("draft is wrong too often", "#cc79a7"), "expensive_draft": ("drafting costs too much", "#8c6d00"),
            "compute_bound": ("verification is compute-bound", "#d55e00")}
@@ -24,8 +22,8 @@ RATES = {"--alpha": "alpha", "--position-rates": "rates of all rounds by positio
 
 def setting(folder):
     """What was planned for, and the acceptance that it was planned with."""
-    config = config_of(folder)
-    words = shlex.split(yaml.safe_load((folder / "manifest.yaml").read_text())["command"])
+    config = config_of(folder, "cost")
+    words = shlex.split(str(manifest_of(folder).get("command", "")))
     given = [f"{RATES[word]} {value.replace(',', ', ')}" for word, value in zip(words, words[1:]) if word in RATES]
     workload = config.get("workload", {})
     load = f"batch {workload.get('batch', 1)}, context {workload.get('context_length', workload.get('context', 512)):,}"
@@ -33,7 +31,10 @@ def setting(folder):
 
 
 def draw_plan(folder):
-    rows = [row for row in read(folder / "plan.csv") if row["cell"] == 0]
+    rows = read(folder / "plan.csv", numbers=("cell", "draft_length", "tokens_per_round", "verify_ms", "draft_ms", "overhead_ms", "speedup", "best"))
+    rows = [row for row in rows if row["cell"] == 0]
+    if sum(row["best"] == 1 for row in rows) != 1:
+        raise BadInput(folder / "plan.csv", f"{sum(row['best'] == 1 for row in rows)} best rows in cell 0", "one")
     lengths = [row["draft_length"] for row in rows]
     figure, panels = plt.subplots(1, 3, figsize=(11.4, 4.1))
     panels[0].plot(lengths, [row["speedup"] for row in rows], "o-", markersize=3.5, color=COLOURS[0], label="speedup")
@@ -57,7 +58,9 @@ def draw_plan(folder):
         bottom = [b + v for b, v in zip(bottom, values)]
     panels[1].set(xlabel="draft length", title="time of a round, ms")
     panels[1].legend(loc="upper left")
-    steps = [row for row in read(folder / "waterfall.csv") if row["cell"] == 0]
+    steps = [row for row in read(folder / "waterfall.csv", numbers=("cell", "ms", "speedup_after"), words=("step", )) if row["cell"] == 0]
+    if not steps:
+        raise BadInput(folder / "waterfall.csv", "no steps of cell 0", "where the time of its best draft length goes")
     total = sum(row["ms"] for row in steps)
     steps = steps[:1] + [row for row in steps[1:] if abs(row["ms"]) >= 5e-4 * total]
     before = steps[0]["speedup_after"]
@@ -78,13 +81,26 @@ def draw_plan(folder):
     save(figure, folder / "plan.png")
 
 
+def cells_of(path):
+    """The cells of a map, each with what its regime needs to be drawn."""
+    rows = read(path, numbers=("batch", "context", "alpha"), maybe=("best_draft_length", "speedup"), words=("regime", ), some=True)
+    for row in rows:
+        if row["regime"] not in ("pays", *REGIMES, *UNKNOWN):
+            raise row.bad("regime", ", ".join(("pays", *REGIMES, *UNKNOWN)))
+        if row["regime"] not in UNKNOWN:
+            row.real("speedup")
+            if row.real("best_draft_length") == 0 and row["regime"] == "pays":
+                raise row.bad("best_draft_length", "a length that pays")
+    return rows
+
+
 def draw_map(folder):
-    rows = read(folder / "map.csv")
+    rows = cells_of(folder / "map.csv")
     alphas = sorted({row["alpha"] for row in rows})
     batches = sorted({row["batch"] for row in rows})
     contexts = sorted({row["context"] for row in rows})
     shown = [min(alphas, key=lambda a: abs(a - wanted)) for wanted in (0.3, 0.5, 0.7, 0.9)]
-    own = read(folder / "own_map.csv") if (folder / "own_map.csv").exists() else []
+    own = cells_of(folder / "own_map.csv") if (folder / "own_map.csv").exists() else []
     cell = {(row["alpha"], row["batch"], row["context"]): row for row in rows} | {("own", row["batch"], row["context"]): row for row in own}
     drawn = ["own"] * bool(own) + shown
     top = max([row["speedup"] for row in rows + own if row["regime"] not in UNKNOWN and (row in own or row["alpha"] in shown)] + [1.2])
@@ -97,7 +113,10 @@ def draw_map(folder):
         axes.grid(visible=False)
         for x, batch in enumerate(batches):
             for y, context in enumerate(contexts):
-                row = cell[alpha, batch, context]
+                row = cell.get((alpha, batch, context))
+                if row is None:
+                    raise BadInput(folder / ("own_map.csv" if alpha == "own" else "map.csv"), f"no cell of batch {batch:g}, context {context:g}, alpha {alpha}",
+                                   "one for every batch and context")
                 text = ""
                 used.add(row["regime"])
                 if row["regime"] in UNKNOWN:
@@ -134,6 +153,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

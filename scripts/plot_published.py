@@ -3,10 +3,9 @@
 
 usage: scripts/plot_published.py DIR
 """
-import sys
 from pathlib import Path
 
-from plot_style import COLOURS, plt, read, save
+from plot_style import COLOURS, main, plt, read, save
 
 # Rows by the beginning and the end of their names: what they are, and whether they are measurements.
 GROUPS = [("leviathan_table1", "speedup", "Leviathan, table 1: speedup, computed", "s"),
@@ -53,6 +52,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

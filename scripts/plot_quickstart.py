@@ -3,10 +3,9 @@
 
 usage: scripts/plot_quickstart.py DIR
 """
-import sys
 from pathlib import Path
 
-from plot_style import COLOURS, plt, points, read, save
+from plot_style import COLOURS, main, plt, points, read, save
 
 LENGTH = "decode.drafter.draft_length"
 
@@ -30,6 +29,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

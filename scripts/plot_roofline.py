@@ -3,10 +3,9 @@
 
 usage: scripts/plot_roofline.py DIR
 """
-import sys
 from pathlib import Path
 
-from plot_style import COLOURS, plt, read, save
+from plot_style import COLOURS, main, plt, read, save
 
 PANELS = [("A100 80GB", [("a100-80gb-sxm", "llama-2-7b", 1, "products"), ("a100-80gb-sxm", "llama-3-8b", 1, "products"), ("a100-80gb-sxm", "llama-2-70b", 8, "products")]),
           ("H100", [("h100-sxm", "llama-2-7b", 1, "products"), ("h100-sxm", "internlm-20b", 1, "products"), ("h100-sxm", "qwen-72b", 8, "products")]),
@@ -47,6 +46,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

@@ -7,13 +7,13 @@ over time, where there is a steps.csv).
 usage: scripts/plot_serve.py DIR
 """
 import math
-import sys
 from pathlib import Path
 
 from matplotlib.lines import Line2D
 
-from plot_style import COLOURS, config_of, cost_in_words, plt, read, save
+from plot_style import BadInput, COLOURS, config_of, cost_in_words, known, main, plt, read, save
 
+FIGURES = ("mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "p99_tpot_ms", "output_throughput", "request_goodput")
 PLAIN, SPECULATIVE = COLOURS[7], COLOURS[0]
 CAUSES = {"frontend": "frontend", "queue": "in the queue", "prefill": "prompt", "decode": "target's passes", "draft": "draft's passes",
           "interference": "passes shared with prompts", "stalled": "not scheduled", "preempted": "preempted", "recompute": "computed again",
@@ -22,7 +22,7 @@ CAUSES = {"frontend": "frontend", "queue": "in the queue", "prefill": "prompt", 
 
 def setting(folder):
     """The server and its policy, in a line."""
-    config = config_of(folder)
+    config = config_of(folder, "cost", "serve")
     speculation = config["serve"].get("speculation")
     policy = speculation["policy"] if speculation else None
     drafting = ""
@@ -58,10 +58,11 @@ def mark_limits(panel, rows, limits, load):
 
 
 def draw_curve(folder):
-    rows = read(folder / "curve.csv")
-    limits = read(folder / "slo.csv") if (folder / "slo.csv").is_file() else []
-    slo = config_of(folder)["serve"].get("slo") or {}
-    load = "rate" if "rate" in rows[0] else "concurrency"
+    load = "concurrency" if any(name == "concurrency" for name in read(folder / "curve.csv", some=True)[0]) else "rate"
+    rows = read(folder / "curve.csv", numbers=(load, "speculative", "overloaded"), maybe=FIGURES, where=("capacity", *(f"{name}_half_width" for name in FIGURES)))
+    limits = read(folder / "slo.csv", numbers=("draft_length", ), maybe=(f"largest_{load}_that_keeps", ),
+                  where=("half_width", )) if (folder / "slo.csv").is_file() else []
+    slo = config_of(folder, "cost", "serve")["serve"].get("slo") or {}
     label = "requests a second" if load == "rate" else "requests in flight"
     panels = [("mean_ttft_ms", "p99_ttft_ms", "TTFT, ms", "ttft_ms"), ("mean_tpot_ms", "p99_tpot_ms", "TPOT, ms", "tpot_ms"),
               ("output_throughput", None, "output tokens a second", None)]
@@ -78,15 +79,15 @@ def draw_curve(folder):
                 continue
             x = [row[load] for row in own]
             error = [row.get(f"{mean}_half_width") or 0 for row in own]
-            below = [min(width, max(row[mean] - bottom, 0)) for row, width in zip(own, error)]  # no interval leaves the panel
-            handles[name] = panel.errorbar(x, [row[mean] for row in own], yerr=[below, error], fmt="o-", markersize=3.5, color=colour)
+            below = [min(width, max((row[mean] or 0) - bottom, 0)) for row, width in zip(own, error)]  # no interval leaves the panel
+            handles[name] = panel.errorbar(x, [known(row[mean]) for row in own], yerr=[below, error], fmt="o-", markersize=3.5, color=colour)
             over = [row for row in own if row["overloaded"] > 0.5 or row[load] > (row.get("capacity") or math.inf)]
-            handles["overloaded"] = panel.plot([row[load] for row in over], [row[mean] for row in over], "o", markersize=5.5, markerfacecolor="white", zorder=5,
+            handles["overloaded"] = panel.plot([row[load] for row in over], [known(row[mean]) for row in over], "o", markersize=5.5, markerfacecolor="white", zorder=5,
                                                color=colour, linestyle="none")[0]
             if tail:
-                handles[f"{name}, p99 and its interval"], = panel.plot(x, [row[tail] for row in own], "--", color=colour)
+                handles[f"{name}, p99 and its interval"], = panel.plot(x, [known(row[tail]) for row in own], "--", color=colour)
                 width = [row.get(f"{tail}_half_width") or 0 for row in own]
-                panel.fill_between(x, [max(row[tail] - w, bottom) for row, w in zip(own, width)], [row[tail] + w for row, w in zip(own, width)],
+                panel.fill_between(x, [max(known(row[tail]) - w, bottom) for row, w in zip(own, width)], [known(row[tail]) + w for row, w in zip(own, width)],
                                    color=colour, alpha=0.15, linewidth=0)
         panel.set(xlabel=label, title=title)
         if limit and slo.get(limit):
@@ -136,13 +137,24 @@ def draw_waterfall(panel, means, what):
     panel.set(xlabel=f"mean {what}, ms", title=f"what {what} goes to" + (" (pale: plain)" if len(means) > 1 else ""))
 
 
+def requests_of(path):
+    times = ("arrival_s", "first_token_s", "last_token_s", "output_tokens")
+    rows = read(path, numbers=("finished", ), maybe=times)
+    for row in rows:
+        if row["finished"] == 1:
+            for name in times:
+                row.real(name)
+    return rows
+
+
 def draw_requests(folder):
     servers = []
-    summaries = {row["server"]: row for row in read(folder / "summary.csv")}
+    summaries = {row["server"]: row for row in read(folder / "summary.csv", words=("server", ), some=True,
+                                                       where=[f"mean_{what}_{cause}_ms" for what in ("ttft", "tpot") for cause in CAUSES])}
     for server, name, file, colour in (("speculative", "with speculation", "requests.csv", SPECULATIVE), ("plain", "plain", "requests_plain.csv", PLAIN)):
         if server in summaries:
             own = folder / file if len(summaries) > 1 else folder / "requests.csv"
-            rows = [row for row in read(own) if row["finished"] == 1] if own.is_file() else []
+            rows = [row for row in requests_of(own) if row["finished"] == 1] if own.is_file() else []
             if rows:
                 servers.append((name, rows, colour, summaries[server]))
     if not servers:
@@ -167,14 +179,17 @@ def draw_requests(folder):
 
 
 def draw_steps(folder):
-    rows = [row for row in read(folder / "steps.csv") if row["replica"] == 0]
+    rows = read(folder / "steps.csv", numbers=("replica", "start_s"), maybe=("requests", "waiting", "free_blocks", "draft_length"), some=True)
+    rows = [row for row in rows if row["replica"] == 0]
     time = [row["start_s"] for row in rows]
     panels = (("requests", "requests in a step"), ("waiting", "requests waiting"), ("free_blocks", "free blocks of the cache"), ("draft_length", "draft length"))
     shown = [(column, title) for column, title in panels if any(row[column] for row in rows)]
+    if not shown:
+        raise BadInput(folder / "steps.csv", "no step of replica 0 with a request", "steps that served requests")
     empty = [title for column, title in panels if (column, title) not in shown]
     figure, axes = plt.subplots(len(shown), 1, figsize=(9.5, 1.4 + 1.55 * len(shown)), sharex=True, squeeze=False)
     for panel, (column, title) in zip(axes.flat, shown):
-        panel.plot(time, [row[column] for row in rows], color=SPECULATIVE, linewidth=0.8, drawstyle="steps-post")
+        panel.plot(time, [known(row[column]) for row in rows], color=SPECULATIVE, linewidth=0.8, drawstyle="steps-post")
         panel.set(title=title)
         panel.set_ylim(0, 1.05 * max(row[column] or 0 for row in rows))
     axes[-1][0].set(xlabel="seconds" + "".join(f"; {title}: always 0" for title in empty))
@@ -190,6 +205,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

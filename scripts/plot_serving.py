@@ -3,10 +3,9 @@
 
 usage: scripts/plot_serving.py DIR
 """
-import sys
 from pathlib import Path
 
-from plot_style import plt, read, save
+from plot_style import main, plt, read, save
 
 
 def draw(folder):
@@ -36,6 +35,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

@@ -1,10 +1,15 @@
 """One look for all plots, and the little that they share. A plot_*.py has draw(FOLDER), which writes its pictures beside the tables there."""
-import csv
+import os
 import re
+import stat
+import struct
+import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib
-import yaml
+
+from plot_tables import BadInput, config_of, known, manifest_of, read  # noqa: F401: for the scripts that draw
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -20,22 +25,6 @@ plt.rcParams.update({
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#dddddd", "grid.linewidth": 0.6,
     "axes.axisbelow": True, "lines.linewidth": 1.3, "errorbar.capsize": 2, "svg.hashsalt": "specsim", "svg.fonttype": "path",
 })
-
-
-def read(path):
-    """Rows of a CSV: numbers where they are numbers, None where empty."""
-    def value(text):
-        try:
-            return float(text)
-        except ValueError:
-            return text or None
-    with open(path, newline="") as file:
-        return [{name: value(text) for name, text in row.items()} for row in csv.DictReader(file)]
-
-
-def config_of(folder):
-    """The first experiment of a result's manifest, as it was run."""
-    return yaml.safe_load(yaml.safe_load((Path(folder) / "manifest.yaml").read_text())["experiments"][0]["config"])
 
 
 def model_in_words(model):
@@ -69,8 +58,69 @@ def points(axes, x, y, se, colour, label=None, size=3.2):
     return axes.errorbar(x, y, yerr=[Z95 * s for s in se], fmt="o", markersize=size, color=colour, elinewidth=0.9, label=label, linestyle="none")
 
 
+def drawn_here(path):
+    """Whether a picture is one that save() or plot_rooms.py wrote: no word on its program, and 150 dots to the inch; or the map of rooms."""
+    data = Path(path).read_bytes()
+    if path.suffix == ".svg":
+        return data.startswith(b"<?xml") and b"<title>rooms</title>" in data
+    if not data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return False
+    at, chunks = 8, []
+    while at + 12 <= len(data):
+        length, kind = struct.unpack(">I4s", data[at:at + 8])
+        chunks += [(kind, data[at + 8:at + 8 + length] if kind == b"pHYs" else None)] if kind != b"IDAT" else []
+        at += length + 12
+    return at == len(data) and chunks == [(b"IHDR", None), (b"pHYs", struct.pack(">IIB", 5906, 5906, 1)), (b"IEND", None)]
+
+
+replaces_all = False  # --force
+
+
+def put(path, write):
+    """Puts what `write` writes to an open file at the path: whole or not at all, through no link, and over nothing but a picture drawn before."""
+    path = Path(path)
+    if os.path.lexists(path):
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise BadInput(path, "is no regular file", "a free place, or a picture that specsim drew")
+        if not replaces_all and not drawn_here(path):
+            raise BadInput(path, "is no picture that specsim drew", "one that it drew, or --force to replace somebody's file")
+    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with open(handle, "wb") as file:
+            write(file)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(part, 0o666 & ~mask)
+        os.replace(part, path)
+    except BaseException:
+        os.unlink(part)
+        raise
+    print(f"wrote {path}")
+
+
 def save(figure, path, **how):
     """Writes the figure without a word on when and by which version it was made: the same data give the same file."""
-    figure.savefig(path, metadata={"Date": None, "Creator": None} if str(path).endswith(".svg") else {"Software": None}, **how)
+    form = Path(path).suffix[1:]
+    metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+    put(path, lambda file: figure.savefig(file, format=form, metadata=metadata, **how))
     plt.close(figure)
-    print(f"wrote {Path(path)}")
+
+
+def main(draw, usage):
+    """Draws the folder that the command line names; bad input ends with status 2 and a line on it, a failing disk with 4."""
+    global replaces_all
+    arguments = [word for word in sys.argv[1:] if word != "--force"]
+    replaces_all = len(arguments) < len(sys.argv) - 1
+    if len(arguments) != 1:
+        sys.exit(usage + "\n--force: replace somebody's files too")
+    try:
+        draw(arguments[0])
+    except BadInput as bad:
+        print(bad, file=sys.stderr)
+        sys.exit(2)
+    except OSError as failed:
+        print(f"{failed.filename or arguments[0]}: {failed.strerror or failed}", file=sys.stderr)
+        sys.exit(4)
+    except Exception as wrong:  # figures that nobody draws: each cell may stand where it does, and not beside the others
+        print(f"{arguments[0]}: cannot be drawn, {type(wrong).__name__} {wrong}, allowed: tables of one run of specsim".replace("\n", " "), file=sys.stderr)
+        sys.exit(2)

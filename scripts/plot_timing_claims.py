@@ -3,14 +3,13 @@
 
 usage: scripts/plot_timing_claims.py DIR
 """
-import sys
 from pathlib import Path
 
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
 import yaml
 from plot_plan import REGIMES, UNKNOWN
-from plot_style import COLOURS, cost_in_words, model_in_words, plt, read, save
+from plot_style import COLOURS, cost_in_words, main, model_in_words, plt, read, save
 from timing_claims import PAIRS
 
 MARKERS = "osD^vP"
@@ -167,6 +166,4 @@ def draw(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    main(draw, __doc__)

@@ -3,8 +3,6 @@
 
     scripts/plot_validation.py DIR    writes DIR/validation.png
 """
-import math
-import sys
 from pathlib import Path
 
 import plot_style as style
@@ -13,11 +11,14 @@ from plot_style import plt
 
 
 MARKERS = "os^v"
+FIGURES = ("speedup", "predicted_speedup", "timing_error", "tokens_per_round", "tokens_per_round_se", "predicted_tokens_per_round", "iid_tokens_per_round")
 
 
 def draw(directory):
     directory = Path(directory)
-    rows = [{name: math.nan if value is None else value for name, value in row.items()} for row in style.read(directory / "validation.csv")]
+    rows = style.read(directory / "validation.csv", numbers=("temperature", "batch", "draft_length"), maybe=FIGURES, some=True)
+    for row in rows:
+        row.update({name: style.known(row[name]) for name in FIGURES})
     figure, (speed, length, timing) = plt.subplots(1, 3, figsize=(11.8, 4.4))
     figure.set_constrained_layout_pads(wspace=0.05)
     temperatures = sorted({row["temperature"] for row in rows})
@@ -50,6 +51,4 @@ def draw(directory):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    draw(sys.argv[1])
+    style.main(draw, __doc__)

@@ -213,7 +213,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   if (folder) {
     for (const auto& [name, text] : plan::plan_files(planned, planning.longest, threads)) folder->write(name, text);
     folder->finish(new_manifest(experiments, threads, started));
-    print_output("wrote {0}/{1}, manifest.yaml; scripts/plot_plan.py {0} draws them\n", folder->path(),
+    print_output("wrote {0}/{1}, manifest.yaml; specsim plot {0} draws them\n", folder->path(),
                  fmt::join(folder->written(), ", "));
   }
   return ExitCode::fine;

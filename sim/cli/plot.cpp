@@ -23,7 +23,7 @@ struct Script {
 };
 // The first that fits draws the folder.
 constexpr std::array<Script, 6> kScripts = {{{"plan.csv", "plot_plan.py"},
-                                             {"compare.csv", "plot_compare.py"},
+                                             {"ranking.csv", "plot_compare.py"},
                                              {"validation.csv", "plot_validation.py"},
                                              {"curve.csv", "plot_serve.py"},
                                              {"requests.csv", "plot_serve.py"},
@@ -33,14 +33,17 @@ constexpr std::array<Script, 6> kScripts = {{{"plan.csv", "plot_plan.py"},
 
 ExitCode plot_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
-  if (!parse(arguments, po::options_description(), "directory", "specsim plot DIRECTORY...",
+  po::options_description options("options");
+  options.add_options()("force", "replace somebody's files too where a picture goes");
+  if (!parse(arguments, options, "directory", "specsim plot DIRECTORY...",
              "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b --alpha 0.7 --out out/plan\n"
              "  specsim plot out/plan\n",
              values))
     return ExitCode::fine;
   if (values.count("directory") == 0)
-    throw BadInput({"", 0, 0},
-                   "specsim plot needs a directory, allowed: what run, check, plan, compare, serve or validate wrote with --out");
+    throw BadInput(
+        {"", 0, 0},
+        "specsim plot needs a directory, allowed: what run, check, merge, plan, compare, serve or validate wrote with --out");
   const std::string resources = resources_folder();
   if (resources.empty()) throw IoError("the plot scripts that come with specsim are neither installed nor beside the program");
   for (const std::string& folder : values["directory"].as<std::vector<std::string>>()) {
@@ -54,8 +57,12 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
     if (script == nullptr)
       throw BadInput({folder, 0, 0}, fmt::format("holds nothing to draw, allowed: a directory with {}", known));
     flush_output();
-    const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), {folder});
-    if (status == static_cast<int>(ExitCode::interrupted)) return ExitCode::interrupted;
+    std::vector<std::string> words = {folder};
+    if (values.count("force") != 0) words.emplace_back("--force");
+    const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), words);
+    // The script has told what is wrong.
+    for (const ExitCode told : {ExitCode::bad_input, ExitCode::io_failed, ExitCode::interrupted})
+      if (status == static_cast<int>(told)) return told;
     if (status != 0) throw IoError(fmt::format("{} ended with status {}", script->script, status));
   }
   return ExitCode::fine;
