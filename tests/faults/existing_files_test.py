@@ -9,14 +9,13 @@ Runs at the root of the repository; SPECSIM names the program. The folder's own 
 import os
 import shutil
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-from faults_test import CONFIG, FILES, TIMED, TRACED, run
+from faults_test import TIMED, TRACED, WithResults, run
 
 sys.path.insert(0, "tests/support")
-from program import BAD_INPUT, DISAGREE, FINE, IO_FAILED, UNTESTED  # noqa: E402
+from program import DISAGREE, FINE, IO_FAILED, UNTESTED  # noqa: E402
 
 KERNELS = """gpu,engine,version,dtype,kernel,n,k,m,us,set_over_l2
 h100-sxm,vllm,1,bfloat16,mine,4096,4096,1,9.5,9
@@ -24,30 +23,7 @@ h100-sxm,vllm,1,bfloat16,mine,4096,4096,64,10.5,9
 """
 
 
-class ExistingFiles(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = Path(tempfile.mkdtemp())
-        cls.config = cls.folder / "small.yaml"
-        cls.config.write_text(CONFIG)
-        result = run("run", cls.config, "--out", cls.folder / "whole")
-        assert result.returncode == 0, result.stderr
-        cls.whole = [(cls.folder / "whole" / name).read_bytes() for name in FILES]
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.folder)
-
-    def setUp(self):
-        self.scratch = Path(tempfile.mkdtemp(dir=self.folder))
-
-    def same(self, out):
-        self.assertEqual([(out / name).read_bytes() for name in FILES], self.whole)
-
-    def refused(self, result, message):
-        self.assertEqual(result.returncode, BAD_INPUT, result.stderr)
-        self.assertRegex(result.stderr, message)
-
+class ExistingFiles(WithResults):
     def test_foreign_files_are_left_alone(self):
         for name in ("data.csv", "counts.csv", "waterfall.csv"):
             out = self.scratch / name

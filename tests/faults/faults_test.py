@@ -53,7 +53,9 @@ def run(*arguments, **options):
     return subprocess.run([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=600, **options)
 
 
-class Faults(unittest.TestCase):
+class WithResults(unittest.TestCase):
+    """A small config, what a run of it gives when nothing disturbs it, and a folder for each test."""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = Path(tempfile.mkdtemp())
@@ -77,6 +79,8 @@ class Faults(unittest.TestCase):
         self.assertEqual(result.returncode, BAD_INPUT, result.stderr)
         self.assertRegex(result.stderr, message)
 
+
+class Faults(WithResults):
     def started(self, *arguments, **options):
         """A run with most of its work before it, held still by SIGSTOP however busy the machine is; go_on() lets it run."""
         journal = Path(arguments[arguments.index("--out") + 1]) / "journal.txt"
