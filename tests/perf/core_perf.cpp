@@ -126,9 +126,9 @@ TEST_CASE("cost is linear in draft length") {
   CHECK(second / first <= 1.25);
 }
 
-// Others on the machine only ever add time, so what falls short is measured again, and the best times of all tries count. A host
-// may run the two processors of a guest on one core for seconds on end: five tries count in which registers alone gained what two
-// cores give, and none that met a shared core, as far as three minutes go.
+// Others on the machine only ever add time, so what falls short is measured again, and the best times of all tries count: of
+// three at least, since one thread that was slowed alone would look like a gain. A host may run the two processors of a guest on
+// one core for seconds on end: it ends after five tries in which registers alone gained what two cores give, or three minutes.
 TEST_CASE("two threads: at least 1.95 times") {
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
   const std::function<void()> work = rounds_of(cell, 64 * kRounds);
@@ -140,6 +140,7 @@ TEST_CASE("two threads: at least 1.95 times") {
       other.join();
     };
   };
+  constexpr int kFewest = 3;
   constexpr int kTries = 5;
   constexpr double kLongest = 180.0;  // seconds
   const auto start = std::chrono::steady_clock::now();
@@ -147,8 +148,10 @@ TEST_CASE("two threads: at least 1.95 times") {
   double gain = 0.0;
   double registers = 0.0;
   int free_tries = 0;
-  while (gain < 1.95 && free_tries < kTries &&
-         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kLongest) {
+  for (int tries = 0;
+       tries < kFewest || (gain < 1.95 && free_tries < kTries &&
+                           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kLongest);
+       ++tries) {
     const std::vector<double> times = best_of({work, on_two(work), full, on_two(full)});
     for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], times[i]);
     gain = 2.0 * best[0] / best[1];
