@@ -126,9 +126,10 @@ TEST_CASE("cost is linear in draft length") {
   CHECK(second / first <= 1.25);
 }
 
-// Others on the machine only ever add time, so what falls short is measured again, and the best times of all tries count: of
-// three at least, since one thread that was slowed alone would look like a gain. A host may run the two processors of a guest on
-// one core for seconds on end: it ends after five tries in which registers alone gained what two cores give, or three minutes.
+// A host may run the two processors of a guest on one core for seconds on end. So each try also measures additions in registers,
+// on one thread and on two: where they gain less than two free cores give, the try says nothing about this program. Five tries
+// beside free cores are taken, whatever they show, for three minutes at most (then those that there are, or all where there are
+// none); their median is judged, which one or two tries with a slowed thread, on either side of the ratio, do not move.
 TEST_CASE("two threads: at least 1.95 times") {
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
   const std::function<void()> work = rounds_of(cell, 64 * kRounds);
@@ -140,27 +141,25 @@ TEST_CASE("two threads: at least 1.95 times") {
       other.join();
     };
   };
-  constexpr int kFewest = 3;
-  constexpr int kTries = 5;
+  constexpr double kFree = 1.95;
+  constexpr std::size_t kTries = 5;
   constexpr double kLongest = 180.0;  // seconds
   const auto start = std::chrono::steady_clock::now();
-  std::vector<double> best(2, 1e300);
-  double gain = 0.0;
-  double registers = 0.0;
-  int free_tries = 0;
-  for (int tries = 0;
-       tries < kFewest || (gain < 1.95 && free_tries < kTries &&
-                           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kLongest);
-       ++tries) {
+  std::vector<double> all;
+  std::vector<double> beside_free_cores;
+  while (beside_free_cores.size() < kTries &&
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kLongest) {
     const std::vector<double> times = best_of({work, on_two(work), full, on_two(full)});
-    for (std::size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], times[i]);
-    gain = 2.0 * best[0] / best[1];
-    const double own = 2.0 * times[2] / times[3];
-    registers = std::max(registers, own);
-    if (own >= 1.95) ++free_tries;
+    all.push_back(2.0 * times[0] / times[1]);
+    const double registers = 2.0 * times[2] / times[3];
+    fmt::print("  {:.3f} times one, registers {:.3f}\n", all.back(), registers);
+    if (registers >= kFree) beside_free_cores.push_back(all.back());
   }
-  fmt::print("{}\ntwo threads: {:.2f} times one (goal 1.95 on two free cores; registers alone gained {:.2f})\n", tests::machine(),
-             gain, registers);
+  std::vector<double>& judged = beside_free_cores.empty() ? all : beside_free_cores;
+  std::sort(judged.begin(), judged.end());
+  const double gain = judged[judged.size() / 2];
+  fmt::print("{}\ntwo threads: {:.2f} times one, the median of {} tries of {} (goal 1.95)\n", tests::machine(), gain,
+             judged.size(), all.size());
   if (std::thread::hardware_concurrency() >= 2) CHECK(gain >= 1.95);
 }
 
