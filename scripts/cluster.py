@@ -12,6 +12,7 @@ queued again.
 import argparse
 import difflib
 import errno
+import fcntl
 import json
 import os
 import re
@@ -239,6 +240,16 @@ def checked(options):
     return output.strip()
 
 
+def alone(out):
+    """Locks DIR's logs until this process ends: DIR itself is what merge locks."""
+    try:
+        fcntl.flock(os.open(out / "logs", os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BadInput(f"{out}: another specsim cluster is at work here, allowed: another --out, or this one when it has ended")
+    except OSError:
+        pass  # a file system without locks lacks the word to a second one
+
+
 def claimed(options):
     """Makes DIR this experiment's; refuses one that is another's."""
     out = Path(options.out).resolve()
@@ -263,11 +274,12 @@ def claimed(options):
             raise BadInput(f"{out / name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to begin anew")
     if options.dry_run:
         return out
+    (out / "logs").mkdir(parents=True, exist_ok=True)
+    alone(out)
     if options.force:
         shutil.rmtree(out / "shards", ignore_errors=True)
         for name in (*RESULTS, "manifest.yaml", "journal.txt"):  # merge replaces nobody's files by itself
             (out / name).unlink(missing_ok=True)
-    (out / "logs").mkdir(parents=True, exist_ok=True)
     write_whole(plan, json.dumps(wanted, indent=1) + "\n")
     return out
 

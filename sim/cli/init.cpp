@@ -33,6 +33,19 @@ std::vector<std::string> names_of(const std::string& kind) {
   return names;
 }
 
+// A line of standard input without its end; false where there is none. Throws BadInput where it goes on and on.
+bool read_line(std::string& line) {
+  constexpr std::size_t kLongest = 4096;
+  line.clear();
+  for (int letter = std::cin.get(); letter != std::char_traits<char>::eof(); letter = std::cin.get()) {
+    if (letter == '\n') return true;
+    if (line.size() == kLongest)
+      throw BadInput({"standard input", 0, 0}, fmt::format("an answer goes on after {} bytes, allowed: a line", kLongest));
+    line += static_cast<char>(letter);
+  }
+  return !line.empty();
+}
+
 // Asks until the answer is one of `allowed`; an empty one takes `usual`. At a terminal a wrong answer is asked again; from
 // elsewhere it is refused. Throws BadInput.
 std::string ask(const std::string& question, const std::string& usual, const std::vector<std::string>& allowed) {
@@ -41,7 +54,7 @@ std::string ask(const std::string& question, const std::string& usual, const std
     print_output("{} [{}] ", question, usual);
     flush_output();
     std::string answer;
-    if (!std::getline(std::cin, answer)) {
+    if (!read_line(answer)) {
       print_output("\n");
       throw BadInput({"standard input", 0, 0},
                      fmt::format("it ended before an answer to \"{}\", allowed: three answers", question));

@@ -69,8 +69,8 @@ report::Manifest read_shard_manifest(const std::string& directory) {
   report::Manifest own = report::read_manifest(path);
   const report::Manifest mine = report::new_manifest("");
   if (own.commit != mine.commit || own.version != mine.version)
-    throw BadInput({path, 0, 0}, fmt::format("was made by specsim {} ({}), and this is {} ({}): shards are joined by the program "
-                                             "that made them",
+    throw BadInput({path, 0, 0}, fmt::format("was made by specsim {} ({}), and this is {} ({}), allowed: shards of the program "
+                                             "that joins them",
                                              own.version, own.commit, mine.version, mine.commit));
   return own;
 }
@@ -94,7 +94,8 @@ void add_shard(const std::string& directory, const std::string& first, Shards& s
       shards.configs = own.configs;
     }
     if (name != shards.identity)
-      throw BadInput({path, 0, 0}, fmt::format("belongs to another run than {}: their configs differ", first));
+      throw BadInput({path, 0, 0},
+                     fmt::format("belongs to another run than {}: their configs differ, allowed: shards of one run", first));
     shards.inputs = run::inputs_of(parsed, read.sums());
     if (shards.experiments.empty()) shards.experiments = std::move(parsed);
   }

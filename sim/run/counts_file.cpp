@@ -21,7 +21,7 @@ std::uint64_t count_of(const Location& where, const std::string& digits) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc() || end != digits.data() + digits.size())
-    throw BadInput(where, fmt::format("\"{}\" is no count", digits.substr(0, 80)));
+    throw BadInput(where, fmt::format("\"{}\" is no count, allowed: an integer of at least 0", digits.substr(0, 80)));
   return value;
 }
 
@@ -57,15 +57,18 @@ void add_counts_csv(const std::string& path, const std::string& text,
         std::tie((*fields)[0], (*fields)[1], (*fields)[2], (*fields)[3], (*fields)[4]);
     const auto found = counts.find({experiment, count_of(where, cell)});
     if (found == counts.end())
-      throw BadInput(where, fmt::format("cell {} of {} is not in the manifest's experiments", cell, experiment));
+      throw BadInput(
+          where, fmt::format("cell {} of {} is not in the manifest's experiments, allowed: cells of theirs", cell, experiment));
     std::map<std::string, std::uint64_t*>& slots = slots_of[found->second];
     if (slots.empty())
       found->second->each(
           [&](const char* own, std::size_t at, std::uint64_t& total) { slots[fmt::format("{} {}", own, at)] = &total; });
     const auto slot = slots.find(fmt::format("{} {}", name, count_of(where, index)));
-    if (slot == slots.end()) throw BadInput(where, fmt::format("no count {}[{}] in this cell", name, index));
+    if (slot == slots.end())
+      throw BadInput(where, fmt::format("no count {}[{}] in this cell, allowed: the counts that its method keeps", name, index));
     const std::uint64_t more = count_of(where, value);
-    if (*slot->second + more < more) throw BadInput(where, fmt::format("{} is more than a count can be", value));
+    if (*slot->second + more < more)
+      throw BadInput(where, fmt::format("{} is more than a count can be, allowed: sums below 2^64", value));
     *slot->second += more;
   }
   if (where.line == 0) throw BadInput({path, 0, 0}, "the file is empty, allowed: counts of a run");

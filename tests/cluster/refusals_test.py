@@ -75,6 +75,9 @@ def signals(folder):
         out = folder / f"signal {number.name}"
         process = subprocess.Popen([SPECSIM, "cluster", "local:2", *LONG, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         at_work(out)
+        for more in ([], ["--force"]):  # a second one beside it, which must not take its shards away
+            ended, _, error = run("cluster", "local:1", *LONG, "--out", out, *more)
+            expect(f"two at once: {ended} {error}", ended == 2 and "another specsim cluster is at work here, allowed: " in error)
         sent = time.monotonic()
         process.send_signal(number)
         error = process.communicate()[1]

@@ -118,6 +118,8 @@ class ExistingFiles(WithResults):
         self.assertEqual(elsewhere.read_text(), "mine")
         self.assertEqual(run("init", self.scratch, "--force").returncode, FINE)
         self.assertTrue(first.is_file())
+        with open("/dev/zero", "rb") as endless:
+            self.refused(run("init", "--ask", cwd=self.scratch, stdin=endless), "an answer goes on after 4096 bytes, allowed: a line\n$")
 
     def test_pipes_among_the_results(self):
         """They are told at once, whatever the command and with --force too: opening one would wait for its other end."""

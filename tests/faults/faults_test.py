@@ -50,7 +50,8 @@ placement: {kind: two_gpus}
 
 def run(*arguments, **options):
     options.setdefault("stdout", subprocess.PIPE)
-    return subprocess.run([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=600, **options)
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([SPECSIM, *map(str, arguments)], stderr=subprocess.PIPE, text=True, timeout=600, **options)
 
 
 class WithResults(unittest.TestCase):

@@ -218,9 +218,9 @@ class Reproducible(unittest.TestCase):
         other_parts = shard("d", "2/4")
         self.refused(merged(a, other_parts, c), f"{other_parts}/manifest.yaml: is shard 2/4, allowed: one of 3\n")
         other_seed = shard("e", "2/3", "--seed", "9")
-        self.refused(merged(a, other_seed, c), f"{other_seed}/manifest.yaml: belongs to another run than {a}: their configs differ\n")
+        self.refused(merged(a, other_seed, c), f"{other_seed}/manifest.yaml: belongs to another run than {a}: their configs differ, allowed: shards of one run\n")
         other_rounds = shard("f", "3/3", "--set", "rounds=20012")
-        self.refused(merged(a, b, other_rounds), f"{other_rounds}/manifest.yaml: belongs to another run than {a}: their configs differ\n")
+        self.refused(merged(a, b, other_rounds), f"{other_rounds}/manifest.yaml: belongs to another run than {a}: their configs differ, allowed: shards of one run\n")
         unfinished = shard("g", "2/3")
         (Path(unfinished) / "journal.txt").write_text("")
         self.refused(merged(a, unfinished, c), f"{unfinished}/journal.txt: the run of this shard is unfinished, "
