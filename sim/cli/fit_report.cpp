@@ -153,6 +153,10 @@ void print_spread(const fit::SpreadFit& fit) {
   add("its spread", fit.sigma_spread, "standard deviation of its logarithm over contexts");
   add("noise", fit.noise, "standard deviation of the draft's logits around the target's");
   add("its spread", fit.noise_spread, "standard deviation of its logarithm over contexts");
+  if (fit.persistence.fitted) {
+    add("persistence", fit.persistence, "probability that the next position belongs to the same stretch of text");
+    add("between requests", fit.between_requests, "share of the scales' variance that lies between requests");
+  }
   print_output("{}\n", parameters.text(output_width()));
   report::Table moments({{"figure", report::Align::left}, {"recorded"}, {"+- standard error"}, {"fitted"}});
   for (const fit::SpreadMoment& one : fit.moments)

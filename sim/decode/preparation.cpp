@@ -15,14 +15,14 @@ DistributionDrawer::DistributionDrawer(const PreparationPlan& plan) : plan_(&pla
 
 void DistributionDrawer::target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const {
   target.resize(static_cast<std::size_t>(plan_->vocab));
-  plan_->contexts->pair(pair).draw_target({plan_->distribution_key, context}, target);
+  plan_->contexts->pair(pair).draw_target(plan_->contexts->address(plan_->distribution_key, context), target);
 }
 
 void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
                                std::vector<double>& draft_model, std::vector<double>& drafted) const {
   draft_model.resize(target.size());
   const families::PairSource& source = plan_->contexts->pair(pair);
-  const families::DistributionAddress address{plan_->distribution_key, context};
+  const families::DistributionAddress address = plan_->contexts->address(plan_->distribution_key, context);
   std::visit(Overloaded{[&](const PositionJudging& /*judging*/) {
                           source.draw_draft(address, depth, target, draft_model);
                           drafted = draft_model;
@@ -52,7 +52,8 @@ void DistributionDrawer::looked_at(std::size_t pair, std::uint64_t context, std:
   if (std::holds_alternative<PositionJudging>(plan_->judging) || std::find(drafted.begin(), drafted.end(), 1.0) == drafted.end())
     return;
   looked_at.resize(target.size());
-  plan_->contexts->pair(pair).draw_draft_model({plan_->distribution_key, context}, depth, target, looked_at);
+  plan_->contexts->pair(pair).draw_draft_model(plan_->contexts->address(plan_->distribution_key, context), depth, target,
+                                               looked_at);
 }
 
 int PreparationPlan::depths() const {

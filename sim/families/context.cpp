@@ -1,11 +1,13 @@
 #include "sim/families/context.h"
 
 #include "sim/base/token.h"
+#include "sim/families/logit_noise.h"
 #include "sim/math/simplex.h"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 namespace specsim::families {
@@ -138,6 +140,24 @@ void ContextBuilder::add_pair(ContextModel& model, const config::Value& override
     }
   }
   add(model, build_target(target != nullptr ? target : pair_->find("target"), what), drafts, what);
+}
+
+void ContextBuilder::add_drifting_pair(ContextModel& model, int depths, double drift) {
+  std::unique_ptr<Distribution> target = build_target(pair_->find("target"), "pair");
+  const config::Value* draft = pair_->find("draft");
+  if (draft == nullptr || target == nullptr) return add(model, std::move(target), {draft}, "pair");
+  std::vector<std::unique_ptr<Distribution>> drafts;
+  for (int depth = 0; depth < depths; ++depth) {
+    // Streams are counted anew, so that a text position meets the same noise at every place; only its size differs.
+    DistributionBuilder builder(vocab_, true, *diagnostics_);
+    builder.skip_streams(kDraftStreams);
+    std::unique_ptr<Distribution> own = builder.build(*draft, "pair.draft");
+    if (own == nullptr) return;
+    if (depth > 0)
+      own = logit_noise(std::move(own), drift * std::sqrt(static_cast<double>(depth)), 0.0, true, builder.next_stream());
+    drafts.push_back(std::move(own));
+  }
+  model.pairs.emplace_back(std::move(target), std::move(drafts), target_sampling_, draft_sampling_);
 }
 
 void ContextBuilder::add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts) {

@@ -15,8 +15,12 @@ namespace specsim::families {
 struct ContextModel {
   std::string name;  // the process's name in the registry
   std::unique_ptr<ContextProcess> process;
-  std::vector<PairSource> pairs;  // one for all contexts (drawn afresh for each), or one for each
+  std::vector<PairSource> pairs;      // one for all contexts (drawn afresh for each), or one for each
+  std::vector<ContextScales> scales;  // [context], where the process says them
   [[nodiscard]] const PairSource& pair(std::size_t context) const { return pairs.size() == 1 ? pairs[0] : pairs[context]; }
+  [[nodiscard]] DistributionAddress address(rng::Key key, std::uint64_t context) const {
+    return {key, context, scales.empty() ? nullptr : &scales[static_cast<std::size_t>(context)]};
+  }
 };
 
 // Hands the config's `pair` to the processes, which may override the target or the draft context by context.
@@ -35,6 +39,9 @@ class ContextBuilder {
   // `by_depth`: the overrides may have a list `drafts` instead of `draft`, one for each depth.
   void add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
                 const std::string& what, bool by_depth = false);
+  // Adds the configured pair with one draft for each of `depths` places in a block: the configured one, to whose logits normal
+  // noise is added that has grown by the variance drift^2 at each place before.
+  void add_drifting_pair(ContextModel& model, int depths, double drift);
   // Adds the configured target with one draft for each depth.
   void add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts);
 

@@ -24,11 +24,11 @@ struct ContextShape {
   std::vector<double> transition;     // regimes: [contexts][contexts], row-major
   std::vector<std::uint32_t> starts;  // trace: first context of each request, each as likely; after each context the next one
   bool acceptance_only = false;       // trace: no distributions were recorded, but how likely each token was accepted
-  std::uint64_t request_tokens = 0;   // requests: tokens that each request emits; 0: no end
+  std::uint64_t request_tokens = 0;   // requests, regimes: tokens that each request emits; 0: no end
 
-  // True: a sequence is a request, which ends by itself. requests: after request_tokens, whatever the last round would have
-  // emitted beyond. trace: before the first round that its last recorded token could cut short, since leaving out the rounds that
-  // are cut would leave out long ones.
+  // True: a sequence is a request, which ends by itself. requests, regimes: after request_tokens, whatever the last round would
+  // have emitted beyond. trace: before the first round that its last recorded token could cut short, since leaving out the rounds
+  // that are cut would leave out long ones.
   [[nodiscard]] bool ends() const { return request_tokens > 0 || kind == Kind::trace; }
   // Each round begins in context 0, wherever the one before ended: contexts are places in the block and not in the text.
   [[nodiscard]] bool restarts() const { return kind == Kind::by_rank; }

@@ -1,49 +1,13 @@
 #include "sim/families/context.h"
-#include "sim/families/context_steps.h"
-#include "sim/math/alias_table.h"
+#include "sim/families/hidden_chain.h"
 #include "sim/math/stochastic_matrix.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace specsim::families {
-
-namespace {
-
-class RegimesProcess final : public ContextProcess {
- public:
-  RegimesProcess(const std::vector<std::vector<double>>& rows, std::vector<double> start, int depths) : start_table_(start) {
-    shape_.kind = ContextShape::Kind::regimes;
-    shape_.depths = depths;
-    shape_.contexts = static_cast<int>(rows.size());
-    for (const std::vector<double>& row : rows) {
-      shape_.transition.insert(shape_.transition.end(), row.begin(), row.end());
-      row_tables_.emplace_back(row);
-    }
-    shape_.start = std::move(start);
-  }
-  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
-  void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
-    for (std::size_t i = 0; i < count; ++i)
-      context[i] = start_table_.pick(first_bits(key, rng::Purpose::start, first_sequence + i));
-  }
-  [[nodiscard]] bool moves() const override { return true; }
-  void step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* lanes, std::size_t count,
-            const std::uint32_t* text_position, const Token*, std::uint32_t* context) const override {
-    each_step(key, first_sequence, lanes, count, text_position,
-              [&](std::uint32_t lane, std::uint64_t bits) { context[lane] = row_tables_[context[lane]].pick(bits); });
-  }
-
- private:
-  std::vector<math::AliasTable> row_tables_;
-  math::AliasTable start_table_;
-  ContextShape shape_;
-};
-
-}  // namespace
 
 ContextEntry regimes_context() {
   return {
@@ -120,7 +84,7 @@ ContextEntry regimes_context() {
         }
         std::size_t depths = 1;
         for (const PairSource& pair : model.pairs) depths = std::max(depths, pair.depths());
-        model.process = std::make_unique<RegimesProcess>(rows, std::move(start), static_cast<int>(depths));
+        model.process = std::make_unique<HiddenChain>(rows, std::move(start), static_cast<int>(depths));
         return model;
       }};
 }

@@ -13,10 +13,24 @@
 
 namespace specsim::families {
 
+// How open a context leaves the target and how hard it is for the draft: by how many standard deviations over contexts the
+// logarithms of their scales lie above the middle.
+struct ContextScales {
+  double target = 0.0;
+  double draft = 0.0;
+};
+
 // Names one distribution where distributions are random: the same address gives the same one, on any thread and in any order.
 struct DistributionAddress {
   rng::Key key;
-  std::uint64_t context = 0;  // pool index, or a name of (sequence, text position)
+  std::uint64_t context = 0;              // pool index, or a name of (sequence, text position)
+  const ContextScales* scales = nullptr;  // where the process says what they are; else each scale with a spread draws its own
+
+  // Of a part of the draft, or of the target.
+  [[nodiscard]] const double* deviate(bool of_draft) const {
+    if (scales == nullptr) return nullptr;
+    return of_draft ? &scales->draft : &scales->target;
+  }
 };
 
 // The target's distribution at a draft's context: the model's own, and the one that is verified, after the target's sampling

@@ -10,10 +10,11 @@ namespace {
 
 class NormalLogits final : public Distribution {
  public:
-  NormalLogits(double sigma, double spread, std::uint32_t stream) : sigma_(sigma), spread_(spread), stream_(stream) {}
+  NormalLogits(double sigma, double spread, bool of_draft, std::uint32_t stream)
+      : sigma_(sigma), spread_(spread), of_draft_(of_draft), stream_(stream) {}
   void draw(const DistributionAddress& address, const TargetDistributions&, std::span<double> distribution) const override {
     rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
-    boost::random::normal_distribution<double> normal(0.0, scale_of_context(sigma_, spread_, random));
+    boost::random::normal_distribution<double> normal(0.0, scale_of_context(sigma_, spread_, address.deviate(of_draft_), random));
     for (double& logit : distribution) logit = normal(random);
     math::softmax(distribution);
   }
@@ -22,6 +23,7 @@ class NormalLogits final : public Distribution {
  private:
   double sigma_;
   double spread_;
+  bool of_draft_;
   std::uint32_t stream_;
 };
 
@@ -47,7 +49,8 @@ FamilyEntry normal_logits_family() {
        "Distribution: softmax(sigma * exp(spread * N(0, 1)) * N(0, 1)), the second factor drawn once for a context, all fresh "
        "for each context. For large vocabularies the likeliest tokens hold a log-normal share."},
       [](const config::Arguments& arguments, DistributionBuilder& builder) {
-        return std::make_unique<NormalLogits>(arguments.number("sigma"), arguments.number("spread"), builder.next_stream());
+        return std::make_unique<NormalLogits>(arguments.number("sigma"), arguments.number("spread"), builder.is_draft(),
+                                              builder.next_stream());
       }};
 }
 

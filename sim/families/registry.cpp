@@ -33,6 +33,7 @@ namespace specsim::families {
   X(iid)                    \
   X(markov)                 \
   X(regimes)                \
+  X(text)                   \
   X(by_depth)               \
   X(requests)               \
   X(copy)                   \

@@ -1,4 +1,4 @@
-#include "sim/families/distribution.h"
+#include "sim/families/logit_noise.h"
 #include "sim/families/scale.h"
 #include "sim/math/simplex.h"
 
@@ -13,13 +13,13 @@ namespace {
 
 class LogitNoiseTransform final : public Distribution {
  public:
-  LogitNoiseTransform(std::unique_ptr<Distribution> source, double value, double spread, std::uint32_t stream)
-      : source_(std::move(source)), value_(value), spread_(spread), stream_(stream) {}
+  LogitNoiseTransform(std::unique_ptr<Distribution> source, double value, double spread, bool of_draft, std::uint32_t stream)
+      : source_(std::move(source)), value_(value), spread_(spread), of_draft_(of_draft), stream_(stream) {}
   void draw(const DistributionAddress& address, const TargetDistributions& target,
             std::span<double> distribution) const override {
     source_->draw(address, target, distribution);
     rng::Stream random(address.key, rng::Purpose::distribution, stream_, address.context);
-    boost::random::normal_distribution<double> normal(0.0, scale_of_context(value_, spread_, random));
+    boost::random::normal_distribution<double> normal(0.0, scale_of_context(value_, spread_, address.deviate(of_draft_), random));
     for (double& mass : distribution) {
       const double noise = normal(random);  // drawn for every token, so that a token's noise does not depend on the others
       mass = mass > 0.0 ? std::log(mass) + noise : -std::numeric_limits<double>::infinity();
@@ -32,10 +32,16 @@ class LogitNoiseTransform final : public Distribution {
   std::unique_ptr<Distribution> source_;
   double value_;
   double spread_;
+  bool of_draft_;
   std::uint32_t stream_;
 };
 
 }  // namespace
+
+std::unique_ptr<Distribution> logit_noise(std::unique_ptr<Distribution> source, double value, double spread, bool of_draft,
+                                          std::uint32_t stream) {
+  return std::make_unique<LogitNoiseTransform>(std::move(source), value, spread, of_draft, stream);
+}
 
 TransformEntry logit_noise_transform() {
   return {
@@ -54,8 +60,8 @@ TransformEntry logit_noise_transform() {
        "Distribution: softmax(log source + value * exp(spread * N(0, 1)) * N(0, 1)), the second factor drawn once for a "
        "context, all fresh for each context; tokens of probability 0 stay there."},
       [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
-        return std::make_unique<LogitNoiseTransform>(std::move(source), arguments.number("value"), arguments.number("spread"),
-                                                     builder.next_stream());
+        return logit_noise(std::move(source), arguments.number("value"), arguments.number("spread"), builder.is_draft(),
+                           builder.next_stream());
       }};
 }
 

@@ -3,17 +3,14 @@
 #include "sim/base/error.h"
 #include "sim/families/acceptance_record.h"
 #include "sim/families/scale.h"
-#include "sim/math/quantiles.h"
-#include "sim/math/simplex.h"
-#include "sim/rng/address.h"
+#include "sim/fit/spread_contexts.h"
+#include "sim/fit/text_fit.h"
 
 #include <fmt/format.h>
-#include <boost/random/normal_distribution.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -21,17 +18,11 @@ namespace specsim::fit {
 
 namespace {
 
-// The pair that docs/results/language.md describes.
-constexpr double kSigma = 8.0;
-constexpr double kSigmaSpread = 0.4;
-constexpr double kNoiseSpread = 0.7;
-constexpr int kVocab = 1000;
+constexpr int kVocab = 1000;  // of docs/results/language.md
 
 constexpr double kLeastScale = 0.02;
 constexpr double kMostScale = families::kLargestScale;
 constexpr double kMostSpread = 2.0;
-
-constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 struct Moments {
   double mean = 0.0;
@@ -46,100 +37,6 @@ Moments moments_of(const std::vector<double>& values) {
   result.deviation = std::sqrt(result.deviation / static_cast<double>(values.size()));
   return result;
 }
-
-double entropy_of(std::span<const double> distribution) {
-  double sum = 0.0;
-  for (const double p : distribution)
-    if (p > 0.0) sum -= p * std::log(p);
-  return sum;
-}
-
-struct Values {
-  double sigma = kSigma;
-  double sigma_spread = kSigmaSpread;
-  double noise = 1.0;
-  double noise_spread = kNoiseSpread;
-};
-
-// Contexts of the family, always of the same normal numbers, so that their figures move smoothly with the parameters. The two
-// scales of a context go through the quantiles of their distribution, which leaves less to chance.
-class Contexts {
- public:
-  explicit Contexts(int vocab) : vocab_(static_cast<std::size_t>(vocab)) {
-    constexpr double kNumbers = 1e6;
-    constexpr double kGolden = 0.6180339887498949;
-    count_ = static_cast<std::size_t>(std::clamp(kNumbers / vocab, 64.0, 1024.0));
-    rng::Stream random(rng::make_key(0, rng::hash_text("spread fit")), rng::Purpose::distribution, 0, 0);
-    boost::random::normal_distribution<double> normal;
-    const auto draw = [&](std::vector<float>& logits) {
-      logits.resize(count_ * vocab_);
-      for (float& logit : logits) logit = static_cast<float>(normal(random));
-    };
-    draw(target_);
-    draw(draft_);
-    for (std::size_t c = 0; c < count_; ++c) {
-      const double share = (static_cast<double>(c) + 0.5) / static_cast<double>(count_);
-      const double other = std::fmod(kGolden * (static_cast<double>(c) + 1.0), 1.0);
-      target_scale_.push_back(math::normal_quantile(share));
-      draft_scale_.push_back(math::normal_quantile(std::clamp(other, 1e-6, 1.0 - 1e-6)));
-    }
-  }
-  [[nodiscard]] std::size_t count() const { return count_; }
-
-  [[nodiscard]] std::vector<double> entropies(const Values& values) const {
-    std::vector<double> result;
-    std::vector<double> target(vocab_);
-    for (std::size_t c = 0; c < count_; ++c) {
-      fill_target(values, c, target);
-      math::softmax(target);
-      result.push_back(entropy_of(target));
-    }
-    return result;
-  }
-  [[nodiscard]] std::vector<double> overlaps(const Values& values) const {
-    std::vector<double> result;
-    std::vector<double> draft(vocab_);
-    settle_targets(values);
-    for (std::size_t c = 0; c < count_; ++c) {
-      fill_target(values, c, draft);
-      const double noise = std::min(values.noise * std::exp(values.noise_spread * draft_scale_[c]), kMostScale);
-      for (std::size_t x = 0; x < vocab_; ++x) draft[x] += noise * static_cast<double>(draft_[c * vocab_ + x]);
-      math::softmax(draft);
-      double overlap = 0.0;
-      for (std::size_t x = 0; x < vocab_; ++x) overlap += std::min(settled_[c * vocab_ + x], draft[x]);
-      result.push_back(overlap);
-    }
-    return result;
-  }
-
- private:
-  void fill_target(const Values& values, std::size_t c, std::vector<double>& logits) const {
-    const double sigma = std::min(values.sigma * std::exp(values.sigma_spread * target_scale_[c]), kMostScale);
-    for (std::size_t x = 0; x < vocab_; ++x) logits[x] = sigma * static_cast<double>(target_[c * vocab_ + x]);
-  }
-
-  // The targets' distributions, which stay while the draft's scale and spread are sought: half of what an overlap takes.
-  void settle_targets(const Values& values) const {
-    if (!settled_.empty() && values.sigma == settled_at_.sigma && values.sigma_spread == settled_at_.sigma_spread) return;
-    settled_.resize(count_ * vocab_);
-    std::vector<double> target(vocab_);
-    for (std::size_t c = 0; c < count_; ++c) {
-      fill_target(values, c, target);
-      math::softmax(target);
-      std::copy(target.begin(), target.end(), settled_.begin() + static_cast<std::ptrdiff_t>(c * vocab_));
-    }
-    settled_at_ = values;
-  }
-
-  std::size_t vocab_;
-  std::size_t count_ = 0;
-  std::vector<float> target_;  // [context][token]
-  std::vector<float> draft_;
-  std::vector<double> target_scale_;  // [context]
-  std::vector<double> draft_scale_;
-  mutable std::vector<double> settled_;  // [context][token]
-  mutable Values settled_at_;
-};
 
 struct Bracket {
   double low = 0.0;
@@ -274,8 +171,8 @@ struct Recorded {
   bool has_spread = false;
 };
 
-Values meet_moments(const Contexts& contexts, const Recorded& recorded) {
-  Values values;
+SpreadValues meet_moments(const SpreadContexts& contexts, const Recorded& recorded) {
+  SpreadValues values;
   if (recorded.entropy)
     meet(
         [&](double sigma, double spread) {
@@ -292,9 +189,9 @@ Values meet_moments(const Contexts& contexts, const Recorded& recorded) {
 
 // A parameter, and the moment that it was fitted by.
 struct Fitted {
-  double Values::*value;
+  double SpreadValues::*value;
   SpreadParameter SpreadFit::*parameter;
-  std::function<double(const Values&)> moment;
+  std::function<double(const SpreadValues&)> moment;
   std::vector<double> by_request;  // what each adds to the moment's error
   std::vector<double> by_context;  // what each simulated one adds
 };
@@ -311,13 +208,13 @@ void add_covariance(const std::vector<Fitted>& fitted, std::vector<double> Fitte
 
 // Standard errors of the parameters, from those of the moments, over requests and over the simulated contexts, through the slopes
 // of the moments. Empty: the moments do not tell the parameters apart.
-std::vector<double> errors_of(const std::vector<Fitted>& fitted, const Values& values) {
+std::vector<double> errors_of(const std::vector<Fitted>& fitted, const SpreadValues& values) {
   const std::size_t n = fitted.size();
   Matrix slopes(n, std::vector<double>(n, 0.0));
   for (std::size_t j = 0; j < n; ++j) {
     const double step = 0.02 * std::max(values.*fitted[j].value, 0.1);
-    Values up = values;
-    Values down = values;
+    SpreadValues up = values;
+    SpreadValues down = values;
     up.*fitted[j].value += step;
     down.*fitted[j].value -= step;
     for (std::size_t i = 0; i < n; ++i) slopes[i][j] = (fitted[i].moment(up) - fitted[i].moment(down)) / (2.0 * step);
@@ -376,19 +273,19 @@ SpreadFit fit_spread(const SpreadRecord& record) {
   result.requests = record.overlap.size();
   for (const std::vector<double>& request : record.overlap) result.positions += request.size();
   result.vocab = record.vocab > 1 ? record.vocab : kVocab;
-  const Contexts contexts(result.vocab);
+  const SpreadContexts contexts(result.vocab);
   Recorded recorded{std::nullopt, influence_of(record.overlap), !record.outcomes};
   if (!record.entropy.empty() && record.vocab > 1) recorded.entropy = influence_of(record.entropy);
-  const Values values = meet_moments(contexts, recorded);
+  const SpreadValues values = meet_moments(contexts, recorded);
 
   std::vector<Fitted> fitted;
-  const auto add = [&](const char* name, const Influence& own, bool of_entropy, bool deviation, double Values::*value,
+  const auto add = [&](const char* name, const Influence& own, bool of_entropy, bool deviation, double SpreadValues::*value,
                        SpreadParameter SpreadFit::*parameter) {
     const auto figure = [deviation](const Moments& moments) { return deviation ? moments.deviation : moments.mean; };
-    const auto figures = [&contexts, of_entropy](const Values& at) {
+    const auto figures = [&contexts, of_entropy](const SpreadValues& at) {
       return of_entropy ? contexts.entropies(at) : contexts.overlaps(at);
     };
-    const auto moment = [figure, figures](const Values& at) { return figure(moments_of(figures(at))); };
+    const auto moment = [figure, figures](const SpreadValues& at) { return figure(moments_of(figures(at))); };
     const std::vector<double>& parts = deviation ? own.deviation : own.mean;
     double squares = 0.0;
     for (const double part : parts) squares += part * part;
@@ -401,16 +298,23 @@ SpreadFit fit_spread(const SpreadRecord& record) {
     fitted.push_back({value, parameter, moment, parts, deviation ? simulated.deviation : simulated.mean});
   };
   if (recorded.entropy) {
-    add("mean entropy of the target", *recorded.entropy, true, false, &Values::sigma, &SpreadFit::sigma);
-    add("its deviation", *recorded.entropy, true, true, &Values::sigma_spread, &SpreadFit::sigma_spread);
+    add("mean entropy of the target", *recorded.entropy, true, false, &SpreadValues::sigma, &SpreadFit::sigma);
+    add("its deviation", *recorded.entropy, true, true, &SpreadValues::sigma_spread, &SpreadFit::sigma_spread);
   }
-  add("mean overlap", recorded.overlap, false, false, &Values::noise, &SpreadFit::noise);
-  if (recorded.has_spread) add("its deviation", recorded.overlap, false, true, &Values::noise_spread, &SpreadFit::noise_spread);
+  add("mean overlap", recorded.overlap, false, false, &SpreadValues::noise, &SpreadFit::noise);
+  if (recorded.has_spread)
+    add("its deviation", recorded.overlap, false, true, &SpreadValues::noise_spread, &SpreadFit::noise_spread);
 
   result.sigma = {values.sigma, kUnknown, recorded.entropy.has_value()};
   result.sigma_spread = {values.sigma_spread, kUnknown, recorded.entropy.has_value()};
   result.noise = {values.noise, kUnknown, true};
   result.noise_spread = {values.noise_spread, kUnknown, recorded.has_spread};
+  if (recorded.has_spread) {
+    const TextFit text = fit_text(record.overlap, contexts, values);
+    result.persistence = text.persistence;
+    result.between_requests = text.between_requests;
+    result.moments.insert(result.moments.end(), text.moments.begin(), text.moments.end());
+  }
   if (result.requests < 2) return result;
   const std::vector<double> errors = errors_of(fitted, values);
   for (std::size_t i = 0; i < errors.size(); ++i) (result.*fitted[i].parameter).error = errors[i];
@@ -422,6 +326,15 @@ std::string SpreadFit::yaml() const {
     if (!one.fitted) return std::string("not in the record");
     return std::isnan(one.error) ? std::string("fitted") : fmt::format("+- {:.2g}", one.error);
   };
+  // Requests that differ emit equally many tokens: equally many rounds would favour the easy ones. So many that the round that is
+  // cut at the end, a long one as a rule, does not count.
+  const std::string ends = between_requests.value > 0.0 ? ", request_tokens: 1000" : "";
+  const std::string context =
+      persistence.fitted ? fmt::format(
+                               "# Along a text: persistence {}, between requests {}.\n"
+                               "context: {{process: text, persistence: {:.6g}, between_requests: {:.6g}{}}}\n",
+                               told(persistence), told(between_requests), persistence.value, between_requests.value, ends)
+                         : "context: {process: iid, pool: 256}\n";
   return fmt::format(
       "# Distributions like those of a record of {} requests, {} positions: contexts differ in how open they are and in how "
       "well\n"
@@ -432,12 +345,25 @@ std::string SpreadFit::yaml() const {
       "  vocab: {}\n"
       "  target: {{family: normal_logits, sigma: {:.6g}, spread: {:.6g}}}\n"
       "  draft: {{from: target, transform: logit_noise, value: {:.6g}, spread: {:.6g}}}\n"
-      "context: {{process: iid, pool: 256}}\n"
+      "{}"
       "decode:\n"
       "  drafter: {{kind: chain, draft_length: 4}}\n"
-      "  verifier: token\n",
+      "  verifier: token\n"
+      "# For specsim compare: put your GPU, models and methods here.\n"
+      "cost: {{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}}\n"
+      "workload: {{batch: 1, context_length: 512}}\n"
+      "sweep:\n"
+      "  workload.batch: [1, 8, 32]\n"
+      "  decode:\n"
+      "    - {{drafter: {{kind: chain, draft_length: 2}}, verifier: token}}\n"
+      "    - {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}\n"
+      "    - {{drafter: {{kind: chain, draft_length: 6}}, verifier: token}}\n"
+      "    - {{drafter: {{kind: chain, draft_length: 4}}, verifier: block}}\n"
+      "    - {{drafter: {{kind: tree_static, branching: [2, 2, 1, 1], siblings: without_replacement}}, verifier: "
+      "without_replacement}}\n"
+      "    - {{drafter: {{kind: tree_dynamic, depth: 4, width: 4, nodes: 16}}, verifier: tree_point_mass}}\n",
       requests, positions, told(sigma), told(sigma_spread), told(noise), told(noise_spread), vocab, sigma.value,
-      sigma_spread.value, noise.value, noise_spread.value);
+      sigma_spread.value, noise.value, noise_spread.value, context);
 }
 
 }  // namespace specsim::fit

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct SpreadRecord {
 
 // Reads recorded acceptance in any of its forms. Throws BadInput with the lines of what is wrong.
 SpreadRecord read_spread_record(const std::string& path, const std::string& kind);
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
 // A parameter of the family. NaN for an error: it was not fitted, or one request alone does not tell.
 struct SpreadParameter {
@@ -44,15 +47,17 @@ struct SpreadFit {
   SpreadParameter sigma_spread;  // standard deviation of its logarithm over contexts
   SpreadParameter noise;         // standard deviation of the draft's logits around the target's
   SpreadParameter noise_spread;
+  SpreadParameter persistence;       // of context process text
+  SpreadParameter between_requests;  // the same
   std::vector<SpreadMoment> moments;
   // An experiment for `specsim run`.
   [[nodiscard]] std::string yaml() const;
 };
 
 // Means and standard deviations over positions are met: of the target's entropy by sigma and its spread, of the overlap by the
-// noise and its spread. Without distributions the target is the one of docs/results/language.md, and where only outcomes are
-// known so is the noise's spread, which they do not tell. A spread of 0: the record's positions differ no more than such contexts
-// do anyway.
+// noise and its spread; covariances along a text by what process `text` has for them (text_fit.h). Without distributions the
+// target is the one of docs/results/language.md, and where only outcomes are known so is the noise's spread, which they do not
+// tell, nor anything of what goes with what. A spread of 0: the record's positions differ no more than such contexts do anyway.
 SpreadFit fit_spread(const SpreadRecord& record);
 
 }  // namespace specsim::fit

@@ -6,7 +6,7 @@
 #include "sim/config/registry.h"
 #include "sim/spec/spec.h"
 #include "sim/theory/length_policies.h"
-#include "sim/theory/requests.h"
+#include "sim/theory/moving_requests.h"
 #include "sim/theory/round_distribution.h"
 #include "sim/verify/position_rule.h"
 
@@ -28,6 +28,8 @@ struct RoundTheory {
   // Moments of what one sequence emits in so many rounds; nullopt: too many to follow. Empty where rounds are independent of each
   // other (requests: those of one type), or follow from where they begin (trace).
   std::function<std::optional<theory::RunMoments>(int rounds)> sequence;
+  // Requests that emit equally many tokens while their context moves; empty where theory does not follow them, or contexts stay.
+  std::function<theory::MovingRequests(int request_tokens)> requests;
   double mean_error = 0.0;  // error of a distribution's mean: half the width of a bracket, or a standard error; 0: it is exact
   // Acceptance at a position, [context][depth], of verifiers that judge positions; else empty.
   std::vector<std::vector<double>> alpha;

@@ -5,6 +5,7 @@
 #include "sim/math/series.h"
 #include "sim/theory/lossy.h"
 #include "sim/theory/modulated.h"
+#include "sim/theory/moving_requests.h"
 #include "sim/theory/trace_walk.h"
 
 #include <fmt/format.h>
@@ -164,6 +165,10 @@ RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
         start.assign(static_cast<std::size_t>(shape_->contexts), 0.0);
         start[0] = 1.0;
       }
+      if (shape_->request_tokens > 0)
+        result.requests = [modulation, start, length](int tokens) {
+          return theory::moving_requests(modulation, start, length, tokens);
+        };
       result.sequence = [modulation = std::move(modulation), start = std::move(start),
                          length](int rounds) -> std::optional<theory::RunMoments> {
         return modulated_moments(modulation, start, length, rounds);

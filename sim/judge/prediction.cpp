@@ -36,24 +36,35 @@ std::optional<theory::RunMoments> moments_of(const std::function<std::optional<t
   return all;
 }
 
+constexpr const char* kNoWholeRound = "requests are so short that no round is ever whole";
+
+Prediction without(std::string why) {
+  Prediction prediction;
+  prediction.missing = std::move(why);
+  return prediction;
+}
+
 }  // namespace
 
 Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts, std::uint64_t work) {
-  Prediction prediction;
-  if (facts.theory == nullptr) {
-    prediction.missing = facts.missing;
-    return prediction;
-  }
+  if (facts.theory == nullptr) return without(facts.missing);
   RoundTheory theory = facts.theory->answer(cell);
-  if (!theory.missing.empty()) {
-    prediction.missing = std::move(theory.missing);
-    return prediction;
-  }
+  if (!theory.missing.empty()) return without(std::move(theory.missing));
+  Prediction prediction;
   const families::ContextShape& shape = context_shape(cell);
   const int length = draft_length(cell);
   const auto rounds = static_cast<double>(work);
   prediction.known = true;
-  if (shape.request_tokens > 0) {
+  if (shape.request_tokens > 0 && theory.requests) {
+    const theory::MovingRequests requests = theory.requests(static_cast<int>(shape.request_tokens));
+    if (!(requests.totals.whole_rounds > 0.0)) return without(kNoWholeRound);
+    prediction.tokens_per_round = requests.totals.tokens_per_round();
+    prediction.tokens_per_round_error = requests.tokens_per_round_standard_error(rounds);
+    prediction.alpha = requests.tries > 0.0 ? requests.accepted / requests.tries : 0.0;
+    prediction.accepted_distribution = std::move(theory.distributions);
+  } else if (shape.request_tokens > 0 && theory.sequence) {
+    return without("requests of equally many tokens whose contexts move are followed for chains alone");
+  } else if (shape.request_tokens > 0) {
     std::vector<theory::RequestType> types;
     double tries = 0.0;
     double accepted = 0.0;
@@ -67,11 +78,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
       accepted += started * own.mean_accepted();
     }
     const theory::RequestTotals totals = theory::request_totals(types, request_tokens);
-    if (!(totals.whole_rounds > 0.0)) {
-      prediction = {};
-      prediction.missing = "requests are so short that no round is ever whole";
-      return prediction;
-    }
+    if (!(totals.whole_rounds > 0.0)) return without(kNoWholeRound);
     prediction.tokens_per_round = totals.tokens_per_round();
     prediction.tokens_per_round_error = theory::tokens_per_round_standard_error(types, request_tokens, rounds);
     prediction.alpha = tries > 0.0 ? accepted / tries : 0.0;
@@ -96,10 +103,8 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.alpha = moments->tries > 0.0 ? moments->accepted / moments->tries : 0.0;
     prediction.accepted_distribution = std::move(theory.distributions);
   } else {
-    prediction = {};
-    prediction.missing =
-        fmt::format("sequences of {} rounds have too many histories, fewer sequence_rounds would do", cell.sequence_rounds);
-    return prediction;
+    return without(
+        fmt::format("sequences of {} rounds have too many histories, fewer sequence_rounds would do", cell.sequence_rounds));
   }
   prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, theory.mean_error);
   if (theory.estimated) prediction.accepted_distribution.clear();

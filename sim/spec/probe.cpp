@@ -28,7 +28,7 @@ void probe(const std::vector<Cell>& cells, Diagnostics& diagnostics) {
     const auto contexts = static_cast<std::size_t>(cell.contexts->process->shape().contexts);  // 0: as many as text positions
     const std::size_t draws = pairs == 1 && cell.contexts->pairs[0].random() ? (contexts > 0 ? contexts : kFreshProbes) : pairs;
     for (std::size_t context = 0; context < draws; ++context) {
-      const families::DistributionAddress address{distribution_key(cell), context};
+      const families::DistributionAddress address = cell.contexts->address(distribution_key(cell), context);
       const families::PairSource& pair = cell.contexts->pair(context);
       spent += vocab * (1 + pair.depths());
       if (spent > kProbeBudget) return;

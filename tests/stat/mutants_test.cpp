@@ -133,6 +133,44 @@ TEST_CASE("truly fresh distributions have a loop of their own: wrong rules are r
   CHECK(p_of({fresh, tests::InvertedRatioRule()}).p_tokens_per_round < kLevel);
 }
 
+TEST_CASE("texts: theory of another persistence, of requests that are alike, and of a draft that does not tire is rejected") {
+  const auto texts = [](const char* context) {
+    return std::string(
+               "{experiment: texts, seed: 20261127, rounds: 12000000, pair: {vocab: 40, target: {family: normal_logits, sigma: "
+               "6, "
+               "spread: .4}, draft: {from: target, transform: logit_noise, value: 1.4, spread: .8}}, context: {process: text, ") +
+           context + "}, decode: {drafter: {kind: chain, draft_length: 4}}}";
+  };
+  const tests::ReadyCell ready(texts("persistence: .7, between_requests: .2, drift: .3"));
+  const decode::Simulator simulator = ready.simulator();
+  decode::Counts counts = simulator.empty_counts();
+  for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
+  const auto p_by_theory_of = [&](const char* context) {
+    const tests::ReadyCell other(texts(context));
+    const judge::Prediction prediction = judge::predict_exact(other.cell(), other.facts(), kRounds);
+    return judge::judge_cell(ready.cell(), ready.facts(), prediction, counts, kLevel).p_tokens_per_round;
+  };
+  CHECK(p_by_theory_of("persistence: .7, between_requests: .2, drift: .3") > 1e-3);
+  CHECK(p_by_theory_of("persistence: .5, between_requests: .2, drift: .3") < kLevel);
+  CHECK(p_by_theory_of("persistence: .7, drift: .3") < kLevel);
+  CHECK(p_by_theory_of("persistence: .7, between_requests: .2") < kLevel);
+
+  // Requests of equally many tokens are no requests of equally many rounds, which favour the easy ones.
+  const tests::ReadyCell ending(texts("persistence: .7, between_requests: .2, request_tokens: 50"));
+  const decode::Simulator requests = ending.simulator();
+  decode::Counts of_requests = requests.empty_counts();
+  const std::uint64_t work = ending.cell().work();
+  for (std::uint64_t i = 0; i * requests.chunk_size() < work; ++i) requests.run(i, work, of_requests);
+  for (const bool own : {true, false}) {
+    const tests::ReadyCell other(
+        texts(own ? "persistence: .7, between_requests: .2, request_tokens: 50" : "persistence: .7, between_requests: .2"));
+    const judge::Prediction prediction = judge::predict_exact(other.cell(), other.facts(), own ? work : kRounds);
+    const double p = judge::judge_cell(ending.cell(), ending.facts(), prediction, of_requests, kLevel).p_tokens_per_round;
+    CHECK(own == (p > 1e-3));
+    CHECK(own != (p < kLevel));
+  }
+}
+
 TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of context") {
   // The number of p-values below 1/10 among 1500 seeds is binomial: mean 150, standard deviation 11.6; the bounds are five of
   // them. A standard error that is 10 % too small moves the count to about 205. The spread of z is held to five standard

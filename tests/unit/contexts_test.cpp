@@ -1,6 +1,7 @@
 // Context processes: what each promises of the context at a text position.
 #include "tests/unit/contexts.h"
 #include "sim/base/check.h"
+#include "sim/families/text_layout.h"
 #include "tests/support/samples.h"
 
 #include <catch2/catch.hpp>
@@ -45,6 +46,7 @@ const std::vector<std::pair<std::string, Kind>>& known_examples() {
       {"{process: markov, order: 2}", Kind::markov},
       {"{process: markov, states: 7}", Kind::markov},
       {std::string(kRegimes) + "}", Kind::regimes},
+      {"{process: text, persistence: .4, between_requests: .2, drift: .1, depths: 3}", Kind::regimes},
       {"{process: by_depth, drafts: [{from: target, transform: mix_noise, value: .1}, {from: target, transform: mix_noise, "
        "value: .6}]}",
        Kind::by_depth},
@@ -299,6 +301,87 @@ TEST_CASE("regimes: the overrides of a state replace pair's distributions there 
   CHECK(target[0] != target[2]);
   CHECK(draft[1] == std::vector<double>(9, 1.0 / 9.0));
   CHECK(std::is_sorted(target[2].rbegin(), target[2].rend()));
+}
+
+TEST_CASE("text: scales as of a normal distribution, correlated along a text as the parameters say", "[contexts]") {
+  constexpr double kPersistence = 0.6;
+  constexpr double kBetween = 0.3;
+  for (const double between : {0.0, kBetween}) {
+    const families::TextLayout layout(between);
+    const std::vector<families::ContextScales> scales = layout.scales();
+    const std::vector<std::vector<double>> transition = layout.transition(kPersistence);
+    const std::size_t n = scales.size();
+    REQUIRE(n == transition.size());
+    const auto mean_of = [n](const auto& of) {
+      double sum = 0.0;
+      for (std::size_t c = 0; c < n; ++c) sum += of(c) / static_cast<double>(n);
+      return sum;
+    };
+    CHECK(mean_of([&](std::size_t c) { return scales[c].target; }) == Approx(0.0).margin(1e-12));
+    CHECK(mean_of([&](std::size_t c) { return scales[c].draft; }) == Approx(0.0).margin(1e-12));
+    CHECK(mean_of([&](std::size_t c) { return scales[c].target * scales[c].target; }) == Approx(1.0).epsilon(1e-9));
+    CHECK(mean_of([&](std::size_t c) { return scales[c].draft * scales[c].draft; }) == Approx(1.0).epsilon(1e-9));
+    CHECK(std::abs(mean_of([&](std::size_t c) { return scales[c].target * scales[c].draft; })) < 0.1);
+    // Each context as likely as before, and the correlation of a scale with its next ones: what requests keep, and what is left
+    // of the rest. Places of a quarter or a half differ, so that a stretch keeps less than all of it.
+    std::vector<double> now(n);
+    for (std::size_t c = 0; c < n; ++c) now[c] = scales[c].draft;
+    double expected = 1.0 - between;
+    for (int lag = 1; lag <= 3; ++lag) {
+      std::vector<double> next(n, 0.0);
+      for (std::size_t from = 0; from < n; ++from) {
+        double row = 0.0;
+        double column = 0.0;
+        for (std::size_t to = 0; to < n; ++to) {
+          next[from] += transition[from][to] * now[to];
+          row += transition[from][to];
+          column += transition[to][from];
+        }
+        CHECK(row == Approx(1.0).epsilon(1e-12));
+        CHECK(column == Approx(1.0).epsilon(1e-12));
+      }
+      now = next;
+      expected *= kPersistence;
+      const double correlation = mean_of([&](std::size_t c) { return scales[c].draft * now[c]; });
+      CHECK(correlation < between + expected + 1e-9);
+      CHECK(correlation > between + (between > 0.0 ? 0.6 : 0.85) * expected);
+    }
+  }
+}
+
+TEST_CASE("text: a place in the block adds noise to the draft, and nothing else changes", "[contexts]") {
+  const std::shared_ptr<const families::ContextModel> plain = model("{process: text}");
+  const std::shared_ptr<const families::ContextModel> owner = model("{process: text, drift: .5, depths: 5}");
+  CHECK(plain->process->shape().depths == 1);
+  REQUIRE(owner->process->shape().depths == 5);
+  std::vector<double> overlap(5, 0.0);
+  for (std::uint64_t c = 0; c < families::TextLayout::kContexts; ++c) {
+    const families::DistributionAddress address = owner->address(kKey, c);
+    std::vector<double> target(9);
+    std::vector<double> same(9);
+    owner->pair(c).draw_target(address, target);
+    plain->pair(c).draw_target(plain->address(kKey, c), same);
+    CHECK(target == same);
+    for (std::size_t depth = 0; depth < overlap.size(); ++depth) {
+      std::vector<double> draft(9);
+      owner->pair(c).draw_draft(address, depth, target, draft);
+      plain->pair(c).draw_draft(plain->address(kKey, c), depth, target, same);
+      if (depth == 0) CHECK(draft == same);
+      // The logits are off by one number for each token, which grows as the root of the place.
+      if (depth > 1) {
+        std::vector<double> first(9);
+        owner->pair(c).draw_draft(address, 1, target, first);
+        const auto noise = [&](const std::vector<double>& of, std::size_t x) {
+          return std::log(of[x] / of[0] * same[0] / same[x]);
+        };
+        for (std::size_t x = 1; x < 9; ++x)
+          CHECK(noise(draft, x) == Approx(std::sqrt(static_cast<double>(depth)) * noise(first, x)).margin(1e-9));
+      }
+      for (std::size_t x = 0; x < 9; ++x) overlap[depth] += std::min(target[x], draft[x]) / 256.0;
+    }
+  }
+  CHECK(std::is_sorted(overlap.rbegin(), overlap.rend()));
+  CHECK(overlap[4] < overlap[0] - 0.02);
 }
 
 TEST_CASE("markov: contexts follow the emitted tokens", "[contexts]") {

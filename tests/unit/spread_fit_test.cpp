@@ -1,6 +1,7 @@
 // The fit of spread-out normal logits to a record: known parameters come back within the errors that it states.
 #include "sim/fit/spread_fit.h"
 #include "tests/support/cells.h"
+#include "tests/unit/contexts.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -48,6 +49,36 @@ fit::SpreadRecord recorded(double sigma, double sigma_spread, double noise, doub
   return record;
 }
 
+// 120 requests of 50 positions that follow one another as those of process `text` do, each with distributions of its own.
+fit::SpreadRecord recorded_texts(double persistence, double between_requests, int seed) {
+  const spec::Cell cell =
+      tests::experiment_of(fmt::format("{{experiment: record, seed: {}, rounds: 1000, context: {{process: text, "
+                                       "persistence: {}, between_requests: {}}}, pair: {{vocab: {}, target: "
+                                       "{{family: normal_logits, sigma: 8, spread: 0.4}}, draft: {{from: "
+                                       "target, transform: logit_noise, value: 1.2, spread: 1}}}}, decode: "
+                                       "{{drafter: {{kind: chain, draft_length: 2}}, verifier: token}}}}",
+                                       seed, persistence, between_requests, kVocab))
+          .cells.at(0);
+  fit::SpreadRecord record;
+  record.vocab = kVocab;
+  record.overlap.resize(120);
+  std::vector<double> target(kVocab);
+  std::vector<double> draft(kVocab);
+  const rng::Key key = spec::distribution_key(cell);
+  tests::walk(*cell.contexts->process, spec::draw_key(cell), 0, 50,
+              [&](std::uint32_t lane, std::uint32_t position, std::uint32_t context) {
+                if (lane >= record.overlap.size()) return;
+                families::DistributionAddress address = cell.contexts->address(key, context);
+                address.context = 1000 + std::uint64_t{lane} * 50 + position;
+                cell.contexts->pair(0).draw_target(address, target);
+                cell.contexts->pair(0).draw_draft(address, 0, target, draft);
+                double overlap = 0.0;
+                for (std::size_t x = 0; x < target.size(); ++x) overlap += std::min(target[x], draft[x]);
+                record.overlap[lane].push_back(overlap);
+              });
+  return record;
+}
+
 double off(const fit::SpreadParameter& parameter, double truth) { return (parameter.value - truth) / parameter.error; }
 
 }  // namespace
@@ -71,12 +102,37 @@ TEST_CASE("fit_spread recovers known parameters within its standard errors", "[f
       // Errors that say something: of 2000 positions the scales are known to a tenth.
       CHECK(fit.sigma.error < 0.1 * truth[0]);
       CHECK(fit.noise.error < 0.15 * truth[2]);
-      for (const fit::SpreadMoment& moment : fit.moments) CHECK(moment.fitted == Approx(moment.recorded).epsilon(1e-4));
+      for (std::size_t i = 0; i < 4; ++i) CHECK(fit.moments[i].fitted == Approx(fit.moments[i].recorded).epsilon(1e-4));
+      // Positions that have nothing to do with each other.
+      CHECK(fit.persistence.value < 4.0 * fit.persistence.error + 0.02);
+      CHECK(fit.between_requests.value < 0.1);
       // What it must not take the record for: noise a third larger.
       CHECK(std::abs(off(fit.noise, truth[2] * 1.5)) > 3.0);
     }
   }
   CHECK(squares / count < 2.5);  // errors that are much too small would be found out together
+}
+
+TEST_CASE("fit_spread recovers what goes on along a text within its standard errors", "[fit][stat]") {
+  double squares = 0.0;
+  int count = 0;
+  int seed = 40;
+  const double truths[][2] = {{0.5, 0.3}, {0.8, 0.1}, {0.4, 0.5}};
+  for (const auto& truth : truths) {
+    const fit::SpreadFit fit = fit::fit_spread(recorded_texts(truth[0], truth[1], ++seed));
+    INFO(fit.yaml());
+    for (const double one : {off(fit.persistence, truth[0]), off(fit.between_requests, truth[1])}) {
+      CHECK(std::abs(one) < 4.0);
+      squares += one * one;
+      ++count;
+    }
+    CHECK(fit.persistence.error < 0.15);
+    CHECK(fit.between_requests.error < 0.15);
+    // What it must not take the record for: positions, or requests, that have nothing to do with each other.
+    CHECK(off(fit.persistence, 0.0) > 2.0);
+    CHECK(off(fit.between_requests, 0.0) > 2.0);
+  }
+  CHECK(squares / count < 3.0);
 }
 
 TEST_CASE("fit_spread: overlaps alone leave the target as it is, outcomes the draft's spread as well") {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "sim/base/check.h"
-#include "sim/theory/requests.h"
+#include "sim/theory/moving_requests.h"
 
 namespace specsim::theory_requests_test {
 
@@ -109,6 +109,102 @@ TEST_CASE("pooling alpha .5 and .9 at draft length 4", "[theory][requests][claim
   const PoolingFigures alike = pooling_figures(same, weight, 4);
   CHECK(std::abs(alike.equal_tokens - alike.at_mean_alpha) < 1e-14);
   CHECK(std::abs(alike.equal_rounds - alike.at_pooled_alpha) < 1e-14);
+}
+
+namespace {
+
+// The same of requests whose state moves with every token: position by position, round by round.
+struct MovingWalk {
+  const Modulation& modulation;
+  int draft_length;
+  double ratio = 0.0;
+  Brute brute;
+  double tries = 0.0;
+  double accepted = 0.0;
+
+  void round(std::size_t state, int left, int tokens, int rounds, double probability) {
+    const double residual = tokens - ratio * rounds;
+    if (left > 0) return position(state, 0, left, tokens, rounds, probability);
+    finish(probability, tokens, rounds, residual);
+  }
+  void finish(double chance, int tokens, int rounds, double residual) {
+    brute.totals.whole_rounds += chance * rounds;
+    brute.totals.whole_tokens += chance * tokens;
+    brute.residual += chance * residual;
+    brute.residual_square += chance * residual * residual;
+  }
+  void end_of_round(const std::vector<double>& moves, std::size_t state, int emitted, int left, int tokens, int rounds,
+                    double probability) {
+    const auto states = static_cast<std::size_t>(modulation.states);
+    for (std::size_t next = 0; next < states; ++next) {
+      const double chance = probability * moves[state * states + next];
+      if (chance == 0.0) continue;
+      if (emitted <= left) {
+        round(next, left - emitted, tokens + emitted, rounds + 1, chance);
+      } else {
+        finish(chance, tokens, rounds, tokens - ratio * rounds);
+        brute.totals.cut_rounds += chance;
+        brute.totals.cut_tokens += chance * left;
+      }
+    }
+  }
+  void position(std::size_t state, int depth, int left, int tokens, int rounds, double probability) {
+    if (depth == draft_length) return end_of_round(modulation.bonus, state, depth + 1, left, tokens, rounds, probability);
+    const auto states = static_cast<std::size_t>(modulation.states);
+    const auto j = static_cast<std::size_t>(depth);
+    tries += probability;
+    end_of_round(modulation.reject[j], state, depth + 1, left, tokens, rounds, probability);
+    for (std::size_t next = 0; next < states; ++next) {
+      const double chance = probability * modulation.accept[j][state * states + next];
+      if (chance == 0.0) continue;
+      accepted += chance;
+      position(next, depth + 1, left, tokens, rounds, chance);
+    }
+  }
+};
+
+Modulation three_depths() {
+  Modulation modulation;
+  modulation.states = 2;
+  modulation.accept = {{.5, .2, .1, .3}, {.3, .3, .2, .1}, {.1, .5, .3, .3}};
+  modulation.reject = {{.1, .2, .4, .2}, {.2, .2, .3, .4}, {.3, .1, .1, .3}};
+  modulation.bonus = {.7, .3, .4, .6};
+  return modulation;
+}
+
+}  // namespace
+
+TEST_CASE("requests whose context moves equal a walk over every path", "[theory][requests]") {
+  const Modulation modulation = three_depths();
+  const std::vector<double> start = {.35, .65};
+  for (const int draft_length : {0, 1, 3}) {
+    for (const int request_tokens : {1, 2, 3, 5, 6}) {
+      INFO("draft_length " << draft_length << " tokens " << request_tokens);
+      const MovingRequests found = moving_requests(modulation, start, draft_length, request_tokens);
+      const double ratio = found.totals.whole_rounds > 0.0 ? found.totals.tokens_per_round() : 0.0;
+      MovingWalk walk{modulation, draft_length, ratio, {}};
+      for (std::size_t s = 0; s < 2; ++s) walk.round(s, request_tokens, 0, 0, start[s]);
+      CHECK(std::abs(found.totals.whole_rounds - walk.brute.totals.whole_rounds) < 1e-12);
+      CHECK(std::abs(found.totals.whole_tokens - walk.brute.totals.whole_tokens) < 1e-12);
+      CHECK(std::abs(found.totals.cut_rounds - walk.brute.totals.cut_rounds) < 1e-12);
+      CHECK(std::abs(found.totals.cut_tokens - walk.brute.totals.cut_tokens) < 1e-12);
+      CHECK(std::abs(found.tries - walk.tries) < 1e-12);
+      CHECK(std::abs(found.accepted - walk.accepted) < 1e-12);
+      CHECK(std::abs(found.residual - walk.brute.residual_square) < 1e-12);
+      CHECK(std::abs(walk.brute.residual) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("contexts that stay where they are mix requests of so many types", "[theory][requests]") {
+  const std::vector<RequestType> types = {{1.0, constant_alpha(0.5, 3)}, {3.0, constant_alpha(0.9, 3)}};
+  const std::vector<double> still = {1.0, 0.0, 0.0, 1.0};
+  const MovingRequests found =
+      moving_requests(hidden_regimes(std::vector<double>{0.5, 0.9}, still), std::vector<double>{0.25, 0.75}, 3, 40);
+  const RequestTotals totals = request_totals(types, 40);
+  CHECK(found.totals.tokens_per_round() == Approx(totals.tokens_per_round()).epsilon(1e-12));
+  CHECK(found.totals.cut_tokens == Approx(totals.cut_tokens).epsilon(1e-12));
+  CHECK(found.tokens_per_round_standard_error(40.0) == Approx(tokens_per_round_standard_error(types, 40, 40.0)).epsilon(1e-10));
 }
 
 }  // namespace specsim::theory_requests_test

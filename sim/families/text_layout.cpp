@@ -1,0 +1,59 @@
+#include "sim/families/text_layout.h"
+
+#include "sim/math/quantiles.h"
+
+#include <cmath>
+
+namespace specsim::families {
+
+namespace {
+
+// The middle of part i of n equally likely ones of a normal distribution.
+double middle_of(std::size_t i, std::size_t n) {
+  return math::normal_quantile((static_cast<double>(i) + 0.5) / static_cast<double>(n));
+}
+
+// The middles of n parts vary less than what they stand for; by this factor they are pulled apart to a variance of 1.
+double pulled_apart(std::size_t n) {
+  double squares = 0.0;
+  for (std::size_t i = 0; i < n; ++i) squares += middle_of(i, n) * middle_of(i, n);
+  return std::sqrt(static_cast<double>(n) / squares);
+}
+
+}  // namespace
+
+TextLayout::TextLayout(double between_requests)
+    : between_requests_(between_requests), kinds_(between_requests > 0.0 ? 4 : 1), parts_(kinds_ > 1 ? 2 : 4) {
+  static_assert(kContexts == kPlaces * 16);
+}
+
+std::vector<ContextScales> TextLayout::scales() const {
+  const std::size_t levels = parts_ * kPlaces;
+  const double of_request = std::sqrt(between_requests_);
+  const double of_stretch = std::sqrt(1.0 - between_requests_) * pulled_apart(levels);
+  std::vector<ContextScales> scales;
+  for (std::size_t c = 0; c < kContexts; ++c) {
+    const std::size_t place = c % kPlaces;
+    // Places run through a part in one order for the target and in another for the draft.
+    const std::size_t other = (5 * place + kPlaces / 2) % kPlaces;
+    const std::size_t open = stretch(c) / parts_ * kPlaces + place;
+    const std::size_t hard = stretch(c) % parts_ * kPlaces + other;
+    const double request_open = kind(c) / 2 == 0 ? -of_request : of_request;
+    const double request_hard = kind(c) % 2 == 0 ? -of_request : of_request;
+    scales.push_back({request_open + of_stretch * middle_of(open, levels), request_hard + of_stretch * middle_of(hard, levels)});
+  }
+  return scales;
+}
+
+std::vector<std::vector<double>> TextLayout::transition(double persistence) const {
+  constexpr auto kOfStretch = static_cast<double>(kPlaces);
+  const double of_kind = kOfStretch * static_cast<double>(stretches());
+  std::vector<std::vector<double>> rows(kContexts, std::vector<double>(kContexts, 0.0));
+  for (std::size_t from = 0; from < kContexts; ++from)
+    for (std::size_t to = 0; to < kContexts; ++to)
+      if (kind(from) == kind(to))
+        rows[from][to] = (1.0 - persistence) / of_kind + (stretch(from) == stretch(to) ? persistence / kOfStretch : 0.0);
+  return rows;
+}
+
+}  // namespace specsim::families

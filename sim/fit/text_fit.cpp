@@ -1,0 +1,204 @@
+#include "sim/fit/text_fit.h"
+
+#include "sim/families/text_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace specsim::fit {
+
+namespace {
+
+constexpr std::size_t kFar = 16;         // positions so far apart have nothing but their request in common
+constexpr double kFewestFarPairs = 500;  // of which the share between requests is told
+constexpr double kMostPersistence = 0.99;
+constexpr double kMostBetween = 0.9;
+
+// Sums over pairs of positions of one request: of neighbours, of those two apart, and of those kFar and more apart.
+struct Pairs {
+  std::array<double, 3> products = {};  // of how far each lies from the mean of all
+  std::array<double, 3> count = {};
+};
+
+Pairs pairs_of(const std::vector<double>& request, double mean) {
+  Pairs result;
+  double far = 0.0;  // sum over the positions kFar and more before
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const double off = request[i] - mean;
+    for (const std::size_t lag : {std::size_t{1}, std::size_t{2}}) {
+      if (i < lag) continue;
+      result.products[lag - 1] += off * (request[i - lag] - mean);
+      result.count[lag - 1] += 1.0;
+    }
+    if (i < kFar) continue;
+    far += request[i - kFar] - mean;
+    result.products[2] += off * far;
+    result.count[2] += static_cast<double>(i - kFar + 1);
+  }
+  return result;
+}
+
+struct Covariances {
+  std::array<double, 3> at = {};  // neighbours, two apart, far apart
+};
+
+Covariances covariances(const Pairs& sums, double of_mean) {
+  Covariances result;
+  for (std::size_t i = 0; i < result.at.size(); ++i)
+    result.at[i] = sums.count[i] > 0.0 ? sums.products[i] / sums.count[i] + of_mean : kUnknown;
+  return result;
+}
+
+// The mean overlap by the two scales of a context, in between those of a grid.
+class OverlapByScales {
+ public:
+  OverlapByScales(const SpreadContexts& contexts, const SpreadValues& values) {
+    constexpr std::size_t kOfEach = 256;
+    for (std::size_t i = 0; i < kNodes; ++i)
+      for (std::size_t j = 0; j < kNodes; ++j)
+        overlap_[i][j] = contexts.mean_overlap(values, {node(i), node(j)}, std::min(kOfEach, contexts.count()));
+  }
+  [[nodiscard]] double at(const families::ContextScales& scales) const {
+    const auto [i, target] = below(scales.target);
+    const auto [j, draft] = below(scales.draft);
+    return (1.0 - target) * ((1.0 - draft) * overlap_[i][j] + draft * overlap_[i][j + 1]) +
+           target * ((1.0 - draft) * overlap_[i + 1][j] + draft * overlap_[i + 1][j + 1]);
+  }
+
+ private:
+  static constexpr std::size_t kNodes = 9;
+  static constexpr double kReach = 3.0;  // deviates
+  static constexpr double kStep = 2.0 * kReach / (kNodes - 1);
+  static double node(std::size_t i) { return -kReach + kStep * static_cast<double>(i); }
+  // The node below, and how far above it in steps.
+  static std::pair<std::size_t, double> below(double deviate) {
+    const double steps = std::clamp((deviate + kReach) / kStep, 0.0, static_cast<double>(kNodes - 1));
+    const std::size_t i = std::min(static_cast<std::size_t>(steps), kNodes - 2);
+    return {i, steps - static_cast<double>(i)};
+  }
+  std::array<std::array<double, kNodes>, kNodes> overlap_;
+};
+
+// Covariances of the overlaps of two contexts of the process: of one kind of request, and of one stretch of one kind.
+struct Levels {
+  double request = 0.0;
+  double stretch = 0.0;
+};
+
+Levels levels_of(const OverlapByScales& overlap, double between_requests) {
+  const families::TextLayout layout(between_requests);
+  const std::vector<families::ContextScales> scales = layout.scales();
+  std::vector<double> of_kind(layout.kinds(), 0.0);
+  std::vector<double> of_stretch(layout.kinds() * layout.stretches(), 0.0);
+  double mean = 0.0;
+  for (std::size_t c = 0; c < scales.size(); ++c) {
+    const double share = overlap.at(scales[c]) / static_cast<double>(scales.size());
+    mean += share;
+    of_kind[layout.kind(c)] += share;
+    of_stretch[layout.kind(c) * layout.stretches() + layout.stretch(c)] += share;
+  }
+  const auto variance = [mean](const std::vector<double>& shares) {
+    const auto parts = static_cast<double>(shares.size());
+    double sum = 0.0;
+    for (const double share : shares) sum += (parts * share - mean) * (parts * share - mean) / parts;
+    return sum;
+  };
+  return {variance(of_kind), variance(of_stretch)};
+}
+
+// The share between requests that leads to this covariance of positions far apart, which is nearly in proportion to it.
+double share_for(const OverlapByScales& surface, double covariance) {
+  constexpr int kSteps = 20;
+  double share = 0.2;
+  for (int step = 0; step < kSteps; ++step) {
+    const double found = levels_of(surface, share).request;
+    if (!(found > 0.0)) return 0.0;
+    share = std::clamp(share * covariance / found, 1e-4, kMostBetween);
+  }
+  return share;
+}
+
+double persistence_for(const Covariances& recorded, double request, double stretch) {
+  return std::clamp((recorded.at[0] - request) / (stretch - request), 0.0, kMostPersistence);
+}
+
+// The jackknife's standard error of a figure without each of the requests.
+double jackknife(const std::vector<double>& without) {
+  const auto n = static_cast<double>(without.size());
+  double mean = 0.0;
+  for (const double x : without) mean += x / n;
+  double squares = 0.0;
+  for (const double x : without) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares * (n - 1.0) / n);
+}
+
+}  // namespace
+
+TextFit fit_text(const std::vector<std::vector<double>>& overlap, const SpreadContexts& contexts, const SpreadValues& values) {
+  TextFit result;
+  double mean = 0.0;
+  double positions = 0.0;
+  for (const std::vector<double>& request : overlap)
+    for (const double x : request) {
+      mean += x;
+      positions += 1.0;
+    }
+  mean /= positions;
+  // The record's own mean lies nearer to it than the true one: by its variance, over requests, covariances come out too small.
+  const auto requests = static_cast<double>(overlap.size());
+  double of_mean = 0.0;
+  Pairs sums;
+  std::vector<Pairs> by_request;
+  for (const std::vector<double>& request : overlap) {
+    double off = 0.0;
+    for (const double x : request) off += (x - mean) / positions;
+    if (requests > 1.0) of_mean += off * off * requests / (requests - 1.0);
+    by_request.push_back(pairs_of(request, mean));
+    for (std::size_t i = 0; i < sums.count.size(); ++i) {
+      sums.products[i] += by_request.back().products[i];
+      sums.count[i] += by_request.back().count[i];
+    }
+  }
+  const OverlapByScales surface(contexts, values);
+  const Levels apart = levels_of(surface, 0.0);
+  if (sums.count[0] == 0.0 || !(apart.stretch > 1e-6)) return result;
+  const Covariances recorded = covariances(sums, of_mean);
+  const bool far = requests > 1.0 && sums.count[2] >= kFewestFarPairs;
+  const double share = far && recorded.at[2] > 0.0 ? share_for(surface, recorded.at[2]) : 0.0;
+  const Levels levels = share > 0.0 ? levels_of(surface, share) : apart;
+  result.persistence = {persistence_for(recorded, levels.request, levels.stretch), kUnknown, true};
+  result.between_requests = {share, kUnknown, far};
+
+  std::array<std::vector<double>, 3> covariance_without;
+  std::vector<double> persistence_without;
+  std::vector<double> share_without;
+  for (const Pairs& one : by_request) {
+    Pairs rest = sums;
+    for (std::size_t i = 0; i < rest.count.size(); ++i) {
+      rest.products[i] -= one.products[i];
+      rest.count[i] -= one.count[i];
+    }
+    const Covariances without = covariances(rest, of_mean);
+    for (std::size_t i = 0; i < without.at.size(); ++i) covariance_without[i].push_back(without.at[i]);
+    // Near the fitted share what lies between requests is in proportion to it.
+    const double request = far ? std::max(without.at[2], 0.0) : 0.0;
+    persistence_without.push_back(persistence_for(without, request, levels.stretch));
+    if (share > 0.0) share_without.push_back(share * request / levels.request);
+  }
+  if (requests > 1.0) result.persistence.error = jackknife(persistence_without);
+  if (share > 0.0) result.between_requests.error = jackknife(share_without);
+  const auto add = [&](const char* name, std::size_t i, double fitted) {
+    result.moments.push_back({name, recorded.at[i], requests > 1.0 ? jackknife(covariance_without[i]) : kUnknown, fitted});
+  };
+  const double persistence = result.persistence.value;
+  const auto fitted = [&](double same) { return same * levels.stretch + (1.0 - same) * levels.request; };
+  add("covariance of neighbours' overlaps", 0, fitted(persistence));
+  if (sums.count[1] > 0.0) add("of positions two apart", 1, fitted(persistence * persistence));
+  if (far) add("of positions 16 and more apart", 2, levels.request);
+  return result;
+}
+
+}  // namespace specsim::fit
