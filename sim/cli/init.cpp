@@ -88,7 +88,7 @@ std::string own_config(const std::string& hardware, const std::string& target, c
       "specsim\n"
       "  # import reads the rate from a server's log.\n"
       "  draft: {{from: target, transform: logit_noise, value: 1.3, spread: 0.7}}\n"
-      "context: {{process: iid, pool: 256}}\n"
+      "context: {{process: iid, pool: 1024}}\n"
       "decode:\n"
       "  drafter: {{kind: chain, draft_length: 3}}\n"
       "  verifier: token                # specsim list verifier\n"
