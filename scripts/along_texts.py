@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""What context process `text` reproduces: acceptance by depth of EAGLE's heads, and how a recorded text's positions go together.
+"""What context process `text` reproduces: acceptance by depth of EAGLE's heads, and every method on a record of real models.
 
-    scripts/along_texts.py SPECSIM OUT [--record FILE]    writes OUT/along_texts.csv, OUT/along_texts.md, OUT/along_texts.manifest.yaml
+    scripts/along_texts.py SPECSIM OUT    writes OUT/along_texts.csv, OUT/along_texts.md, OUT/along_texts.manifest.yaml
 
 Heads: of each pair the draft's `value` is moved until the acceptance at depth 0 is met at temperature 0, and `drift` until a chain of
-five is; the rest is predicted. Record (default: the overlaps in tests/data/acceptance): `specsim fit` reads spread, persistence and the
-share between requests off it; what rounds emit on the record itself is what the fit is held against, beside the same distributions
-without any of the three. Means over seeds, since 256 contexts leave acceptance to chance by .02.
+five is; the rest is predicted. Record: `specsim calibrate` keeps the distributions of two small models along 100 texts; `specsim fit` reads
+scales, spreads, persistence and the share between requests off them; what methods emit on the recorded distributions themselves is what
+the fit is held against, beside the same pair without memory. Means over seeds, since 256 contexts leave acceptance to chance by .02.
 """
 import csv
 import itertools
@@ -16,13 +16,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from language import EAGLE_TREE, argmaxes, chain, tree
+from language import EAGLE_TREE, argmaxes, chain, chains, tree
 
 SEEDS = 8
 ROUNDS = 100000
-RECORD = "tests/data/acceptance/trace_t1.jsonl"
+MODELS = "tests/data/models"
+RECORD = ["--target", f"{MODELS}/novels-5m", "--draft", f"{MODELS}/novels-0.7m-distilled", "--drafter", "model", "--laws", "200", "--draft-lengths",
+          "4", "--batches", "1", "--prompts", "tests/data/prompts/held_out.jsonl", "--temperatures", "1", "--tokens", "48", "--repetitions", "1",
+          "--threads", "1"]
 # `flat head` of language.py, which differs from `head` at temperature 1 alone.
-HEAD = ("target: {family: normal_logits, sigma: 12, spread: 0.4}, "
+HEAD = ("vocab: 1000, target: {family: normal_logits, sigma: 12, spread: 0.4}, "
         "draft: {from: {from: target, transform: logit_noise, value: %r, spread: 1}, transform: temperature, value: 1.7}")
 # Li et al. (EAGLE), arXiv 2401.15077, Tables 2 and 5, MT-bench: n-alpha and the tree at temperatures 0 and 1; the chain of five as measured.
 HEADS = {
@@ -34,7 +37,7 @@ HEADS = {
 
 def tokens_per_round(specsim, pair, context, methods, seeds=SEEDS):
     """Of each method, the mean over seeds and its standard error."""
-    text = (f"experiment: along_texts\nrounds: {ROUNDS}\npair: {{vocab: 1000, {pair}}}\ncontext: {context}\ndecode: {methods[0]}\n"
+    text = (f"experiment: along_texts\nrounds: {ROUNDS}\npair: {{{pair}}}\ncontext: {context}\ndecode: {methods[0]}\n"
             f"sweep:\n  seed: {list(range(1, seeds + 1))}\n  decode:\n" + "".join(f"    - {method}\n" for method in methods))
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "config.yaml"
@@ -74,15 +77,14 @@ def by_depth(specsim, pair, context, temperature):
     return [b / a for a, b in itertools.pairwise(gains)], tokens[-1]
 
 
-def heads(specsim, along):
+def heads(specsim):
     rows = []
     for name, published in HEADS.items():
         alphas, _ = published[0]
         wanted = 1 + sum(math.prod(alphas[:k]) for k in range(1, 6))
-        still = f"{{process: text, {along}}}"
-        value = crossing(lambda x: tokens_per_round(specsim, cold(HEAD % x, 0), still, [argmaxes(1)])[0][0] - 1 - alphas[0], 0.2, 5.0)
+        value = crossing(lambda x: tokens_per_round(specsim, cold(HEAD % x, 0), "{process: text}", [argmaxes(1)])[0][0] - 1 - alphas[0], 0.2, 5.0)
         pair = HEAD % round(value, 4)
-        tiring = f"{{process: text, {along}, drift: %r, depths: 5}}"
+        tiring = "{process: text, drift: %r, depths: 5}"
         drift = crossing(lambda x: tokens_per_round(specsim, cold(pair, 0), tiring % x, [argmaxes(5)])[0][0] - wanted, 0.01, 4.0)
         for temperature in (0, 1):
             recorded, of_tree = published[temperature]
@@ -102,43 +104,50 @@ def heads(specsim, along):
     return rows
 
 
-def fitted(specsim, record):
+def methods_on_record():
+    lenient = [(f"chain of 4, lenience {share}", chain(4, f"{{kind: lenience, lenience: {share}}}")) for share in (0.5, 0.3, 0.1)]
+    drawn = [(f"tree 3 2 1 1, {how.replace('_', ' ')}", tree("branching: [3, 2, 1, 1]", how)) for how in ("sampled", "without_replacement", "top_k")]
+    return [*((f"chain of {k}", chain(k)) for k in (1, 2, 4, 8)), *((f"chain of {k}, block", chain(k, "block")) for k in (4, 8)), *lenient, *drawn,
+            *((f"{n} siblings", chains(n, 1, "without_replacement")) for n in (2, 4, 8))]
+
+
+def record(specsim):
+    """What was fitted, and of each method: on the recorded distributions, on those fitted to them, and on these without memory."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([specsim, "fit", record, "--out", f"{folder}/fit"], capture_output=True, text=True, check=True)
+        subprocess.run([specsim, "calibrate", *RECORD, "--out", f"{folder}/made"], capture_output=True, text=True, check=True)
+        distributions = f"{folder}/made/distributions_t1.jsonl"
+        subprocess.run([specsim, "fit", distributions, "--out", f"{folder}/fit"], capture_output=True, text=True, check=True)
         lines = Path(f"{folder}/fit/spread.yaml").read_text().splitlines()
-    pair = ", ".join(line.strip() for line in lines if line.startswith(("  target:", "  draft:")))
-    along = next(line for line in lines if line.startswith("context:")).removeprefix("context: {process: text, ").removesuffix("}")
-    return pair, along
-
-
-def record_rows(specsim, record, pair, along):
-    methods = [chain(k) for k in (1, 2, 4, 8)]
-    of_record = tokens_per_round(specsim, pair, f"{{process: trace, file: {Path(record).resolve()}}}", methods, 1)
-    rows = []
-    for name, context in (("text as fitted", f"{{process: text, {along}}}"), ("iid, a pool of 256", "{process: iid, pool: 256}")):
-        for length, (recorded, _), (mean, error) in zip((1, 2, 4, 8), of_record, tokens_per_round(specsim, pair, context, methods, 4 * SEEDS)):
-            rows.append((name, 1, f"chain of {length}", recorded, mean, f"+- {error:.4f}"))
-    return rows
+        pair = ", ".join(line.strip() for line in lines if line.startswith(("  vocab:", "  target:", "  draft:")))
+        context = next(line for line in lines if line.startswith("context: ")).removeprefix("context: ")
+        vocab = pair.split(",")[0]
+        names, methods = zip(*methods_on_record())
+        recorded = tokens_per_round(specsim, f"{vocab}, target: {{family: uniform}}, draft: {{family: uniform}}",
+                                    f"{{process: trace, file: {distributions}}}", methods, 1)
+        rows = []
+        for kind, of in (("text as fitted", context), ("the same pair, iid", "{process: iid, pool: 1024}")):
+            for name, (truth, _), (mean, error) in zip(names, recorded, tokens_per_round(specsim, pair, of, methods)):
+                rows.append((kind, 1, name, truth, mean, f"+- {error:.4f}"))
+    return f"{pair}; context: {context}", rows
 
 
 def main():
     specsim, out = sys.argv[1], Path(sys.argv[2])
-    record = sys.argv[sys.argv.index("--record") + 1] if "--record" in sys.argv else RECORD
     out.mkdir(parents=True, exist_ok=True)
-    pair, along = fitted(specsim, record)
-    rows = heads(specsim, along) + record_rows(specsim, record, pair, along)
+    fitted, on_record = record(specsim)
+    rows = heads(specsim) + on_record
     with open(out / "along_texts.csv", "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["of", "temperature", "figure", "recorded", "simulated", "role"])
         writer.writerows((*row[:3], *(f"{x:.4f}" if isinstance(x, float) else x for x in row[3:5]), row[5]) for row in rows)
     with open(out / "along_texts.md", "w") as file:
-        file.write(f"Fitted to {record}: {pair}; {along}.\n\n| of | temperature | figure | recorded | simulated | |\n" + "|---" * 6 + "|\n")
+        file.write(f"Fitted to the record: {fitted}.\n\n| of | temperature | figure | recorded | simulated | |\n" + "|---" * 6 + "|\n")
         for name, temperature, figure, recorded, simulated, role in rows:
             off = f" ({100 * (simulated / recorded - 1):+.1f} %)" if recorded and role != "fitted" else ""
             file.write(f"| {name} | {temperature} | {figure} | {f'{recorded:.3f}' if recorded else ''} | {simulated:.3f}{off} | {role} |\n")
     version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     (out / "along_texts.manifest.yaml").write_text(
-        f"program: {version}\ncommand: scripts/along_texts.py SPECSIM results/language\nrecord: {record}\nseeds: 1 to {SEEDS}\nrounds: {ROUNDS}\n")
+        f"program: {version}\ncommand: scripts/along_texts.py SPECSIM results/language\nrecord: specsim calibrate {' '.join(RECORD)}\nseeds: 1 to {SEEDS}\nrounds: {ROUNDS}\n")
 
 
 if __name__ == "__main__":
