@@ -16,8 +16,9 @@ ContextEntry text_context() {
        {{"persistence",
          config::Type::number,
          "0",
-         "probability that the next text position belongs to the same stretch, else to any of the request's; correlations "
-         "along a text fall by this factor from position to position",
+         "probability that the next text position belongs to the same stretch, else to any of the request's: n positions on, "
+         "scales have "
+         "a correlation of between_requests + .64 (1 - between_requests) persistence^n",
          share,
          {}},
         {"between_requests",
@@ -42,11 +43,11 @@ ContextEntry text_context() {
         {"depths",
          config::Type::integer,
          "6",
-         "positions of a block that drift tells apart; the last one holds beyond",
+         "positions of a block that drift tells apart, each with tables of its own; the last one holds beyond",
          config::between(2, kMaxDraftLength),
          {}}},
        "256 contexts whose scales (the spread of families normal_logits and logit_noise) go through the quantiles of their "
-       "distribution, so that the mean overlap is that of iid; acceptances cluster, and theory gives tokens_per_round by "
+       "distribution, so that the mean overlap is about that of iid; acceptances cluster, and theory gives tokens_per_round by "
        "matrices as "
        "for regimes. Without a spread only drift makes a difference.",
        "persistence: 0.5, drift: 0.3"},

@@ -23,21 +23,19 @@ double pulled_apart(std::size_t n) {
 }  // namespace
 
 TextLayout::TextLayout(double between_requests)
-    : between_requests_(between_requests), kinds_(between_requests > 0.0 ? 4 : 1), parts_(kinds_ > 1 ? 2 : 4) {
-  static_assert(kContexts == kPlaces * 16);
-}
+    : between_requests_(between_requests), kinds_(between_requests > 0.0 ? 4 : 1), places_(kContexts / kinds_ / stretches()) {}
 
 std::vector<ContextScales> TextLayout::scales() const {
-  const std::size_t levels = parts_ * kPlaces;
+  const std::size_t levels = kParts * places_;
   const double of_request = std::sqrt(between_requests_);
   const double of_stretch = std::sqrt(1.0 - between_requests_) * pulled_apart(levels);
   std::vector<ContextScales> scales;
   for (std::size_t c = 0; c < kContexts; ++c) {
-    const std::size_t place = c % kPlaces;
+    const std::size_t place = c % places_;
     // Places run through a part in one order for the target and in another for the draft.
-    const std::size_t other = (5 * place + kPlaces / 2) % kPlaces;
-    const std::size_t open = stretch(c) / parts_ * kPlaces + place;
-    const std::size_t hard = stretch(c) % parts_ * kPlaces + other;
+    const std::size_t other = (21 * place + 3 * places_ / 4) % places_;
+    const std::size_t open = stretch(c) / kParts * places_ + place;
+    const std::size_t hard = stretch(c) % kParts * places_ + other;
     const double request_open = kind(c) / 2 == 0 ? -of_request : of_request;
     const double request_hard = kind(c) % 2 == 0 ? -of_request : of_request;
     scales.push_back({request_open + of_stretch * middle_of(open, levels), request_hard + of_stretch * middle_of(hard, levels)});
@@ -46,13 +44,13 @@ std::vector<ContextScales> TextLayout::scales() const {
 }
 
 std::vector<std::vector<double>> TextLayout::transition(double persistence) const {
-  constexpr auto kOfStretch = static_cast<double>(kPlaces);
-  const double of_kind = kOfStretch * static_cast<double>(stretches());
+  const auto of_stretch = static_cast<double>(places_);
+  const double of_kind = of_stretch * static_cast<double>(stretches());
   std::vector<std::vector<double>> rows(kContexts, std::vector<double>(kContexts, 0.0));
   for (std::size_t from = 0; from < kContexts; ++from)
     for (std::size_t to = 0; to < kContexts; ++to)
       if (kind(from) == kind(to))
-        rows[from][to] = (1.0 - persistence) / of_kind + (stretch(from) == stretch(to) ? persistence / kOfStretch : 0.0);
+        rows[from][to] = (1.0 - persistence) / of_kind + (stretch(from) == stretch(to) ? persistence / of_stretch : 0.0);
   return rows;
 }
 

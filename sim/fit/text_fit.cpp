@@ -121,8 +121,53 @@ double share_for(const OverlapByScales& surface, double covariance) {
   return share;
 }
 
-double persistence_for(const Covariances& recorded, double request, double stretch) {
-  return std::clamp((recorded.at[0] - request) / (stretch - request), 0.0, kMostPersistence);
+// The persistence that leads to this covariance of neighbours; it may lie beyond what a probability can be.
+double persistence_for(double neighbours, const Levels& levels) {
+  return (neighbours - levels.request) / (levels.stretch - levels.request);
+}
+
+// How much of a stretch's covariance is left, on average, between the positions of a record that lie kFar and more apart.
+double left_far_apart(const std::vector<std::vector<double>>& overlap, double persistence) {
+  double left = 0.0;
+  double pairs = 0.0;
+  for (const std::vector<double>& request : overlap)
+    for (std::size_t lag = kFar; lag < request.size(); ++lag) {
+      const auto of_lag = static_cast<double>(request.size() - lag);
+      left += of_lag * std::pow(persistence, static_cast<double>(lag));
+      pairs += of_lag;
+    }
+  return pairs > 0.0 ? left / pairs : 0.0;
+}
+
+struct TextParameters {
+  double persistence = 0.0;
+  double share = 0.0;
+  Levels levels;
+  double request = 0.0;  // the covariance far apart that is the request's own; it may be negative by chance
+};
+
+// Both are met in turn: what a stretch leaves between positions far apart is not the request's.
+TextParameters parameters_for(const OverlapByScales& surface, const std::vector<std::vector<double>>& overlap,
+                              const Covariances& recorded, bool far) {
+  constexpr int kSteps = 20;
+  TextParameters result;
+  result.levels = levels_of(surface, 0.0);
+  double left = 0.0;  // from what is far apart being the request's own: else much of that would pass for persistence
+  for (int step = 0; step < kSteps; ++step) {
+    if (far) {
+      result.request = (recorded.at[2] - left * result.levels.stretch) / (1.0 - left);
+      result.share = result.request > 0.0 ? share_for(surface, result.request) : 0.0;
+      result.levels = levels_of(surface, result.share);
+    }
+    const double persistence = std::clamp(persistence_for(recorded.at[0], result.levels), 0.0, kMostPersistence);
+    if (!far || std::abs(persistence - result.persistence) < 1e-9) {
+      result.persistence = persistence;
+      break;
+    }
+    result.persistence = persistence;
+    left = left_far_apart(overlap, persistence);
+  }
+  return result;
 }
 
 // The jackknife's standard error of a figure without each of the requests.
@@ -164,14 +209,21 @@ TextFit fit_text(const std::vector<std::vector<double>>& overlap, const SpreadCo
   }
   const OverlapByScales surface(contexts, values);
   const Levels apart = levels_of(surface, 0.0);
-  if (sums.count[0] == 0.0 || !(apart.stretch > 1e-6)) return result;
+  double spread = 0.0;
+  for (const std::vector<double>& request : overlap)
+    for (const double x : request) spread = std::max(spread, std::abs(x - mean));
+  if (sums.count[0] == 0.0 || !(apart.stretch > 1e-6) || spread < 1e-9) return result;
   const Covariances recorded = covariances(sums, of_mean);
   const bool far = requests > 1.0 && sums.count[2] >= kFewestFarPairs;
-  const double share = far && recorded.at[2] > 0.0 ? share_for(surface, recorded.at[2]) : 0.0;
-  const Levels levels = share > 0.0 ? levels_of(surface, share) : apart;
-  result.persistence = {persistence_for(recorded, levels.request, levels.stretch), kUnknown, true};
-  result.between_requests = {share, kUnknown, far};
+  const TextParameters found = parameters_for(surface, overlap, recorded, far);
+  result.persistence = {found.persistence, kUnknown, true};
+  result.between_requests = {found.share, kUnknown, far};
 
+  // Without each request, by the slopes at what was found and beyond what a probability can be: an error that stops at a bound
+  // would say nothing of how far the record reaches beyond it.
+  const double left = far ? left_far_apart(overlap, found.persistence) : 0.0;
+  const double near = std::max(found.share, 0.05);
+  const double slope = near / levels_of(surface, near).request;
   std::array<std::vector<double>, 3> covariance_without;
   std::vector<double> persistence_without;
   std::vector<double> share_without;
@@ -183,21 +235,22 @@ TextFit fit_text(const std::vector<std::vector<double>>& overlap, const SpreadCo
     }
     const Covariances without = covariances(rest, of_mean);
     for (std::size_t i = 0; i < without.at.size(); ++i) covariance_without[i].push_back(without.at[i]);
-    // Near the fitted share what lies between requests is in proportion to it.
-    const double request = far ? std::max(without.at[2], 0.0) : 0.0;
-    persistence_without.push_back(persistence_for(without, request, levels.stretch));
-    if (share > 0.0) share_without.push_back(share * request / levels.request);
+    const double request = far ? (without.at[2] - left * found.levels.stretch) / (1.0 - left) : 0.0;
+    const double moved = found.levels.request + (far ? request - found.request : 0.0);
+    persistence_without.push_back((without.at[0] - moved) / (found.levels.stretch - found.levels.request));
+    share_without.push_back(slope * request);
   }
   if (requests > 1.0) result.persistence.error = jackknife(persistence_without);
-  if (share > 0.0) result.between_requests.error = jackknife(share_without);
+  if (far) result.between_requests.error = jackknife(share_without);
   const auto add = [&](const char* name, std::size_t i, double fitted) {
     result.moments.push_back({name, recorded.at[i], requests > 1.0 ? jackknife(covariance_without[i]) : kUnknown, fitted});
   };
-  const double persistence = result.persistence.value;
+  const double persistence = found.persistence;
+  const Levels& levels = found.levels;
   const auto fitted = [&](double same) { return same * levels.stretch + (1.0 - same) * levels.request; };
   add("covariance of neighbours' overlaps", 0, fitted(persistence));
   if (sums.count[1] > 0.0) add("of positions two apart", 1, fitted(persistence * persistence));
-  if (far) add("of positions 16 and more apart", 2, levels.request);
+  if (far) add("of positions 16 and more apart", 2, fitted(left));
   return result;
 }
 

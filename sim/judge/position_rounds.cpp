@@ -24,6 +24,8 @@ using Kind = families::ContextShape::Kind;
 // simulation uses.
 constexpr std::size_t kFreshPairs = 20000;
 constexpr double kFreshBudget = 3e8;  // tokens
+// Multiplications, a few seconds of them: requests of equally many tokens whose contexts move.
+constexpr double kMostRequestWork = 1.5e9;
 
 theory::RunMoments modulated_moments(const theory::Modulation& modulation, std::span<const double> start, int draft_length,
                                      int rounds) {
@@ -164,6 +166,11 @@ RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
       if (start.empty()) {
         start.assign(static_cast<std::size_t>(shape_->contexts), 0.0);
         start[0] = 1.0;
+      }
+      if (static_cast<double>(shape_->request_tokens) * (length + 1) * shape_->contexts * shape_->contexts > kMostRequestWork) {
+        result.missing =
+            fmt::format("requests of {} tokens are too long to follow at draft_length {}", shape_->request_tokens, length);
+        break;
       }
       if (shape_->request_tokens > 0)
         result.requests = [modulation, start, length](int tokens) {

@@ -104,8 +104,8 @@ TEST_CASE("fit_spread recovers known parameters within its standard errors", "[f
       CHECK(fit.noise.error < 0.15 * truth[2]);
       for (std::size_t i = 0; i < 4; ++i) CHECK(fit.moments[i].fitted == Approx(fit.moments[i].recorded).epsilon(1e-4));
       // Positions that have nothing to do with each other.
-      CHECK(fit.persistence.value < 4.0 * fit.persistence.error + 0.02);
-      CHECK(fit.between_requests.value < 0.1);
+      CHECK(off(fit.persistence, 0.0) < 4.0);
+      CHECK(off(fit.between_requests, 0.0) < 4.0);
       // What it must not take the record for: noise a third larger.
       CHECK(std::abs(off(fit.noise, truth[2] * 1.5)) > 3.0);
     }
@@ -117,7 +117,7 @@ TEST_CASE("fit_spread recovers what goes on along a text within its standard err
   double squares = 0.0;
   int count = 0;
   int seed = 40;
-  const double truths[][2] = {{0.5, 0.3}, {0.8, 0.1}, {0.4, 0.5}};
+  const double truths[][2] = {{0.5, 0.3}, {0.8, 0.1}, {0.4, 0.5}, {0.5, 0.0}, {0.95, 0.0}, {0.95, 0.2}};
   for (const auto& truth : truths) {
     const fit::SpreadFit fit = fit::fit_spread(recorded_texts(truth[0], truth[1], ++seed));
     INFO(fit.yaml());
@@ -126,11 +126,13 @@ TEST_CASE("fit_spread recovers what goes on along a text within its standard err
       squares += one * one;
       ++count;
     }
-    CHECK(fit.persistence.error < 0.15);
+    // Where stretches are nearly as long as requests the two are hardly told apart, and the errors say so.
+    if (truth[0] > 0.9) continue;
+    CHECK(fit.persistence.error < 0.2);
     CHECK(fit.between_requests.error < 0.15);
     // What it must not take the record for: positions, or requests, that have nothing to do with each other.
     CHECK(off(fit.persistence, 0.0) > 2.0);
-    CHECK(off(fit.between_requests, 0.0) > 2.0);
+    if (truth[1] > 0.0) CHECK(off(fit.between_requests, 0.0) > 1.5);
   }
   CHECK(squares / count < 3.0);
 }
@@ -158,6 +160,7 @@ TEST_CASE("fit_spread: positions that are all alike have no spread, and one requ
   CHECK(fit.noise_spread.value == 0.0);
   CHECK(std::isnan(fit.noise.error));
   CHECK(fit.moments[0].fitted == Approx(0.6).epsilon(1e-3));
+  CHECK_FALSE(fit.persistence.fitted);
 }
 
 }  // namespace specsim::spread_fit_test
