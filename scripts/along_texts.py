@@ -35,14 +35,17 @@ HEADS = {
 }
 
 
-def tokens_per_round(specsim, pair, context, methods, seeds=SEEDS):
-    """Of each method, the mean over seeds and its standard error."""
+def tokens_per_round(specsim, pair, context, methods, beside=None):
+    """Of each method, the mean over seeds and its standard error. `beside`: the folder of a file that the context names."""
+    seeds = SEEDS
     text = (f"experiment: along_texts\nrounds: {ROUNDS}\npair: {{{pair}}}\ncontext: {context}\ndecode: {methods[0]}\n"
             f"sweep:\n  seed: {list(range(1, seeds + 1))}\n  decode:\n" + "".join(f"    - {method}\n" for method in methods))
     with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "config.yaml"
+        config = Path(beside or folder) / "config.yaml"
         config.write_text(text)
-        done = subprocess.run([specsim, "run", str(config), "--out", f"{folder}/out", "--quiet"], capture_output=True, text=True)
+        # From there, since random numbers go by the file's name as it is written.
+        done = subprocess.run([Path(specsim).resolve(), "run", "config.yaml", "--out", f"{folder}/out", "--quiet"], capture_output=True, text=True,
+                              cwd=config.parent)
         if done.returncode != 0:
             raise RuntimeError(f"{done.stderr}\n{text}")
         with open(f"{folder}/out/data.csv", newline="") as file:
@@ -123,7 +126,7 @@ def record(specsim):
         vocab = pair.split(",")[0]
         names, methods = zip(*methods_on_record())
         recorded = tokens_per_round(specsim, f"{vocab}, target: {{family: uniform}}, draft: {{family: uniform}}",
-                                    f"{{process: trace, file: {distributions}}}", methods, 1)
+                                    "{process: trace, file: distributions_t1.jsonl}", methods, f"{folder}/made")
         rows = []
         for kind, of in (("text as fitted", context), ("the same pair, iid", "{process: iid, pool: 1024}")):
             for name, (truth, _), (mean, error) in zip(names, recorded, tokens_per_round(specsim, pair, of, methods)):
