@@ -18,7 +18,7 @@ class TextLayout {
   // between_requests: the share of the scales' variance that lies between requests, in [0, 1); at 0 there is one kind of them.
   explicit TextLayout(double between_requests);
   [[nodiscard]] std::size_t kinds() const { return kinds_; }
-  [[nodiscard]] static std::size_t stretches() { return kParts * kParts; }  // of a kind
+  [[nodiscard]] static std::size_t stretches() { return kParts * kParts; }  // in a kind
   [[nodiscard]] std::size_t kind(std::size_t context) const { return context / (stretches() * places_); }
   [[nodiscard]] std::size_t stretch(std::size_t context) const { return context / places_ % stretches(); }
   // [context]. Each side's scales have mean 0 and variance 1; the correlation of the two sides is below .02.
@@ -28,7 +28,7 @@ class TextLayout {
   [[nodiscard]] std::vector<std::vector<double>> transition(double persistence) const;
 
  private:
-  static constexpr std::size_t kParts = 2;  // of what is open, and of what is hard
+  static constexpr std::size_t kParts = 2;  // halves of what is open, and of what is hard
   double between_requests_;
   std::size_t kinds_;
   std::size_t places_;  // in a stretch

@@ -18,7 +18,7 @@ namespace specsim::fit {
 
 namespace {
 
-constexpr int kVocab = 1000;  // of docs/results/language.md
+constexpr int kVocab = 1000;  // the one in docs/results/language.md
 
 constexpr double kLeastScale = 0.02;
 constexpr double kMostScale = families::kLargestScale;

@@ -2,8 +2,9 @@
 // context, and a draft whose error does (docs/results/language.md).
 #pragma once
 
+#include "sim/fit/spread_parameter.h"
+
 #include <cstddef>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,23 +23,6 @@ struct SpreadRecord {
 // Reads recorded acceptance in any of its forms. Throws BadInput with the lines of what is wrong.
 SpreadRecord read_spread_record(const std::string& path, const std::string& kind);
 
-inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
-
-// A parameter of the family. NaN for an error: it was not fitted, or one request alone does not tell.
-struct SpreadParameter {
-  double value = 0.0;
-  double error = 0.0;  // standard error, over requests and of the simulated contexts that moments were worked out from
-  bool fitted = false;
-};
-
-// A figure that the fit is made to meet.
-struct SpreadMoment {
-  std::string name;
-  double recorded = 0.0;
-  double error = 0.0;  // standard error, over requests
-  double fitted = 0.0;
-};
-
 struct SpreadFit {
   std::size_t requests = 0;
   std::size_t positions = 0;
@@ -47,8 +31,8 @@ struct SpreadFit {
   SpreadParameter sigma_spread;  // standard deviation of its logarithm over contexts
   SpreadParameter noise;         // standard deviation of the draft's logits around the target's
   SpreadParameter noise_spread;
-  SpreadParameter persistence;       // of context process text
-  SpreadParameter between_requests;  // the same
+  SpreadParameter persistence;  // a parameter of context process text, and so is the next
+  SpreadParameter between_requests;
   std::vector<SpreadMoment> moments;
   // An experiment for `specsim run`.
   [[nodiscard]] std::string yaml() const;

@@ -13,13 +13,13 @@ namespace specsim::fit {
 namespace {
 
 constexpr std::size_t kFar = 16;         // positions so far apart have nothing but their request in common
-constexpr double kFewestFarPairs = 500;  // of which the share between requests is told
+constexpr double kFewestFarPairs = 500;  // the share between requests is told by no fewer
 constexpr double kMostPersistence = 0.99;
 constexpr double kMostBetween = 0.9;
 
 // Sums over pairs of positions of one request: of neighbours, of those two apart, and of those kFar and more apart.
 struct Pairs {
-  std::array<double, 3> products = {};  // of how far each lies from the mean of all
+  std::array<double, 3> products = {};  // each position's distance from the mean of all, multiplied
   std::array<double, 3> count = {};
 };
 
@@ -249,8 +249,8 @@ TextFit fit_text(const std::vector<std::vector<double>>& overlap, const SpreadCo
   const Levels& levels = found.levels;
   const auto fitted = [&](double same) { return same * levels.stretch + (1.0 - same) * levels.request; };
   add("covariance of neighbours' overlaps", 0, fitted(persistence));
-  if (sums.count[1] > 0.0) add("of positions two apart", 1, fitted(persistence * persistence));
-  if (far) add("of positions 16 and more apart", 2, fitted(left));
+  if (sums.count[1] > 0.0) add("covariance two positions apart", 1, fitted(persistence * persistence));
+  if (far) add("covariance 16 positions and more apart", 2, fitted(left));
   return result;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/fit/spread_contexts.h"
-#include "sim/fit/spread_fit.h"
+#include "sim/fit/spread_parameter.h"
 
 #include <vector>
 

@@ -11,10 +11,10 @@ namespace specsim::theory {
 struct MovingRequests {
   RequestTotals totals;   // expectations per request, as of requests that keep their context
   double tries = 0.0;     // judged positions of all rounds, cut ones too
-  double accepted = 0.0;  // of these
+  double accepted = 0.0;  // those of them that are
   double residual = 0.0;  // variance, over requests, of whole_tokens - tokens_per_round whole_rounds
 
-  // Of whole_tokens / whole_rounds pooled over so many independent requests (delta method).
+  // The standard error of whole_tokens / whole_rounds pooled over so many independent requests (delta method).
   [[nodiscard]] double tokens_per_round_standard_error(double requests) const;
 };
 

@@ -50,6 +50,7 @@ context:
   states: [{}, {draft: {family: uniform}}, {target: {family: zipf, exponent: 0.5}}]
   transition: [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0, 0.5, 0.5]]
 """,
+    "text": RANDOM_PAIR + CHAIN + "rounds: 60013\ncontext: {process: text, persistence: 0.5, between_requests: 0.2, drift: 0.3, depths: 3, request_tokens: 50}\n",
     "copy": PAIR + """decode: {drafter: {kind: prompt_lookup, draft_length: 4}, verifier: tree_point_mass}
 rounds: 20011
 context: {process: copy, prompt_tokens: 20}
