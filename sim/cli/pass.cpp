@@ -70,7 +70,7 @@ PassSetting read_setting(const po::variables_map& values, cost::Role role, const
   diagnostics.throw_if_any();
   if (deployment.kernels != "automatic" && deployment.kernels != "none" && deployment.hardware.kernels == nullptr)
     throw BadInput(at_option("kernels"), fmt::format("no kernels of {} were measured, allowed: automatic, none", hardware));
-  if (role == cost::Role::target && shape.fused_inputs > 0.0)
+  if (role == cost::Role::target && shape.on_target())
     throw BadInput(at_option("model"), "the target is a head that cannot stand alone, allowed: a whole model, or --role draft");
   (role == cost::Role::target ? deployment.target : deployment.draft) = shape;
   return setting;

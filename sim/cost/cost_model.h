@@ -27,6 +27,14 @@ class CostModel {
   [[nodiscard]] virtual PassTime draft_pass(const Workload& workload, int index, double extra) const {
     return pass(Role::draft, {workload.batch, 1.0 + extra, workload.context + index, 1.0});
   }
+  // The same over `rows` tokens of each sequence, a level of a tree.
+  [[nodiscard]] PassTime draft_level(const Workload& workload, int index, double rows, double extra) const {
+    if (rows == 1.0) return draft_pass(workload, index, extra);
+    if (rows == 0.0 || !makes_draft_pass(index)) return {};
+    return pass(Role::draft, {workload.batch, rows + extra, workload.context + index, rows});
+  }
+  // Whether draft pass number `index` of a round is one: heads that guess several tokens at once make none for the others.
+  [[nodiscard]] virtual bool makes_draft_pass(int /*index*/) const { return true; }
   // Time of a pass over chunks of prompts and decoding sequences at once, of whose rows `logits` go through the LM head. A model
   // that does not tell the two apart prices the mean sequence.
   [[nodiscard]] virtual PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits,

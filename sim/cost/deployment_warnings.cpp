@@ -93,7 +93,7 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
                                       : ", so that verification can cost more than is priced here"));
   }
   if (!deployment.target || !deployment.draft) return list;
-  if (deployment.draft->fused_inputs > 0.0 && deployment.draft->hidden != deployment.target->hidden)
+  if (deployment.draft->on_target() && deployment.draft->hidden != deployment.target->hidden)
     list.push_back(fmt::format("the head {} is {:g} wide, the target {} whose features it reads {:g}", deployment.draft->name,
                                deployment.draft->hidden, deployment.target->name, deployment.target->hidden));
   if (deployment.draft->total_parameters() > deployment.target->total_parameters())

@@ -138,8 +138,8 @@ class ConfigJson {
           "attention and feed-forward; a model's file in YAML may state means over the layers");
     if (const Value* value = root_.find("medusa_num_heads"))
       return no(*value,
-                "these are Medusa heads, which run inside the target's pass, allowed: a model or a head that makes passes of "
-                "its own; --draft none prices a target with such heads");
+                "these are Medusa heads, whose file does not say how wide they are, allowed: medusa-heads-7b, -13b, -33b, or a "
+                "model's file in YAML with their prediction_heads and head_matrices");
     return true;
   }
 

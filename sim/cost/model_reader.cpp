@@ -40,7 +40,7 @@ const std::vector<Key>& model_keys() {
       {{"aliases", Type::value_list, "", "further names of the same shape", {}, {}}},
       {{"source", Type::text, "", "where the figures come from", {}, {}}},
       flag("unverified", &ModelShape::unverified, "false", "figures from memory, nobody has checked them"),
-      count("layers", &ModelShape::layers, {}, "transformer layers"),
+      count("layers", &ModelShape::layers, {}, "transformer layers; 0: prediction heads alone", 0),
       count("hidden", &ModelShape::hidden, {}, "width"),
       count("heads", &ModelShape::heads, {}, "query heads"),
       count("kv_heads", &ModelShape::kv_heads, {}, "key and value heads"),
@@ -66,6 +66,10 @@ const std::vector<Key>& model_keys() {
       count("fused_inputs", &ModelShape::fused_inputs, "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
       count("attention_inputs", &ModelShape::attention_inputs, "1",
             "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
+      count("prediction_heads", &ModelShape::prediction_heads, "0",
+            "heads that guess one further token each in the same pass, each with an LM head of its own (Medusa); 0: none", 0),
+      count("head_matrices", &ModelShape::head_matrices, "0",
+            "products of these heads before that, hidden by hidden, of all together", 0),
       flag("shares_lm_head", &ModelShape::shares_lm_head, "false", "embeddings and LM head are the target's"),
       flag("shares_embeddings", &ModelShape::shares_embeddings, "false", "embeddings are the target's, the LM head is its own"),
       flag("in_target_checkpoint", &ModelShape::in_target_checkpoint, "false",
@@ -155,6 +159,14 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
                     fmt::format("latent is {:g}, rope_dim {:g}, query_rank {:g}, value_dim {:g}, allowed: latent and value_dim "
                                 "above 0, with the others or without, or none of the four",
                                 shape.latent, shape.rope_dim, shape.query_rank, shape.value_dim));
+  if (shape.layers == 0.0 && (shape.prediction_heads == 0.0 || a.has("offload")))
+    diagnostics.add(a.where("layers"), fmt::format("layers is 0{}, allowed: beside prediction_heads, all weights on the GPU",
+                                                   a.has("offload") ? " with offload" : ""));
+  if (shape.prediction_heads == 0.0)
+    at_most("head_matrices", shape.head_matrices, 0.0, "0 without prediction_heads");
+  else if (shape.shares_lm_head)
+    diagnostics.add(a.where("shares_lm_head"),
+                    "shares_lm_head is true, allowed: false beside prediction_heads, which have LM heads");
   if (shape.latent > 0.0)
     at_most("rope_dim", shape.rope_dim, shape.head_dim - 1.0, fmt::format("less than head_dim, {:g}", shape.head_dim));
 }
@@ -217,7 +229,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
                                 "experts, with tensor_parallel 1 and all weights on the GPUs",
                                 shape.expert_parallel, shape.experts, shape.tensor_parallel,
                                 shape.offload_share > 0.0 ? " and offload" : ""));
-  if ((shape.experts == 0.0 || shape.dense_layers > 0.0) && shape.ffn == 0.0)
+  if ((shape.experts == 0.0 || shape.dense_layers > 0.0) && shape.ffn == 0.0 && shape.layers > 0.0)
     diagnostics.add(a.where("ffn"), shape.experts == 0.0 ? "ffn is 0 in a dense model, allowed: its width"
                                                          : "ffn is 0 with dense_layers, allowed: the width of theirs");
   return shape;

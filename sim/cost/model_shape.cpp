@@ -103,19 +103,19 @@ double ModelShape::expert_parameters() const {
 }
 
 double ModelShape::layer_parameters() const {
-  double sum = fused_inputs * hidden * hidden + expert_parameters();
+  double sum = (fused_inputs + head_matrices) * hidden * hidden + expert_parameters();
   for (const LayerKind& kind : layer_kinds())
     for (const Product& product : kind.products) sum += kind.layers * product.groups * product.inner * product.outer;
   return sum;
 }
 
 double ModelShape::total_parameters() const {
-  return layer_parameters() + (vocab + (tied_embeddings ? 0.0 : embedded())) * hidden;
+  return layer_parameters() + (lm_heads() * vocab + (tied_embeddings ? 0.0 : embedded())) * hidden;
 }
 
 double ModelShape::active_parameters() const {
   const double chosen = experts > 0.0 ? experts_per_token / experts : 0.0;
-  return layer_parameters() - (1.0 - chosen) * expert_parameters() + vocab * hidden;
+  return layer_parameters() - (1.0 - chosen) * expert_parameters() + lm_heads() * vocab * hidden;
 }
 
 double ModelShape::own_parameters() const {

@@ -78,6 +78,8 @@ struct ModelShape {
   // A head on top of a target.
   double fused_inputs = 0.0;          // an EAGLE head joins so many hidden vectors first; 0: no such product
   double attention_inputs = 1.0;      // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
+  double prediction_heads = 0.0;      // heads that guess one further token each in the same pass, each with its LM head; 0: none
+  double head_matrices = 0.0;         // products of these heads before that, hidden by hidden, of all together
   bool shares_lm_head = false;        // LM head and embeddings are the target's: no bytes of its own, the same time
   bool shares_embeddings = false;     // those alone
   bool in_target_checkpoint = false;  // servers find the module in the target's own checkpoint and take no path of it
@@ -97,6 +99,9 @@ struct ModelShape {
   double expert_parallel = 1.0;  // GPUs that share the experts, each with sequences and all other weights of its own
   bool unverified = false;
 
+  // It reads the target's hidden states and cannot stand alone.
+  [[nodiscard]] bool on_target() const { return fused_inputs > 0.0 || prediction_heads > 0.0; }
+  [[nodiscard]] double lm_heads() const { return prediction_heads > 0.0 ? prediction_heads : 1.0; }
   // All layers, as one of `shards` GPUs sees them: key and value heads that are fewer than the GPUs are copied.
   [[nodiscard]] std::vector<LayerKind> layer_kinds(double shards = 1.0) const;
   [[nodiscard]] std::vector<Product> expert_products() const;  // the products of one expert; empty for a dense model

@@ -59,6 +59,13 @@ class RooflineCost final : public CostModel {
                   pass.live, {});
   }
 
+  [[nodiscard]] PassTime draft_pass(const Workload& workload, int index, double extra) const override {
+    return makes_draft_pass(index) ? CostModel::draft_pass(workload, index, extra) : PassTime();
+  }
+  [[nodiscard]] bool makes_draft_pass(int index) const override {
+    return !draft_ || draft_->prediction_heads <= 1.0 || std::fmod(index, draft_->prediction_heads) == 0.0;
+  }
+
   [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits,
                                     const OtherEngines& peers) const override {
     if (prompts.sequences == 0.0 && peers.rows < 0.0) {
@@ -305,7 +312,8 @@ class RooflineCost final : public CostModel {
           2.0 * (model.layers - model.dense_layers) * (latency + bytes / link_bandwidth(hardware_, others + 1.0));
     }
     time.launch = model.layers * small_kernels_seconds(model, rows) + (role == Role::target ? 1e-6 * engine_.step_us : 0.0);
-    time.sampling = engine_.logit_passes * logit_rows * model.vocab * kLogitBytes / (hardware_.bandwidth * c.memory_efficiency);
+    time.sampling = engine_.logit_passes * logit_rows * model.lm_heads() * model.vocab * kLogitBytes /
+                    (hardware_.bandwidth * c.memory_efficiency);
     if (model.offload_share > 0.0) {  // the next layer comes over the link while this one is computed on
       const double active = model.experts > 0.0 ? expected_experts(model.experts, model.experts_per_token, wanted) : 0.0;
       const double link = model.offload_share * model.layer_bytes(active) / shards / model.offload_bandwidth;
@@ -374,9 +382,13 @@ class RooflineCost final : public CostModel {
       if (kind.mixture) sum.experts += kind.layers * mixture;
       sum.all += kind.layers * (layer + (kind.mixture ? mixture : 0.0));
     }
-    if (logit_rows > 0.0) sum.all += one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);
+    if (logit_rows > 0.0)
+      sum.all += model.lm_heads() * one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);
     if (model.fused_inputs > 0.0)
       sum.all += one({"join", model.fused_inputs * model.hidden, model.hidden}, rows, model.weight_bits, model.product_type, 1.0);
+    if (model.head_matrices > 0.0)
+      sum.all +=
+          model.head_matrices * one({"head", model.hidden, model.hidden}, rows, model.weight_bits, model.product_type, 1.0);
     return sum;
   }
 
@@ -447,7 +459,7 @@ CostEntry roofline_cost() {
           if (arguments.has(figure.key)) engine.*figure.figure = arguments.number(figure.key);
         if (arguments.has("proposal")) add_proposal(engine, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
         if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
-        if (target.fused_inputs > 0.0)
+        if (target.on_target())
           diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");
         if (draft && draft->tensor_parallel > target.tensor_parallel)
           diagnostics.add(arguments.where("draft"),

@@ -25,23 +25,14 @@ RoundTime round_time(const CostModel& model, const Workload& workload, int draft
                     full_rate);
 }
 
-namespace {
-
-PassTime draft_pass(const CostModel& model, const Workload& workload, int index, double rows, double extra) {
-  if (rows == 1.0) return model.draft_pass(workload, index, extra);
-  return model.pass(Role::draft, {workload.batch, rows + extra, workload.context + index, rows});
-}
-
-}  // namespace
-
 PassTime catch_up_time(const CostModel& model, const Workload& workload, double first_rows, double full_rate) {
   SPECSIM_CHECK(full_rate >= 0.0 && full_rate <= 1.0, "full_rate {}", full_rate);
   // Rows come whole: some sequence catches up with probability `some`, and then full_rate / some of them on average.
   const double some = -std::expm1(workload.batch * std::log1p(-full_rate));
   PassTime time;
   if (some <= 0.0) return time;
-  PassTime more = draft_pass(model, workload, 0, first_rows, std::min(1.0, full_rate / some));
-  more.add(-1.0, draft_pass(model, workload, 0, first_rows, 0.0));
+  PassTime more = model.draft_level(workload, 0, first_rows, std::min(1.0, full_rate / some));
+  more.add(-1.0, model.draft_level(workload, 0, first_rows, 0.0));
   time.add(some, more);
   return time;
 }
@@ -55,7 +46,7 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
     return time;
   }
   for (std::size_t i = 0; i < pass_rows.size(); ++i)
-    time.draft += draft_pass(model, workload, static_cast<int>(i), pass_rows[i], 0.0);
+    time.draft += model.draft_level(workload, static_cast<int>(i), pass_rows[i], 0.0);
   if (!pass_rows.empty()) {
     const PassTime more = catch_up_time(model, workload, pass_rows[0], full_rate);
     time.catch_up = more.total();

@@ -92,13 +92,13 @@ Levels levels_of(const OverlapByScales& overlap, double between_requests) {
   const families::TextLayout layout(between_requests);
   const std::vector<families::ContextScales> scales = layout.scales();
   std::vector<double> of_kind(layout.kinds(), 0.0);
-  std::vector<double> of_stretch(layout.kinds() * layout.stretches(), 0.0);
+  std::vector<double> of_stretch(layout.kinds() * families::TextLayout::stretches(), 0.0);
   double mean = 0.0;
   for (std::size_t c = 0; c < scales.size(); ++c) {
     const double share = overlap.at(scales[c]) / static_cast<double>(scales.size());
     mean += share;
     of_kind[layout.kind(c)] += share;
-    of_stretch[layout.kind(c) * layout.stretches() + layout.stretch(c)] += share;
+    of_stretch[layout.kind(c) * families::TextLayout::stretches() + layout.stretch(c)] += share;
   }
   const auto variance = [mean](const std::vector<double>& shares) {
     const auto parts = static_cast<double>(shares.size());

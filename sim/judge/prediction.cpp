@@ -136,6 +136,12 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   if (cell.pricing) {
     inputs.target_seconds = cell.cost().pass(cost::Role::target, {cell.workload.batch, 1.0, cell.workload.context, 1.0}).total();
     inputs.draft_seconds = cell.cost().draft_pass(cell.workload, 0, 0.0).total();
+    // Forms count a pass for each token.
+    if (!cell.cost().makes_draft_pass(1) && inputs.draft_length > 0) {
+      inputs.draft_seconds = 0.0;
+      for (int j = 0; j < inputs.draft_length; ++j)
+        inputs.draft_seconds += cell.cost().draft_pass(cell.workload, j, 0.0).total() / inputs.draft_length;
+    }
     inputs.cost_ratio = inputs.draft_seconds / inputs.target_seconds;
   }
   const theory::ClosedFormPrediction answer = form->evaluate(inputs);

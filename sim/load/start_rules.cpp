@@ -16,7 +16,7 @@ serve::DraftMethod read_method(const config::Arguments& arguments, const Specula
   const bool has_draft = known != nullptr && known->draft.has_value();
   const bool without_passes = speculation.executed() != nullptr && serve::drafts_without_passes(*speculation.executed());
   // Whatever reads the target's hidden states is a head of it; a model of its own reads tokens.
-  const bool own_model = has_draft && known->draft->fused_inputs == 0.0 && !known->draft->shares_lm_head;
+  const bool own_model = has_draft && !known->draft->on_target() && !known->draft->shares_lm_head;
   const std::string method = without_passes            ? "ngram"
                              : arguments.has("method") ? arguments.text("method")
                              : own_model               ? "draft_model"

@@ -91,12 +91,8 @@ double check_prices(const PlacedBatch& setting, const cost::CostModel& cost, int
       passes += cost.pass(cost::Role::target, {sequences, work.verified_rows, context, work.verified_rows}).total();
       const double ahead = setting.placement->bonus() == decode::Bonus::none ? length : 0.0;
       for (std::size_t i = 0; i < work.pass_rows.size(); ++i)
-        for (const double extra : {0.0, 1.0}) {
-          const double rows = work.pass_rows[i];
-          const auto index = static_cast<int>(i);
-          passes += rows == 1.0 ? cost.draft_pass({sequences, context + ahead}, index, extra).total()
-                                : cost.pass(cost::Role::draft, {sequences, rows + extra, context + ahead + index, rows}).total();
-        }
+        for (const double extra : {0.0, 1.0})
+          passes += cost.draft_level({sequences, context + ahead}, static_cast<int>(i), work.pass_rows[i], extra).total();
       longest = std::max(longest, passes);
     }
   }

@@ -97,13 +97,8 @@ Priced Lockstep::prefill_price(cost::Role role) const {
 
 cost::PassTime Lockstep::draft_pass(std::uint64_t batch, const draft::Work& block, std::size_t index, double context,
                                     double extra) const {
-  const double rows = block.pass_rows[index];
-  const auto number = static_cast<int>(index);
-  const cost::Workload workload{static_cast<double>(batch), context};
-  if (rows == 1.0) return generation_.cost->draft_pass(workload, number, extra);
-  if (rows > 0.0)
-    return generation_.cost->pass(cost::Role::draft, {workload.batch, rows + extra, workload.context + number, rows});
-  return {};
+  return generation_.cost->draft_level({static_cast<double>(batch), context}, static_cast<int>(index), block.pass_rows[index],
+                                       extra);
 }
 
 Priced Lockstep::draft_pass_price(std::uint64_t batch, const draft::Work& block, std::size_t index, double context) const {

@@ -31,13 +31,14 @@ constexpr double kSequencesSglang = 48.0;
 // The tokens that n-gram drafting looks up.
 constexpr int kLookup = 4;
 
-bool is_head(const Deployment& d) { return d.draft && d.draft->fused_inputs > 0.0; }
+bool is_head(const Deployment& d) { return d.draft && d.draft->on_target(); }
 // EAGLE-3 joins the features of three layers, EAGLE one feature and the token.
 bool is_eagle3(const Deployment& d) { return is_head(d) && d.draft->fused_inputs > 2.0; }
+// Heads that guess several tokens in one pass.
+bool is_medusa(const Deployment& d) { return d.draft && d.draft->prediction_heads > 1.0; }
 // A module for the next tokens that lies in the target's own checkpoint (DeepSeek-V3): no path of its own.
 bool is_module(const Deployment& d) { return is_head(d) && d.draft->in_target_checkpoint; }
 bool vocabularies_differ(const Deployment& d) { return d.draft && !is_head(d) && d.draft->vocab != d.target->vocab; }
-bool widths_differ(const Deployment& d) { return is_head(d) && d.draft->hidden != d.target->hidden; }
 bool sizes_differ(const Deployment& d) { return d.draft && d.draft->tensor_parallel != d.target->tensor_parallel; }
 
 std::string counted(double n) {
@@ -63,8 +64,13 @@ std::string vocabularies(const Deployment& d) {
   return fmt::format("the vocabularies differ ({} tokens, the draft's {})", counted(d.target->vocab), counted(d.draft->vocab));
 }
 
-std::string widths(const Deployment& d) {
-  return fmt::format("the head reads features that are {:g} wide, the target's are {:g}", d.draft->hidden, d.target->hidden);
+// Why an engine refuses this head, which takes Medusa's or not; empty: it may take it.
+std::string unfit_head(const Deployment& d, bool takes_medusa = false) {
+  if (is_head(d) && d.draft->hidden != d.target->hidden)
+    return fmt::format("the head reads features that are {:g} wide, the target's are {:g}: refused", d.draft->hidden,
+                       d.target->hidden);
+  if (!d.draft || d.draft->prediction_heads == 0.0 || (takes_medusa && is_medusa(d))) return "";
+  return "has no heads of this kind";
 }
 
 // What the price does not hold for: an engine that cuts the draft as it cuts the target.
@@ -93,8 +99,12 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
                         "drafts them greedily, which accepts less than is planned here");
     return own;
   }
-  if (widths_differ(d)) {
-    own.notes.push_back(widths(d) + ": refused");
+  if (const std::string why = unfit_head(d, true); !why.empty()) {
+    own.notes.push_back(why);
+    return own;
+  }
+  if (is_medusa(d) && draft_length > d.draft->prediction_heads) {
+    own.notes.push_back(fmt::format("draft length {}: the heads guess {:g} tokens", draft_length, d.draft->prediction_heads));
     return own;
   }
   if (draft_length > kMostDraftsVllm) {
@@ -108,9 +118,10 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
   } else {
     draft = is_module(d) ? "\"method\": \"mtp\""
                          : fmt::format("\"method\": \"{}\", \"model\": \"{}\"",
-                                       is_eagle3(d) ? "eagle3"
-                                       : is_head(d) ? "eagle"
-                                                    : "draft_model",
+                                       is_medusa(d)   ? "medusa"
+                                       : is_eagle3(d) ? "eagle3"
+                                       : is_head(d)   ? "eagle"
+                                                      : "draft_model",
                                        path_of(*d.draft));
     // DraftModelProposer._raise_if_draft_tp_mismatch, vllm/v1/spec_decode/draft_model.py: both sizes must be the same. A head may
     // be told 1, and is cut like the target all the same (issue 31345).
@@ -137,8 +148,8 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     own.notes.push_back(vocabularies(d) + ": refused (versions before pull request 23838 start, and write nonsense)");
     return own;
   }
-  if (widths_differ(d)) {
-    own.notes.push_back(widths(d) + ": refused");
+  if (const std::string why = unfit_head(d); !why.empty()) {
+    own.notes.push_back(why);
     return own;
   }
   std::string draft;
@@ -185,8 +196,8 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
     own.notes.emplace_back("its EAGLE heads are those of EAGLE-3 alone (--spec-type draft-eagle3)");
     return own;
   }
-  if (widths_differ(d)) {
-    own.notes.push_back(widths(d) + ": refused");
+  if (const std::string why = unfit_head(d); !why.empty()) {
+    own.notes.push_back(why);
     return own;
   }
   // --draft-max and --draft-min have been removed. p-min 0: unsure drafts are not held back, for the plan counts on every one.
@@ -216,8 +227,8 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
     own.notes.push_back(vocabularies(d) + ": the draft must have the target's tokenizer");
     return own;
   }
-  if (widths_differ(d)) {
-    own.notes.push_back(widths(d) + ": refused");
+  if (const std::string why = unfit_head(d); !why.empty()) {
+    own.notes.push_back(why);
     return own;
   }
   if (is_head(d) && !is_eagle3(d) && !is_module(d)) {

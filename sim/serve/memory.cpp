@@ -98,7 +98,7 @@ double profiled_bytes(const cost::Deployment& deployment, const StepLimits& step
   const double sampled = std::min(step.requests, step.rows) * target.vocab * kLogitBytes;
   const double sampling = sampled * (speculative ? kRejectionCopies : kSamplingCopies);
   // The last layer's output of all rows stays while tokens are sampled, and a head's own input buffer for good.
-  const bool head = speculative && deployment.draft && deployment.draft->fused_inputs > 0.0;
+  const bool head = speculative && deployment.draft && deployment.draft->on_target();
   return std::max(layers, step.rows * row + sampling) + (head ? step.rows * row : 0.0) + kOutsideBytes;
 }
 

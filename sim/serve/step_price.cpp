@@ -48,11 +48,7 @@ double StepPricer::passes(const StepWork& work) const {
     }
     const double sequences = std::min(n, rows[j]);  // those that draft no further lay no row into the pass
     if (sequences == 0.0) break;
-    const double each = rows[j] / sequences;
-    const cost::Workload workload{sequences, work.cached_after / n};
-    seconds += each == 1.0
-                   ? cost_->draft_pass(workload, static_cast<int>(j), 0.0).total()
-                   : cost_->pass(cost::Role::draft, {sequences, each, workload.context + static_cast<double>(j), each}).total();
+    seconds += cost_->draft_level({sequences, work.cached_after / n}, static_cast<int>(j), rows[j] / sequences, 0.0).total();
   }
   return seconds;
 }

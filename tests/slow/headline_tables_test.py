@@ -16,8 +16,9 @@ from pathlib import Path
 
 SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
-# Folder of results/, which is the name of its script too.
-TABLES = ["claims", "methods", "published", "real_methods", "method_claims", "language", "rankings"]
+# Folder of results/: the scripts that fill it.
+TABLES = {name: [name] for name in ["claims", "methods", "published", "real_methods", "method_claims", "rankings"]} | {
+    "language": ["language", "along_texts"]}
 RECORDS = {"results/methods/theory.csv", "results/methods/trees.csv"}  # the default tests write these and hold them
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -52,9 +53,10 @@ def rerun(name):
     kept = sorted(file for file in folder.rglob("*") if file.suffix in (".csv", ".md") and file.name != "README.md" and str(file) not in RECORDS)
     assert kept, f"{folder} has no table"
     with tempfile.TemporaryDirectory() as scratch:
-        done = subprocess.run([PYTHON, f"scripts/{name}.py", SPECSIM, scratch], capture_output=True, text=True)
-        if done.returncode != 0:
-            return [f"scripts/{name}.py: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"]
+        for script in TABLES[name]:
+            done = subprocess.run([PYTHON, f"scripts/{script}.py", SPECSIM, scratch], capture_output=True, text=True)
+            if done.returncode != 0:
+                return [f"scripts/{script}.py: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"]
         return [problem for file in kept for problem in compare(name, file, Path(scratch) / file.relative_to(folder))]
 
 

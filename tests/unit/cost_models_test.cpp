@@ -92,6 +92,19 @@ TEST_CASE("EAGLE heads: one layer, a product that joins, the rest the target's",
   CHECK(head.kv_bytes_per_token() == target.kv_bytes_per_token() / 32);
 }
 
+TEST_CASE("Medusa's heads: a square product and an LM head each, no layer", "[cost][models]") {
+  const ModelShape heads = shape_of("medusa-heads-7b");
+  CHECK(heads.own_parameters() == 5 * (4096.0 * 4096 + 4096.0 * 32000));
+  CHECK(heads.weight_bytes() == 2 * heads.own_parameters());
+  CHECK(heads.kv_bytes_per_token() == 0.0);
+  CHECK(heads.on_target());
+  // Hydra's four heads: the first products join 2, 3, 4 and 5 vectors, twice; three more each; one layer of the target's.
+  const double square = 4096.0 * 4096;
+  const double exact = 2 * (2 + 3 + 4 + 5) * square + 4 * 3 * square + shape_of("llama-2-7b").layer_parameters() / 32;
+  CHECK(near(4 * shape_of("hydra-head-7b").layer_parameters(), exact, 0.002));
+  CHECK(shape_of("hydra-head-33b").own_parameters() == 6656.0 * (13 * 6656 + 32000));
+}
+
 namespace {
 
 // Mean number of distinct experts over every way that `tokens` tokens can choose `per_token` of `experts` each.

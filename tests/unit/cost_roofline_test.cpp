@@ -197,6 +197,36 @@ TEST_CASE("an EAGLE head runs its layer, its joining product and the target's LM
   CHECK(mistakes.find("the target is a head that cannot stand alone, allowed: a whole model") != std::string::npos);
 }
 
+TEST_CASE("heads that guess several tokens make one pass for all of them", "[cost][roofline]") {
+  const std::string heads =
+      "{layers: 0, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 0, vocab: 1000, prediction_heads: 3, head_matrices: 6}";
+  const auto model =
+      make_cost("roofline", fmt::format("{{hardware: {}, target: {{{}}}, draft: {}, engine: bare}}", kGpu, kShape, heads));
+  const Hardware gpu = hardware_of(kGpu);
+  const double once = 6 * product_seconds(gpu, 3, 256, 256, 2) + 3 * product_seconds(gpu, 3, 256, 1000, 2);
+  CHECK(near(matrix_products(model->draft_pass({3, 100}, 0, 0)), once));
+  CHECK(near(model->draft_pass({3, 100}, 0, 0).sampling, 3 * model->pass(Role::target, {3, 1, 100, 1}).sampling));
+  CHECK(model->draft_pass({3, 100}, 0, 0).kv == 0.0);
+  for (const int index : {1, 2, 4, 5}) CHECK(model->draft_pass({3, 100}, index, 0).total() == 0.0);
+  CHECK(near(matrix_products(model->draft_pass({3, 100}, 3, 0)), once));  // a fourth token needs them again
+  CHECK(model->draft_level({3, 100}, 1, 4, 0).total() == 0.0);
+  CHECK(near(round_time(*model, {3, 100}, 3, 0).draft.total(), model->draft_pass({3, 100}, 0, 0).total()));
+  CHECK(near(block_time(*model, {3, 100}, {1, 4, 2}, 8, 0).draft.total(), model->draft_pass({3, 100}, 0, 0).total()));
+  const auto refused = [&](const std::string& draft, const std::string& text) {
+    std::string mistakes;
+    make_cost("roofline", fmt::format("{{hardware: {}, target: {{{}}}, draft: {}}}", kGpu, kShape, draft), &mistakes);
+    INFO(mistakes);
+    CHECK(mistakes.find(text) != std::string::npos);
+  };
+  refused("{preset: medusa-heads-7b, prediction_heads: 0, head_matrices: 0}", "layers is 0, allowed: beside prediction_heads");
+  refused("{preset: medusa-heads-7b, prediction_heads: 0}", "head_matrices is 5, allowed: 0 without prediction_heads");
+  refused("{preset: medusa-heads-7b, shares_lm_head: true}", "shares_lm_head is true, allowed: false beside prediction_heads");
+  refused("{preset: medusa-heads-7b, offload: {share: 0.5, link_gb_per_s: 20}}", "layers is 0 with offload");
+  std::string mistakes;
+  make_cost("roofline", fmt::format("{{hardware: {}, target: medusa-heads-7b, draft: none}}", kGpu), &mistakes);
+  CHECK(mistakes.find("the target is a head that cannot stand alone") != std::string::npos);
+}
+
 TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
   for (const std::string engine : {"bare", "vllm_sync", "eager"}) {
     const auto model =
