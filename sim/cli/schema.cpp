@@ -37,9 +37,9 @@ struct Choice {
 const std::vector<Choice>& choices() {
   static const std::vector<Choice> list = {{"pair.target", "family", "family"},
                                            {"context", "process", "context"},
-                                           {"decode.drafter", "kind", "drafter"},
+                                           {"decode.drafter", "kind", "drafter", true},
                                            {"decode.verifier", "kind", "verifier", true},
-                                           {"decode.policy", "kind", "policy", false, {"round_cost"}},
+                                           {"decode.policy", "kind", "policy", true, {"round_cost"}},
                                            {"cost", "model", "cost"},
                                            {"placement", "kind", "placement", false, {"shrink"}},
                                            {"serve.scheduler", "kind", "scheduler", true},

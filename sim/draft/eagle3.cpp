@@ -1,7 +1,9 @@
 #include "sim/base/token.h"
 #include "sim/draft/tree_config.h"
+#include "sim/draft/tree_drafter.h"
 #include "sim/draft/tree_dynamic.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace specsim::draft {
@@ -32,11 +34,15 @@ DrafterEntry eagle3_drafter() {
          {}}},
        "The tree is tree_dynamic's, on the same draft distribution at every depth: EAGLE-3's acceptance (n-alpha) is flat in "
        "depth where EAGLE's falls, since it is trained on its own guesses. Published rates by position are of tokens that are "
-       "chosen, not drawn; they can be given as they are: context acceptance_table, --acceptance eagle3-chat."},
+       "chosen, not drawn; they can be given as they are: context acceptance_table, --acceptance eagle3-chat. Of width 1, "
+       "servers' --speculative-eagle-topk 1, it is a chain, and takes a policy."},
       [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_shared<DynamicTree>(static_cast<int>(arguments.integer("depth")),
-                                             static_cast<int>(arguments.integer("width")),
-                                             static_cast<int>(arguments.integer("nodes")));
+        const auto depth = static_cast<int>(arguments.integer("depth"));
+        const auto width = static_cast<int>(arguments.integer("width"));
+        const auto nodes = static_cast<int>(arguments.integer("nodes"));
+        // A chain has one shape, so that policies can cut it short, as servers do.
+        if (width == 1) return Draft(std::make_shared<TreeDrafter>(path_of(std::min(depth, nodes)), tokens::Siblings::point_mass));
+        return Draft(std::make_shared<DynamicTree>(depth, width, nodes));
       }};
 }
 

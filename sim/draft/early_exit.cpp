@@ -15,8 +15,9 @@ class EarlyExit final : public TreeDrafter {
     work.reused = nodes > 0 ? share_ : 0.0;
     return work;
   }
-  EarlyExit(int draft_length, double share) : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), share_(share) {
-    shape_.alters = true;
+  EarlyExit(int draft_length, double share, bool flatter)
+      : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), share_(share) {
+    shape_.alters = flatter;
   }
   void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> target,
                           std::span<double> draft) const override {
@@ -41,16 +42,23 @@ DrafterEntry early_exit_drafter() {
              "0.5",
              "share of the target's layers that a draft pass runs",
              config::Interval{0, 1, true, false},
-             {}}},
+             {}},
+            {"distribution",
+             config::Type::text,
+             "flatter_target",
+             "what the exit gives: the target's distribution to the power of exit_share, or pair.draft",
+             {},
+             {"flatter_target", "pair_draft"}}},
            "Logits are taken to build up evenly over the layers, so that an exit after a share f of them has f of the final "
            "ones: draft = target^f, normalised, whatever pair.draft says. Of a target of one token (temperature 0) nothing is "
-           "left to "
-           "flatten, so that every draft is right. The cost section's draft pass is to be f of a target "
+           "left to flatten, so that every draft is right: distribution: pair_draft takes what was measured of the exit in its "
+           "place, and acceptance tables. The cost section's draft pass is to be f of a target "
            "pass, with the LM head. Verification goes on from the states and keys that drafting left: it is paid for with 1 - f "
            "of a pass over all its tokens, and f of a pass over one, the last draft token, which drafting did not go through."},
           [](const config::Arguments& arguments, Diagnostics&) {
             const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return std::make_shared<EarlyExit>(draft_length, arguments.number("exit_share"));
+            return std::make_shared<EarlyExit>(draft_length, arguments.number("exit_share"),
+                                               arguments.text("distribution") == "flatter_target");
           }};
 }
 

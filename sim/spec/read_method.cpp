@@ -68,8 +68,8 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
   MethodParts parts;
   const config::Arguments arguments = config::read_arguments(decode, decode_parameters(), {}, "decode", diagnostics);
   if (arguments.has("drafter")) {
-    config::Choice<draft::DrafterEntry> drafter =
-        config::choose(draft::drafters(), arguments.value("drafter"), "kind", "decode.drafter", diagnostics);
+    config::Choice<draft::DrafterEntry> drafter = config::choose(
+        draft::drafters(), config::spelled_out(arguments.value("drafter"), "kind"), "kind", "decode.drafter", diagnostics);
     if (drafter.entry != nullptr) {
       draft::Draft draft = drafter.entry->make(drafter.arguments, diagnostics);
       parts.drafter = {drafter.entry, std::move(drafter.arguments), std::move(draft)};
@@ -80,7 +80,7 @@ MethodParts read_method(const Value& decode, Diagnostics& diagnostics) {
   parts.verifier_text = config::to_canonical_text(verifier);
   parts.drafter_text = config::to_canonical_text(arguments.value("drafter"));
   if (arguments.has("policy")) {
-    const Value& policy = arguments.value("policy");
+    const Value policy = config::spelled_out(arguments.value("policy"), "kind");
     parts.policy = config::choose(draft::policies(), policy, "kind", "decode.policy", diagnostics, {"round_cost"});
     if (const Value* cost = policy.is_map() ? policy.find("round_cost") : nullptr) {
       const auto x = config::as_number(*cost);

@@ -66,12 +66,13 @@ const std::vector<Parameter>& pair_parameters() {
 
 const std::vector<Parameter>& decode_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"drafter", Type::value, {}, "{kind: chain, draft_length: N}", {}, {}},
+      {"drafter", Type::value, {}, "a drafter's name, or {kind: NAME, ...}, as {kind: chain, draft_length: 4}", {}, {}},
       {"verifier", Type::value, "token", "a verifier's name, or {kind: NAME, ...}", {}, {}},
       {"policy",
        Type::value,
        "",
-       "how long a chain to draft each round: {kind: NAME, ...}; its draft_length is then the most. round_cost: what the policy "
+       "how long a chain to draft each round: a policy's name, or {kind: NAME, ...}; its draft_length is then the most. "
+       "round_cost: what the policy "
        "adds to every round, in passes of plain decoding (graphs captured anew or lost where lengths change, a look at the "
        "draft's distribution)",
        {},
