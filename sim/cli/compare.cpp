@@ -129,21 +129,23 @@ struct BuiltIn {
   double temperature = 1.0;
   spec::AcceptanceTable table;  // acceptance by depth and rank, in place of alpha and temperature; empty: there is none
 
-  [[nodiscard]] RecordedDraft recorded() const { return {table.draft, table.draft_where}; }
+  [[nodiscard]] RecordedPair recorded() const { return recorded_pair(table); }
 };
 
 // What the order of the built-in methods rests on.
 void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
-  if (takes_recorded(options, built_in.recorded())) print_output("the draft of the table: --draft {}\n", built_in.table.draft);
+  if (const std::string taken = taken_of(options, built_in.recorded()); !taken.empty())
+    print_output("the models of the table: {}\n", taken);
   if (!built_in.table.acceptance.empty()) {
     const std::vector<std::vector<double>>& rows = built_in.table.acceptance;
     const std::string words = fmt::format(
         "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round{}. Each "
         "tree is the best of its size for it. Real trees accept in clusters: a text that is easy at one depth is easy at the "
-        "next.{}",
+        "next.{}{}",
         built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()),
+        built_in.table.note.empty() ? "" : fmt::format(" Its figures are taken {}.", built_in.table.note),
         rows.size() == 1 ? " The table has one depth, so that no method drafts more than one token behind another; of a vector "
                            "that holds at every depth the file says so: {acceptance: [[...]], depths: 16}."
                          : "");
@@ -182,7 +184,7 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
   }
   const spec::ExperimentValues values = built_in.table.acceptance.empty()
                                             ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
-                                            : plan::methods_on_table(built_in.table.acceptance);
+                                            : plan::methods_on_table(built_in.table.acceptance, built_in.table.one_pass);
   Diagnostics diagnostics;
   for (const auto& list : {read_overrides(options.texts("set"), seed, diagnostics), of_workload})
     changes.insert(changes.begin(), list.begin(), list.end());
@@ -201,8 +203,9 @@ void add_compare_options(po::options_description& description) {
       "acceptance", text(),
       "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
       "file with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; top_k: [[...]] of the "
-      "likeliest 1, 2, ... tokens together; rates: [...] of positions that are reached or not; the draft is the one that the "
-      "table says was recorded, unless --draft names another")(
+      "likeliest 1, 2, ... tokens together; rates: [...] of positions that are reached or not; draft and target are those that "
+      "the "
+      "table says were recorded, unless --draft and --target name others")(
       "rounds", text(),
       "rounds of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)")(
       "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(

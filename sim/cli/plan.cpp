@@ -93,15 +93,19 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
 }
 
 // What the table of --acceptance was recorded with.
-RecordedDraft recorded_draft(const Options& options) {
+RecordedPair recorded_models(const Options& options) {
   if (!options.has("acceptance")) return {};
   const spec::AcceptanceTable table = spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
-  return {table.draft, table.draft_where};
+  if (table.one_pass)
+    throw BadInput(
+        {"--acceptance", 0, 0},
+        "a table of drafts that come of one pass, which a plan's chains do not, allowed: compare --acceptance ranks these");
+  return recorded_pair(table);
 }
 
 std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files) {
   std::vector<spec::Override> changes =
-      workload_overrides(options, files.empty(), files.empty() ? recorded_draft(options) : RecordedDraft());
+      workload_overrides(options, files.empty(), files.empty() ? recorded_models(options) : RecordedPair());
   const std::string seed = options.has("seed") ? options.text("seed") : "";
   if (!files.empty()) {
     // The plan looks for the draft length itself, whatever the config sweeps.
@@ -199,10 +203,11 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   const std::vector<plan::Planned> planned = plan::plan_cells(cells, planning);
   progress.finish();
   if (files.empty()) {
-    const RecordedDraft recorded = recorded_draft(options);
+    const RecordedPair recorded = recorded_models(options);
     if (const std::string assumed = assumptions(options, recorded); !assumed.empty())
       print_output("ASSUMED, for nothing else was said: {}\n", assumed);
-    if (takes_recorded(options, recorded)) print_output("the draft of the table: --draft {}\n", recorded.model);
+    if (const std::string taken = taken_of(options, recorded); !taken.empty())
+      print_output("the models of the table: {}\n", taken);
   }
   for (const spec::Experiment& one : experiments)
     for (const std::string& line : one.left_out) print_output("left out: {}\n", line);

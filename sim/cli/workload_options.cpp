@@ -63,19 +63,36 @@ void add_change(const Options& options, const std::string& option, const std::st
   model.changes.push_back({key, fmt::format("{:g}", number), place});
 }
 
-std::optional<cost::PresetChoice> read_target(const Options& options, bool built_in) {
+bool takes_draft(const Options& options, const RecordedPair& recorded) {
+  return !recorded.draft.empty() && !options.has("draft") && !sets_path(options, "draft");
+}
+
+bool takes_target(const Options& options, const RecordedPair& recorded) {
+  return !recorded.target.empty() && !options.has("target") && !sets_path(options, "target");
+}
+
+// The GPUs that a recorded target is cut over, where no option says another number; 1: it is whole.
+std::int64_t recorded_shards(const Options& options, const RecordedPair& recorded) {
+  return takes_target(options, recorded) && !options.has("tensor-parallel") ? recorded.tensor_parallel : 1;
+}
+
+std::optional<cost::PresetChoice> read_target(const Options& options, bool built_in, const RecordedPair& recorded) {
   std::string last;  // the last option that changes the target
   for (const char* option : {"tensor-parallel", "dtype", "weight-bits", "kv-bits"})
     if (options.has(option)) last = option;
-  if (!options.has("target") && last.empty()) return std::nullopt;
+  const bool of_table = takes_target(options, recorded);
+  if (!options.has("target") && !of_table && last.empty()) return std::nullopt;
   if (!options.has("target") && !built_in)
     throw BadInput({"--" + last, 0, 0},
                    "given with a config but without --target, allowed: with it, or --set cost.target=\"{preset: NAME, ...}\"");
-  const std::string target = options.has("target") ? options.text("target") : plan::kDefaultTarget;
+  const std::string target = of_table ? recorded.target : options.has("target") ? options.text("target") : plan::kDefaultTarget;
   if (!last.empty() && in_braces(target))
     throw BadInput({"--" + last, 0, 0}, "given with a --target in braces, allowed: inside the braces");
-  refuse_set(options, options.has("target") ? "target" : last, "cost.target");
-  cost::PresetChoice model{target, {options.has("target") ? "--target" : "--" + last, 0, 0}, {}};
+  if (!of_table) refuse_set(options, options.has("target") ? "target" : last, "cost.target");
+  cost::PresetChoice model{
+      target, of_table ? recorded.target_where : Location{options.has("target") ? "--target" : "--" + last, 0, 0}, {}};
+  if (const std::int64_t shards = recorded_shards(options, recorded); shards > 1)
+    model.changes.push_back({"tensor_parallel", std::to_string(shards), recorded.target_where});
   for (const auto& [option, key] :
        {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
     if (options.has(option)) add_change(options, option, key, model);
@@ -84,11 +101,11 @@ std::optional<cost::PresetChoice> read_target(const Options& options, bool built
 }
 
 // The draft is cut as the target is, unless something else is asked for: engines cut both alike.
-std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_in, const RecordedDraft& recorded) {
+std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_in, const RecordedPair& recorded) {
   const char* const own = "draft-tensor-parallel";
-  const bool of_table = takes_recorded(options, recorded);
+  const bool of_table = takes_draft(options, recorded);
   const bool given = options.has("draft") || of_table;
-  const std::string draft = of_table ? recorded.model : given ? options.text("draft") : plan::kDefaultDraft;
+  const std::string draft = of_table ? recorded.draft : given ? options.text("draft") : plan::kDefaultDraft;
   const bool whole = draft == "none" || in_braces(draft);
   if (options.has(own) && (whole || (!given && !built_in)))
     throw BadInput({std::string("--") + own, 0, 0},
@@ -97,8 +114,10 @@ std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_
   const bool cut = !shards.empty() && !whole && (given || (built_in && !sets_path(options, "draft")));
   if (!given && !cut) return std::nullopt;
   if (!of_table) refuse_set(options, given ? "draft" : own, "cost.draft");
-  cost::PresetChoice model{draft, of_table ? recorded.where : Location{given ? "--draft" : "--" + shards, 0, 0}, {}};
+  cost::PresetChoice model{draft, of_table ? recorded.draft_where : Location{given ? "--draft" : "--" + shards, 0, 0}, {}};
   if (cut) add_change(options, shards, "tensor_parallel", model);
+  if (const std::int64_t all = recorded_shards(options, recorded); !cut && of_table && !whole && all > 1)
+    model.changes.push_back({"tensor_parallel", std::to_string(all), recorded.target_where});
   return model;
 }
 
@@ -121,23 +140,32 @@ std::vector<std::int64_t> read_counts(const Options& options, const std::string&
 
 }  // namespace
 
-bool takes_recorded(const Options& options, const RecordedDraft& recorded) {
-  return !recorded.model.empty() && !options.has("draft") && !sets_path(options, "draft");
+RecordedPair recorded_pair(const spec::AcceptanceTable& table) {
+  return {table.draft, table.draft_where, table.target, table.target_where, table.tensor_parallel};
 }
 
-std::string assumptions(const Options& options, const RecordedDraft& recorded) {
+std::string taken_of(const Options& options, const RecordedPair& recorded) {
+  std::string list;
+  if (takes_target(options, recorded)) list += "--target " + recorded.target;
+  if (recorded_shards(options, recorded) > 1) list += fmt::format(" --tensor-parallel {}", recorded.tensor_parallel);
+  if (takes_draft(options, recorded)) list += fmt::format("{}--draft {}", list.empty() ? "" : " ", recorded.draft);
+  return list;
+}
+
+std::string assumptions(const Options& options, const RecordedPair& recorded) {
   const std::string context = std::to_string(plan::kDefaultContext);
   std::string list;
   for (const auto& [name, value] : {std::pair{"hardware", plan::kDefaultHardware},
                                     {"target", plan::kDefaultTarget},
                                     {"draft", plan::kDefaultDraft},
                                     {"context", context.c_str()}})
-    if (!options.has(name) && !sets_path(options, name) && (name != std::string("draft") || recorded.model.empty()))
+    if (!options.has(name) && !sets_path(options, name) && (name != std::string("draft") || recorded.draft.empty()) &&
+        (name != std::string("target") || recorded.target.empty()))
       list += fmt::format("{}--{} {}", list.empty() ? "" : " ", name, value);
   return list;
 }
 
-std::vector<spec::Override> workload_overrides(const Options& options, bool built_in, const RecordedDraft& recorded) {
+std::vector<spec::Override> workload_overrides(const Options& options, bool built_in, const RecordedPair& recorded) {
   std::vector<spec::Override> overrides;
   const auto add_preset = [&](const char* path, const std::optional<cost::PresetChoice>& choice) {
     if (!choice) return;
@@ -156,7 +184,7 @@ std::vector<spec::Override> workload_overrides(const Options& options, bool buil
   add_preset("cost.engine", read_choice(options, "engine", "cost.engine"));
   add_counts("batch", "batch");
   add_counts("context", "context_length");
-  add_preset("cost.target", read_target(options, built_in));
+  add_preset("cost.target", read_target(options, built_in, recorded));
   add_preset("cost.draft", read_draft(options, built_in, recorded));
   return overrides;
 }

@@ -1,6 +1,5 @@
 #include "sim/base/token.h"
 #include "sim/draft/tree_config.h"
-#include "sim/draft/tree_drafter.h"
 #include "sim/draft/tree_dynamic.h"
 
 #include <algorithm>
@@ -40,8 +39,8 @@ DrafterEntry eagle3_drafter() {
         const auto depth = static_cast<int>(arguments.integer("depth"));
         const auto width = static_cast<int>(arguments.integer("width"));
         const auto nodes = static_cast<int>(arguments.integer("nodes"));
-        // A chain has one shape, so that policies can cut it short, as servers do.
-        if (width == 1) return Draft(std::make_shared<TreeDrafter>(path_of(std::min(depth, nodes)), tokens::Siblings::point_mass));
+        // A chain, so that policies can cut it short, as servers do.
+        if (width == 1) return Draft(Chain{std::min(depth, nodes), true});
         return Draft(std::make_shared<DynamicTree>(depth, width, nodes));
       }};
 }

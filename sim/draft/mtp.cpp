@@ -8,8 +8,8 @@ namespace {
 
 class Mtp final : public TreeDrafter {
  public:
-  Mtp(int draft_length, tokens::Siblings siblings, std::vector<double> acceptance)
-      : TreeDrafter(path_of(draft_length), siblings), acceptance_(std::move(acceptance)) {
+  Mtp(int draft_length, std::vector<double> acceptance)
+      : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), acceptance_(std::move(acceptance)) {
     if (!acceptance_.empty()) shape_.distribution_depths = draft_length;
     shape_.alters = !acceptance_.empty();
   }
@@ -45,14 +45,14 @@ DrafterEntry mtp_drafter() {
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
         const bool chosen = arguments.text("selection") == "argmax";
-        const tokens::Siblings siblings = chosen ? tokens::Siblings::point_mass : tokens::Siblings::independent;
         if (chosen && arguments.has("acceptance"))
           diagnostics.add(
               arguments.where("acceptance"),
               "acceptance is of drawn tokens, and selection is argmax; allowed: selection: sampled, or published rates "
               "by context: acceptance_table");
-        return std::make_shared<Mtp>(draft_length, siblings,
-                                     arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>());
+        if (chosen) return Draft(Chain{draft_length, true});
+        return Draft(std::make_shared<Mtp>(
+            draft_length, arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>()));
       }};
 }
 

@@ -12,7 +12,8 @@ namespace specsim::draft {
 config::Parameter acceptance_parameter();
 
 // Moves `draft` until its overlap with the target, the sum of min(target, draft), is `overlap`: towards the target, or away from
-// it along what the draft has too much of, as far as that goes. Nothing where the two are equal.
+// it along what the draft has too much of, and from there on to the target's least likely token. The least overlap is its
+// probability.
 void set_overlap(double overlap, std::span<const double> target, std::span<double> draft);
 
 // list[min(depth, list.size() - 1)]; the list must not be empty.

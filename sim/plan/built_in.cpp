@@ -140,7 +140,7 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
   return values;
 }
 
-spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance) {
+spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance, bool one_pass) {
   std::size_t ranks = 0;
   double level = 1.0;
   double nodes = 0.0;  // nodes of the whole table's tree
@@ -157,9 +157,14 @@ spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& 
   values.cost = default_cost();
   values.context_length = kDefaultContext;
   values.batches = {1, 8, 32};
-  values.method = argmax_chain(1);
-  for (std::size_t length = 1; length <= acceptance.size() && length <= 8; ++length)
-    values.methods.push_back(argmax_chain(static_cast<std::int64_t>(length)));
+  const auto chain_of = [&](std::size_t length) {
+    const auto tokens = static_cast<std::int64_t>(length);
+    return one_pass ? MethodValues{{"parallel", {{"draft_length", tokens}}}, PartValues{"tree_point_mass", {}}}
+                    : argmax_chain(tokens);
+  };
+  values.method = chain_of(1);
+  for (const std::size_t length : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 24, 31, 48, 63})
+    if (length <= acceptance.size()) values.methods.push_back(chain_of(length));
   // Small tables are offered whole: the tree of two siblings is the only one that [[0.3, 0.28]] has.
   std::vector<std::int64_t> budgets = {2, 3, 4, 8, 16, 24, 32, 48, 63};
   budgets.erase(std::upper_bound(budgets.begin(), budgets.end(), nodes,
@@ -167,7 +172,7 @@ spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& 
                 budgets.end());
   if (!budgets.empty() && nodes < 63.0 && static_cast<double>(budgets.back()) != nodes)
     budgets.push_back(static_cast<std::int64_t>(nodes));
-  if (ranks > 1)
+  if (ranks > 1 && !one_pass)
     for (const std::int64_t budget : budgets)
       values.methods.push_back(
           likeliest({{"tree_ranked", {{"acceptance", acceptance}, {"nodes", budget}}}, PartValues{"tree_point_mass", {}}}));

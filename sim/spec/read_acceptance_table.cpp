@@ -48,6 +48,9 @@ const std::vector<config::Parameter>& table_parameters() {
       {"rates", Type::value, "", "by depth: positions that are reached or not", {}, {}},
       {"depths", Type::integer, "", "how deep the last row holds", config::between(1, kMaxDraftLength), {}},
       {"draft", Type::text, "", "what drafted: a model, or none", {}, {}},
+      {"target", Type::text, "", "what it drafted for: a model", {}, {}},
+      {"tensor_parallel", Type::integer, "1", "GPUs that target and draft are cut over", config::between(1, 64), {}},
+      {"one_pass", Type::boolean, "false", "one draft pass guesses all positions", {}, {}},
       {"pair", Type::text, "", "target and draft", {}, {}},
       {"text", Type::text, "", "what was decoded", {}, {}},
       {"temperature", Type::text, "", "temperature of decoding; unknown where the source does not say it", {}, {}},
@@ -160,6 +163,8 @@ AcceptanceTable read_acceptance_table(const Value& value) {
   const Value& table = file.value(form.key);
   if (file.has("draft") && file.text("draft").empty())
     throw BadInput(file.where("draft"), "draft is \"\", allowed: the name of a model, or none");
+  if (file.given("tensor_parallel") && !file.has("target"))
+    throw BadInput(file.where("tensor_parallel"), "tensor_parallel without a target, allowed: with the one that was cut");
   if (file.has("depths") && form.form == Form::rates)
     throw BadInput(file.where("depths"), "depths with rates, allowed: with acceptance or top_k, whose last row holds as deep");
   if (!table.is_list() || table.items.empty())
@@ -172,7 +177,11 @@ AcceptanceTable read_acceptance_table(const Value& value) {
                        .source = file.text("source"),
                        .unverified = file.boolean("unverified"),
                        .draft = file.text("draft"),
-                       .draft_where = file.where("draft")};
+                       .draft_where = file.where("draft"),
+                       .target = file.text("target"),
+                       .target_where = file.where("target"),
+                       .tensor_parallel = file.integer("tensor_parallel"),
+                       .one_pass = file.boolean("one_pass")};
   constexpr std::size_t kMostRanks = 64;
   if (table.items.size() > static_cast<std::size_t>(kMaxDraftLength))
     throw BadInput(table.where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form.key,

@@ -3,6 +3,7 @@
 
 #include "sim/config/value.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,10 @@ struct AcceptanceTable {
   // What drafted, as cost.draft takes it: a model, or none for n-grams and for heads inside the target; "" where it is unsaid.
   std::string draft;
   Location draft_where;  // where the file names it
+  std::string target;    // what it drafted for, as cost.target takes it; "" where it is unsaid
+  Location target_where;
+  std::int64_t tensor_parallel = 1;  // of target and draft, where the target is the file's
+  bool one_pass = false;             // one draft pass guesses all positions
 
   // All of it but the note, for a heading; "" where there is nothing.
   [[nodiscard]] std::string origin() const;
@@ -31,8 +36,9 @@ struct AcceptanceTable {
 // A list with an entry for each depth, of a number or a list of numbers by rank, as it stands or under the key acceptance; under
 // top_k: of the likeliest 1, 2, ... tokens together, as accuracies of heads are published; or under rates: of each position
 // whether it is reached or not, as vLLM logs them, which are divided by those before them. Numbers may be percentages. draft:
-// MODEL or none says what drafted. depths: N beside acceptance or top_k repeats the last row down to depth N, as a vector has
-// it that holds at every depth (Sequoia's). Throws BadInput with the place in `value`.
+// MODEL or none says what drafted, target: MODEL for what, on tensor_parallel GPUs, one_pass: true that all positions come of one
+// pass. depths: N beside acceptance or top_k repeats the last row down to depth N, as a vector has it that holds at every depth
+// (Sequoia's). Throws BadInput with the place in `value`.
 AcceptanceTable read_acceptance_table(const config::Value& value);
 
 // The table of that name in configs/acceptance, or the one in a YAML or JSON file. `option`: where the name was given.

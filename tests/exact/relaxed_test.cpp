@@ -153,10 +153,15 @@ TEST_CASE("heads with acceptance by depth overlap the target by just that, wheth
       CHECK(report.starts[0].expected_accepted == Approx(acceptance * (1.0 + 0.75)).epsilon(0).margin(1e-9));
     }
   }
-  // Nothing to move by where the two are equal.
-  CHECK(report_of(explicit_pair(target, target), "{kind: mtp, draft_length: 1, selection: sampled, acceptance: [0.5]}", "token")
-            .starts[0]
-            .alpha == Approx(1.0).epsilon(0).margin(kExact));
+  // Beyond what the draft has too much of, whose overlap is .65 here, and where the two are equal: to the target's last token.
+  for (const Distribution& draft : {Distribution{0.55, 0.35, 0.07, 0.03}, target})
+    for (const double acceptance : {0.5, 0.3, 0.06, 0.01}) {
+      const audit::AuditReport& report =
+          report_of(explicit_pair(target, draft),
+                    fmt::format("{{kind: mtp, draft_length: 1, selection: sampled, acceptance: [{}]}}", acceptance), "token");
+      CHECK(report.lossless());
+      CHECK(report.starts[0].alpha == Approx(std::max(acceptance, 0.05)).epsilon(0).margin(1e-9));
+    }
 }
 
 TEST_CASE("hybrid: copies where the text promises more than the model drafts, the model's argmax elsewhere") {

@@ -46,7 +46,7 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
       CHECK(diagnostics.list().empty());
       CHECK(model.is_map());
     }
-    CHECK((table.draft == "none") == (name.starts_with("ngram") || name.starts_with("medusa")));
+    CHECK((table.draft == "none") == name.starts_with("ngram"));
     REQUIRE(!table.acceptance.empty());
     for (const std::vector<double>& row : table.acceptance) {
       REQUIRE(!row.empty());
@@ -110,12 +110,12 @@ TEST_CASE("a vector that holds at every depth is ranked with chains and trees as
   CHECK(table.acceptance[15] == table.acceptance[0]);
   CHECK(plan::conditional_acceptance(table.of_chain(), 8).tokens_per_round.at(8) ==
         Approx((1.0 - std::pow(0.7732, 9)) / (1.0 - 0.7732)).epsilon(1e-9));
-  const spec::ExperimentValues values = plan::methods_on_table(table.acceptance);
+  const spec::ExperimentValues values = plan::methods_on_table(table.acceptance, false);
   std::int64_t longest = 0;
   for (const spec::MethodValues& method : values.methods)
     for (const auto& [key, value] : method.drafter.settings)
       if (key == "draft_length") longest = std::max(longest, std::get<std::int64_t>(value));
-  CHECK(longest == 8);
+  CHECK(longest == 15);
 
   CHECK(table_of("acceptance: [[0.6, 0.1], [0.5, 0.1]]\ndepths: 4").acceptance ==
         std::vector<std::vector<double>>{{0.6, 0.1}, {0.5, 0.1}, {0.5, 0.1}, {0.5, 0.1}});
@@ -129,7 +129,7 @@ TEST_CASE("a vector that holds at every depth is ranked with chains and trees as
 TEST_CASE("compare offers the small trees of a small table, and the whole of it", "[acceptance]") {
   const auto sizes = [](const std::vector<std::vector<double>>& acceptance) {
     std::vector<std::int64_t> nodes;
-    for (const spec::MethodValues& method : plan::methods_on_table(acceptance).methods)
+    for (const spec::MethodValues& method : plan::methods_on_table(acceptance, false).methods)
       for (const auto& [key, value] : method.drafter.settings)
         if (key == "nodes") nodes.push_back(std::get<std::int64_t>(value));
     return nodes;
@@ -140,6 +140,20 @@ TEST_CASE("compare offers the small trees of a small table, and the whole of it"
   CHECK(sizes({{0.5, 0.2, 0.1}}) == std::vector<std::int64_t>{2, 3});
   CHECK(sizes({{0.5}, {0.4}}).empty());
   CHECK(sizes(std::vector<std::vector<double>>(8, {0.5, 0.2, 0.1})).back() == 63);
+}
+
+TEST_CASE("a table says which models it is of, and whether one pass made its drafts", "[acceptance]") {
+  const spec::AcceptanceTable table =
+      table_of("acceptance: [0.6, 0.5]\ntarget: llama-3.1-70b\ntensor_parallel: 4\ndraft: llama-3.2-1b\none_pass: true");
+  CHECK(table.target == "llama-3.1-70b");
+  CHECK(table.tensor_parallel == 4);
+  CHECK(table.one_pass);
+  CHECK_THROWS_WITH(table_of("acceptance: [0.6, 0.5]\ntensor_parallel: 4"),
+                    Catch::Contains("table.yaml:2:18: tensor_parallel without a target, allowed: with the one that was cut"));
+  // Every chain of such a table is drafted by one pass, and no tree is offered, whose levels would be passes.
+  for (const spec::MethodValues& method : plan::methods_on_table({{0.6, 0.1}, {0.5, 0.1}}, true).methods)
+    CHECK(method.drafter.name == "parallel");
+  CHECK(plan::methods_on_table({{0.6, 0.1}, {0.5, 0.1}}, true).methods.size() == 2);
 }
 
 TEST_CASE("rows that rise with the rank are told", "[acceptance]") {
