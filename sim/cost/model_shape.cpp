@@ -118,6 +118,12 @@ double ModelShape::active_parameters() const {
   return layer_parameters() - (1.0 - chosen) * expert_parameters() + lm_heads() * vocab * hidden;
 }
 
+double ModelShape::state_bytes() const {
+  constexpr double kBytes = 2.0;
+  const double vectors = fused_inputs > 2.0 ? fused_inputs : on_target() ? 1.0 : 0.0;
+  return kBytes * vectors * hidden;
+}
+
 double ModelShape::own_parameters() const {
   return shares_lm_head ? layer_parameters() : total_parameters() - (shares_embeddings ? embedded() * hidden : 0.0);
 }

@@ -101,6 +101,8 @@ struct ModelShape {
 
   // It reads the target's hidden states and cannot stand alone.
   [[nodiscard]] bool on_target() const { return fused_inputs > 0.0 || prediction_heads > 0.0; }
+  // Bytes of the target's hidden states that it reads of a token; 0: it stands alone. An EAGLE head joins one with the token.
+  [[nodiscard]] double state_bytes() const;
   [[nodiscard]] double lm_heads() const { return prediction_heads > 0.0 ? prediction_heads : 1.0; }
   // All layers, as one of `shards` GPUs sees them: key and value heads that are fewer than the GPUs are copied.
   [[nodiscard]] std::vector<LayerKind> layer_kinds(double shards = 1.0) const;

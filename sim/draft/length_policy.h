@@ -29,6 +29,8 @@ class LengthPolicy {
 
   // How many sequences of the batch have one draft length, chosen for all of them; 1: each has its own.
   [[nodiscard]] virtual int sequences() const { return 1; }
+  // Whether the next round's length goes by what the last one accepted.
+  [[nodiscard]] virtual bool follows_acceptance() const { return true; }
   // What it remembers at a sequence's start; `length` is that of the first round, at most the drafter's draft_length.
   [[nodiscard]] virtual Memory start() const = 0;
   // Sets the length of the next round, and what the policy remembers, after a round that drafted and accepted so many tokens.

@@ -13,6 +13,7 @@ class Table final : public LengthPolicy {
  public:
   Table(int length, int sequences) : length_(length), sequences_(sequences) {}
   [[nodiscard]] int sequences() const override { return sequences_; }
+  [[nodiscard]] bool follows_acceptance() const override { return false; }
   [[nodiscard]] Memory start() const override { return {.length = length_}; }
 
  private:

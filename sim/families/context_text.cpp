@@ -47,9 +47,10 @@ ContextEntry text_context() {
          config::between(2, kMaxDraftLength),
          {}}},
        "256 contexts whose scales (the spread of families normal_logits and logit_noise) go through the quantiles of their "
-       "distribution, so that the mean overlap is about that of iid; acceptances cluster, and theory gives tokens_per_round by "
-       "matrices as "
-       "for regimes. Without a spread only drift makes a difference.",
+       "distribution, so that the mean overlap is about that of iid (kinds of requests are two points and not a bell: with "
+       "between_requests near 1 it is lower by up to .03); acceptances cluster, and theory gives tokens_per_round by matrices as "
+       "for "
+       "regimes. Without a spread only drift makes a difference.",
        "persistence: 0.5, drift: 0.3"},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
         ContextModel model;

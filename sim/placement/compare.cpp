@@ -43,6 +43,7 @@ Comparison compare(const PlacedBatch& setting, const cost::CostModel& cost, cons
   generation.prompt_tokens = setting.prompt_tokens;
   generation.output_tokens = output_lengths(setting, source.draw_key);
   generation.vocab = setting.vocab;
+  generation.states = setting.states;
   generation.shrink = setting.shrink;
 
   Comparison result;

@@ -207,6 +207,14 @@ void Lockstep::end_now(std::uint32_t sequence) {
   if (generation_.shrink) emitted_in_batch_ -= emitted_[sequence];
 }
 
+std::uint64_t Lockstep::emitted_by_round() const {
+  const AcceptedCounts& counts = *generation_.accepted;
+  if (counts.draft_length == 0) return running_.size();
+  std::uint64_t sum = 0;
+  for (const std::uint32_t i : running_) sum += static_cast<std::uint64_t>(counts.emitted(i, result_.rounds));
+  return sum;
+}
+
 Lockstep::Outcome Lockstep::finish_round() {
   Outcome outcome;
   outcome.round = result_.rounds;

@@ -73,6 +73,8 @@ class Lockstep {
   [[nodiscard]] draft::Work ahead() const;
   // The mean of the tokens that precede it in the cache.
   [[nodiscard]] double ahead_context() const;
+  // Tokens that the round to come emits, of all sequences; what ends a text is not cut.
+  [[nodiscard]] std::uint64_t emitted_by_round() const;
   // Whether drafts take passes at all, which copies of the text do not.
   [[nodiscard]] bool draft_runs() const;
 

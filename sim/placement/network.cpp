@@ -39,6 +39,8 @@ class NetworkRun final : public Lockstep {
       : Lockstep(generation, timeline),
         connection_(connection),
         vocab_(generation.vocab),
+        states_(generation.states),
+        prompt_tokens_(generation.prompt_tokens),
         drawn_(drafts_are_drawn(generation.drafting)),
         chosen_(blocks_are_chosen(generation.drafting)),
         up_(engine_, "uplink", connection.latency, connection.bytes_per_second),
@@ -54,13 +56,18 @@ class NetworkRun final : public Lockstep {
     span(target_lane_, "prefill", SimTime(), target_prefill_.total());
     gpu_.request(target_prefill_.total(), [this] {
       sent_ = engine_.now();
-      bytes_ = size() * connection_.id_bytes;
+      bytes_ = size() * connection_.id_bytes + state_bytes(size() * prompt_tokens_);
       down_.send(bytes_, [this] { first_token(); });
     });
     return run();
   }
 
  private:
+  // Of so many tokens that the running sequences emit.
+  [[nodiscard]] std::uint64_t state_bytes(std::uint64_t tokens) const {
+    const auto read = static_cast<double>(states_.of_all ? tokens : size());
+    return static_cast<std::uint64_t>(std::ceil(read * states_.bytes));
+  }
   void first_token() {
     emit_first();
     spend(&Parts::prefill, target_prefill_.total(), target_prefill_);
@@ -91,7 +98,8 @@ class NetworkRun final : public Lockstep {
         network(up_lane_, "drafts", up_);
         verifying_ = engine_.now();
         gpu_.request(verify_.total(), [this] {
-          bytes_ = 2 * batch_ * connection_.id_bytes;  // how many were accepted, and the token after them
+          // How many were accepted, the token after them, and for a head the target's states of what it emitted.
+          bytes_ = 2 * batch_ * connection_.id_bytes + state_bytes(emitted_by_round());
           sent_ = engine_.now();
           down_.send(bytes_, [this] { finish(); });
         });
@@ -118,6 +126,8 @@ class NetworkRun final : public Lockstep {
 
   Connection connection_;
   int vocab_;
+  States states_;
+  std::uint64_t prompt_tokens_;
   bool drawn_;   // drafts have distributions to be judged by
   bool chosen_;  // the tree is another one in every round, and each token goes up with its parent's place
   engine::FifoServer gpu_{engine_, "target GPU"};
@@ -146,8 +156,9 @@ class Network final : public Placement {
   [[nodiscard]] bool sends_distributions() const override { return connection_.probabilities; }
   [[nodiscard]] double longest_round(double passes, const PlacedBatch& setting, int drafted) const override {
     const double distribution = connection_.probabilities ? setting.vocab * connection_.probability_bits / 8.0 : 0.0;
-    const double bytes =
-        static_cast<double>(setting.batch) * (drafted + 2.0) * (2.0 * static_cast<double>(connection_.id_bytes) + distribution);
+    const double bytes = static_cast<double>(setting.batch) *
+                         ((drafted + 2.0) * (2.0 * static_cast<double>(connection_.id_bytes) + distribution) +
+                          (drafted + 2.0 + static_cast<double>(setting.prompt_tokens)) * setting.states.bytes);
     return passes + 2.0 * connection_.latency.seconds() + bytes / connection_.bytes_per_second;
   }
   [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
@@ -190,9 +201,12 @@ PlacementEntry network_placement() {
        "target needs the draft's probabilities: draft_length vocab probability_bits / 8 bytes a sequence and round, unless both "
        "sides can draw them again from ids (send: ids). Of a tree there is one distribution for each node that has children, and "
        "none where children are chosen tokens; a tree of another shape in every round sends each token's parent along. Prompts "
-       "are on both sides at the start; tokens count where they are delivered, at the device. Not for drafters whose layers are "
-       "the target's own (early_exit), for heads on the target's state (medusa, hydra, redrafter, parallel, dflash) and for "
-       "drafters of what the target predicts (lookahead, token_recycling, sam_decoding that recycles): none of that is sent."},
+       "are on both sides at the start; tokens count where they are delivered, at the device. Heads read the target's hidden "
+       "states, which come "
+       "down with the tokens, two bytes a number, where the cost section's draft is such a head (EAGLE, EAGLE-3, MTP: of every "
+       "token, the prompt's too; Medusa, Hydra: of the last); drafters that guess from that state (medusa, hydra, redrafter, "
+       "parallel, dflash) need such a draft. Not for drafters whose layers are the target's own (early_exit) and for drafters of "
+       "what the target predicts (lookahead, token_recycling, sam_decoding that recycles): none of that is sent."},
       [](const config::Arguments& arguments, Diagnostics&) {
         Connection connection;
         connection.latency = Duration::from_seconds(1e-3 * arguments.number("latency_ms"));

@@ -28,6 +28,12 @@ namespace specsim::placement {
 struct TokenByToken {};
 using Drafting = std::variant<TokenByToken, std::reference_wrapper<const draft::BlockDrafter>>;
 
+// The target's hidden states that a head reads.
+struct States {
+  double bytes = 0.0;   // of a token; 0: the draft is no head
+  bool of_all = false;  // of every token, since the head has a cache of its own; else of the text's last
+};
+
 struct Generation {
   const cost::CostModel* cost = nullptr;
   const AcceptedCounts* accepted = nullptr;  // one sequence of the batch each; its draft_length is the generation's
@@ -36,6 +42,7 @@ struct Generation {
   std::uint64_t prompt_tokens = 1;
   std::vector<std::uint64_t> output_tokens;  // [sequence], at least 1 each
   int vocab = 0;                             // rows of the probabilities that a network may have to carry
+  States states;                             // what a network has to carry of them
   bool shrink = true;                        // a finished sequence leaves the batch; else its place stays priced to the end
 };
 
@@ -132,6 +139,7 @@ struct PlacedBatch {
   std::uint64_t output_tokens = 128;  // the most that a sequence emits
   double end_token_rate = 0.0;        // chance that an emitted token ends its sequence
   int vocab = 0;
+  States states;
   bool shrink = true;
 };
 

@@ -158,7 +158,7 @@ std::string why_not_ahead(const BlockMethod& block) {
     return refused("drafter", block.drafter.name(),
                    "which drafts what the target's pass over the block before predicts, and that has not ended");
   if (!block.policy) return "";
-  if (block.policy->part->sequences() > 1)
+  if (block.policy->part->sequences() > 1 && block.policy->part->follows_acceptance())
     return refused("policy", block.policy->name(),
                    "which gives the batch one draft length by what all of it accepted, and that is not known yet");
   if (block.policy->part->foresees())
@@ -178,11 +178,15 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
         block->drafter.name());
   if (placement.drafts_ahead()) return why_not_ahead(*block);
   const draft::BlockDrafter::Shape& shape = drafter.shape();
-  if (placement.draft_elsewhere() && (shape.on_target_state || shape.looks_behind || shape.target_ranks > 0))
+  const cost::Deployment* const deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  const bool head = deployment != nullptr && deployment->draft && deployment->draft->on_target();
+  if (placement.draft_elsewhere() && ((shape.on_target_state && !head) || shape.looks_behind || shape.target_ranks > 0))
     return fmt::format(
-        "with drafter {}, which drafts from the target's {}, and none of it is sent; allowed: a placement whose draft lies "
-        "beside the target",
-        block->drafter.name(), shape.on_target_state ? "state at the text's end" : "predictions in the pass before");
+        "with drafter {}, which drafts from the target's {}; allowed: {}a placement whose draft lies beside the target",
+        block->drafter.name(),
+        shape.on_target_state ? "state at the text's end, whose size is not known"
+                              : "predictions in the pass before, of which none is sent",
+        shape.on_target_state ? "a head as the cost section's draft, or " : "");
   return "";
 }
 
@@ -206,8 +210,10 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
                                                         : kOutputTokens;
   setting.end_token_rate = workload.number("end_token_rate");
   setting.vocab = cell.vocab;
-  // Acceptance is that of the config's small vocabulary; what goes over the wire is the named model's.
   const cost::Deployment* deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  if (deployment != nullptr && deployment->draft)
+    setting.states = {deployment->draft->state_bytes(), deployment->draft->layers > 0.0};
+  // Acceptance is that of the config's small vocabulary; what goes over the wire is the named model's.
   if (deployment != nullptr && deployment->draft && setting.placement != nullptr && setting.placement->sends_distributions()) {
     const cost::ModelShape& draft = *deployment->draft;
     const int vocab = static_cast<int>(draft.vocab);

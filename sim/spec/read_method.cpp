@@ -33,6 +33,13 @@ bool drawn_chain(const draft::BlockDrafter& drafter) {
   return drafter.tree() != nullptr ? drafter.tree()->is_chain() : drafter.shape().draws;
 }
 
+// It copies one path from the text, without a pass of a draft model: a policy can end it early.
+bool copies_path(const draft::BlockDrafter& drafter) {
+  const draft::BlockDrafter::Shape& shape = drafter.shape();
+  return drafter.tree() == nullptr && !shape.draws && shape.nodes == shape.draft_length &&
+         drafter.work(shape.nodes).pass_rows.empty();
+}
+
 // Why a verifier cannot judge a drafter's blocks, and what it can; "" where it can.
 std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDrafter& drafter) {
   const verify::Demands& demands = verifier.demands;
@@ -106,11 +113,11 @@ std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnosti
   const std::string why = why_not(entry, parts.drafter.draft, vocab);
   if (!why.empty()) {
     diagnostics.add(parts.verifier.where, fmt::format("verifier {} {}", entry.info.name, why));
-  } else if (parts.policy && !is_chain && (*drafter)->tree() == nullptr) {
+  } else if (parts.policy && !is_chain && (*drafter)->tree() == nullptr && !copies_path(**drafter)) {
     diagnostics.add(
         parts.policy->where,
-        fmt::format("policy is given with drafter {}, which chooses a block each round; allowed: with a chain, or a tree "
-                    "of one shape",
+        fmt::format("policy is given with drafter {}, which chooses a block each round; allowed: with a chain, a tree "
+                    "of one shape, or one path that is copied from the text",
                     parts.drafter.entry->info.name));
   } else if (parts.policy && !entry.make_block) {
     diagnostics.add(parts.policy->where,
@@ -142,10 +149,11 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
     return;
   }
   draft::LengthChoice choice{cell.draft_length(), {}, static_cast<int>(cell.workload.batch)};
-  const tokens::Tree& tree = *block->drafter->tree();
+  const tokens::Tree* const tree = block->drafter->tree();  // none: a path
   for (int length = 0; cell.pricing && length <= cell.draft_length(); ++length) {
-    const auto nodes =
-        std::count_if(tree.nodes.begin(), tree.nodes.end(), [&](const auto& node) { return node.depth <= length; }) - 1;
+    const auto nodes = tree == nullptr ? length : std::count_if(tree->nodes.begin(), tree->nodes.end(), [&](const auto& node) {
+                                                    return node.depth <= length;
+                                                  }) - 1;
     std::vector<std::uint64_t> drafted(static_cast<std::size_t>(nodes) + 1, 0);
     drafted.back() = 1;
     const cost::RoundTime time = cell.round_time(0.0, drafted);
@@ -164,9 +172,9 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
     } else if (policy.part->sequences() == 1 && cell.workload.batch > 1.0) {
       diagnostics.add(
           parts.policy->where,
-          fmt::format("policy {} gives each sequence a length of its own, at batch {:g} with a tree; allowed: batch 1, or a "
-                      "policy of one length for the batch, such as goodput",
-                      entry.info.name, cell.workload.batch));
+          fmt::format("policy {} gives each sequence a length of its own, at batch {:g} with drafter {}; allowed: batch 1, or "
+                      "a policy of one length for the batch, such as goodput",
+                      entry.info.name, cell.workload.batch, block->drafter.name()));
     }
   }
   policy.round_times = choice.round_times;
