@@ -145,10 +145,11 @@ RecordedPair recorded_pair(const spec::AcceptanceTable& table) {
 }
 
 std::string taken_of(const Options& options, const RecordedPair& recorded) {
+  const auto quoted = [](const std::string& model) { return in_braces(model) ? "'" + model + "'" : model; };
   std::string list;
-  if (takes_target(options, recorded)) list += "--target " + recorded.target;
+  if (takes_target(options, recorded)) list += "--target " + quoted(recorded.target);
   if (recorded_shards(options, recorded) > 1) list += fmt::format(" --tensor-parallel {}", recorded.tensor_parallel);
-  if (takes_draft(options, recorded)) list += fmt::format("{}--draft {}", list.empty() ? "" : " ", recorded.draft);
+  if (takes_draft(options, recorded)) list += fmt::format("{}--draft {}", list.empty() ? "" : " ", quoted(recorded.draft));
   return list;
 }
 

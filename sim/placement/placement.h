@@ -30,8 +30,8 @@ using Drafting = std::variant<TokenByToken, std::reference_wrapper<const draft::
 
 // The target's hidden states that a head reads.
 struct States {
-  double bytes = 0.0;   // of a token; 0: the draft is no head
-  bool of_all = false;  // of every token, since the head has a cache of its own; else of the text's last
+  double bytes = 0.0;   // a token's; 0: the draft is no head
+  bool of_all = false;  // every token's, since the head has a cache of its own; else the text's last alone
 };
 
 struct Generation {

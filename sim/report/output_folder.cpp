@@ -295,7 +295,16 @@ void OutputFolder::finish(const Manifest& manifest) {
     std::vector<FileSum> results = files_;
     for (const std::string& name : earlier_) results.push_back({name, ""});
     write_manifest(std::move(moving), std::move(results));
-    for (const FileSum& own : files_) move_file(stage_ + "/" + own.name, file(own.name));
+    std::size_t moved = 0;
+    try {
+      for (; moved < files_.size(); ++moved) move_file(stage_ + "/" + files_[moved].name, file(files_[moved].name));
+    } catch (const IoError&) {
+      // Where somebody removes the folder, the manifest may be gone, and no one would own what has been moved since.
+      std::error_code ignored;
+      if (!std::filesystem::exists(file(kManifest), ignored))
+        for (std::size_t i = 0; i < moved; ++i) std::filesystem::remove(file(files_[i].name), ignored);
+      throw;
+    }
   }
   for (const std::string& name : earlier_) remove(name);
   if (!stage_.empty()) {

@@ -22,7 +22,7 @@ struct AcceptanceTable {
   Location draft_where;  // where the file names it
   std::string target;    // what it drafted for, as cost.target takes it; "" where it is unsaid
   Location target_where;
-  std::int64_t tensor_parallel = 1;  // of target and draft, where the target is the file's
+  std::int64_t tensor_parallel = 1;  // GPUs that target and draft are cut over, where the target is the file's
   bool one_pass = false;             // one draft pass guesses all positions
 
   // All of it but the note, for a heading; "" where there is nothing.

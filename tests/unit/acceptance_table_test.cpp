@@ -42,11 +42,18 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
     // Mutant: n-grams and Medusa's heads priced as a draft model of 1B, with which none of them pays.
     Diagnostics diagnostics;
     if (table.draft != "none") {
-      const config::Value model = cost::resolve_preset(cost::PresetKind::model, config::scalar(table.draft, {}), diagnostics);
+      const config::Value named = cost::to_config({table.draft, table.draft_where, {}}, diagnostics);
+      const config::Value model = cost::resolve_preset(cost::PresetKind::model, named, diagnostics);
       CHECK(diagnostics.list().empty());
       CHECK(model.is_map());
     }
     CHECK((table.draft == "none") == name.starts_with("ngram"));
+    // Mutant: the draft of a 70B model priced beside a target of its own size, with which nobody should speculate.
+    if (!table.target.empty()) {
+      const config::Value named = cost::to_config({table.target, table.target_where, {}}, diagnostics);
+      CHECK(cost::resolve_preset(cost::PresetKind::model, named, diagnostics).is_map());
+      CHECK(diagnostics.list().empty());
+    }
     REQUIRE(!table.acceptance.empty());
     for (const std::vector<double>& row : table.acceptance) {
       REQUIRE(!row.empty());
