@@ -103,6 +103,9 @@ void add_acceptance(NamedPart& part, const config::Value& value) {
     part.info.notes += fmt::format("{}{:.4g}", depth == 0 ? "" : "; ", fmt::join(table.acceptance[depth], ", "));
   if (rows < table.acceptance.size()) part.info.notes += fmt::format("; the same down to depth {}", table.acceptance.size());
   part.info.notes += table.note.empty() ? "." : fmt::format(". Taken {}.", table.note);
+  if (!table.target.empty())
+    part.info.notes += fmt::format(" Priced on {}{}.", table.target,
+                                   table.tensor_parallel > 1 ? fmt::format(" over {} GPUs", table.tensor_parallel) : "");
   if (!table.draft.empty())
     part.info.notes += fmt::format(" Priced with {}.", table.draft == "none" ? "no draft model" : "draft " + table.draft);
   part.mark = table.unverified ? "unverified" : "";
@@ -142,6 +145,8 @@ NamedPart worked_out(const NamedPart& named) {
       break;
     case cost::PresetKind::acceptance:
       add_acceptance(part, value);
+      if (const std::vector<std::string> aliases = cost::aliases_of(preset); !aliases.empty())
+        part.info.summary += fmt::format("; also {}", fmt::join(aliases, ", "));
       break;
   }
   if (const config::Value* source = value.find("source")) part.info.paper = source->text;
@@ -213,9 +218,14 @@ std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, 
   std::vector<std::string> names;
   for (const NamedPart& part : parts) {
     const std::string full = part.kind + "/" + part.info.name;
-    if (wanted == full || wanted == part.info.name) found.push_back(&part);
-    names.push_back(full);
-    names.push_back(part.info.name);
+    std::vector<std::string> called = {full, part.info.name};
+    if (part.preset != nullptr)
+      for (const std::string& alias : cost::aliases_of(*part.preset)) {
+        called.push_back(part.kind + "/" + alias);
+        called.push_back(alias);
+      }
+    if (std::find(called.begin(), called.end(), wanted) != called.end()) found.push_back(&part);
+    names.insert(names.end(), called.begin(), called.end());
   }
   if (!found.empty()) return found;
   throw BadInput({"", 0, 0}, fmt::format("unknown part {}{} allowed: what specsim list prints, as NAME or KIND/NAME",

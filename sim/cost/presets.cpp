@@ -167,6 +167,11 @@ Value to_config(const PresetChoice& choice, Diagnostics& diagnostics) {
   return config::map(std::move(fields), where);
 }
 
+std::vector<std::string> aliases_of(const Preset& preset) {
+  const Value* const value = find_preset(preset.kind, preset.name);
+  return value != nullptr ? aliases_of(*value) : std::vector<std::string>();
+}
+
 std::vector<std::string> preset_names(PresetKind kind) {
   std::vector<std::string> names;
   for (const ParsedPreset& preset : parsed_presets())

@@ -29,6 +29,8 @@ const std::vector<BuiltInFile>& kernel_presets();  // configs/kernels: fits of s
 
 // Names and aliases of a kind's presets, in order.
 std::vector<std::string> preset_names(PresetKind kind);
+// Other names of a preset.
+std::vector<std::string> aliases_of(const Preset& preset);
 
 // What an option or a table asks for, each part as a config would write it, with the place that messages name.
 struct PresetChoice {

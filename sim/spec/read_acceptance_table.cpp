@@ -71,8 +71,8 @@ double probability(const Value& value, const char* what) {
     if (x) x = *x / 100.0;
   }
   if (!x || !config::between(0, 1).contains(*x))
-    throw BadInput(value.where,
-                   fmt::format("{} is {}, allowed: a number in [0, 1], or a percentage", what, config::found_text(value)));
+    throw BadInput(value.where, fmt::format("{} is {}, allowed: a number in [0, 1], or a percentage, as 81%", what,
+                                            config::found_text(value)));
   return *x;
 }
 

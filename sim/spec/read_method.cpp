@@ -49,7 +49,12 @@ std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDra
     std::string allowed;
     for (const tokens::Siblings siblings : demands.trees)
       allowed += (allowed.empty() ? "" : ", ") + std::string(siblings_text(siblings));
-    return fmt::format("with {}, allowed: {}", siblings_text(shape.siblings), allowed.empty() ? "drafter chain" : allowed);
+    std::string others;
+    for (const verify::VerifierEntry& entry : verify::verifiers().entries())
+      if (std::find(entry.demands.trees.begin(), entry.demands.trees.end(), shape.siblings) != entry.demands.trees.end())
+        others += (others.empty() ? "" : ", ") + entry.info.name;
+    return fmt::format("with {}, allowed: {}{}", siblings_text(shape.siblings), allowed.empty() ? "drafter chain" : allowed,
+                       others.empty() ? "" : "; verifiers of these tokens: " + others);
   }
   return drafter.tree() != nullptr ? verify::why_not_tree(demands, *drafter.tree()) : "";
 }
@@ -133,8 +138,9 @@ std::optional<Method> make_method(const MethodParts& parts, int vocab, Diagnosti
         is_chain};
   }
   if (entry.demands.argmax_draft && !longest_path.argmax)
-    diagnostics.add(parts.verifier.where,
-                    fmt::format("verifier {} with a sampled draft, allowed: drafter.selection: argmax", entry.info.name));
+    diagnostics.add(
+        parts.verifier.where,
+        fmt::format("verifier {} with a sampled draft, allowed: drafter chain with selection: argmax", entry.info.name));
   return method;
 }
 
