@@ -21,6 +21,7 @@ class EarlyExit final : public TreeDrafter {
   }
   void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> target,
                           std::span<double> draft) const override {
+    if (!shape_.alters) return;  // pair.draft stands
     std::copy(target.begin(), target.end(), draft.begin());
     math::apply_temperature(draft, 1.0 / share_);
   }
