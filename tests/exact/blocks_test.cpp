@@ -439,6 +439,21 @@ TEST_CASE("an overlap drawn towards the target: EAGLE's distribution by depth, a
   double overlap = 0.0;
   for (std::size_t x = 0; x < 3; ++x) overlap += std::min(target[x], flat[x] / sum);
   CHECK(accepted("{kind: early_exit, draft_length: 1, exit_share: 0.5}")[1] == Approx(overlap).epsilon(0).margin(kExact));
+  // Mutant: the target's own distribution in place of the pair's, with which every draft is accepted at temperature 0.
+  CHECK(accepted("{kind: early_exit, draft_length: 1, exit_share: 0.5, distribution: pair_draft}")[1] ==
+        Approx(0.7).epsilon(0).margin(kExact));
+}
+
+TEST_CASE("chains by another name are drafter chain: MTP's and EAGLE-3's likeliest tokens") {
+  const std::string pair = explicit_pair({0.5, 0.3, 0.2}, {0.2, 0.3, 0.5});
+  for (const std::string verifier : {"token", "tree_point_mass", "{kind: relaxed_top_n, n: 2, delta: 0.5}"}) {
+    const auto accepted = [&](const std::string& drafter) {
+      return audit::audit_cell(cell_of(pair, "{process: fixed}", drafter, verifier)).starts[0].accepted_distribution;
+    };
+    const Distribution chain = accepted("{kind: chain, draft_length: 2, selection: argmax}");
+    CHECK(accepted("{kind: mtp, draft_length: 2}") == chain);
+    CHECK(accepted("{kind: eagle3, width: 1, depth: 2}") == chain);
+  }
 }
 
 }  // namespace specsim::blocks_test
