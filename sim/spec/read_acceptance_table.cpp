@@ -172,7 +172,10 @@ AcceptanceTable read_acceptance_table(const Value& value) {
                        .source = file.text("source"),
                        .unverified = file.boolean("unverified"),
                        .draft = file.text("draft"),
-                       .draft_where = file.where("draft")};
+                       .draft_where = file.where("draft"),
+                       .temperature = file.text("temperature"),
+                       .temperature_where = file.has("temperature") ? file.where("temperature") : value.where,
+                       .likeliest = form.form == Form::top_k};
   constexpr std::size_t kMostRanks = 64;
   if (table.items.size() > static_cast<std::size_t>(kMaxDraftLength))
     throw BadInput(table.where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form.key,

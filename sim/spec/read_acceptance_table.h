@@ -18,7 +18,10 @@ struct AcceptanceTable {
   bool unverified = false;
   // What drafted, as cost.draft takes it: a model, or none for n-grams and for heads inside the target; "" where it is unsaid.
   std::string draft;
-  Location draft_where;  // where the file names it
+  Location draft_where;        // where the file names it
+  std::string temperature;     // as the file says it, "unknown" or "" where it does not
+  Location temperature_where;  // where it does, else the file
+  bool likeliest = false;      // ranks are of the draft's likeliest tokens, drawn or not: top_k
 
   // All of it but the note, for a heading; "" where there is nothing.
   [[nodiscard]] std::string origin() const;
