@@ -208,14 +208,9 @@ TableFit fit_table(const TableRecord& record, std::uint64_t seed) {
 }
 
 const TableFigure& TableFit::worst() const {
-  const TableFigure* found = nullptr;
-  for (const bool met : {false, true})
-    for (const TableFigure& one : figures) {
-      if (found != nullptr && met) break;
-      if ((one.role == FigureRole::fitted) != met) continue;
-      if (found == nullptr || std::abs(one.fit - one.table) > std::abs(found->fit - found->table)) found = &one;
-    }
-  return *found;
+  return *std::max_element(figures.begin(), figures.end(), [](const TableFigure& a, const TableFigure& b) {
+    return std::abs(a.fit - a.table) < std::abs(b.fit - b.table);
+  });
 }
 
 bool TableFit::tells_trees() const { return noise_spread.fitted && record.kind.temperature == 0.0; }

@@ -55,7 +55,7 @@ struct TableFit {
   std::vector<TableMoment> moments;
   std::vector<TableFigure> figures;
 
-  // The figure with the largest |fit - table| of those that were not met one by one; of all where each was.
+  // The figure with the largest |fit - table|.
   [[nodiscard]] const TableFigure& worst() const;
   // Whether rankings of trees of likeliest tokens rest on what the table told.
   [[nodiscard]] bool tells_trees() const;

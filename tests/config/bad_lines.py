@@ -236,7 +236,7 @@ LINES = [
     (["fit", "eagle-vicuna-7b-chat", "--temperature", "1"], "--temperature: 1, allowed: without it, for the table states 0"),
     (["fit", "eagle-vicuna-7b-chat", "--draft-length", "3"], "--draft-length: 3, allowed: with recorded acceptance"),
     (["fit", "medusa-vicuna-7b", "--temperature", "11"], '--temperature: "11", allowed: a number in [0, 10]'),
-    (["fit", "nowhere.yaml"], "nowhere.yaml: cannot be read: no such file or directory, allowed: a readable YAML file"),
+    (["fit", "nowhere.yaml"], "FILE: acceptance nowhere.yaml: cannot be read: no such file or directory, allowed: a readable YAML file"),
     (["kernels"], "specsim kernels needs a table of measured kernels; specsim kernels --help shows examples"),
     (["kernels", "tests/data/pass_times.csv"], "specsim kernels needs --out; specsim kernels --help shows examples"),
     (["kernels", "no.csv", "--out", "nowhere"], "no.csv: cannot be read: no such file or directory, allowed: a readable table of measured kernels, .csv or .csv.xz"),

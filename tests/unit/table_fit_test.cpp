@@ -84,6 +84,14 @@ TEST_CASE("fit_table reproduces EAGLE's heads by depth") {
   CHECK(fit.drift.value < 0.8);
   for (const fit::TableFigure& one : fit.figures) CHECK(one.fit == Approx(one.table).margin(0.04));
   CHECK(fit.worst().depth == 4);  // which lies above both its neighbours
+  // What scripts/along_texts.py found by running the simulator with a head whose logits are divided by 1.7, under a sigma of 12
+  // (results/language/along_texts.csv): at temperature 0 the same as here with everything in units of sigma, and the drift, which
+  // comes behind the division, 1.7 times as large. Its 256 contexts and eight seeds leave .007 to chance.
+  constexpr double kUnits = 8.0 / 12.0;
+  const fit::RankShares shares({}, 1);
+  const double simulated[] = {0.7918, 0.7502, 0.7205, 0.6937, 0.6639};
+  for (std::size_t depth = 0; depth < 5; ++depth)
+    CHECK(shares.at({1.016 * kUnits, 1.0, 0.483 * 1.7 * kUnits}, depth, 1)[0] == Approx(simulated[depth]).margin(0.02));
 }
 
 }  // namespace specsim::table_fit_test
