@@ -3,6 +3,7 @@
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/fit_report.h"
+#include "sim/cli/fit_table.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
 #include "sim/cli/result_files.h"
@@ -35,7 +36,9 @@ void add_fit_options(po::options_description& description) {
       "out", po::value<std::string>(),
       "directory for fit.csv, one experiment for each process (constant, by_depth, kept_state, regimes, regimes_by_depth, "
       "requests_and_regimes) and spread.yaml: synthetic distributions like those of the record; of recorded overlaps and "
-      "distributions that alone")("force", kForceHelp);
+      "distributions that alone, and of a table")(
+      "temperature", po::value<std::string>(),
+      "temperature of decoding of a table that does not state it (default: 0, and the fit says so)")("force", kForceHelp);
 }
 
 // The one file that the processes are fitted to.
@@ -44,35 +47,59 @@ std::string recorded_file(const Options& options) {
   if (files.size() != 1)
     throw BadInput(
         {"", 0, 0},
-        fmt::format("{} files, allowed: one, rounds_t*.jsonl of specsim calibrate, a log of the same form, or accepted prefixes",
-                    files.size()));
+        fmt::format(
+            "{} files, allowed: one, rounds_t*.jsonl of specsim calibrate, a log of the same form, accepted prefixes, or a "
+            "table of acceptance",
+            files.size()));
   return files[0];
 }
 
 using Claim = std::function<report::OutputClaim(std::vector<std::string> names)>;
 
-// Distributions like those of the record, where it holds more than outcomes: the fit is then of these alone.
-void fit_distributions(const Options& options, const fit::SpreadRecord& record, const Claim& claim, double started) {
-  for (const char* option : {"draft-length", "held-out"})
-    if (options.has(option) && !options.text(option).empty())
-      throw BadInput({fmt::format("--{}", option), 0, 0},
-                     fmt::format("{}, allowed: with recorded rounds or accepted prefixes", options.text(option)));
-  std::optional<report::OutputFolder> folder;
-  if (options.has("out")) {
-    folder.emplace(options.text("out"));
-    folder->claim(claim({fit::kSpreadFile}));
-  }
-  const fit::SpreadFit fit = fit::fit_spread(record);
-  print_spread(fit);
-  if (!folder) return;
-  folder->write(fit::kSpreadFile, fit.yaml());
+void refuse(const Options& options, const std::vector<const char*>& names, const char* allowed) {
+  for (const char* name : names)
+    if (options.has(name) && !options.text(name).empty())
+      throw BadInput({fmt::format("--{}", name), 0, 0}, fmt::format("{}, allowed: {}", options.text(name), allowed));
+}
+
+// spread.yaml alone, with what led to it.
+void write_spread(const Options& options, report::OutputFolder& folder, const std::string& yaml, double started) {
+  folder.write(fit::kSpreadFile, yaml);
   report::Manifest manifest = report::new_manifest(command_line());
   manifest.files = options.texts("file");
   manifest.configs = {"{}"};
   manifest.cells = 1;
   manifest.wall_seconds = wall_clock() - started;
-  folder->finish(manifest);
-  print_output("wrote {}: {} for specsim run and compare\n", folder->path(), fit::kSpreadFile);
+  folder.finish(manifest);
+  print_output("wrote {}: {} for specsim run and compare\n", folder.path(), fit::kSpreadFile);
+}
+
+void claim_spread(const Options& options, const Claim& claim, std::optional<report::OutputFolder>& folder) {
+  if (!options.has("out")) return;
+  folder.emplace(options.text("out"));
+  folder->claim(claim({fit::kSpreadFile}));
+}
+
+// Distributions whose acceptance is that of a table.
+void fit_published(const Options& options, const NamedTable& table, const Claim& claim, double started) {
+  refuse(options, {"kind", "draft-length", "held-out"}, "with recorded acceptance");
+  std::optional<report::OutputFolder> folder;
+  claim_spread(options, claim, folder);
+  const fit::TableFit fit = fit::fit_table(table.record);
+  print_table_fit(table, fit);
+  if (!fit.warning().empty()) print_warning(fit.warning());
+  if (folder) write_spread(options, *folder, fit.yaml(), started);
+}
+
+// Distributions like those of the record, where it holds more than outcomes: the fit is then of these alone.
+void fit_distributions(const Options& options, const fit::SpreadRecord& record, const Claim& claim, double started) {
+  refuse(options, {"draft-length", "held-out"}, "with recorded rounds or accepted prefixes");
+  std::optional<report::OutputFolder> folder;
+  claim_spread(options, claim, folder);
+  const fit::SpreadFit fit = fit::fit_spread(record);
+  print_spread(fit);
+  if (!fit.warning().empty()) print_warning(fit.warning());
+  if (folder) write_spread(options, *folder, fit.yaml(), started);
 }
 
 fit::FitData read_data(const Options& options) {
@@ -92,7 +119,9 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
   if (!parse(arguments, description, "file",
              "specsim fit FILE [--draft-length K] [--held-out FILE] [--kind NAME] [--out DIR] [options]",
-             "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n", values))
+             "  specsim fit results/calibration/novels/rounds_t1.jsonl --out results/mine\n"
+             "  specsim fit eagle-vicuna-7b-chat --out results/mine    (a table of acceptance: a name, or a .yaml file)\n",
+             values))
     return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
@@ -100,6 +129,13 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
   const Claim claim = [&](std::vector<std::string> names) {
     return claim_at_once(std::move(names), command_identity("fit", values, {"file"}), options.has("force"), read.sums());
   };
+  const std::optional<NamedTable> table =
+      find_table(recorded_file(options), options.has("temperature") ? options.text("temperature") : "");
+  if (table) {
+    fit_published(options, *table, claim, started);
+    return ExitCode::fine;
+  }
+  refuse(options, {"temperature"}, "with a table of acceptance, for a record has its own");
   const fit::SpreadRecord positions = fit::read_spread_record(recorded_file(options), options.text("kind"));
   if (!positions.outcomes) {
     fit_distributions(options, positions, claim, started);
@@ -130,7 +166,9 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
   print_fit(report);
   if (!folder) return ExitCode::fine;
   for (const auto& [name, content] : fit::fit_files(report)) folder->write(name, content);
-  folder->write(fit::kSpreadFile, fit::fit_spread(positions).yaml());
+  const fit::SpreadFit spread = fit::fit_spread(positions);
+  if (!spread.warning().empty()) print_warning(spread.warning());
+  folder->write(fit::kSpreadFile, spread.yaml());
   report::Manifest manifest = report::new_manifest(command_line());
   manifest.threads = run.threads;
   manifest.files = options.texts("file");

@@ -27,11 +27,11 @@ double entropy_of(std::span<const double> distribution) {
   return sum;
 }
 
-SpreadContexts::SpreadContexts(int vocab) : vocab_(static_cast<std::size_t>(vocab)) {
+SpreadContexts::SpreadContexts(int vocab, std::uint64_t set) : vocab_(static_cast<std::size_t>(vocab)) {
   constexpr double kNumbers = 1e6;
   constexpr double kGolden = 0.6180339887498949;
   const auto count = static_cast<std::size_t>(std::clamp(kNumbers / vocab, 64.0, 1024.0));
-  rng::Stream random(rng::make_key(0, rng::hash_text("spread fit")), rng::Purpose::distribution, 0, 0);
+  rng::Stream random(rng::make_key(set, rng::hash_text("spread fit")), rng::Purpose::distribution, 0, 0);
   boost::random::normal_distribution<double> normal;
   const auto draw = [&](std::vector<float>& logits) {
     logits.resize(count * vocab_);

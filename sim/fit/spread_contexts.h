@@ -4,10 +4,13 @@
 #include "sim/families/distribution.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace specsim::fit {
+
+inline constexpr int kVocab = 1000;  // the one in docs/results/language.md
 
 double entropy_of(std::span<const double> distribution);  // nats
 
@@ -22,7 +25,8 @@ struct SpreadValues {
 // the quantiles of their distribution, which leaves less to chance.
 class SpreadContexts {
  public:
-  explicit SpreadContexts(int vocab);
+  // `set`: sets of other numbers are independent of one another, which tells how much chance is in one.
+  explicit SpreadContexts(int vocab, std::uint64_t set = 0);
   [[nodiscard]] std::size_t count() const { return scales_.size(); }
   // [context]: the entropy of the target's distribution in nats, and the overlap of target and draft.
   [[nodiscard]] std::vector<double> entropies(const SpreadValues& values) const;

@@ -2,6 +2,7 @@
 // context, and a draft whose error does (docs/results/language.md).
 #pragma once
 
+#include "sim/fit/spread_file.h"
 #include "sim/fit/spread_parameter.h"
 
 #include <cstddef>
@@ -9,8 +10,6 @@
 #include <vector>
 
 namespace specsim::fit {
-
-constexpr const char* kSpreadFile = "spread.yaml";
 
 // What a record says of its positions, request by request.
 struct SpreadRecord {
@@ -34,7 +33,9 @@ struct SpreadFit {
   SpreadParameter persistence;  // a parameter of context process text, and so is the next
   SpreadParameter between_requests;
   std::vector<SpreadMoment> moments;
-  // An experiment for `specsim run`.
+  // Which methods the fit does not tell apart, "" where it does all.
+  [[nodiscard]] std::string warning() const;
+  // An experiment for `specsim run`. Its sweep leaves out what warning() names.
   [[nodiscard]] std::string yaml() const;
 };
 

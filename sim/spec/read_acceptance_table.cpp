@@ -181,7 +181,10 @@ AcceptanceTable read_acceptance_table(const Value& value) {
                        .target = file.text("target"),
                        .target_where = file.where("target"),
                        .tensor_parallel = file.integer("tensor_parallel"),
-                       .one_pass = file.boolean("one_pass")};
+                       .one_pass = file.boolean("one_pass"),
+                       .temperature = file.text("temperature"),
+                       .temperature_where = file.has("temperature") ? file.where("temperature") : value.where,
+                       .likeliest = form.form == Form::top_k};
   constexpr std::size_t kMostRanks = 64;
   if (table.items.size() > static_cast<std::size_t>(kMaxDraftLength))
     throw BadInput(table.where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form.key,

@@ -24,6 +24,9 @@ struct AcceptanceTable {
   Location target_where;
   std::int64_t tensor_parallel = 1;  // GPUs that target and draft are cut over, where the target is the file's
   bool one_pass = false;             // one draft pass guesses all positions
+  std::string temperature;           // as the file says it, "unknown" or "" where it does not
+  Location temperature_where;        // where it does, else the file
+  bool likeliest = false;            // ranks are of the draft's likeliest tokens, drawn or not: top_k
 
   // All of it but the note, for a heading; "" where there is nothing.
   [[nodiscard]] std::string origin() const;

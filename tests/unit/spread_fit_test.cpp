@@ -92,6 +92,8 @@ TEST_CASE("fit_spread recovers known parameters within its standard errors", "[f
     for (int repeat = 0; repeat < 1; ++repeat) {
       const fit::SpreadFit fit = fit::fit_spread(recorded(truth[0], truth[1], truth[2], truth[3], ++seed));
       INFO(fit.yaml());
+      CHECK(fit.warning().empty());
+      CHECK_THAT(fit.yaml(), Catch::Contains("{kind: tree_dynamic, depth: 4") && !Catch::Contains("Left out"));
       const double z[] = {off(fit.sigma, truth[0]), off(fit.sigma_spread, truth[1]), off(fit.noise, truth[2]),
                           off(fit.noise_spread, truth[3])};
       for (const double one : z) {
@@ -143,6 +145,10 @@ TEST_CASE("fit_spread: overlaps alone leave the target as it is, outcomes the dr
   const fit::SpreadFit overlaps = fit::fit_spread(record);
   CHECK_FALSE(overlaps.sigma.fitted);
   CHECK(overlaps.sigma.value == 8.0);
+  // Trees of likeliest tokens rest on the sigma that was not recorded. Mutant: an empty warning.
+  CHECK_THAT(overlaps.warning(), Catch::Contains("sigma was not recorded"));
+  CHECK_THAT(overlaps.yaml(),
+             Catch::Contains("# Left out: trees of likeliest tokens") && !Catch::Contains("tree_dynamic, depth"));
   CHECK(std::abs(off(overlaps.noise, 1.5)) < 4.0);
   CHECK(std::abs(off(overlaps.noise_spread, 0.7)) < 4.0);
   record.outcomes = true;

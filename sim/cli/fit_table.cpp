@@ -1,0 +1,107 @@
+#include "sim/cli/fit_table.h"
+
+#include "sim/base/error.h"
+#include "sim/base/output.h"
+#include "sim/cli/numbers.h"
+#include "sim/cli/options.h"
+#include "sim/config/value.h"
+#include "sim/cost/presets.h"
+#include "sim/report/table.h"
+#include "sim/spec/read_acceptance_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+namespace specsim::cli {
+
+namespace {
+
+constexpr double kHottest = 10.0;
+
+bool names_table(const std::string& file) {
+  if (file.ends_with(".yaml") || file.ends_with(".yml")) return true;
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return false;
+  const std::vector<std::string> names = cost::preset_names(cost::PresetKind::acceptance);
+  return std::find(names.begin(), names.end(), file) != names.end();
+}
+
+// The temperature of the table, and where that is from.
+double temperature_of(const spec::AcceptanceTable& table, const std::string& option, std::string& from) {
+  const bool stated = !table.temperature.empty() && table.temperature != "unknown";
+  if (!stated) {
+    from = option.empty() ? "assumed, since the table does not state it (--temperature says it)" : "by --temperature";
+    return option.empty() ? 0.0 : read_number(option, "--temperature", config::between(0, kHottest));
+  }
+  from = "as the table states";
+  const std::optional<double> own = config::as_number(config::scalar(table.temperature, table.temperature_where));
+  if (!own || !config::between(0, kHottest).contains(*own))
+    throw BadInput(
+        table.temperature_where,
+        fmt::format("temperature is \"{}\", allowed for a fit: a number in [0, {:g}], or unknown", table.temperature, kHottest));
+  if (!option.empty() && read_number(option, "--temperature", config::between(0, kHottest)) != *own)
+    throw BadInput({"--temperature", 0, 0}, fmt::format("{}, allowed: without it, for the table states {:g}", option, *own));
+  return *own;
+}
+
+}  // namespace
+
+std::optional<NamedTable> find_table(const std::string& file, const std::string& temperature) {
+  if (!names_table(file)) return std::nullopt;
+  const spec::AcceptanceTable table = spec::named_acceptance_table(file, {"FILE", 0, 0});
+  if (!table.rising().empty()) print_warning(table.rising());
+  NamedTable result;
+  result.record.acceptance = table.acceptance;
+  result.record.kind = {temperature_of(table, temperature, result.temperature), table.likeliest};
+  result.record.about = table.about;
+  return result;
+}
+
+void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
+  const double temperature = fit.record.kind.temperature;
+  if (!fit.record.about.empty()) print_output("{}\n", fit.record.about);
+  print_output("temperature {:g}, {}; {}\n\n", temperature, table.temperature,
+               temperature == 0.0          ? "a rank is that of the draft's likeliest tokens which is the target's likeliest"
+               : fit.record.kind.likeliest ? "a rank is that of the draft's likeliest tokens which the target draws"
+                                           : "rank 1 is a drawn token, further ones are siblings drawn without replacement");
+  report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+-"}, {"per .01"}, {"", report::Align::left}});
+  constexpr const char* kDefault = "default, not told by the table";
+  const auto add = [&](const char* name, const fit::SpreadParameter& one, double per_point, const char* by) {
+    parameters.add({name, fmt::format("{:.4f}", one.value), one.fitted ? report::cell_text(one.error, "{:.4f}") : "-",
+                    one.fitted ? report::cell_text(per_point, "{:+.3f}") : "-", one.fitted ? by : kDefault});
+  };
+  const auto standard = [&](const char* name, double value) { add(name, {value, fit::kUnknown, false}, fit::kUnknown, ""); };
+  const fit::SpreadValues family;
+  standard("target: sigma", family.sigma);
+  standard("target: spread", family.sigma_spread);
+  add("draft: value", fit.noise, fit.noise_per_point, "by rank 1 at depth 1");
+  add("draft: spread", fit.noise_spread, fit.noise_spread_per_point, "by the share that no rank at depth 1 gets");
+  add("text: drift", fit.drift, fit.drift_per_point, "by the fall with depth: tokens per round of a chain as deep as the table");
+  standard("text: persistence", 0.0);
+  standard("text: between_requests", 0.0);
+  print_output("{}", parameters.text(output_width()));
+  print_output(
+      "+-: standard error of the fit's own simulated contexts; per .01: how far the value moves where its figure is .01 "
+      "higher\n(the drift's: every first rank behind the first), for a table does not state its own errors\n\n");
+  report::Table figures({{"figure", report::Align::left}, {"table"}, {"fit"}, {"off"}, {"", report::Align::left}});
+  for (const fit::TableMoment& one : fit.moments)
+    figures.add({one.name, fmt::format("{:.4f}", one.table), fmt::format("{:.4f}", one.fit),
+                 fmt::format("{:+.4f}", one.fit - one.table), "fitted"});
+  const auto name = [](const fit::TableFigure& one) {
+    return one.last > one.depth ? fmt::format("depth {} to {}, rank {}", one.depth, one.last, one.rank)
+                                : fmt::format("depth {}, rank {}", one.depth, one.rank);
+  };
+  for (const fit::TableFigure& one : fit.figures)
+    figures.add({name(one), fmt::format("{:.4f}", one.table), fmt::format("{:.4f}", one.fit),
+                 fmt::format("{:+.4f}", one.fit - one.table), to_text(one.role)});
+  print_output("{}", figures.text(output_width()));
+  const fit::TableFigure& worst = fit.worst();
+  print_output("worst miss: {}, {:+.4f} ({})\n", name(worst), worst.fit - worst.table, to_text(worst.role));
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,21 @@
+// specsim fit of a published table of acceptance.
+#pragma once
+
+#include "sim/fit/table_fit.h"
+
+#include <optional>
+#include <string>
+
+namespace specsim::cli {
+
+// The table that `file` names: one of configs/acceptance, or a .yaml file. Nothing where it is neither. `temperature`: that of
+// --temperature, "" where it was not given. Throws BadInput with the places of mistakes.
+struct NamedTable {
+  fit::TableRecord record;
+  std::string temperature;  // where it is from, for people
+};
+std::optional<NamedTable> find_table(const std::string& file, const std::string& temperature);
+
+void print_table_fit(const NamedTable& table, const fit::TableFit& fit);
+
+}  // namespace specsim::cli

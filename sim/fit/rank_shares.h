@@ -1,0 +1,51 @@
+// What share of positions each rank of a draft's candidates gets, on contexts of the family of docs/results/language.md.
+#pragma once
+
+#include "sim/fit/spread_contexts.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace specsim::fit {
+
+// What a table's ranks are of.
+struct RankKind {
+  double temperature = 0.0;  // divides the logits of target and draft
+  // Above temperature 0: the draft's likeliest tokens, of which the target draws one; else siblings that the draft draws without
+  // replacement and that are judged in turn, of which the first is what a chain drafts. At 0 both are the likeliest tokens.
+  bool likeliest = false;
+};
+
+struct TableValues {
+  double noise = 1.0;
+  double noise_spread = 0.7;
+  double drift = 0.0;  // parameter of context process `text`
+};
+
+// Noise, its spread and drift make one normal number of a position's draft logits, whose standard deviation is all that a context
+// knows of them. So shares are worked out once by that deviation, of simulated contexts whose target is the family's own, and a
+// mean over contexts is an integral over the deviation.
+class RankShares {
+ public:
+  static constexpr std::size_t kBlocks = 16;
+  static constexpr std::size_t kAll = kBlocks;  // every block together
+
+  // `seed`: contexts of other ones are independent.
+  RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t seed = 0);
+  // [rank], at depth 0, 1, ...; of one of kBlocks independent parts of the contexts, or of all.
+  [[nodiscard]] std::vector<double> at(const TableValues& values, std::size_t depth, std::size_t ranks,
+                                       std::size_t block = kAll) const;
+
+ private:
+  [[nodiscard]] double& node(std::size_t block, std::size_t rank, std::size_t deviation) {
+    return shares_[(block * ranks_ + rank) * kNodes + deviation];
+  }
+  [[nodiscard]] double interpolated(std::size_t block, std::size_t rank, double log_deviation) const;
+
+  static constexpr std::size_t kNodes = 44;  // deviations, evenly apart by their logarithm
+  std::size_t ranks_;
+  std::vector<double> shares_;  // [block and all][rank][deviation]
+};
+
+}  // namespace specsim::fit

@@ -1,0 +1,24 @@
+// The experiment that fits of synthetic distributions leave behind.
+#pragma once
+
+#include "sim/fit/spread_contexts.h"
+
+#include <string>
+
+namespace specsim::fit {
+
+constexpr const char* kSpreadFile = "spread.yaml";
+
+struct SpreadExperiment {
+  std::string heading;  // lines of comment
+  int vocab = 0;
+  SpreadValues values;
+  double temperature = 1.0;   // divides the logits of target and draft; 0: the likeliest tokens
+  std::string context;        // the line of YAML, with comments before it
+  std::string left_out = {};  // why trees of likeliest tokens are not in the sweep, as lines of comment; "": they are
+};
+
+// A config for `specsim run` and `specsim compare`, which names a GPU, a pair of models and methods, to be changed.
+std::string spread_experiment(const SpreadExperiment& experiment);
+
+}  // namespace specsim::fit

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""specsim fit of tables of acceptance: what the simulator itself accepts with a known draft comes back, spread.yaml is taken by run and compare and
+shows the table's acceptance, and bad tables are refused with their place."""
+import csv
+import itertools
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+SPECSIM = os.environ["SPECSIM"]
+SEEDS = 8
+TRUTH = {"value": 1.2, "spread": 1.1, "drift": 0.6}
+PAIR = "{vocab: 1000, target: {family: normal_logits, sigma: 8, spread: 0.4}, draft: {from: target, transform: logit_noise, value: %(value)s, spread: %(spread)s}, target_sampling: {temperature: 0}}"
+
+
+def call(*arguments):
+    return subprocess.run([SPECSIM, *map(str, arguments)], capture_output=True, text=True)
+
+
+def chain(length):
+    return f"{{drafter: {{kind: chain, draft_length: {length}, selection: argmax}}, verifier: token}}"
+
+
+def siblings(count):
+    return f"{{drafter: {{kind: tree_static, branching: [{count}], siblings: top_k}}, verifier: tree_point_mass}}"
+
+
+def tokens_per_round(folder, head, methods, seeds):
+    config = folder / "made.yaml"
+    config.write_text(f"experiment: made\nrounds: 20000\n{head}\ndecode: {methods[0]}\nsweep:\n  seed: {list(range(1, seeds + 1))}\n  decode:\n"
+                      + "".join(f"    - {method}\n" for method in methods))
+    done = call("run", config, "--out", folder / "made", "--force", "--quiet")
+    assert done.returncode == 0, done.stderr
+    with open(folder / "made/data.csv", newline="") as file:
+        found = [float(row["tokens_per_round"]) for row in csv.DictReader(file)]
+    return [found[i::len(methods)] for i in range(len(methods))]
+
+
+def mean(values):
+    return sum(values) / len(values)
+
+
+def error(values):
+    return (sum((x - mean(values)) ** 2 for x in values) / (len(values) - 1) / len(values)) ** 0.5
+
+
+def parameter(output, name):
+    """Its value, the error of the fit's own contexts, and how far it moves where its figure is .01 higher."""
+    words = next(line for line in output.splitlines() if line.startswith(name)).removeprefix(name).split()
+    return [float(word) if word != "-" else None for word in words[:3]]
+
+
+def by_depth(tokens):
+    gains = [1.0] + [b - a for a, b in itertools.pairwise([1.0] + tokens)]
+    return [b / a for a, b in itertools.pairwise(gains)]
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = Path(name)
+    # The simulator's own acceptance: chains of 1 to 4 by depth, 1 to 3 siblings by rank.
+    columns = tokens_per_round(folder, f"pair: {PAIR % TRUTH}\ncontext: {{process: text, drift: {TRUTH['drift']}, depths: 4}}",
+                               [chain(1), chain(2), chain(3), chain(4), siblings(2), siblings(3)], SEEDS)
+    rates = by_depth([mean(column) for column in columns[:4]])
+    ladder = [mean(columns[i]) - 1 for i in (0, 4, 5)]
+    ranks = [ladder[0], ladder[1] - ladder[0], ladder[2] - ladder[1]]
+    table = folder / "table.yaml"
+    table.write_text(f"temperature: 0\nacceptance:\n  - {[round(x, 6) for x in ranks]}\n" + "".join(f"  - {rate:.6f}\n" for rate in rates[1:]))
+    done = call("fit", table, "--out", folder / "fit")
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    noise = {"value": error(columns[0]), "spread": error(columns[5]), "drift": error(columns[3]) / 2}
+    for what, label in (("value", "draft: value"), ("spread", "draft: spread"), ("drift", "text: drift")):
+        value, own, per_point = parameter(done.stdout, label)
+        of_table = abs(per_point) * noise[what] / 0.01
+        assert abs(value - TRUTH[what]) < 4 * (own ** 2 + of_table ** 2) ** 0.5 + 0.02, (what, value, own, of_table, done.stdout)
+        assert own < 0.1, (what, own)
+    assert "target: sigma" in done.stdout and done.stdout.count("default, not told by the table") == 4, done.stdout
+    assert "worst miss: " in done.stdout, done.stdout
+
+    # The experiment that it writes accepts what the table says, and is taken as it is.
+    text = (folder / "fit/spread.yaml").read_text()
+    assert "tree_dynamic" in text and "Left out" not in text, text
+    for arguments in (("run", folder / "fit/spread.yaml", "--dry-run"), ("compare", folder / "fit/spread.yaml", "--quiet")):
+        done = call(*arguments)
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+
+    # EAGLE's table by its name: its depths come out.
+    done = call("fit", "eagle-vicuna-7b-chat", "--out", folder / "eagle")
+    assert done.returncode == 0, done.stderr
+    assert "warning: the table does not tell how the draft's further ranks do" in done.stderr, done.stderr
+    text = (folder / "eagle/spread.yaml").read_text()
+    assert "tree_dynamic, depth" not in text and "# Left out: trees of likeliest tokens" in text, text
+    start = text.index("pair:")
+    found = tokens_per_round(folder, text[start:text.index("decode:")], [chain(k) for k in range(1, 6)], SEEDS)
+    for rate, one in zip((0.79, 0.74, 0.72, 0.73, 0.67), by_depth([mean(column) for column in found])):
+        assert abs(rate - one) < 0.05, (rate, one)
+
+    # A temperature that no table states is said to be assumed.
+    done = call("fit", "medusa-vicuna-7b")
+    assert done.returncode == 0 and "temperature 0, assumed, since the table does not state it" in done.stdout, (done.stdout, done.stderr)
+    # Mutant: ranks that the fit ignores.
+    alone = folder / "alone.yaml"
+    alone.write_text("[0.56, 0.316]\n")
+    one = call("fit", alone)
+    assert parameter(done.stdout, "draft: spread")[0] > parameter(one.stdout, "draft: spread")[0] + 0.3, (done.stdout, one.stdout)
+
+    bad = folder / "bad.yaml"
+    for text, message in (("acceptance:\n  - 0.5\n  - 1.5\n", ":3:5: acceptance is 1.5, allowed: a number in [0, 1], or a percentage"),
+                          ("temperature: warm\nacceptance: [0.5]\n", ':1:14: temperature is "warm", allowed for a fit: a number in [0, 10], or unknown'),
+                          ("depth: [0.5]\n", ':1:1: unknown key "depth"'), ("acceptance: [[]]\n", ":1:14: acceptance at depth 1 is an empty list")):
+        bad.write_text(text)
+        done = call("fit", bad)
+        assert done.returncode == 2 and done.stderr.startswith(str(bad) + message) and done.stdout == "", (text, done)
+
+    # Overlaps alone do not tell the target's sigma: the fit says so, and leaves out what rests on it.
+    done = call("fit", "tests/data/acceptance/trace_t1.jsonl", "--out", folder / "overlaps")
+    assert done.returncode == 0 and "warning: the target's sigma was not recorded" in done.stderr, (done.stdout, done.stderr)
+    text = (folder / "overlaps/spread.yaml").read_text()
+    assert "# Left out: trees of likeliest tokens" in text and "tree_dynamic, depth" not in text and "without_replacement" in text, text
+print("tables of acceptance come back as distributions")
