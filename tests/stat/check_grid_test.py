@@ -52,6 +52,9 @@ def main():
         "a right form expected to be refuted": (["--set", "theory={name: geometric, expect: refuted}"], 1),
         "a wrong form expected to agree": (["--set", "theory.name=geometric_plus_one"], 1),
         "too few rounds to see a leak": (["--set", "rounds=1000"], 3),
+        "too few rounds of a lossy rule": (["--set", "rounds=1000", "--set", "decode.verifier=lenience"], 3),
+        "too few rounds of a pair that is nearly equal": (
+            ["--set", "rounds=1000", "--set", "pair.draft={from: target, transform: temperature, value: 0.98}"], 3),
     }
     for what, (overrides, status) in cases.items():
         result = run("check", "configs/quickstart.yaml", "--set", "sweep={decode.drafter.draft_length: [4]}", *overrides)
