@@ -104,7 +104,7 @@ class Model {
     return next;
   }
 
-  // Of rounds that start from `start`: calls whole(tokens, what ends there, by context behind the last token).
+  // Of rounds that start from `start`: calls ends(tokens, what ends there, by context behind the last token).
   template <class Ends>
   void round(Mass start, const Ends& ends) const {
     for (int place = 0; place < text_.draft_length; ++place) {
