@@ -32,15 +32,18 @@ bool lacks_theory(const judge::Row& row) {
   return row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory);
 }
 std::string missing_theory(const judge::Row& row) {
-  return fmt::format("{}; allowed: theory: {{name: none}} to say so", judge::no_theory_text(row.exact.missing));
+  return fmt::format("{}; allowed: theory: {{name: none}} to say so", judge::no_theory_text(row.judged_by.missing));
 }
 
 std::string missing_power(const judge::Row& row) {
-  const double leak = row.agreement.smallest_leak;
-  if (std::isnan(leak)) return "it would not see any leak of the draft's distribution; raise rounds";
-  const double factor = leak / judge::kPowerLeak;
-  return fmt::format("the smallest leak that it sees is {:.3g} %, allowed: 1 %; about {:.2g} rounds would do", 100.0 * leak,
-                     1.1 * factor * factor * static_cast<double>(row.counts.rounds));
+  const judge::Blindness& blind = *row.blindness;
+  const std::string rounds =
+      std::isnan(blind.rounds) ? "" : fmt::format("; about {:.2g} rounds would do", std::max(blind.rounds, 1.0));
+  if (std::isnan(blind.smallest))
+    return fmt::format("it would not see any {}, allowed: one of {:.3g} %{}", blind.of, 100.0 * blind.allowed,
+                       rounds.empty() ? "; raise rounds" : rounds);
+  return fmt::format("the smallest {} that it sees is {:.3g} %, allowed: {:.3g} %{}", blind.of, 100.0 * blind.smallest,
+                     100.0 * blind.allowed, rounds);
 }
 
 }  // namespace
@@ -60,7 +63,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
     none += row.verdict == judge::Verdict::no_theory ? 1 : 0;
     if (row.verdict == judge::Verdict::disagree) disagree.push_back(&row);
     if (lacks_theory(row)) untold.push_back(&row);
-    if (!row.could_have_failed) blind.push_back(&row);
+    if (row.blindness) blind.push_back(&row);
   }
   const double level = judge::check_level(rows.size() * judge::kChecksPerCell);
   text += fmt::format("\n{}: {} agree, {} disagree, {} refuted as expected, {} without theory\n", plural(rows.size(), "cell"),
@@ -108,7 +111,7 @@ std::vector<report::TestCase> check_cases(const std::vector<judge::Row>& rows) {
     } else if (row.verdict == judge::Verdict::no_theory) {
       one.outcome = Outcome::skipped;
       one.message = lacks_theory(row) ? missing_theory(row) : "theory: {name: none}";
-    } else if (!row.could_have_failed) {
+    } else if (row.blindness) {
       one.outcome = Outcome::skipped;
       one.message = "could not have failed: " + missing_power(row);
     }

@@ -12,42 +12,11 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPooledBelow = 100.0;
-constexpr double kPower = 0.99;
 
 // Sidak: the p-value of the smallest of several.
 double sidak(double p, int tests) { return -std::expm1(tests * std::log1p(-std::min(p, 1.0 - 1e-16))); }
 
 constexpr double kScoreAbove = 5000.0;  // expected tokens of a class
-constexpr double kRareEvents = 1000.0;  // expected rejections or acceptances
-
-// Two-sided p of `observed` in `n` trials of probability `share`, exact.
-double binomial_p(double observed, double n, double share) {
-  if (share >= 1.0) return 1.0;
-  const double below = math::binomial_at_most(observed, n, share);
-  const double above = observed > 0.0 ? math::binomial_above(observed - 1.0, n, share) : 1.0;
-  return std::min(1.0, 2.0 * std::min(below, above));
-}
-
-// The smallest leak that the count of rare classes rejects with power kPower: it has probability `share` each without a
-// leak and `leaked` under the draft alone. Infinite where even a leak of 1 is not seen.
-double rare_leak(double n, double share, double leaked, double level) {
-  double critical = std::floor(n * share);
-  for (double step = std::max(1.0, std::floor(std::sqrt(n))); step >= 1.0; step = std::floor(step / 2.0))
-    while (critical + step <= n && 2.0 * math::binomial_above(critical + step - 1.0, n, share) >= level) critical += step;
-  ++critical;  // the smallest count whose upper tail is below the level
-  const auto power = [&](double leak) {
-    const double p = (1.0 - leak) * share + leak * leaked;
-    return p >= 1.0 ? 1.0 : math::binomial_above(critical - 1.0, n, p);
-  };
-  if (critical > n || power(1.0) < kPower) return std::numeric_limits<double>::infinity();
-  double low = 0.0;
-  double high = 1.0;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = 0.5 * (low + high);
-    (power(middle) < kPower ? low : high) = middle;
-  }
-  return high;
-}
 
 // The share of each output class by stratum, [stratum][class], under the target and under the draft; contexts of one stratum are
 // drawn with equal weight.
@@ -173,7 +142,8 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
     const GTest pairs = neighbours_test(counts, shares.target, prepared);
     if (pairs.degrees > 0 || pairs.impossible) smallest = std::min(smallest, pairs.p()), ++tests;
   }
-  agreement.p_output_distribution = sidak(smallest, tests);
+  const bool tested = all.fine.degrees > 0 || all.fine.impossible || tests > 1 || all.impossible_draft > 0.0;
+  agreement.p_output_distribution = tested ? sidak(smallest, tests) : kNaN;
 
   // The power of the score test and of the rare classes' count; the others can only add to it.
   const double own_level = level / tests;
@@ -186,8 +156,8 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
 }
 
 // The tokens of a lossy rule against the distribution that it must have: expected of a class is the sum over positions of the
-// tokens judged there times its mass, and the target's of the bonus tokens. Given how many were judged at each position their
-// covariance is at most the multinomial one, so the test is on the safe side.
+// tokens judged there times its mass, and of the bonus tokens theirs, mostly the target's. Given how many were judged at each
+// position their covariance is at most the multinomial one, so the test is on the safe side.
 double judged_p(const spec::Cell& cell, const DistributionFacts& facts, const decode::Counts& counts) {
   const auto classes = static_cast<std::size_t>(facts.classes.class_count);
   std::vector<double> expected(classes, 0.0);
@@ -196,12 +166,27 @@ double judged_p(const spec::Cell& cell, const DistributionFacts& facts, const de
   };
   for (std::size_t j = 0; j < counts.reached.size(); ++j)
     add(counts.reached[j], facts.judged_mass[std::min(j, facts.judged_mass.size() - 1)], 1.0);
-  for (const decode::OutputClasses& context : facts.classes.classes)
-    add(counts.accepted_distribution[static_cast<std::size_t>(cell.draft_length())], context.target_mass,
-        1.0 / static_cast<double>(facts.classes.classes.size()));
+  const std::uint64_t whole = counts.accepted_distribution[static_cast<std::size_t>(cell.draft_length())];
+  if (!facts.bonus_mass.empty()) {
+    add(whole, facts.bonus_mass, 1.0);
+  } else {
+    for (const decode::OutputClasses& context : facts.classes.classes)
+      add(whole, context.target_mass, 1.0 / static_cast<double>(facts.classes.classes.size()));
+  }
+  // Classes without tokens are no test.
+  std::vector<double> observed;
+  std::vector<double> kept;
+  for (std::size_t k = 0; k < classes; ++k) {
+    const bool any =
+        std::any_of(facts.classes.classes.begin(), facts.classes.classes.end(),
+                    [k](const decode::OutputClasses& own) { return own.target_mass[k] > 0.0 || own.draft_mass[k] > 0.0; });
+    if (!any && counts.output[k] == 0) continue;
+    observed.push_back(static_cast<double>(counts.output[k]));
+    kept.push_back(expected[k]);
+  }
   GTest test;
-  test.add({counts.output.begin(), counts.output.end()}, expected);
-  return test.p();
+  test.add(observed, kept);
+  return test.tested() ? test.p() : kNaN;
 }
 
 }  // namespace
@@ -217,9 +202,11 @@ void GTest::add(const std::vector<double>& observed, const std::vector<double>& 
   };
   std::vector<Bucket> kept;
   Bucket pool;
+  const bool any = std::any_of(expected.begin(), expected.end(), [](double x) { return x > 0.0; });
   for (std::size_t i = 0; i < observed.size(); ++i) {
     if (!(expected[i] > 0.0)) {
       impossible = impossible || observed[i] > 0.0;
+      forbids = forbids || any;
     } else if (expected[i] >= kPooledBelow) {
       kept.push_back({observed[i], expected[i]});
     } else {
@@ -254,56 +241,27 @@ double normal_p(double z) {
   return 2.0 * math::normal_tail(std::abs(z));
 }
 
-// Two-sided, of a sum that is `z` standard deviations off its mean, whatever the distribution of its independent terms:
-// Chebyshev's bound, or Bernstein's where no term can be more than `range` off.
-double largest_p(double z, double deviation, double range) {
-  const double off = std::abs(z);
-  const double bernstein = 2.0 * std::exp(-0.5 * off * off / (1.0 + range * off / (3.0 * deviation)));
-  return std::min({1.0, 1.0 / (off * off), bernstein});
-}
-
 Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
                      const decode::Counts& counts, double level) {
   Agreement agreement;
-  agreement.output_counts = cell.lossless();
-  judge_output(facts, counts, level, agreement);
-  if (!facts.judged_mass.empty()) {
-    agreement.p_output_distribution = judged_p(cell, facts, counts);
-    agreement.output_counts = true;
+  if (cell.lossless()) {
+    judge_output(facts, counts, level, agreement);
+  } else {
+    // A lossy verifier's tokens differ from the target's: they are held to the distribution that theory says they have, if any.
+    agreement.smallest_leak = kNaN;
+    agreement.p_output_distribution = facts.judged_mass.empty() ? kNaN : judged_p(cell, facts, counts);
   }
   if (!prediction.known || counts.rounds == 0) {
     agreement.z_tokens_per_round = kNaN;
     agreement.p_tokens_per_round = kNaN;
     agreement.p_accepted_distribution = kNaN;
+    agreement.smallest_error = kNaN;
     return agreement;
   }
-  const double measured = static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds);
-  const double difference = measured - prediction.tokens_per_round;
-  // Where every round must come out alike (alpha 0 or 1) only rounding may differ.
-  const bool certain = prediction.tokens_per_round_error < 1e-9 * prediction.tokens_per_round;
-  agreement.z_tokens_per_round =
-      certain
-          ? (std::abs(difference) < 1e-6 * measured ? 0.0 : std::copysign(std::numeric_limits<double>::infinity(), difference))
-          : difference / prediction.tokens_per_round_error;
-  agreement.p_tokens_per_round = normal_p(agreement.z_tokens_per_round);
-  if (!certain && cell.draft_length() > 0) {
-    // A mean of rare events is not normal: where rejections or acceptances are few, the first position's are counted
-    // exactly, or, where rounds are not alike or no distribution is claimed, only what holds for any distribution of that mean,
-    // spread and range is used.
-    double tries = 0.0;
-    for (const std::uint64_t n : counts.reached) tries += static_cast<double>(n);
-    const double rare = tries * std::min(prediction.alpha, 1.0 - prediction.alpha);
-    if (rare < kRareEvents) {
-      const bool alike = prediction.accepted_distribution.size() == 1 && facts.classes.strata == 1;
-      agreement.p_tokens_per_round =
-          alike ? binomial_p(static_cast<double>(counts.accepted[0]), static_cast<double>(counts.reached[0]),
-                             prediction.accepted_distribution[0].tail(1))
-                : largest_p(agreement.z_tokens_per_round, prediction.tokens_per_round_error * static_cast<double>(counts.rounds),
-                            cell.contexts->process->shape().ends()
-                                ? std::numeric_limits<double>::infinity()
-                                : static_cast<double>(cell.sequence_rounds) * cell.draft_length());
-    }
-  }
+  const MeanTest mean(cell, facts.classes.strata, prediction, counts);
+  agreement.z_tokens_per_round = mean.z();
+  agreement.p_tokens_per_round = mean.p();
+  agreement.smallest_error = mean.smallest_error(level);
 
   if (prediction.accepted_distribution.empty()) {
     agreement.p_accepted_distribution = kNaN;
@@ -319,7 +277,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
     for (std::size_t j = 0; j < size; ++j) expected[j] = n * prediction.accepted_distribution[s].accepted[j];
     test.add(observed, expected);
   }
-  agreement.p_accepted_distribution = test.p();
+  agreement.p_accepted_distribution = test.tested() ? test.p() : kNaN;
   return agreement;
 }
 
@@ -344,7 +302,7 @@ bool contradicts(const Agreement& agreement, double level) {
 
 Verdict decide(const spec::Cell& cell, const Prediction& prediction, const Agreement& exact, const Agreement& named,
                double level) {
-  if (named.output_counts && named.p_output_distribution < level) return Verdict::disagree;
+  if (named.p_output_distribution < level) return Verdict::disagree;
   if (contradicts(exact, level)) return Verdict::disagree;
   if (!prediction.known) return Verdict::no_theory;
   const bool rejected = contradicts(named, level);
@@ -352,11 +310,21 @@ Verdict decide(const spec::Cell& cell, const Prediction& prediction, const Agree
   return rejected ? Verdict::disagree : Verdict::agree;
 }
 
-bool could_have_failed(const DistributionFacts& facts, const Agreement& agreement) {
-  if (!agreement.output_counts || !facts.judged_mass.empty() || facts.classes.classes.empty() ||
-      !(facts.chi_squared >= kPowerChiSquared))
-    return true;
-  return agreement.smallest_leak <= kPowerLeak;  // NaN: even a leak of everything would pass
+std::optional<Blindness> blindness(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
+                                   const decode::Counts& counts, const Agreement& agreement, double level) {
+  const auto rounds = static_cast<double>(counts.rounds);
+  constexpr double kSpare = 1.1;
+  if (cell.lossless() && !facts.classes.classes.empty() && facts.chi_squared >= kPowerChiSquared) {
+    const double leak = agreement.smallest_leak;
+    if (leak <= kPowerLeak) return std::nullopt;  // NaN: even a leak of everything would pass
+    const double factor = leak / kPowerLeak;
+    return Blindness{"leak of the draft's distribution", leak, kPowerLeak, kSpare * factor * factor * rounds};
+  }
+  if (!prediction.known || agreement.smallest_error <= kPowerError) return std::nullopt;
+  const double needed =
+      counts.rounds == 0 ? kNaN : MeanTest(cell, facts.classes.strata, prediction, counts).rounds_for(kPowerError, level);
+  return Blindness{"error of tokens per round", agreement.smallest_error < 1.0 ? agreement.smallest_error : kNaN, kPowerError,
+                   kSpare * needed};
 }
 
 }  // namespace specsim::judge

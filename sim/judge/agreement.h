@@ -2,8 +2,10 @@
 #pragma once
 
 #include "sim/decode/counts.h"
+#include "sim/judge/power.h"
 #include "sim/judge/prediction.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,10 @@ struct GTest {
   int degrees = 0;  // 0: nothing to test
   void add(const std::vector<double>& observed, const std::vector<double>& expected);
   [[nodiscard]] double p() const;  // 1 where there is nothing to test
-  bool impossible = false;
+  // Whether any outcome could have been rejected: there are degrees of freedom, or something must not happen at all.
+  [[nodiscard]] bool tested() const { return degrees > 0 || forbids || impossible; }
+  bool impossible = false;  // what must not happen was observed
+  bool forbids = false;     // something must not happen
 };
 
 // Two-sided p of a normal deviate; infinite z gives 0.
@@ -35,18 +40,17 @@ double normal_p(double z);
 struct Agreement {
   double z_tokens_per_round = 0.0;       // NaN: no theory
   double p_tokens_per_round = 1.0;       // two-sided; exact or a bound where events are rare; NaN: not tested
-  double p_accepted_distribution = 1.0;  // NaN: not predicted
-  double p_output_distribution = 1.0;    // NaN: nothing to test
+  double p_accepted_distribution = 1.0;  // NaN: not predicted, or so few rounds that all counts were pooled
+  // A lossy verifier's output is held to the distribution that theory says it has. NaN: nothing to test, or none is known.
+  double p_output_distribution = 1.0;
   // The power of p_output_distribution: the least share of emitted tokens that, drawn from the draft in place of the target,
-  // would be rejected at `level` with probability .99. NaN: not stated.
+  // would be rejected at `level` with probability .99. NaN: not stated, as of a lossy verifier.
   double smallest_leak = 0.0;
-  // A lossy verifier's output distribution is held to the one that theory says it has; where there is none it is reported against
-  // the target's and does not decide.
-  bool output_counts = true;
+  double smallest_error = 0.0;  // the power of p_tokens_per_round, see MeanTest; NaN: not tested
 };
 
 // Tests a cell's counts: tokens per round and accepted tokens against the prediction, the output against its distribution. What
-// cannot be tested is NaN, see Agreement. `level`: the level of a test by itself (check_level), for smallest_leak alone.
+// cannot be tested is NaN, see Agreement. `level`: the level of a test by itself (check_level), for its power alone.
 Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
                      const decode::Counts& counts, double level);
 
@@ -60,9 +64,16 @@ const char* to_text(Verdict verdict);
 Verdict decide(const spec::Cell& cell, const Prediction& prediction, const Agreement& exact, const Agreement& named,
                double level);
 
-// A cell whose distributions differ enough (chi2(draft || target) >= .1) must be able to see a 1 % leak.
-constexpr double kPowerChiSquared = 0.1;
-constexpr double kPowerLeak = 0.01;
-bool could_have_failed(const DistributionFacts& facts, const Agreement& agreement);
+// Why a cell could not have failed: the smallest mistake that its checks see is larger than is allowed.
+struct Blindness {
+  const char* of = "";    // what a mistake is, as of "leak of the draft's distribution"
+  double smallest = 0.0;  // that is seen with power .99; NaN: none is
+  double allowed = 0.0;
+  double rounds = 0.0;  // that would do; NaN: not known, or there are none
+};
+// A lossless verifier of distributions that differ enough (kPowerChiSquared) must see a leak of kPowerLeak; any other cell with a
+// prediction an error of tokens per round of kPowerError. nullopt: the cell could have failed, or has no prediction.
+std::optional<Blindness> blindness(const spec::Cell& cell, const DistributionFacts& facts, const Prediction& prediction,
+                                   const decode::Counts& counts, const Agreement& agreement, double level);
 
 }  // namespace specsim::judge

@@ -47,6 +47,10 @@ class CellTheory {
   // The distributions of one context at one depth of the block, each once and in order. Returns the distribution of a token that
   // is emitted there, where the verifier is a lossy one of chains and contexts are alike; else nothing.
   virtual std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) = 0;
+  // The distribution of the token behind a block that was accepted whole, of the verifiers above; empty: the target's.
+  [[nodiscard]] virtual std::vector<double> behind_block(const verify::PositionDistributions& /*distributions*/) const {
+    return {};
+  }
   // Works out whatever takes long, once the last distributions were seen. Called on a worker thread.
   virtual void finish() {}
   // What theory says of a cell that shares the tables.

@@ -21,13 +21,18 @@ FactsObserver::FactsObserver(const spec::Cell& cell) : cell_(&cell) {
 void FactsObserver::see(int context, int depth, const verify::PositionDistributions& distributions,
                         const decode::OutputClasses& classes) {
   const auto contexts = static_cast<double>(context_shape(*cell_).contexts);
+  const auto add = [&](const std::vector<double>& emitted, std::vector<double>& mass) {
+    mass.resize(static_cast<std::size_t>(classes.count));
+    for (std::size_t x = 0; x < emitted.size(); ++x) mass[classes.of_token[x]] += emitted[x] / contexts;
+  };
   std::vector<double> emitted;
   if (theory_ != nullptr) emitted = theory_->see(context, depth, distributions);
   if (!emitted.empty()) {
     facts_.judged_mass.resize(std::max(facts_.judged_mass.size(), static_cast<std::size_t>(depth) + 1));
-    std::vector<double>& mass = facts_.judged_mass[static_cast<std::size_t>(depth)];
-    mass.resize(static_cast<std::size_t>(classes.count));
-    for (std::size_t x = 0; x < emitted.size(); ++x) mass[classes.of_token[x]] += emitted[x] / contexts;
+    add(emitted, facts_.judged_mass[static_cast<std::size_t>(depth)]);
+    if (depth == 0)
+      if (const std::vector<double> behind = theory_->behind_block(distributions); !behind.empty())
+        add(behind, facts_.bonus_mass);
   }
   if (depth == 0) {
     const double share = 1.0 / contexts;

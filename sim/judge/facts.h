@@ -24,6 +24,8 @@ struct DistributionFacts {
   double kl = 0.0;           // KL(target || draft), mean over contexts
   // Lossy rules, where there is theory of them and one stratum: the classes' masses of a token that is judged, [depth][class].
   std::vector<std::vector<double>> judged_mass;
+  // The same of the token behind a block that was accepted whole, [class]; empty: the target's.
+  std::vector<double> bonus_mass;
   decode::Prepared classes;  // without tables
 };
 

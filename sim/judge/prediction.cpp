@@ -106,6 +106,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     return without(
         fmt::format("sequences of {} rounds have too many histories, fewer sequence_rounds would do", cell.sequence_rounds));
   }
+  prediction.theory_error = theory.mean_error;
   prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, theory.mean_error);
   if (theory.estimated) prediction.accepted_distribution.clear();
   prediction.alpha_by_context = std::move(theory.alpha);
@@ -116,7 +117,11 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   const auto* named = std::get_if<spec::NamedTheory>(&cell.theory);
   const theory::ClosedForm* form = named != nullptr ? named->form : nullptr;
   Prediction prediction;
-  if (form == nullptr || !exact.known || exact.alpha_by_context.empty()) return prediction;
+  if (form == nullptr) return prediction;
+  if (!exact.known) return without(exact.missing);
+  if (exact.alpha_by_context.empty())
+    return without(fmt::format("closed form {} reads the acceptance of each position, which verifier {} does not have",
+                               spec::theory_name(cell.theory), verifier_name(cell)));
   theory::ClosedFormInputs inputs;
   inputs.alpha = exact.alpha;
   inputs.draft_length = draft_length(cell);
@@ -147,6 +152,7 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   const theory::ClosedFormPrediction answer = form->evaluate(inputs);
   prediction.alpha = exact.alpha;
   prediction.tokens_per_round_error = exact.tokens_per_round_error;
+  prediction.theory_error = exact.theory_error;
   prediction.speedup = answer.speedup;
   // A form is held to what it claims in the end: a speedup or a rate is turned into tokens per round by the ratio model's own
   // time, so that one check serves all.
@@ -160,7 +166,7 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   else if (answer.tokens_per_round)
     prediction.tokens_per_round = *answer.tokens_per_round;
   else
-    return prediction;
+    return without(fmt::format("closed form {} says nothing of this cell", spec::theory_name(cell.theory)));
   prediction.known = true;
   if (answer.distribution && facts.classes.strata == 1) prediction.accepted_distribution = {*answer.distribution};
   return prediction;

@@ -17,6 +17,7 @@ struct Prediction {
   double alpha = 0.0;   // share of judged positions that are accepted
   double tokens_per_round = 0.0;
   double tokens_per_round_error = 0.0;  // standard deviation of the simulated mean, for the cell's own number of rounds
+  double theory_error = 0.0;            // the part of it that is theory's own, whatever the number of rounds
   std::optional<double> speedup;        // where a named form predicts it without tokens per round
   std::vector<theory::RoundDistribution> accepted_distribution;  // by stratum at the round's start; empty: not predicted
   std::vector<std::vector<double>> alpha_by_context;  // [context][depth], of verifiers that judge positions; else empty

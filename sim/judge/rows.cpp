@@ -207,20 +207,23 @@ const std::vector<report::Column<Row>>& columns() {
        [](const Row& r) { return r.timed && r.timed->plain_twice ? report::csv_real(*r.timed->speedup_of_twice()) : ""; }},
       {"z_tokens_per_round", "1", "(tokens_per_round - theory) / standard deviation by theory",
        [](const Row& r) { return report::csv_real(r.agreement.z_tokens_per_round); }},
-      {"p_accepted_law", "1", "p-value of a G-test of the distribution of accepted, by context at the start of a round",
+      {"p_accepted_law", "1",
+       "p-value of a G-test of the distribution of accepted, by context at the start of a round; empty where rounds are too few",
        [](const Row& r) { return report::csv_real(r.agreement.p_accepted_distribution); }},
       {"p_output_law", "1",
        "p-value of the emitted tokens against the target's distribution: G-tests by class and by neighbours and a score test for "
-       "a leak of the draft's distribution, joined by Sidak's rule; a lossy verifier is held to its own distribution, where "
-       "theory has it",
+       "a leak of the draft's distribution, joined by Sidak's rule; a lossy verifier is held to its own distribution, and empty "
+       "where theory does not have it",
        [](const Row& r) { return report::csv_real(r.agreement.p_output_distribution); }},
-      {"smallest_leak", "1", "smallest leak of the draft's distribution into the output that would be rejected with power .99",
+      {"smallest_leak", "1",
+       "smallest leak of the draft's distribution into the output that would be rejected with power .99; empty under a lossy "
+       "verifier",
        [](const Row& r) { return report::csv_real(r.agreement.smallest_leak); }},
       {"kl", "nats", "KL(target || draft), mean over contexts", [](const Row& r) { return report::csv_real(r.kl); }},
       {"chi_squared", "1", "chi2(draft || target), mean over contexts",
        [](const Row& r) { return report::csv_real(r.chi_squared); }},
-      {"theory", "", "the theory that judged the cell: exact, none, or a closed form by name",
-       [](const Row& r) { return spec::theory_name(r.cell->theory); }},
+      {"theory", "", "the theory that judged the cell: exact, a closed form by name, or none where there is none",
+       [](const Row& r) { return r.judged_by.known ? spec::theory_name(r.cell->theory) : "none"; }},
       {"verdict", "", "agree, disagree, refuted_as_expected or no_theory",
        [](const Row& r) { return std::string(to_text(r.verdict)); }}};
   return list;
@@ -238,7 +241,7 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts) {
     row.agreement = judge_cell(*row.cell, own, row.judged_by, row.counts, level);
     const Agreement exact = judge_cell(*row.cell, own, row.exact, row.counts, level);
     row.verdict = decide(*row.cell, row.judged_by, exact, row.agreement, level);
-    row.could_have_failed = could_have_failed(own, row.agreement);
+    row.blindness = blindness(*row.cell, own, row.judged_by, row.counts, row.agreement, level);
     row.chi_squared = own.chi_squared;
     row.kl = own.kl;
   }

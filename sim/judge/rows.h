@@ -21,7 +21,7 @@ struct Row {
   Prediction judged_by;  // the closed form that `theory:` names; the exact one by default
   Agreement agreement;   // how the counts agree with judged_by
   Verdict verdict = Verdict::no_theory;
-  bool could_have_failed = true;
+  std::optional<Blindness> blindness;  // why the cell could not have failed; nullopt: it could
   double chi_squared = 0.0;
   double kl = 0.0;
   std::optional<placement::Comparison> timed;  // where the config has a placement and the cost model knows seconds

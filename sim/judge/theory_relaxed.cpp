@@ -39,10 +39,17 @@ TheoryEntry relaxed_top_n_theory() {
             if (rounds.sure_next()) return {nullptr, kMoves};
             const auto n = static_cast<int>(verifier_arguments(cell).integer("n"));
             const double delta = verifier_arguments(cell).number("delta");
-            return walk(std::move(rounds), {[=](const verify::PositionDistributions& distributions, int) {
-                          return theory::first_accepted(theory::top_n_acceptance(distributions.target, n, delta),
-                                                        distributions.drafted, 1, theory::TreeSampling::with_replacement);
-                        }});
+            const auto admits = [n, delta](const verify::PositionDistributions& distributions) {
+              return theory::top_n_acceptance(distributions.target, n, delta);
+            };
+            const auto likeliest = [](const verify::PositionDistributions& distributions) {
+              return theory::top_k_acceptance(distributions.target, 1);
+            };
+            return walk(std::move(rounds), {[admits](const verify::PositionDistributions& distributions, int /*children*/) {
+                                              return theory::first_accepted(admits(distributions), distributions.drafted, 1,
+                                                                            theory::TreeSampling::with_replacement);
+                                            },
+                                            admits, likeliest, likeliest});
           }};
 }
 

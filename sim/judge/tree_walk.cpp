@@ -22,6 +22,9 @@ class TreeWalk final : public CellTheory {
  public:
   TreeWalk(BlockRounds rounds, NodeTheory rule);
   std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) override;
+  [[nodiscard]] std::vector<double> behind_block(const verify::PositionDistributions& distributions) const override {
+    return rule_.bonus ? rule_.bonus(distributions) : std::vector<double>();
+  }
   void finish() override {
     if (rounds_.shape->contexts == 0) return sample_fresh();
     answer_ = rounds_.theory_of([this](int draft_length) { return walked(draft_length); });

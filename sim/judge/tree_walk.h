@@ -13,6 +13,8 @@ struct NodeTheory {
   // Lossy verifiers: the acceptance of each drafted token, and what is emitted where nothing was accepted.
   std::function<std::vector<double>(const verify::PositionDistributions&)> admits = {};
   std::function<std::vector<double>(const verify::PositionDistributions&)> final_token = {};
+  // What is emitted behind a block that was accepted whole, where that is not the target's own sample.
+  std::function<std::vector<double>(const verify::PositionDistributions&)> bonus = {};
   // True: it makes no difference which of its siblings is accepted, and accepted() puts everything into [0][0].
   bool siblings_alike = false;
 };

@@ -52,12 +52,24 @@ def main():
         "a right form expected to be refuted": (["--set", "theory={name: geometric, expect: refuted}"], 1),
         "a wrong form expected to agree": (["--set", "theory.name=geometric_plus_one"], 1),
         "too few rounds to see a leak": (["--set", "rounds=1000"], 3),
+        "too few rounds of a lossy rule": (["--set", "rounds=1000", "--set", "decode.verifier=lenience"], 3),
+        "too few rounds of a pair that is nearly equal": (
+            ["--set", "rounds=1000", "--set", "pair.draft={from: target, transform: temperature, value: 0.98}"], 3),
     }
     for what, (overrides, status) in cases.items():
         result = run("check", "configs/quickstart.yaml", "--set", "sweep={decode.drafter.draft_length: [4]}", *overrides)
         if result.returncode != status:
             sys.exit(f"check passed {what}: exit {result.returncode}\n{result.stdout}{result.stderr}")
     print("the gate closes:", ", ".join(cases))
+
+    # A closed form that cannot be asked of the cell says why, and the row names no theory.
+    with tempfile.TemporaryDirectory() as folder:
+        result = run("check", "configs/quickstart.yaml", "--set", "sweep={decode.drafter.draft_length: [4]}", "--set", "rounds=1000", "--set",
+                     "decode.verifier=judge_decoding", "--set", "theory.name=geometric_plus_one", "--out", folder)
+        with open(f"{folder}/data.csv") as file:
+            row = next(csv.DictReader(file))
+    if result.returncode != 3 or "no theory: closed form geometric_plus_one reads" not in result.stdout or row["theory"] != "none":
+        sys.exit(f"a form without a theory: exit {result.returncode}, theory {row['theory']}\n{result.stdout}{result.stderr}")
 
 
 run_sanitized() if SANITIZERS else main()
