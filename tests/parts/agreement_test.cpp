@@ -72,7 +72,7 @@ TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair could not 
                                         {"hsd", kFar},
                                         {"token", kNear}}) {
     INFO(verifier);
-    for (const std::uint64_t rounds : {1, 64}) {
+    for (const std::uint64_t rounds : {std::uint64_t{1}, std::uint64_t{64}}) {
       const Judged few = judged(verifier, draft, rounds);
       REQUIRE(few.blindness.has_value());
       CHECK_FALSE(few.blindness->smallest <= judge::kPowerError);
