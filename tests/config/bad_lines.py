@@ -171,7 +171,7 @@ LINES = [
      '--set cost.target.weight_bits: given together with --target, which sets cost.target, allowed: one of them'),
     (["plan", "--alpha", "0.5", "--set", "cost.target=llama-2-7b", "--tensor-parallel", "2"],
      '--set cost.target: given together with --tensor-parallel, which sets cost.target, allowed: one of them'),
-    (["plan", "configs/examples/two_gpus.yaml"], 'configs/examples/two_gpus.yaml:22:14: placement "plain", allowed: serial or none, which is what a '
+    (["plan", "configs/examples/two_gpus.yaml"], 'configs/examples/two_gpus.yaml:21:14: placement "plain", allowed: serial or none, which is what a '
      "plan prices; specsim run compares placements"),
     (["plan", "--alpha", "0.5", "--batch", "0"], '--batch: "0", allowed: integers in [1, 1000000] with commas between'),
     (["plan", "--alpha", "0.5", "--dtype", "fp9"],
