@@ -18,7 +18,11 @@ DrafterEntry dflash_drafter() {
        "Drafts block_size - 1 tokens, each the argmax of the draft's distribution for its depth in the context before the block "
        "(context by_depth: one distribution for each position). Each denoising step is a pass of the cost section's draft over "
        "the block. Its head is a few layers of the target's width, and a pass costs what it costs for one token as long as "
-       "weights are what takes time: longer blocks than a chain's pay. A checkpoint's config says its block_size."},
+       "weights are what takes time: longer blocks than a chain's pay. A checkpoint's config says its block_size. "
+       "It pays at small batch: its authors report over 6 times plain decoding and up to 2.5 times EAGLE-3's "
+       "speedup; a port to TPUs measured 2.41 times, at 5.68 tokens a round. As these were of 16 positions, "
+       "most of a block is verified for nothing, which costs where the batch fills the GPU; no measurement "
+       "of large batches is known here."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const int draft_length = static_cast<int>(arguments.integer("block_size")) - 1;
         return std::make_shared<ParallelBlock>(draft_length, 1.0, static_cast<int>(arguments.integer("steps")),

@@ -71,7 +71,10 @@ PolicyEntry adaedl_policy() {
        "threshold moves by (1 - keep) step: up where the average is below wanted; down where it is not, unless the round drafted "
        "all it could. The entropy that stops at a fixed place is policy entropy. gamma is the paper's, held at .2 in its "
        "experiments; the paper calls the method sensitive to first, whose default was not checked against it; the others are the "
-       "program's."},
+       "program's. "
+       "Its authors report 10 to 57 % over fixed lengths, up to 10 % over other rules without training. It "
+       "does not pay where it stops too soon: simulated with first 0, a fifth below the best fixed length at "
+       "batch 1 (results/method_claims/adaptive)."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
         return std::make_unique<AdaEdl>(
             AdaEdl::Settings{arguments.number("gamma"), arguments.number("first"), arguments.number("wanted"),

@@ -38,7 +38,12 @@ PolicyEntry additive_policy() {
         {"up", config::Type::integer, "2", "added after full acceptance", config::between(1, kMaxDraftLength), {}},
         {"down", config::Type::integer, "1", "taken off otherwise, down to 1", config::between(1, kMaxDraftLength), {}}},
        "Never above the drafter's draft_length. transformers since 4.45 stops below assistant_confidence_threshold, .4, on this "
-       "schedule too, and its default is the constant one: what is here runs there with a threshold of 0."},
+       "schedule too, and its default is the constant one: what is here runs there with a threshold of 0. "
+       "It pays where easy and hard stretches alternate: simulated, 4.5 % over the best fixed length at "
+       "batch 1 (docs/results/time_and_methods.md). It does not in a batch, which waits for its longest "
+       "chain: 25 % below at 32 (results/method_claims/adaptive, simulated). Under transformers on an RTX "
+       "4090 it gave .89 to 1.82 times plain decoding, less than a threshold on the draft's confidence in "
+       "seven of eight pairs and tasks (Hugging Face's blog, temperature 0)."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
         return std::make_unique<Additive>(std::min(static_cast<int>(arguments.integer("first")), choice.longest),
                                           static_cast<int>(arguments.integer("up")), static_cast<int>(arguments.integer("down")),

@@ -26,7 +26,12 @@ PolicyEntry confidence_policy() {
            "Hugging Face transformers, assistant_confidence_threshold",
            {{"least", config::Type::number, "0.4", "draft probability below which drafting stops", config::between(0, 1), {}}},
            "The unlikely token is still judged: leaving it out would make what is judged depend on it, and the output would no "
-           "longer be the target's."},
+           "longer be the target's. "
+           "It pays at batch 1 where drafts are dear: with the threshold of .4 1.52 times plain decoding for "
+           "Llama-3.1-8B with a draft of 1B on summaries, where additive gave 1.00, and 1.51 against 1.61 for "
+           "Whisper, the one loss of eight (Hugging Face's blog, RTX 4090, temperature 0). It does not in a "
+           "batch, which waits for its longest chain: simulated, a quarter below the best fixed length at 32 "
+           "(results/method_claims/adaptive)."},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
             return std::make_unique<Confidence>(arguments.number("least"), choice.longest);
           }};

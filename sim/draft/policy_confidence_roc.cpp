@@ -85,7 +85,11 @@ PolicyEntry confidence_roc_policy() {
        "so far that minimises (share of rejected "
        "tokens at or above it) + 3 (share of accepted tokens below it), once more than five were judged, of both kinds; the "
        "largest of several. A sequence forgets nothing. Without scikit-learn none is computed. The token below the threshold is "
-       "still judged."},
+       "still judged. "
+       "As shipped it drafts within a request as confidence with .4 does, and pays where that does; "
+       "simulated on text whose tokens are seldom as likely as that it loses a quarter against the best "
+       "fixed length. As meant it gains 8 % there at batch 1 and loses 27 % at batch 32 "
+       "(docs/results/time_and_methods.md); nobody is known to have measured it so."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
         return std::make_unique<ConfidenceRoc>(arguments.number("first"), choice.longest,
                                                arguments.text("takes_hold") == "next_round");

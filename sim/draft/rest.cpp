@@ -87,7 +87,9 @@ DrafterEntry rest_drafter() {
        "No draft model. All places of the datastore where the end stands give their next draft_length tokens; of all beginnings "
        "of these the nodes commonest are a tree, the shorter of equals first, then the lower tokens (the program leaves equals "
        "to "
-       "a hash map, and cuts again where they are too many). It pays where the datastore knows the text: code, forms.",
+       "a hash map, and cuts again where they are too many). It pays where the datastore knows the text: code, forms. "
+       "Its authors measured 1.62 to 2.36 times plain decoding on code and text at batch 1 (7B and 13B); on "
+       "the mixed tasks of Spec-Bench's leaderboard it gives 1.28 (RTX 3090) to 1.48 (A100).",
        "datastore: [[0, 1, 0, 2, 1, 0, 0, 1, 0, 2]], shortest: 1"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         Rest::Settings settings{

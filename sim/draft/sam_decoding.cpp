@@ -176,7 +176,9 @@ DrafterEntry sam_decoding_drafter() {
        "is drafted (the program verifies zeros in its place), and a copy ends with its document. What it falls back on is "
        "token_recycling with the program's own tree of 60 tokens, 5 deep; the program also keeps what the prompt's pass and "
        "earlier requests said, which is left out here, so that it begins a request with less. It pays on long copies: summaries, "
-       "retrieval, edits; elsewhere it is what it falls back on.",
+       "retrieval, edits; elsewhere it is what it falls back on. "
+       "Over EAGLE-2 it gave 2.73 against 2.36 times plain decoding for Vicuna-7B on an A100, and 2.59 "
+       "against 2.59 for Vicuna-33B (Spec-Bench's leaderboard, batch 1).",
        "threshold: 1, draft_length: 3"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         SamDecoding::Settings settings{static_cast<int>(arguments.integer("draft_length")),

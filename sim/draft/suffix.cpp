@@ -73,7 +73,10 @@ DrafterEntry suffix_drafter() {
        "No draft model. Of the places where the longest match stands, the commonest next token is followed, then the commonest "
        "after it; the paper leaves open which of equals, here it is suffix_decoding's. A tree of suffixes finds the same places "
        "faster. What Arctic Inference and vLLM ship scores every length of "
-       "the end: suffix_decoding."},
+       "the end: suffix_decoding. "
+       "It pays where text repeats itself, as suffix_decoding does; no measurement that separates the two is "
+       "known here, for what was measured is the shipped one. On text that does not repeat itself it drafts "
+       "next to nothing, and neither gains nor costs much."},
       [](const config::Arguments& arguments, Diagnostics&) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
         return std::make_shared<Suffix>(draft_length, static_cast<int>(arguments.integer("max_match")),

@@ -58,7 +58,12 @@ DrafterEntry suffix_decoding_drafter() {
        "lead to it, and the end whose draft has the largest sum of shares wins, the longest of equals. Once in prompt and "
        "text, once in what was emitted together with past responses, which wins if it scores more. The rule that goes by the "
        "longest match alone is suffix. The defaults are vLLM's (suffix_decoding_max_tree_depth, and as many tokens); Arctic "
-       "Inference's own plugin has max_tree_depth 64 (suffix_cache_max_depth) and draft_length 16.",
+       "Inference's own plugin has max_tree_depth 64 (suffix_cache_max_depth) and draft_length 16. "
+       "It pays where requests resemble each other: its authors report up to 5.3 times plain decoding in "
+       "agents' work, at best 2.8 times EAGLE-2 and 3 and 1.9 times Token Recycling; under vLLM on an H200 "
+       "it was ahead of n-gram lookup in nearly every cell of Spec-Bench and Blazedit (vLLM pull request "
+       "25784). On open text it gains little; Arctic Inference's issue 204 says that looking up costs in "
+       "large batches.",
        "draft_length: 2"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));

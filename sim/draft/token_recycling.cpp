@@ -55,7 +55,9 @@ DrafterEntry token_recycling_drafter() {
        "deep. Each sequence begins with nothing kept (the program keeps its table from request to request, of zeros at the "
        "start), and the prompt's pass adds nothing, as in the program. Of one token twice in a tree the later one is kept, "
        "which the program leaves to the GPU. It pays on any text a little, since a token's followers repeat themselves, and "
-       "costs the verification of its tree: batch 1, targets bound by their weights."},
+       "costs the verification of its tree: batch 1, targets bound by their weights. "
+       "On Spec-Bench's leaderboard it is 2.22 times plain decoding on an A100, where a round took 1.23 "
+       "plain passes, and 1.40 on an RTX 3090, where it took 1.95 (Vicuna-7B)."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         tokens::Tree tree;
         if (arguments.has("branching") || arguments.has("paths") || arguments.has("parents")) {

@@ -132,7 +132,8 @@ config::Parameter siblings_parameter() {
           config::Type::text,
           "sampled",
           "how a node's children come about: sampled from the draft's distribution, with or without replacement, its likeliest "
-          "tokens, or two around a hub: one sampled, and its likeliest token (another one sampled where the first is that)",
+          "tokens, none of probability 0, or two around a hub: one sampled, and its likeliest token (another one sampled where "
+          "the first is that)",
           {},
           {"sampled", "without_replacement", "top_k", "hub"}};
 }

@@ -22,7 +22,10 @@ DrafterEntry tree_ranked_drafter() {
         siblings_parameter()},
        "Nodes by falling product of the acceptances on their path; a node takes its parent along, which makes it the best tree "
        "there is. Siblings that are drawn come one after the other: a node takes its elder siblings along too, and the tree is "
-       "the best where no row rises with the rank. Each level is one pass of the draft model.",
+       "the best where no row rises with the rank. Each level is one pass of the draft model. "
+       "It pays where the table was measured on text like that at hand: in Medusa's ablation heads alone "
+       "gave about 1.5 times plain decoding, with a tree about 1.9, with the optimised tree about 2.2. Its "
+       "authors saw no more gain beyond about 64 nodes, and less above batch 32.",
        "acceptance: [[0.5, 0.2], [0.4]], nodes: 3"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const auto& acceptance = arguments.table("acceptance");

@@ -87,7 +87,10 @@ VerifierEntry relaxed_top_n_verifier() {
        "Not lossless. A draft token x is accepted iff it is among the target's n likeliest and target(x) >= max target - delta, "
        "the likeliest one always; the token behind the accepted ones is the target's argmax, whatever the temperature. The "
        "defaults are those that its authors recommend for DeepSeek-R1; delta 0 is greedy decoding. It is on between the "
-       "tokens that begin and end thinking, and delta is 0 elsewhere."},
+       "tokens that begin and end thinking, and delta is 0 elsewhere. "
+       "It pays in thinking, at small batch: 2.33 times plain decoding for DeepSeek-R1 against 2.16 with "
+       "exact acceptance (TensorRT-LLM's blog: eight B200s, batch 1, three MTP tokens), for a slight loss of "
+       "accuracy. It does not pay where the answer itself is judged so, which its authors leave exact."},
       false,
       {},
       {},
