@@ -57,10 +57,8 @@ double rare_leak(double n, double share, double leaked, double level) {
 MeanTest::MeanTest(const spec::Cell& cell, int strata, const Prediction& prediction, const decode::Counts& counts)
     : prediction_(&prediction),
       rounds_(static_cast<double>(counts.rounds)),
-      tries_(0.0),
       reached_(counts.reached.empty() ? 0.0 : static_cast<double>(counts.reached[0])),
       accepted_first_(counts.accepted.empty() ? 0.0 : static_cast<double>(counts.accepted[0])),
-      z_(0.0),
       range_(cell.contexts->process->shape().ends() ? kInfinite
                                                     : static_cast<double>(cell.sequence_rounds) * cell.draft_length()),
       draft_length_(cell.draft_length()),

@@ -49,10 +49,10 @@ class MeanTest {
 
   const Prediction* prediction_;
   double rounds_;
-  double tries_;    // tokens that were judged
-  double reached_;  // tokens that were judged at the first position
+  double tries_ = 0.0;  // tokens that were judged
+  double reached_;      // tokens that were judged at the first position
   double accepted_first_;
-  double z_;
+  double z_ = 0.0;
   double range_;  // what a sequence may be off its mean
   int draft_length_;
   bool certain_;  // every round must come out alike
