@@ -3,8 +3,9 @@
 
 usage: scripts/rankings.py SPECSIM OUT    (from the repository's root: scripts/rankings.py build/specsim results/rankings)
 
-Reads configs/published/rankings.yaml and writes OUT/rankings.csv, OUT/rankings.md and OUT/manifest.yaml. Of engines, compare is given the acceptance by
-position of each draft model's longest run and ranks all draft lengths at the batches that were measured; measured is the time per output token. Of Spec-Bench's
+Reads configs/published/rankings.yaml and writes OUT/rankings.csv, OUT/rankings.md and OUT/manifest.yaml. Of engines, compare is given an acceptance
+preset, or where there is none the acceptance by position of the draft model's longest run, and ranks all draft lengths at the batches that were
+measured; measured is the time per output token. Of Spec-Bench's
 leaderboard, tokens per round are the published ones and time is the roofline's. Pairs that stand the other way round are listed with their cause: what
 the pair's ratio of tokens per round and its ratio of round times differ by from the measured ones.
 """
@@ -34,25 +35,16 @@ def batches_of(setting):
 
 
 def compared(specsim, setting, draft):
-    """{(batch, length): (speedup, tokens per round)} by `specsim compare`."""
-    rates = draft["rates"]
-    table = [[round(rate / before, 6)] for rate, before in zip(rates, [1.0, *rates])]
-    lengths = [method["length"] for method in draft["methods"]]
-    config = {
-        "experiment": "rankings", "rounds": 200000,
-        "pair": {"vocab": 3, "target": {"family": "uniform"}, "draft": {"family": "uniform"}},
-        "context": {"process": "acceptance_table", "acceptance": table},
-        "decode": {"drafter": {"kind": "chain", "draft_length": lengths[0], "selection": "argmax"}, "verifier": "token"},
-        "cost": {"model": "roofline", "hardware": setting["hardware"], "engine": "vllm",
-                 "target": {"preset": setting["target"], "tensor_parallel": setting["tensor_parallel"]},
-                 "draft": {"preset": draft["draft"], "tensor_parallel": setting["tensor_parallel"]}},
-        "workload": {"batch": 1, "context_length": setting["context"]},
-        "sweep": {"decode.drafter.draft_length": lengths},
-    }
+    """{(batch, length): (speedup, tokens per round)} by `specsim compare` on an acceptance preset, or on the rates of a log."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "rankings.yaml").write_text(yaml.safe_dump(config, default_flow_style=None))
-        done = subprocess.run([specsim, "compare", f"{folder}/rankings.yaml", "--batches", ",".join(map(str, batches_of(setting))),
-                               "--out", f"{folder}/out"], capture_output=True, text=True)
+        table = draft.get("acceptance")
+        if table is None:
+            table = f"{folder}/rates.yaml"
+            Path(table).write_text(yaml.safe_dump({"rates": draft["rates"]}))
+        done = subprocess.run([specsim, "compare", "--acceptance", table, "--hardware", setting["hardware"], "--engine", "vllm",
+                               "--target", setting["target"], "--draft", draft["draft"], "--tensor-parallel", str(setting["tensor_parallel"]),
+                               "--context", str(setting["context"]), "--batches", ",".join(map(str, batches_of(setting))), "--out", f"{folder}/out"],
+                              capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"rankings: {setting['name']}, {draft['draft']}: {done.stderr}")
         with open(f"{folder}/out/ranking.csv", newline="") as file:
