@@ -93,11 +93,11 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
   if (note_options(shown, positional, usage, examples)) return false;
   po::options_description all;
   all.add(shown);
+  // Words without an option where none belong have a name too, so that the message can say them.
+  const std::string words = positional.empty() ? "unexpected" : positional;
+  all.add_options()(words.c_str(), po::value<std::vector<std::string>>(), "");
   po::positional_options_description places;
-  if (!positional.empty()) {
-    all.add_options()(positional.c_str(), po::value<std::vector<std::string>>(), "");
-    places.add(positional.c_str(), -1);
-  }
+  places.add(words.c_str(), -1);
   check_values_given(arguments, all);
   try {
     po::store(po::command_line_parser(arguments).options(all).positional(places).run(), values);
@@ -111,6 +111,9 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
     print_output("usage: {}\n\n{}\nexamples:\n{}", usage, text.str(), examples);
     return false;
   }
+  if (positional.empty() && values.count(words) > 0)
+    throw BadInput({"", 0, 0}, fmt::format("{} stands without an option, allowed: {}",
+                                           config::quote_for_message(values[words].as<std::vector<std::string>>().front()), usage));
   return true;
 }
 

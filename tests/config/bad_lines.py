@@ -86,7 +86,7 @@ LINES = [
     (["describe"], "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
                                     "allowed: what specsim list prints, as NAME or KIND/NAME"),
-    (["reference", "now"], "too many positional options have been specified on the command line"),
+    (["reference", "now"], '"now" stands without an option, allowed: specsim reference > docs/reference.md'),
     # theory
     (["theory"], "specsim theory: 0 ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
                  "--mean-acceptance-length, or --requests"),
