@@ -19,7 +19,8 @@ from pathlib import Path
 import yaml
 
 ROWS = Path("configs/published/speedups.csv")
-ROUNDS = Path("configs/engines/transformers.yaml")  # host time of a round by method
+ENGINES = Path("configs/engines")
+ROUNDS = ENGINES / "transformers.yaml"  # host time of a round by method
 METHODS = [("eagle-2", "eagle2"), ("eagle2", "eagle2"), ("eagle", "eagle"), ("medusa", "medusa"), ("hydra", "hydra"), ("pld", "prompt_lookup"),
            ("prompt lookup", "prompt_lookup"), ("lookahead", "lookahead"), ("recycling", "recycling"), ("rest", "rest")]
 TYPES = {"8": ("--dtype", "{weights: int8, activations: bf16}")}  # every row of 8 bits quantises its weights alone
@@ -33,7 +34,8 @@ def round_ms(row):
         words = row["row"].lower()
         method = next((name for word, name in METHODS if word in words), "")
     engine = yaml.safe_load(ROUNDS.read_text())
-    return 1e-3 * engine["proposals"][method] * float(row.get("host_us_per_layer") or engine["host_us_per_layer"]) if method else 0.0
+    own = 1e-3 * yaml.safe_load((ENGINES / f"{row['target_engine']}.yaml").read_text()).get("round_us", 0.0)
+    return own + (1e-3 * engine["proposals"][method] * float(row.get("host_us_per_layer") or engine["host_us_per_layer"]) if method else 0.0)
 
 
 def pass_ms(specsim, row, role, tokens, logits):

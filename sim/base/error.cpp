@@ -85,9 +85,9 @@ std::string nearest_name(const std::string& word, const std::vector<std::string>
     std::size_t distance = edit_distance(lower(word), lower(candidate));
     constexpr std::size_t kStem = 4;  // an abbreviation, or the word in full: vocabulary, vocab
     const std::size_t common = std::min(word.size(), candidate.size());
-    if (common >= kStem && lower(word).substr(0, common) == lower(candidate).substr(0, common))
-      distance = std::min<std::size_t>(distance, 1);
-    if (distance < best_distance) {
+    if (common >= kStem && lower(word).substr(0, common) == lower(candidate).substr(0, common)) distance = 0;
+    // Of several that begin with the word the shortest is the nearest: h100-sxm before h100-pcie.
+    if (distance < best_distance || (distance == 0 && best_distance == 0 && candidate.size() < best.size())) {
       best_distance = distance;
       best = candidate;
     }

@@ -112,8 +112,9 @@ bool parse(const std::vector<std::string>& arguments, const po::options_descript
     return false;
   }
   if (positional.empty() && values.count(words) > 0)
-    throw BadInput({"", 0, 0}, fmt::format("{} stands without an option, allowed: {}",
-                                           config::quote_for_message(values[words].as<std::vector<std::string>>().front()), usage));
+    throw BadInput({"", 0, 0},
+                   fmt::format("{} stands without an option, allowed: {}",
+                               config::quote_for_message(values[words].as<std::vector<std::string>>().front()), usage));
   return true;
 }
 

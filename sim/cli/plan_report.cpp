@@ -3,6 +3,7 @@
 #include "sim/base/output.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output_form.h"
+#include "sim/plan/stated_acceptance.h"
 #include "sim/report/table.h"
 #include "sim/spec/axes.h"
 
@@ -71,6 +72,24 @@ void print_points(const Plan& plan, bool in_seconds) {
                p.draft_length == plan.best ? "<- best" : ""});
   print_output("\n");
   print_table(table);
+}
+
+// What is assumed of drafts longer than those that were measured, and the best of these.
+void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
+  if (curve.measured >= curve.longest()) return;
+  std::string text =
+      fmt::format("(acceptance was measured up to draft length {}; beyond it the last rate is assumed", curve.measured);
+  if (const plan::LastRateHeldOn held = plan::last_rate_held_on(curve.measured); held.tables > 0)
+    text +=
+        fmt::format(": of {} recorded drafts that go further, cut there, it misses the tokens per round by {:+.1f} to {:+.1f} %",
+                    held.tables, 100.0 * held.least, 100.0 * held.most);
+  if (plan.best > curve.measured) {
+    const auto end = plan.points.begin() + curve.measured + 1;
+    const auto best =
+        std::max_element(plan.points.begin(), end, [](const auto& a, const auto& b) { return a.speedup < b.speedup; });
+    text += fmt::format(". Of the measured lengths the best is {}, speedup {:.4f}", best->draft_length, best->speedup);
+  }
+  print_words(text + ")");
 }
 
 void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
@@ -197,8 +216,9 @@ void print_advice(const plan::Planned& planned, const Advice& advice) {
   print_setting(planned);
   for (const std::string& warning : advice.warnings) print_words("WARNING: " + warning);
   print_points(advice.plan, in_seconds);
-  if (planned.curve.measured < planned.curve.longest())
-    print_output("(acceptance was measured up to draft length {}; beyond it the last rate is assumed)\n", planned.curve.measured);
+  print_assumed(planned.curve, advice.plan);
+  if (planned.cell->cost().most_drafts() == planned.curve.longest())
+    print_output("(no longer draft is tried: there are {} heads, which guess a token each)\n", planned.curve.longest());
   print_decision(advice, planned.curve);
   print_scan("batch", advice.by_batch, true);
   print_schedule(advice.by_batch);

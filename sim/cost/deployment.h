@@ -17,6 +17,7 @@ struct Deployment {
   Engine engine;                        // what host and launches are priced as
   std::string kernels = "automatic";    // which engine's kernels are priced by their fits: one of kernel_choices()
   std::string attention = "automatic";  // how attention of several tokens reads the cache, where kernels are priced by fits
+  bool round_unpriced = false;          // the engine counts a round's host time by method, and none was named
 };
 
 }  // namespace specsim::cost

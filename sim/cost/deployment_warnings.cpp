@@ -5,6 +5,7 @@
 #include "sim/cost/integer_kernels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -44,6 +45,14 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
   std::vector<std::string> list;
   if (hardware.unverified) list.push_back(hardware.name + ": its figures are from memory, nobody has checked them");
   if (!hardware.fitted_on.empty()) list.push_back(borrowed(hardware, kernels != nullptr));
+  if (deployment.round_unpriced) {
+    std::vector<std::string> methods;
+    for (const auto& [name, layers] : deployment.engine.proposals) methods.push_back(name);
+    list.push_back(
+        fmt::format("{}: what a round takes beside its passes goes by the method, and none is named: it is priced as "
+                    "nothing. cost.proposal says which: {}",
+                    deployment.engine.name, fmt::join(methods, ", ")));
+  }
   for (const std::optional<ModelShape>* model : {&deployment.target, &deployment.draft}) {
     if (!*model) continue;
     if ((*model)->tensor_parallel > hardware.linked_gpus)

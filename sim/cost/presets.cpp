@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 
 namespace specsim::cost {
@@ -56,6 +58,18 @@ std::string files_of(PresetKind kind) {
   return kind == PresetKind::acceptance ? "the path of a file with acceptance by depth and rank" : "the path of a .yaml file";
 }
 
+// The preset that a name of Hugging Face may stand for, "meta-llama/Llama-3.1-8B-Instruct" for llama-3.1-8b; "" if there is none.
+std::string preset_like(PresetKind kind, const std::string& path) {
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const std::string_view ending : {"", "-instruct", "-chat", "-hf", "-it"}) {
+    if (!name.ends_with(ending)) continue;
+    const std::string shorter = name.substr(0, name.size() - ending.size());
+    if (find_preset(kind, shorter) != nullptr) return shorter;
+  }
+  return "";
+}
+
 void report_unknown(PresetKind kind, const Value& name, Diagnostics& diagnostics) {
   std::error_code ignored;
   if (kind == PresetKind::model && std::filesystem::is_directory(name.text, ignored)) {
@@ -63,8 +77,11 @@ void report_unknown(PresetKind kind, const Value& name, Diagnostics& diagnostics
     return;
   }
   if (name.text.find('/') != std::string::npos && !std::filesystem::exists(name.text, ignored)) {
-    diagnostics.add(name.where, fmt::format("{} {}: no such file or folder, allowed: {}, or a name (specsim list {})",
-                                            name_of(kind), config::quote_for_message(name.text), files_of(kind), name_of(kind)));
+    const std::string like = preset_like(kind, name.text);
+    diagnostics.add(name.where,
+                    fmt::format("{} {}: no such file or folder{} allowed: {}, or a name (specsim list {})", name_of(kind),
+                                config::quote_for_message(name.text),
+                                like.empty() ? "," : fmt::format(", did you mean \"{}\"?", like), files_of(kind), name_of(kind)));
     return;
   }
   diagnostics.add(name.where, config::unknown_name(fmt::format("unknown {}", name_of(kind)), name.text, preset_names(kind)) +

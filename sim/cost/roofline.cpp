@@ -65,6 +65,9 @@ class RooflineCost final : public CostModel {
   [[nodiscard]] bool makes_draft_pass(int index) const override {
     return !draft_ || draft_->prediction_heads <= 1.0 || std::fmod(index, draft_->prediction_heads) == 0.0;
   }
+  [[nodiscard]] int most_drafts() const override {
+    return !draft_ || draft_->prediction_heads <= 1.0 ? CostModel::most_drafts() : static_cast<int>(draft_->prediction_heads);
+  }
 
   [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits,
                                     const OtherEngines& peers) const override {
@@ -457,6 +460,7 @@ CostEntry roofline_cost() {
         if (diagnostics.list().size() != before) return nullptr;
         for (const EngineFigure& figure : engine_figures())
           if (arguments.has(figure.key)) engine.*figure.figure = arguments.number(figure.key);
+        const bool round_unpriced = !engine.proposals.empty() && !arguments.has("proposal") && !arguments.has("round_us");
         if (arguments.has("proposal")) add_proposal(engine, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
         if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
         if (target.on_target())
@@ -474,7 +478,7 @@ CostEntry roofline_cost() {
         if (diagnostics.list().size() != before) return nullptr;
         return std::make_unique<RooflineCost>(
             Deployment{std::move(hardware), std::move(target), std::move(draft), std::move(engine), kernels,
-                       arguments.text("attention")},
+                       arguments.text("attention"), round_unpriced},
             arguments.number("memory_share"),
             arguments.has("quantized_efficiency") ? arguments.number("quantized_efficiency") : 0.0);
       }};

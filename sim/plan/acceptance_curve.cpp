@@ -182,6 +182,14 @@ double equivalent_alpha(double tokens_per_round, int draft_length) {
   return 0.5 * (low + high);
 }
 
+void AcceptanceCurve::end_at(int most) {
+  SPECSIM_CHECK(most >= 1, "{} draft tokens at most", most);
+  const auto size = std::min(tokens_per_round.size(), static_cast<std::size_t>(most) + 1);
+  tokens_per_round.resize(size);
+  full_rate.resize(size);
+  for (std::vector<double>& part : parts) part.resize(size);
+}
+
 AcceptanceCurve constant_acceptance(double alpha, int longest) {
   AcceptanceCurve curve = from_rates(fmt::format("alpha {:.4g} at every position", alpha), {alpha}, longest);
   curve.measured = longest;

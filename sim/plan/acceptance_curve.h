@@ -22,6 +22,8 @@ struct AcceptanceCurve {
   // tokens_per_round and their spread its spread, by the linear expansion of emitted / rounds: parts may differ in size.
   std::vector<std::vector<double>> parts;
 
+  // Leaves out draft lengths above `most`, 1 at least.
+  void end_at(int most);
   [[nodiscard]] int longest() const { return static_cast<int>(tokens_per_round.size()) - 1; }
   [[nodiscard]] double equivalent_alpha(int draft_length) const {
     return plan::equivalent_alpha(tokens_per_round[static_cast<std::size_t>(draft_length)], draft_length);

@@ -139,6 +139,7 @@ std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, con
       if (curve.tokens_per_round.empty()) curve = simulated_acceptance(*cell, options.longest, rounds);
       own.curve = curve;
     }
+    own.curve.end_at(cell->cost().most_drafts());
     own.plan = make_plan(cell->cost(), cell->workload, own.curve);
     planned.push_back(std::move(own));
     if (options.progress) options.progress(static_cast<double>(planned.size()), static_cast<double>(cells.size()));
@@ -156,6 +157,7 @@ std::vector<std::pair<std::string, std::string>> plan_files(const std::vector<Pl
                                                             {"waterfall.csv", waterfall_csv(planned)}};
   const cost::CostModel& cost = planned[0].cell->cost();
   if (planned.size() > 1 || !cost.in_seconds()) return files;
+  longest = std::min(longest, cost.most_drafts());
   std::vector<double> alphas;
   for (int i = 6; i <= 19; ++i) alphas.push_back(0.05 * i);
   const std::vector<double> batches = doubling(1, 512);

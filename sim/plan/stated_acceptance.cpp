@@ -1,6 +1,10 @@
 #include "sim/plan/stated_acceptance.h"
 
+#include "sim/cost/presets.h"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace specsim::plan {
 
@@ -24,6 +28,26 @@ AcceptanceCurve logged_acceptance(logs::Kind kind, const logs::Findings& finding
   AcceptanceCurve curve = richest_curve(kind, findings, longest, where, how);
   curve.source = fmt::format("{}: {}", logs::describe(kind), curve.source);
   return curve;
+}
+
+LastRateHeldOn last_rate_held_on(int measured) {
+  LastRateHeldOn result;
+  for (const cost::Preset& preset : cost::presets()) {
+    if (preset.kind != cost::PresetKind::acceptance) continue;
+    const spec::AcceptanceTable table = spec::named_acceptance_table(preset.name, {});
+    std::vector<double> rates = table.of_chain();
+    while (rates.size() > 1 && rates[rates.size() - 1] == rates[rates.size() - 2]) rates.pop_back();  // repeated, not recorded
+    const int whole = static_cast<int>(rates.size());
+    if (table.one_pass || table.draft == "none" || measured < 1 || whole <= measured) continue;
+    const std::vector<double> known(rates.begin(), rates.begin() + measured);
+    const double miss = conditional_acceptance(known, whole).tokens_per_round.back() /
+                            conditional_acceptance(rates, whole).tokens_per_round.back() -
+                        1.0;
+    result.least = result.tables == 0 ? miss : std::min(result.least, miss);
+    result.most = result.tables == 0 ? miss : std::max(result.most, miss);
+    ++result.tables;
+  }
+  return result;
 }
 
 AcceptanceCurve table_acceptance(const std::string& name, const Location& where, int longest) {

@@ -152,7 +152,10 @@ LINES = [
      "--draft-tensor-parallel: given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces"),
     (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),
     (["plan", "--alpha", "0.5", "--hardware", "h100"],
-     '--hardware: unknown hardware "h100", did you mean "h100-pcie"? allowed: ' + GPUS),
+     '--hardware: unknown hardware "h100", did you mean "h100-sxm"? allowed: ' + GPUS),
+    (["plan", "--alpha", "0.5", "--target", "meta-llama/Llama-3.1-8B-Instruct"],
+     '--target: model "meta-llama/Llama-3.1-8B-Instruct": no such file or folder, did you mean "llama-3.1-8b"? allowed: the path of a '
+     ".yaml file, or of a config.json or its folder, or a name (specsim list model)"),
     (["plan", "--position-rates", "0.5,0.7"],
      "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next (those of "
      "rounds that reached the position can, and are given as such)"),

@@ -1,5 +1,6 @@
 // Acceptance curves and plans against closed forms of sim/theory, which share no code with them.
 #include "sim/plan/planner.h"
+#include "sim/plan/stated_acceptance.h"
 
 #include "sim/theory/requests.h"
 #include "sim/theory/round_distribution.h"
@@ -62,6 +63,32 @@ TEST_CASE("rates of all rounds, conditional rates and lengths are told apart") {
   const AcceptanceCurve length = plan::length_acceptance(2.72, 4, 8);
   CHECK(length.tokens_per_round[4] == Approx(2.72).epsilon(1e-12));
   CHECK_THROWS_WITH(plan::length_acceptance(5.5, 4, 8), Catch::Contains("1 to 5"));
+}
+
+TEST_CASE("no draft is longer than the heads that guess it") {
+  const std::string heads = "{model: roofline, hardware: a100-80gb-sxm, target: vicuna-7b, draft: medusa-heads-7b}";
+  CHECK(cost_model(heads)->most_drafts() == 5);
+  const auto chain = cost_model("{model: roofline, hardware: a100-80gb-sxm, target: vicuna-7b, draft: eagle-head-7b}");
+  CHECK(chain->most_drafts() > 1000);
+  AcceptanceCurve curve = plan::conditional_acceptance({0.6, 0.5}, 8);
+  curve.end_at(5);
+  CHECK(curve.longest() == 5);
+  CHECK(curve.tokens_per_round[5] == Approx(plan::conditional_acceptance({0.6, 0.5}, 5).tokens_per_round[5]).epsilon(1e-15));
+  CHECK(plan::make_plan(*cost_model(heads), {1.0, 512.0}, curve).points.size() == 6);
+}
+
+TEST_CASE("what holding the last rate on has missed on recorded drafts, of which the program knows several") {
+  const plan::LastRateHeldOn three = plan::last_rate_held_on(3);
+  CHECK(three.tables >= 10);
+  // Llama-3.3 70B's draft on code, whose rates rise from .866 to .945: 5.34 tokens of 5.74.
+  const AcceptanceCurve rising = plan::table_acceptance("llama-3.3-70b-1b-code", {}, 8);
+  const double reached = rising.full_rate[3];
+  const double rate = rising.full_rate[3] / rising.full_rate[2];
+  double held = rising.tokens_per_round[3];
+  for (int k = 1; k <= 5; ++k) held += reached * std::pow(rate, k);
+  CHECK(three.least <= held / rising.tokens_per_round[8] - 1.0 + 1e-12);
+  CHECK(three.most >= three.least);
+  CHECK(plan::last_rate_held_on(64).tables == 0);
 }
 
 TEST_CASE("an acceptance trace is walked round by round") {
