@@ -69,7 +69,7 @@ def published(folder):
     for colour, source in zip(COLOURS, sources):
         own = [row for row in rows if row["row"].split()[0] == source]
         axis.plot([row["simulated"] for row in own], [row["published"] for row in own], "o", color=colour, markersize=5, label=source)
-    low, high = 1.0, 4.4
+    low, high = 0.5, 4.4
     axis.plot([low, high], [low, high], color="#222222", linewidth=0.9)
     for factor in (0.9, 1.1):
         axis.plot([low, high], [factor * low, factor * high], color="#222222", linewidth=0.8, linestyle="--", label="10 %" if factor < 1 else None)
