@@ -95,12 +95,7 @@ std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int lon
 // What the table of --acceptance was recorded with.
 RecordedPair recorded_models(const Options& options) {
   if (!options.has("acceptance")) return {};
-  const spec::AcceptanceTable table = spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
-  if (table.one_pass)
-    throw BadInput(
-        {"--acceptance", 0, 0},
-        "a table of drafts that come of one pass, which a plan's chains do not, allowed: compare --acceptance ranks these");
-  return recorded_pair(table);
+  return recorded_pair(spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0}));
 }
 
 std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files) {

@@ -118,6 +118,10 @@ std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_
   if (cut) add_change(options, shards, "tensor_parallel", model);
   if (const std::int64_t all = recorded_shards(options, recorded); !cut && of_table && !whole && all > 1)
     model.changes.push_back({"tensor_parallel", std::to_string(all), recorded.target_where});
+  if (recorded.one_pass && !whole) model.changes.push_back({"one_pass", "true", recorded.draft_where});
+  // A model in braces takes no changes from outside them.
+  if (recorded.one_pass && in_braces(draft) && draft.find("one_pass") == std::string::npos)
+    model.name.insert(draft.find_last_of('}'), ", one_pass: true");
   return model;
 }
 
@@ -141,7 +145,7 @@ std::vector<std::int64_t> read_counts(const Options& options, const std::string&
 }  // namespace
 
 RecordedPair recorded_pair(const spec::AcceptanceTable& table) {
-  return {table.draft, table.draft_where, table.target, table.target_where, table.tensor_parallel};
+  return {table.draft, table.draft_where, table.target, table.target_where, table.tensor_parallel, table.one_pass};
 }
 
 std::string taken_of(const Options& options, const RecordedPair& recorded) {

@@ -21,6 +21,7 @@ struct RecordedPair {
   std::string target;
   Location target_where;
   std::int64_t tensor_parallel = 1;
+  bool one_pass = false;  // all drafts of a round came of one pass
 };
 RecordedPair recorded_pair(const spec::AcceptanceTable& table);
 

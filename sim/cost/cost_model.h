@@ -36,6 +36,8 @@ class CostModel {
   }
   // Whether draft pass number `index` of a round is one: heads that guess several tokens at once make none for the others.
   [[nodiscard]] virtual bool makes_draft_pass(int /*index*/) const { return true; }
+  // Whether a chain's drafts come of one pass over all of their positions.
+  [[nodiscard]] virtual bool drafts_at_once() const { return false; }
   // Draft tokens of a round that the draft can guess one after the other; heads guess one each.
   [[nodiscard]] virtual int most_drafts() const { return std::numeric_limits<int>::max(); }
   // Time of a pass over chunks of prompts and decoding sequences at once, of whose rows `logits` go through the LM head. A model

@@ -72,6 +72,8 @@ const std::vector<Key>& model_keys() {
             "products of these heads before that, hidden by hidden, of all together", 0),
       flag("shares_lm_head", &ModelShape::shares_lm_head, "false", "embeddings and LM head are the target's"),
       flag("shares_embeddings", &ModelShape::shares_embeddings, "false", "embeddings are the target's, the LM head is its own"),
+      flag("one_pass", &ModelShape::one_pass, "false",
+           "a round's drafts come of one pass over all of their positions (DFlash, PARD), which plan prices so"),
       flag("in_target_checkpoint", &ModelShape::in_target_checkpoint, "false",
            "a module (MTP) that lies in the target's own checkpoint, so that servers take no path of it"),
       {{"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}}},

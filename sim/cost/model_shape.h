@@ -82,6 +82,7 @@ struct ModelShape {
   double head_matrices = 0.0;         // products of these heads before that, hidden by hidden, of all together
   bool shares_lm_head = false;        // LM head and embeddings are the target's: no bytes of its own, the same time
   bool shares_embeddings = false;     // those alone
+  bool one_pass = false;              // a round's drafts come of one pass over all of their positions (DFlash, PARD)
   bool in_target_checkpoint = false;  // servers find the module in the target's own checkpoint and take no path of it
   std::vector<std::string> assumed;   // what the description takes for granted, for warnings
   // How it is run.

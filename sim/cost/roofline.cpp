@@ -65,6 +65,7 @@ class RooflineCost final : public CostModel {
   [[nodiscard]] bool makes_draft_pass(int index) const override {
     return !draft_ || draft_->prediction_heads <= 1.0 || std::fmod(index, draft_->prediction_heads) == 0.0;
   }
+  [[nodiscard]] bool drafts_at_once() const override { return draft_ && draft_->one_pass; }
   [[nodiscard]] int most_drafts() const override {
     return !draft_ || draft_->prediction_heads <= 1.0 ? CostModel::most_drafts() : static_cast<int>(draft_->prediction_heads);
   }

@@ -21,8 +21,10 @@ void RoundTime::add(double share, const RoundTime& other) {
 
 RoundTime round_time(const CostModel& model, const Workload& workload, int draft_length, double full_rate) {
   SPECSIM_CHECK(draft_length >= 0, "draft_length {}", draft_length);
-  return block_time(model, workload, std::vector<double>(static_cast<std::size_t>(draft_length), 1.0), draft_length + 1.0,
-                    full_rate);
+  const std::vector<double> pass_rows = model.drafts_at_once() && draft_length > 0
+                                            ? std::vector<double>{static_cast<double>(draft_length)}
+                                            : std::vector<double>(static_cast<std::size_t>(draft_length), 1.0);
+  return block_time(model, workload, pass_rows, draft_length + 1.0, full_rate);
 }
 
 PassTime catch_up_time(const CostModel& model, const Workload& workload, double first_rows, double full_rate) {

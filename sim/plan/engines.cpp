@@ -33,9 +33,12 @@ constexpr int kLookup = 4;
 
 bool is_head(const Deployment& d) { return d.draft && d.draft->on_target(); }
 // EAGLE-3 joins the features of three layers, EAGLE one feature and the token.
-bool is_eagle3(const Deployment& d) { return is_head(d) && d.draft->fused_inputs > 2.0; }
+bool is_eagle3(const Deployment& d) { return is_head(d) && d.draft->fused_inputs > 2.0 && !d.draft->one_pass; }
 // Heads that guess several tokens in one pass.
 bool is_medusa(const Deployment& d) { return d.draft && d.draft->prediction_heads > 1.0; }
+// Drafts of one pass: a head on the target's features denoises a block (DFlash), a model of its own fills in masks (PARD).
+bool is_dflash(const Deployment& d) { return is_head(d) && d.draft->one_pass; }
+bool is_pard(const Deployment& d) { return d.draft && !is_head(d) && d.draft->one_pass; }
 // A module for the next tokens that lies in the target's own checkpoint (DeepSeek-V3): no path of its own.
 bool is_module(const Deployment& d) { return is_head(d) && d.draft->in_target_checkpoint; }
 bool vocabularies_differ(const Deployment& d) { return d.draft && !is_head(d) && d.draft->vocab != d.target->vocab; }
@@ -119,10 +122,12 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
     draft = is_module(d) ? "\"method\": \"mtp\""
                          : fmt::format("\"method\": \"{}\", \"model\": \"{}\"",
                                        is_medusa(d)   ? "medusa"
+                                       : is_dflash(d) ? "dflash"
                                        : is_eagle3(d) ? "eagle3"
                                        : is_head(d)   ? "eagle"
                                                       : "draft_model",
                                        path_of(*d.draft));
+    if (is_pard(d)) draft += ", \"parallel_drafting\": true";
     // DraftModelProposer._raise_if_draft_tp_mismatch, vllm/v1/spec_decode/draft_model.py: both sizes must be the same. A head may
     // be told 1, and is cut like the target all the same (issue 31345).
     if (shards != 1.0) draft += fmt::format(", \"draft_tensor_parallel_size\": {:g}", shards);
@@ -152,8 +157,16 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     own.notes.push_back(why);
     return own;
   }
+  if (is_pard(d)) {
+    own.notes.emplace_back("of drafts that come of one pass it has those of heads on the target's features alone (DFLASH)");
+    return own;
+  }
   std::string draft;
-  if (!d.draft) {
+  if (is_dflash(d)) {
+    // The block that is verified counts the token before the drafts.
+    draft = fmt::format("--speculative-algorithm DFLASH --speculative-draft-model-path {} --speculative-num-draft-tokens {}",
+                        path_of(*d.draft), draft_length + 1);
+  } else if (!d.draft) {
     // A chain: no breadth. What is verified counts the token before the drafts.
     draft = fmt::format("--speculative-algorithm NGRAM --speculative-num-draft-tokens {} --speculative-ngram-max-bfs-breadth 1",
                         draft_length + 1);
@@ -192,7 +205,11 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
     own.notes.push_back(vocabularies(d) + fmt::format(": refused beyond {:g}", kVocabularyDifferenceLlamaCpp));
     return own;
   }
-  if (is_head(d) && !is_eagle3(d)) {
+  if (is_pard(d)) {
+    own.notes.emplace_back("of drafts that come of one pass it has those of heads on the target's features alone (draft-dflash)");
+    return own;
+  }
+  if (is_head(d) && !is_eagle3(d) && !is_dflash(d)) {
     own.notes.emplace_back("its EAGLE heads are those of EAGLE-3 alone (--spec-type draft-eagle3)");
     return own;
   }
@@ -203,7 +220,10 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
   // --draft-max and --draft-min have been removed. p-min 0: unsure drafts are not held back, for the plan counts on every one.
   const std::string draft =
       d.draft ? fmt::format("--spec-type {} --model-draft {} --spec-draft-n-max {} --spec-draft-p-min 0",
-                            is_head(d) ? "draft-eagle3" : "draft-simple", path_of(*d.draft), draft_length)
+                            is_dflash(d) ? "draft-dflash"
+                            : is_head(d) ? "draft-eagle3"
+                                         : "draft-simple",
+                            path_of(*d.draft), draft_length)
               : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}", kLookup,
                             draft_length);
   own.command = fmt::format("llama-server --model {}{}{} {}", path_of(*d.target),
@@ -229,6 +249,10 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
   }
   if (const std::string why = unfit_head(d); !why.empty()) {
     own.notes.push_back(why);
+    return own;
+  }
+  if (d.draft && d.draft->one_pass) {
+    own.notes.emplace_back("how it is told of drafts that come of one pass is not known here");
     return own;
   }
   if (is_head(d) && !is_eagle3(d) && !is_module(d)) {

@@ -48,7 +48,8 @@ class Ladder {
 
  private:
   [[nodiscard]] double catch_up(double full_rate, int draft_length) const {
-    return draft_length > 0 ? cost::catch_up_time(cost_, workload_, 1.0, full_rate).total() : 0.0;
+    if (draft_length == 0) return 0.0;
+    return cost::catch_up_time(cost_, workload_, cost_.drafts_at_once() ? draft_length : 1.0, full_rate).total();
   }
   const cost::CostModel& cost_;
   cost::Workload workload_;

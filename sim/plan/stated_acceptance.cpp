@@ -52,7 +52,10 @@ LastRateHeldOn last_rate_held_on(int measured) {
 
 AcceptanceCurve table_acceptance(const std::string& name, const Location& where, int longest) {
   const spec::AcceptanceTable table = spec::named_acceptance_table(name, where);
-  AcceptanceCurve curve = conditional_acceptance(table.of_chain(), longest);
+  const std::vector<double> rates = table.of_chain();
+  // A block has the positions that it was trained with.
+  if (table.one_pass) longest = std::min(longest, static_cast<int>(rates.size()));
+  AcceptanceCurve curve = conditional_acceptance(rates, longest);
   if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
   return curve;
 }

@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 """specsim plan over several batches: one that does not fit the GPU is left out and named; where none fits, the plan is refused. And the draft
-that a table of acceptance names stays where --set changes other figures, or single ones of a round."""
+that a table of acceptance names stays where --set changes other figures, or single ones of a round. A plan on a table of one pass is what
+compare says of its chains, and ends with the block; of the lengths that were measured it names the best."""
+import csv
 import os
 import subprocess
+import tempfile
+from pathlib import Path
 
 SPECSIM = os.environ["SPECSIM"]
 
@@ -26,4 +30,23 @@ for more in ([], ["--set", "cost.draft_us=100"], ["--set", "cost.draft_floor_us=
 done = subprocess.run([SPECSIM, "plan", "--acceptance", "medusa-vicuna-7b", "--target", "vicuna-7b", "--set", "cost.draft=llama-68m"],
                       capture_output=True, text=True)
 assert done.returncode == 0 and "the models of the table" not in done.stdout and "drafted by llama-68m" in done.stdout, (done.stdout, done.stderr)
+with tempfile.TemporaryDirectory() as folder:
+    for command in ("plan", "compare"):
+        subprocess.run([SPECSIM, command, "--acceptance", "dflash", "--out", f"{folder}/{command}"] + ["--batch", "8"] * (command == "plan"),
+                       capture_output=True, text=True, check=True)
+    with open(Path(folder) / "plan" / "plan.csv", newline="") as file:
+        lengths = {int(row["draft_length"]): row for row in csv.DictReader(file)}
+    assert max(lengths) == 15, list(lengths)
+    with open(Path(folder) / "compare" / "ranking.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["workload"].startswith("batch 8,")]
+    assert rows
+    for row in rows:
+        own = lengths[int(row["method"].split()[2])]
+        assert abs(float(row["tokens_per_round_exact"]) / float(own["tokens_per_round"]) - 1) < 1e-6, (row, own)
+        # A round's time, from which chance in its tokens is taken out.
+        a, b = (float(one["tokens_per_round"]) / float(one["speedup"]) for one in (row, own))
+        assert abs(a / b - 1) < 2e-3, (row, own)
+done = subprocess.run([SPECSIM, "plan", "--draft", "none", "--position-rates", ".5,.4,.3"], capture_output=True, text=True, check=True)
+text = " ".join(done.stdout.split())
+assert "beyond it the last rate is assumed: of " in text and "Of the measured lengths the best is 3, speedup 2.0019)" in text, done.stdout
 print("a batch that does not fit is left out, all are refused")

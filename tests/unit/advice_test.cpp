@@ -84,6 +84,20 @@ TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][
       "");
 }
 
+TEST_CASE("engines: drafts of one pass have a method of their own", "[plan][engines]") {
+  const auto block = answers(deployment(preset("llama-3.1-8b"), preset("eagle-head-8b", ", layers: 5, one_pass: true")), 15);
+  CHECK(holds(block[0], "\"method\": \"dflash\", \"model\": "));
+  CHECK(holds(block[0], "\"num_speculative_tokens\": 15"));
+  CHECK(holds(block[1], "--speculative-algorithm DFLASH --speculative-draft-model-path "));
+  CHECK(holds(block[1], "--speculative-num-draft-tokens 16"));  // with the token before them
+  CHECK(holds(block[2], "--spec-type draft-dflash "));
+  const auto masks = answers(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b", ", one_pass: true")), 8);
+  CHECK(holds(masks[0], "\"method\": \"draft_model\", "));
+  CHECK(holds(masks[0], "\"parallel_drafting\": true"));
+  CHECK(holds(masks[1], "no: "));
+  CHECK(holds(masks[2], "no: "));
+}
+
 TEST_CASE("engines: vocabularies must agree, in llama.cpp nearly", "[plan][engines]") {
   // 152,064 against 151,936: 128 apart.
   auto list = answers(deployment(preset("qwen2.5-7b"), preset("qwen2.5-0.5b")));

@@ -227,6 +227,21 @@ TEST_CASE("heads that guess several tokens make one pass for all of them", "[cos
   CHECK(mistakes.find("the target is a head that cannot stand alone") != std::string::npos);
 }
 
+TEST_CASE("drafts that come of one pass are priced as one over all of them", "[cost][roofline]") {
+  const auto model = make_cost(
+      "roofline",
+      "{hardware: h100-sxm, target: llama-3.1-8b, draft: {preset: eagle-head-8b, layers: 5, one_pass: true}, engine: bare}");
+  const double all = model->pass(Role::draft, {32, 7, 100, 7}).total();
+  CHECK(near(round_time(*model, {32, 100}, 7, 0).draft.total(), all));
+  CHECK(near(round_time(*model, {32, 100}, 7, 0).verify.total(), model->pass(Role::target, {32, 8, 100, 8}).total()));
+  // As the drafter's own rounds are: the mutant makes a pass of each.
+  CHECK(near(block_time(*model, {32, 100}, {7}, 8, 0).draft.total(), all));
+  const auto chain = make_cost(
+      "roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: {preset: eagle-head-8b, layers: 5}, engine: bare}");
+  CHECK(round_time(*chain, {32, 100}, 7, 0).draft.total() > 3 * all);
+  CHECK(round_time(*model, {32, 100}, 0, 0).draft.total() == 0.0);
+}
+
 TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
   for (const std::string engine : {"bare", "vllm_sync", "eager"}) {
     const auto model =
