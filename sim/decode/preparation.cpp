@@ -89,15 +89,14 @@ std::size_t prepared_bytes(const PreparationPlan& plan) {
   const auto contexts = static_cast<std::size_t>(plan.contexts->process->shape().contexts);
   const auto depths = static_cast<std::size_t>(plan.depths());
   constexpr std::size_t kClasses = sizeof(OutputClasses) + kFirstTopToken * (2 * sizeof(double) + 1) + 3 * kHeapBytes;
-  return contexts * kClasses +
-         std::visit(Overloaded{[&](const PositionJudging& /*judging*/) {
-                                 return PreparedContexts::bytes_needed(vocab, contexts, depths);
-                               },
-                               [&](const BlockJudging& judging) {
-                                 return BlockTables::bytes_needed(vocab, contexts, depths, plan.joins(), *judging.drafter,
-                                                                  *judging.rule);
-                               }},
-                    plan.judging);
+  return contexts * kClasses + std::visit(Overloaded{[&](const PositionJudging& /*judging*/) {
+                                                       return PreparedContexts::bytes_needed(vocab, contexts, depths);
+                                                     },
+                                                     [&](const BlockJudging& judging) {
+                                                       return BlockTables::bytes_needed(vocab, contexts, depths, plan.joins(),
+                                                                                        *judging.drafter, *judging.rule);
+                                                     }},
+                                          plan.judging);
 }
 
 namespace {
@@ -147,7 +146,7 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
   std::vector<double> draft_model;
   std::vector<double> drafted;
   std::vector<double> looked_at;
-  std::vector<std::vector<double>> targets;              // [context], and the draft models' [context][depth], where two are joined
+  std::vector<std::vector<double>> targets;  // [context], and the draft models' [context][depth], where two are joined
   std::vector<std::vector<std::vector<double>>> models;
   const bool joins = prepared.blocks.has_value() && plan.joins();
   for (int context = 0; context < shape.contexts; ++context) {

@@ -1,5 +1,6 @@
 // Chains drafted in one pass with a bias by the token before, in contexts that move: the draft's distribution at a position hangs
-// on the context before the block too. Where contexts stand still it is one for each depth, and the verifier's own theory is used.
+// on the context before the block too. Where contexts stand still it is one for each depth, and the verifier's own theory is
+// used.
 #include "sim/base/index.h"
 #include "sim/judge/enumeration.h"
 #include "sim/judge/method.h"
@@ -90,7 +91,8 @@ theory::JoinedBranches JoinedDrafts::branches(int before, int length) const {
       for (std::size_t x = 0; x < vocab_; ++x) {
         const double target = targets_[s][x];
         const double kept = overlaps ? std::min(target, draft[x]) : target * draft[x];
-        const bool ends = rounds_.stops != nullptr && rounds_.stops->stops(policy_arguments(*rounds_.cell), looked_at[x], entropy);
+        const bool ends =
+            rounds_.stops != nullptr && rounds_.stops->stops(policy_arguments(*rounds_.cell), looked_at[x], entropy);
         const auto add = [&](double chance, int next) {
           outcomes.push_back({{chance * target, chance * draft[x], next}, chance * kept, ends});
         };
@@ -129,8 +131,7 @@ theory::RoundKernel JoinedDrafts::kernel(int length) const {
       row = theory::joined_row(all, length, before);
     }
     for (int accepted = 0; accepted <= length; ++accepted)
-      for (int next = 0; next < states; ++next)
-        kernel.at(accepted, before, next) = row[index_of(accepted)][index_of(next)];
+      for (int next = 0; next < states; ++next) kernel.at(accepted, before, next) = row[index_of(accepted)][index_of(next)];
   }
   return kernel;
 }
@@ -148,8 +149,8 @@ Coverage cover_joined(const spec::Cell& cell) {
     return {nullptr, "verifier block with chains that end by what was drafted is not worked out"};
   if ((joint && std::pow(outcomes, draft_length(cell)) * contexts * contexts > kMostCarries) ||
       outcomes * (draft_length(cell) + 1) * contexts * contexts > kMostSteps)
-    return {nullptr, fmt::format("vocabulary {}, draft_length {}, {} contexts, each two of which are joined: too many", cell.vocab,
-                                 draft_length(cell), contexts)};
+    return {nullptr, fmt::format("vocabulary {}, draft_length {}, {} contexts, each two of which are joined: too many",
+                                 cell.vocab, draft_length(cell), contexts)};
   return {std::make_unique<JoinedDrafts>(std::move(rounds)), ""};
 }
 

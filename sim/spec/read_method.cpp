@@ -240,9 +240,10 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
                                 block.drafter.name()));
   if (const int contexts = cell.contexts != nullptr ? cell.contexts->process->shape().contexts : 1;
       plan_of(cell).joins() && contexts > kMostJoined)
-    diagnostics.add(cell.places.drafter,
-                    fmt::format("drafter {} with {} contexts, of which it joins each two, allowed: at most {}, or fresh distributions",
-                                block.drafter.name(), contexts, kMostJoined));
+    diagnostics.add(
+        cell.places.drafter,
+        fmt::format("drafter {} with {} contexts, of which it joins each two, allowed: at most {}, or fresh distributions",
+                    block.drafter.name(), contexts, kMostJoined));
   if (fresh && block.policy && block.policy->part->sequences() > 1)
     diagnostics.add(cell.places.context_fresh,
                     fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences draft alike, allowed: a pool, "

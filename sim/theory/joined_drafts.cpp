@@ -56,7 +56,8 @@ std::vector<std::vector<double>> joined_row(const JoinedBranches& branches, int 
     }
     for (std::size_t s = 0; s < states; ++s)
       if (ended[s] > 0.0)
-        for (const JoinedBranch& own : branches[depth + 1][s]) row[depth + 1][index_of(own.branch.next)] += ended[s] * own.branch.target;
+        for (const JoinedBranch& own : branches[depth + 1][s])
+          row[depth + 1][index_of(own.branch.next)] += ended[s] * own.branch.target;
     drafting = std::move(further);
   }
   return row;

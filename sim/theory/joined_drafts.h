@@ -1,5 +1,5 @@
-// Chains that are drafted in one pass, each token with a bias by the token before it (DSpark, Cheng et al. 2026, arXiv 2607.05147,
-// equation 4): rounds whose draft distributions hang on the state before the block and on the state at the position.
+// Chains that are drafted in one pass, each token with a bias by the token before it (DSpark, Cheng et al. 2026, arXiv
+// 2607.05147, equation 4): rounds whose draft distributions hang on the state before the block and on the state at the position.
 #pragma once
 
 #include "sim/theory/block.h"
@@ -23,8 +23,8 @@ struct JoinedBranch {
 };
 using JoinedBranches = std::vector<std::vector<std::vector<JoinedBranch>>>;  // [draft position, and the one behind][state]
 
-// [accepted][states]: P(accepted, next round starts in s') of a round that starts in `start`. The rule is lossless: accepted or not,
-// the token at a position that is reached is the target's.
+// [accepted][states]: P(accepted, next round starts in s') of a round that starts in `start`. The rule is lossless: accepted or
+// not, the token at a position that is reached is the target's.
 [[nodiscard]] std::vector<std::vector<double>> joined_row(const JoinedBranches& branches, int draft_length, int start);
 
 }  // namespace specsim::theory
