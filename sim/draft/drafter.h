@@ -101,7 +101,7 @@ class BlockDrafter {
     // Every position is predicted from the text before the block and from the token drafted before it, which join() says how.
     // A chain whose distributions come of one pass.
     bool joins = false;
-    bool argmax = false;  // of a chain: each token is the draft's argmax, a point mass
+    bool argmax = false;  // each token of its chain is the draft's argmax, a point mass
     bool reads_text = false;
     bool on_target_state = false;  // guesses from the target's hidden state at the end of the text, which its pass over it leaves
     bool looks_behind = false;     // asks Sight::target_argmax about places behind its block

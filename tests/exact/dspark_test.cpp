@@ -197,14 +197,14 @@ TEST_CASE("dspark: distributions that have no token in common, and fresh ones") 
 }
 
 TEST_CASE("dspark: a policy that ends blocks by what was drafted leaves the output, and rounds as theory has them") {
-  for (const char* selection : {"sampled", "argmax"})
+  for (const auto& [selection, least] : {std::pair{"sampled", 0.45}, {"argmax", 1.0}})
     for (const char* context : {"{process: fixed}", "{process: markov, order: 1}"}) {
       INFO(selection << ", " << context);
       Diagnostics diagnostics;
       config::Value config = config::parse_text(
           fmt::format("{{experiment: exact, seed: 20260117, pair: {}, context: {}, decode: {{drafter: {}, verifier: token, "
-                      "policy: {{kind: confidence, least: 0.7}}}}}}",
-                      pair_of(3), context, dspark(3, 0.6, selection)),
+                      "policy: {{kind: confidence, least: {}}}}}}}",
+                      pair_of(3), context, dspark(3, 0.6, selection), least),
           "test", diagnostics);
       const spec::Experiment experiment = spec::read_experiment(std::move(config), "test", {}, diagnostics);
       diagnostics.throw_if_any();
