@@ -110,12 +110,12 @@ double ModelShape::layer_parameters() const {
 }
 
 double ModelShape::total_parameters() const {
-  return layer_parameters() + (lm_heads() * vocab + (tied_embeddings ? 0.0 : embedded())) * hidden;
+  return layer_parameters() + markov_parameters() + (lm_heads() * vocab + (tied_embeddings ? 0.0 : embedded())) * hidden;
 }
 
 double ModelShape::active_parameters() const {
   const double chosen = experts > 0.0 ? experts_per_token / experts : 0.0;
-  return layer_parameters() - (1.0 - chosen) * expert_parameters() + lm_heads() * vocab * hidden;
+  return layer_parameters() - (1.0 - chosen) * expert_parameters() + (lm_heads() * hidden + markov_rank) * vocab;
 }
 
 double ModelShape::state_bytes() const {
@@ -125,7 +125,8 @@ double ModelShape::state_bytes() const {
 }
 
 double ModelShape::own_parameters() const {
-  return shares_lm_head ? layer_parameters() : total_parameters() - (shares_embeddings ? embedded() * hidden : 0.0);
+  return shares_lm_head ? layer_parameters() + markov_parameters()
+                        : total_parameters() - (shares_embeddings ? embedded() * hidden : 0.0);
 }
 
 double ModelShape::layer_bytes(double active) const {

@@ -76,10 +76,13 @@ struct ModelShape {
   double global_kv_heads = 0.0;   // kv_heads in layers without the window, where they are others; 0: kv_heads
   bool global_one_value = false;  // their values are the projection of keys
   // A head on top of a target.
-  double fused_inputs = 0.0;          // an EAGLE head joins so many hidden vectors first; 0: no such product
-  double attention_inputs = 1.0;      // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
-  double prediction_heads = 0.0;      // heads that guess one further token each in the same pass, each with its LM head; 0: none
-  double head_matrices = 0.0;         // products of these heads before that, hidden by hidden, of all together
+  double fused_inputs = 0.0;      // an EAGLE head joins so many hidden vectors first; 0: no such product
+  double attention_inputs = 1.0;  // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
+  double prediction_heads = 0.0;  // heads that guess one further token each in the same pass, each with its LM head; 0: none
+  double head_matrices = 0.0;     // products of these heads before that, hidden by hidden, of all together
+  // A block drafter's Markov head (DSpark): the token before, embedded so wide, biases the logits of the next, position by
+  // position behind the pass over the block; 0: none.
+  double markov_rank = 0.0;
   bool shares_lm_head = false;        // LM head and embeddings are the target's: no bytes of its own, the same time
   bool shares_embeddings = false;     // those alone
   bool one_pass = false;              // a round's drafts come of one pass over all of their positions (DFlash, PARD)
@@ -118,6 +121,7 @@ struct ModelShape {
   // Parameters that one token meets: with the experts that it chooses, without embeddings.
   [[nodiscard]] double active_parameters() const;
   [[nodiscard]] double embedded() const { return embedding_vocab > 0.0 ? embedding_vocab : vocab; }
+  [[nodiscard]] double markov_parameters() const { return markov_rank * (embedded() + vocab); }
   [[nodiscard]] double own_parameters() const;  // total less what it shares with the target
   [[nodiscard]] double weight_bytes() const;    // bytes of the same parameters
   // Bytes of the layers' matrices that a pass reads which meets `active` experts in a layer.

@@ -288,7 +288,8 @@ class RooflineCost final : public CostModel {
     const double others = model.expert_parallel - 1.0;
     const double other_rows = others == 0.0 ? 0.0 : peers.rows < 0.0 ? others * wanted : peers.rows;
     const double gathered = captured > 0.0 ? others * rows : other_rows;
-    const Products& products = products_of(role, rows, wanted + other_rows, logit_rows, rows + gathered);
+    const double biased = role == Role::draft && model.markov_rank > 0.0 ? sequences : 0.0;
+    const Products& products = products_of(role, rows, wanted + other_rows, logit_rows, rows + gathered, biased);
     PassTime time;
     time.weights = products.streaming;
     time.compute = products.total - products.streaming;
@@ -345,8 +346,9 @@ class RooflineCost final : public CostModel {
     double all = 0.0;
     double experts = 0.0;
   };
+  // `biased`: the Markov head goes over one position of so many sequences after the other; 0: there is none.
   [[nodiscard]] Seconds products_seconds(const ModelShape& model, double rows, double tokens, double logit_rows,
-                                         double expert_rows, double active) const {
+                                         double expert_rows, double active, double biased, double positions) const {
     // Kernels for fewer than 16 bits do not reach the bandwidth of plain ones.
     const auto reading = [&](double bits, bool weights_alone) {
       const double usual = weights_alone ? engine_.weight_only_shares[bits < 8.0 ? 0 : 1] : bits >= 8.0 ? 0.77 : 0.62;
@@ -388,6 +390,8 @@ class RooflineCost final : public CostModel {
     }
     if (logit_rows > 0.0)
       sum.all += model.lm_heads() * one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);
+    if (biased > 0.0)
+      sum.all += positions * one({"markov_head", model.markov_rank, model.vocab}, biased, model.head_bits, "", 1.0);
     if (model.fused_inputs > 0.0)
       sum.all += one({"join", model.fused_inputs * model.hidden, model.hidden}, rows, model.weight_bits, model.product_type, 1.0);
     if (model.head_matrices > 0.0)
@@ -398,18 +402,20 @@ class RooflineCost final : public CostModel {
 
   // Kept: batches and draft lengths repeat, contexts do not matter here.
   // `tokens` choose experts, of all GPUs that share them; the rest of their rows is padding.
-  const Products& products_of(Role role, double rows, double tokens, double logit_rows, double expert_rows) const {
+  const Products& products_of(Role role, double rows, double tokens, double logit_rows, double expert_rows, double biased) const {
     const std::lock_guard lock(mutex_);
-    const auto [at, fresh] = kept_[static_cast<std::size_t>(role)].try_emplace({rows, tokens, logit_rows, expert_rows});
+    const auto [at, fresh] = kept_[static_cast<std::size_t>(role)].try_emplace({rows, tokens, logit_rows, expert_rows, biased});
     if (fresh) {
       const ModelShape& model = shape(role);
       // Experts of a layer that the pass reads: between whole numbers of them, for products come in whole ones.
       const double active = model.experts > 0.0 ? std::max(1.0, met_experts(model, tokens)) : 0.0;
       const double fewer = std::floor(active);
+      const double positions = biased > 0.0 ? logit_rows / biased : 0.0;
       const auto between = [&](double n, double logits, double for_experts) {
-        Seconds low = products_seconds(model, n, tokens, logits, for_experts, fewer);
+        const double sequences = n == 1.0 ? std::min(1.0, biased) : biased;
+        Seconds low = products_seconds(model, n, tokens, logits, for_experts, fewer, sequences, positions);
         if (active == fewer) return low;
-        const Seconds high = products_seconds(model, n, tokens, logits, for_experts, fewer + 1.0);
+        const Seconds high = products_seconds(model, n, tokens, logits, for_experts, fewer + 1.0, sequences, positions);
         low.all += (active - fewer) * (high.all - low.all);
         low.experts += (active - fewer) * (high.experts - low.experts);
         return low;
@@ -430,7 +436,7 @@ class RooflineCost final : public CostModel {
   bool integer_;                        // weights of fewer than 16 bits and attention go by the engine's own integer kernels
   std::optional<PassKernels> kernels_;  // none: the data sheet's formula
   mutable std::mutex mutex_;
-  mutable std::array<std::map<std::array<double, 4>, Products>, 2> kept_;
+  mutable std::array<std::map<std::array<double, 5>, Products>, 2> kept_;
 };
 
 }  // namespace

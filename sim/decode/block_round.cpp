@@ -172,7 +172,7 @@ std::uint32_t BlockRound::step(std::uint32_t context, int depth, Token token) co
 
 void BlockRound::place(int node, Node& own) {
   Place& place = places_[static_cast<std::size_t>(node)];
-  place.entry = &tables_->at(context(node), at(node).depth);
+  place.entry = node == 0 ? &tables_->at(context(node), 0) : &tables_->joined_at(start_.context, context(node), at(node).depth);
   own.distributions = &place.entry->distributions;
   own.children = at(node).children;
   if (siblings_ == tokens::Siblings::without_replacement || siblings_ == tokens::Siblings::hub)

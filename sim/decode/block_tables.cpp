@@ -43,7 +43,7 @@ BlockTables::BlockTables(int vocab, int contexts, int depths, const draft::Block
   classes_.reserve(static_cast<std::size_t>(contexts) * vocab_);
 }
 
-std::size_t BlockTables::bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths,
+std::size_t BlockTables::bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths, bool joined,
                                       const draft::BlockDrafter& drafter, const verify::BlockRule& rule) {
   const std::vector<int> fan_outs = fan_outs_of(drafter);
   std::size_t entry = sizeof(Entry) + math::RatioTable::bytes_needed(vocab) +
@@ -52,19 +52,25 @@ std::size_t BlockTables::bytes_needed(std::size_t vocab, std::size_t contexts, s
   for (const int children : fan_outs)
     if (children > 0) entry += rule.plan_bytes(vocab, children);
   const std::size_t target_ranks = std::min(static_cast<std::size_t>(drafter.shape().target_ranks), vocab);
-  return contexts * (depths * entry + vocab * sizeof(std::uint16_t) + target_ranks * sizeof(Token));
+  return contexts * ((joined ? 1 + contexts : 1) * depths * entry + vocab * sizeof(std::uint16_t) + target_ranks * sizeof(Token));
 }
 
 void BlockTables::add(const verify::PositionDistributions& distributions, std::span<const std::uint16_t> class_of_token,
                       math::AliasScratch& scratch) {
   const std::span<const double> target = distributions.target;
-  const std::span<const double> draft = distributions.drafted;
   if (entries_.size() % depths_ == 0) {
     classes_.insert(classes_.end(), class_of_token.begin(), class_of_token.end());
     if (target_ranks_ > 0)
       for (const Token x : math::likeliest(target, target_ranks_)) target_likeliest_.push_back(x);
   }
-  Entry& entry = entries_.emplace_back(math::RatioTable(target, draft, scratch));
+  static_cast<void>(make(distributions, scratch, entries_));
+}
+
+BlockTables::Entry& BlockTables::make(const verify::PositionDistributions& distributions, math::AliasScratch& scratch,
+                                      std::vector<Entry>& entries) {
+  const std::span<const double> target = distributions.target;
+  const std::span<const double> draft = distributions.drafted;
+  Entry& entry = entries.emplace_back(math::RatioTable(target, draft, scratch));
   entry.plans.resize(static_cast<std::size_t>(fan_outs_.back()) + 1);
   for (const int children : fan_outs_) {
     // Without replacement there are no more children than tokens to draw.
@@ -83,6 +89,7 @@ void BlockTables::add(const verify::PositionDistributions& distributions, std::s
     entry.likeliest.reserve(ranks_);
     for (const Token x : math::likeliest(draft, ranks_)) entry.likeliest.push_back({x, draft[x]});
   }
+  return entry;
 }
 
 }  // namespace specsim::decode

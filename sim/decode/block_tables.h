@@ -16,14 +16,21 @@ class BlockTables {
  public:
   // depths: draft distributions per context; the last one holds beyond. `rule` must outlive the tables.
   BlockTables(int vocab, int contexts, int depths, const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
-  // Bytes that all contexts take at most; distributions of few tokens may want fewer plans.
-  static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths, const draft::BlockDrafter& drafter,
-                                  const verify::BlockRule& rule);
+  // Bytes that all contexts take at most, with a distribution for each two of them if it is `joined`; distributions of few tokens
+  // may want fewer plans.
+  static std::size_t bytes_needed(std::size_t vocab, std::size_t contexts, std::size_t depths, bool joined,
+                                  const draft::BlockDrafter& drafter, const verify::BlockRule& rule);
 
   // Adds the distributions of the next context and depth: context by context, each depth by depth. Of a context's classes of
   // output tokens those given with depth 0 are kept.
   void add(const verify::PositionDistributions& distributions, std::span<const std::uint16_t> class_of_token,
            math::AliasScratch& scratch);
+
+  // Adds the distributions of a context as a draft sees it that knows the context before the block too: once all add()s are done,
+  // by the one before, by the context, each depth by depth.
+  void add_joined(const verify::PositionDistributions& distributions, math::AliasScratch& scratch) {
+    make(distributions, scratch, joined_);
+  }
 
   struct Entry {
     explicit Entry(math::RatioTable table) : distributions(std::move(table)) {}
@@ -41,6 +48,12 @@ class BlockTables {
   [[nodiscard]] const Entry& at(std::uint32_t context, int depth) const {
     return entries_[std::size_t{context} * depths_ + std::min(static_cast<std::size_t>(depth), depths_ - 1)];
   }
+  // The same behind the block's first token, in a block that began in the context `before`.
+  [[nodiscard]] const Entry& joined_at(std::uint32_t before, std::uint32_t context, int depth) const {
+    if (joined_.empty()) return at(context, depth);
+    const std::size_t contexts = entries_.size() / depths_;
+    return joined_[(before * contexts + context) * depths_ + std::min(static_cast<std::size_t>(depth), depths_ - 1)];
+  }
   // The target's likeliest tokens in a context, as many as the drafter asks for.
   [[nodiscard]] std::span<const Token> target_likeliest(std::uint32_t context) const {
     return std::span(target_likeliest_).subspan(context * target_ranks_, target_ranks_);
@@ -49,6 +62,8 @@ class BlockTables {
   [[nodiscard]] const std::uint16_t* classes(std::uint32_t context) const { return classes_.data() + context * vocab_; }
 
  private:
+  Entry& make(const verify::PositionDistributions& distributions, math::AliasScratch& scratch, std::vector<Entry>& entries);
+
   std::size_t vocab_;
   std::size_t depths_;
   std::size_t ranks_;
@@ -57,6 +72,7 @@ class BlockTables {
   bool without_replacement_;
   const verify::BlockRule* rule_;
   std::vector<Entry> entries_;
+  std::vector<Entry> joined_;  // empty: the draft knows the context alone
   std::vector<std::uint16_t> classes_;
   std::vector<Token> target_likeliest_;  // [context][target_ranks_]
 };

@@ -6,6 +6,7 @@
 #include "sim/math/simplex.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
@@ -28,11 +29,12 @@ void DistributionDrawer::draft(std::size_t pair, std::uint64_t context, std::siz
                           drafted = draft_model;
                         },
                         [&](const BlockJudging& judging) {
-                          if (judging.drafter->shape().ranks_model)
+                          if (judging.drafter->shape().ranks_model || plan_->joins())
                             source.draw_draft_model(address, depth, target, draft_model);
                           else
                             source.draw_draft(address, depth, target, draft_model);
                           drafted = draft_model;
+                          if (plan_->joins()) source.sample_draft(drafted);
                           double chance = 0.0;
                           if (judging.drafter->shape().alters)
                             chance = rng::to_unit(rng::Stream(plan_->distribution_key, rng::Purpose::altered,
@@ -56,6 +58,24 @@ void DistributionDrawer::looked_at(std::size_t pair, std::uint64_t context, std:
                                                looked_at);
 }
 
+void DistributionDrawer::joined(std::size_t pair, const std::vector<double>& before, const std::vector<double>& known,
+                                std::vector<double>& drafted, std::vector<double>& looked_at) const {
+  std::vector<double> model = known;
+  std::get<BlockJudging>(plan_->judging).drafter->join(before, model);
+  drafted = model;
+  plan_->contexts->pair(pair).sample_draft(drafted);
+  if (plan_->argmax_draft) math::point_mass(drafted, math::argmax(model));
+  looked_at.clear();
+  if (std::find(drafted.begin(), drafted.end(), 1.0) != drafted.end()) looked_at = std::move(model);
+}
+
+bool PreparationPlan::joins() const {
+  const auto* const blocks = std::get_if<BlockJudging>(&judging);
+  if (blocks == nullptr || !blocks->drafter->shape().joins) return false;
+  const families::ContextProcess& process = *contexts->process;
+  return process.shape().contexts != 1 && process.moves() && !process.shape().restarts();
+}
+
 int PreparationPlan::depths() const {
   const int own = contexts->process->shape().depths;
   return std::visit(
@@ -69,15 +89,38 @@ std::size_t prepared_bytes(const PreparationPlan& plan) {
   const auto contexts = static_cast<std::size_t>(plan.contexts->process->shape().contexts);
   const auto depths = static_cast<std::size_t>(plan.depths());
   constexpr std::size_t kClasses = sizeof(OutputClasses) + kFirstTopToken * (2 * sizeof(double) + 1) + 3 * kHeapBytes;
-  return contexts * kClasses +
-         std::visit(Overloaded{[&](const PositionJudging& /*judging*/) {
-                                 return PreparedContexts::bytes_needed(vocab, contexts, depths);
-                               },
-                               [&](const BlockJudging& judging) {
-                                 return BlockTables::bytes_needed(vocab, contexts, depths, *judging.drafter, *judging.rule);
-                               }},
-                    plan.judging);
+  return contexts * kClasses + std::visit(Overloaded{[&](const PositionJudging& /*judging*/) {
+                                                       return PreparedContexts::bytes_needed(vocab, contexts, depths);
+                                                     },
+                                                     [&](const BlockJudging& judging) {
+                                                       return BlockTables::bytes_needed(vocab, contexts, depths, plan.joins(),
+                                                                                        *judging.drafter, *judging.rule);
+                                                     }},
+                                          plan.judging);
 }
+
+namespace {
+
+// The tables of each two contexts, whose targets and draft models' distributions by depth are given.
+void add_joined(const PreparationPlan& plan, const DistributionDrawer& drawer, const std::vector<std::vector<double>>& targets,
+                const std::vector<std::vector<std::vector<double>>>& models, math::AliasScratch& scratch,
+                const std::atomic<bool>* stop, BlockTables& tables) {
+  std::vector<double> drafted;
+  std::vector<double> looked_at;
+  for (std::size_t before = 0; before < targets.size(); ++before) {
+    if (stop != nullptr && *stop) throw Interrupted{};
+    for (std::size_t context = 0; context < targets.size(); ++context) {
+      const std::uint32_t known =
+          plan.contexts->process->after_last(static_cast<std::uint32_t>(before), static_cast<std::uint32_t>(context));
+      for (std::size_t depth = 0; depth < models[context].size(); ++depth) {
+        drawer.joined(context, models[before][depth], models[known][depth], drafted, looked_at);
+        tables.add_joined({targets[context], drafted, {}, looked_at}, scratch);
+      }
+    }
+  }
+}
+
+}  // namespace
 
 Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables, const std::atomic<bool>* stop) {
   const families::ContextShape& shape = plan.contexts->process->shape();
@@ -103,10 +146,17 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
   std::vector<double> draft_model;
   std::vector<double> drafted;
   std::vector<double> looked_at;
+  std::vector<std::vector<double>> targets;  // [context], and the draft models' [context][depth], where two are joined
+  std::vector<std::vector<std::vector<double>>> models;
+  const bool joins = prepared.blocks.has_value() && plan.joins();
   for (int context = 0; context < shape.contexts; ++context) {
     if (stop != nullptr && *stop) throw Interrupted{};
     const auto c = static_cast<std::size_t>(context);
     drawer.target(c, c, target);
+    if (joins) {
+      targets.push_back(target);
+      models.emplace_back();
+    }
     OutputClasses classes;
     for (int depth = 0; depth < depths; ++depth) {
       drawer.draft(c, c, static_cast<std::size_t>(depth), target, draft_model, drafted);
@@ -117,12 +167,14 @@ Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observ
       if (prepared.tables)
         prepared.tables->prepare(context, depth, *std::get<PositionJudging>(plan.judging).rule, distributions, classes, scratch);
       if (observer) observer(context, depth, distributions, classes);
+      if (joins) models.back().push_back(draft_model);
     }
     classes.of_token = std::vector<std::uint16_t>();  // clear() would keep its memory
     prepared.class_count = classes.count;
     prepared.bin_of_class = classes.bin_of_class;
     prepared.classes.push_back(std::move(classes));
   }
+  if (joins) add_joined(plan, drawer, targets, models, scratch, stop, *prepared.blocks);
   if (shape.judged_apart()) {
     prepared.strata = shape.contexts;
     prepared.stratum.resize(static_cast<std::size_t>(shape.contexts));

@@ -45,6 +45,9 @@ struct PreparationPlan {
 
   // How many draft distributions each context has; the last one holds for all depths beyond.
   [[nodiscard]] int depths() const;
+  // Whether the drafter makes its distributions of two contexts, that before the block and that behind the token before, and
+  // these differ.
+  [[nodiscard]] bool joins() const;
 };
 
 // Sees every context's distributions once, while they are at hand: (context, depth, distributions, the context's classes).
@@ -76,12 +79,17 @@ class DistributionDrawer {
   explicit DistributionDrawer(const PreparationPlan& plan);
   // The target's distribution at a context.
   void target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const;
-  // The draft model's own distribution and what the draft token is drawn from.
+  // The draft model's own distribution (of a draft that joins two, before its sampling settings) and what the draft token is
+  // drawn from.
   void draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
              std::vector<double>& draft_model, std::vector<double>& drafted) const;
   // PositionDistributions::looked_at of the same, given what draft() made of it.
   void looked_at(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
                  const std::vector<double>& drafted, std::vector<double>& looked_at) const;
+  // What the draft token is drawn from in a context of a pair where plan.joins(), and looked_at of the same. `before`, `known`:
+  // the draft model's own distributions in the context before the block and in the one that the token before shows.
+  void joined(std::size_t pair, const std::vector<double>& before, const std::vector<double>& known, std::vector<double>& drafted,
+              std::vector<double>& looked_at) const;
 
  private:
   const PreparationPlan* plan_;

@@ -98,6 +98,10 @@ class BlockDrafter {
     int ranks = 0;                // how many of the draft's likeliest tokens it needs to know
     int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
     bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
+    // Every position is predicted from the text before the block and from the token drafted before it, which join() says how.
+    // A chain whose distributions come of one pass.
+    bool joins = false;
+    bool argmax = false;  // each token of its chain is the draft's argmax, a point mass
     bool reads_text = false;
     bool on_target_state = false;  // guesses from the target's hidden state at the end of the text, which its pass over it leaves
     bool looks_behind = false;     // asks Sight::target_argmax about places behind its block
@@ -134,6 +138,9 @@ class BlockDrafter {
   // depth, uniform in [0, 1), for what only some contexts have.
   virtual void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> /*target*/,
                                   std::span<double> /*draft*/) const {}
+  // Where shape().joins says so: makes of the draft model's distribution in the context that the token drafted before leads to,
+  // which `known` comes in as, and of the one in the context before the block, that of a draft which sees them both.
+  virtual void join(std::span<const double> /*before*/, std::span<double> /*known*/) const {}
   // What a round takes that drafted so many nodes.
   [[nodiscard]] virtual Work work(int nodes) const = 0;
 };
@@ -149,7 +156,7 @@ using Draft = std::variant<Chain, Blocks>;
 
 // The chain, or the longest path of the blocks.
 inline Chain longest_path(const Draft& draft) {
-  if (const auto* const blocks = std::get_if<Blocks>(&draft)) return {(*blocks)->shape().draft_length, false};
+  if (const auto* const blocks = std::get_if<Blocks>(&draft)) return {(*blocks)->shape().draft_length, (*blocks)->shape().argmax};
   return std::get<Chain>(draft);
 }
 

@@ -21,6 +21,7 @@ namespace specsim::draft {
   X(eagle3)                 \
   X(pard)                   \
   X(dflash)                 \
+  X(dspark)                 \
   X(hybrid)                 \
   X(rest)                   \
   X(opt_tree)               \

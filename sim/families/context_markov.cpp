@@ -28,6 +28,10 @@ class MarkovProcess final : public ContextProcess {
             std::uint32_t* context) const override {
     for (std::size_t i = 0; i < count; ++i) context[lanes[i]] = next(context[lanes[i]], token[i]);
   }
+  // Of the last tokens only the newest one shows, behind those of `before`; a hashed state is one piece.
+  [[nodiscard]] std::uint32_t after_last(std::uint32_t before, std::uint32_t context) const override {
+    return hashed_ ? context : next(before, static_cast<Token>(context % vocab_));
+  }
   [[nodiscard]] std::uint32_t next(std::uint32_t context, Token token) const override {
     if (!hashed_) return static_cast<std::uint32_t>((context * vocab_ + token) % states_);
     std::uint64_t h = (std::uint64_t{context} << 32 | token) * 0x9E3779B97F4A7C15ULL;

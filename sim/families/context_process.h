@@ -60,6 +60,9 @@ class ContextProcess {
                     const std::uint32_t* text_position, const Token* token, std::uint32_t* context) const = 0;
   // The prompt that every sequence's text goes on from; empty where the process has none.
   [[nodiscard]] virtual std::span<const Token> prompt() const { return {}; }
+  // Of the context that a text from `before` on has come to, what shows to one who knows `before` and the last token alone. All
+  // of it, where one token tells it.
+  [[nodiscard]] virtual std::uint32_t after_last(std::uint32_t /*before*/, std::uint32_t context) const { return context; }
   // The context after `token` in `context`, where tokens alone decide on it (markov); a failed check elsewhere.
   [[nodiscard]] virtual std::uint32_t next(std::uint32_t context, Token token) const;
 };

@@ -21,6 +21,10 @@ void PairSource::draw_target(const DistributionAddress& address, std::span<doubl
 void PairSource::draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
                             std::span<double> draft) const {
   draw_draft_model(address, depth, target, draft);
+  sample_draft(draft);
+}
+
+void PairSource::sample_draft(std::span<double> draft) const {
   math::apply_sampling(draft, draft_sampling_);
   math::drop_subnormal(draft);
 }

@@ -22,6 +22,9 @@ class PairSource {
   // The same before the draft's sampling settings: the draft model's own, at temperature 1.
   void draw_draft_model(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
                         std::span<double> draft) const;
+  // Puts the draft's sampling settings to a distribution of its model's.
+  void sample_draft(std::span<double> draft) const;
+  [[nodiscard]] const math::Sampling& draft_sampling() const { return draft_sampling_; }
   [[nodiscard]] std::size_t depths() const { return drafts_.size(); }
   // False if every context has the same pair.
   [[nodiscard]] bool random() const;

@@ -34,6 +34,7 @@ namespace specsim::judge {
   X(spec_exec)              \
   X(redrafter)              \
   X(cs_drafting)            \
+  X(dspark)                 \
   X(prompt_lookup)          \
   X(suffix)                 \
   X(suffix_decoding)        \
@@ -83,7 +84,8 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 
 const TheoryEntry* theory_entry(const spec::Cell& cell, std::string& why) {
   const std::string& verifier = verifier_name(cell);
-  const bool chosen = !judges_positions(cell) && blocks(cell).tree() == nullptr;  // its blocks are its own choice in every round
+  // Its blocks are its own choice in every round, or their distributions are.
+  const bool chosen = !judges_positions(cell) && (blocks(cell).tree() == nullptr || spec::plan_of(cell).joins());
   bool verifier_known = false;
   for (const TheoryEntry& entry : theories().entries()) {
     if (!names(entry.verifiers, verifier)) continue;

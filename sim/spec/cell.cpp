@@ -147,7 +147,8 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   };
   if (all == 0.0) return with_policy(of(drafter.shape().nodes));
   // Trees whose depth each sequence chooses are for batches of one, and a length for the whole batch makes all its chains alike.
-  const bool token_by_token = drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root;
+  const bool token_by_token =
+      drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root && !drafter.shape().joins;
   if (policy() != nullptr && policy()->part->sequences() == 1 && token_by_token)
     return with_policy(longest_of_batch(cost(), workload, drafted, all, full_rate));
   cost::RoundTime mean;

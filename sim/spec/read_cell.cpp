@@ -90,14 +90,16 @@ void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
 void note_guesses_ahead(Cell& cell) {
   using Kind = families::ContextShape::Kind;
   const BlockMethod* const block = cell.block();
-  if (block == nullptr || !block->drafter->shape().from_root || cell.draft_length() < 2) return;
+  if (block == nullptr || cell.draft_length() < 2) return;
+  const draft::BlockDrafter::Shape& shape = block->drafter->shape();
+  if (!shape.from_root && !shape.joins) return;
   const Kind kind = cell.contexts->process->shape().kind;
   if (kind == Kind::fixed || kind == Kind::by_depth || kind == Kind::by_rank) return;
   cell.notes.push_back(
-      fmt::format("drafter {} predicts every position from the text before the block: in context process {} it has the first "
+      fmt::format("drafter {} predicts every position from the text before the block{}: in context process {} it has the first "
                   "position's distribution for all of them, which no trained one does; by_depth and acceptance_table say what "
                   "it knows of each",
-                  block->drafter.name(), cell.contexts->name));
+                  block->drafter.name(), shape.joins ? ", before its head's bias" : "", cell.contexts->name));
 }
 
 // What sums of squares and addresses can hold.

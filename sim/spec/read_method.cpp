@@ -26,6 +26,9 @@ const char* siblings_text(tokens::Siblings siblings) {
   return "chosen tokens (point masses)";
 }
 
+// Contexts whose pairs have tables of their own.
+constexpr int kMostJoined = 256;
+
 // It draws a chain token by token, as drafter chain does, from distributions of its own. What a drafter draws with replacement
 // while it chooses its block is a chain: no tree has the same token twice.
 bool drawn_chain(const draft::BlockDrafter& drafter) {
@@ -235,6 +238,12 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
                     fmt::format("fresh distributions with drafter {}, which asks the target about places behind its block; "
                                 "allowed: a pool, or another drafter",
                                 block.drafter.name()));
+  if (const int contexts = cell.contexts != nullptr ? cell.contexts->process->shape().contexts : 1;
+      plan_of(cell).joins() && contexts > kMostJoined)
+    diagnostics.add(
+        cell.places.drafter,
+        fmt::format("drafter {} with {} contexts, of which it joins each two, allowed: at most {}, or fresh distributions",
+                    block.drafter.name(), contexts, kMostJoined));
   if (fresh && block.policy && block.policy->part->sequences() > 1)
     diagnostics.add(cell.places.context_fresh,
                     fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences draft alike, allowed: a pool, "

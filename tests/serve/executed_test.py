@@ -72,6 +72,7 @@ METHODS = {
     "eagle3": ({"kind": "eagle3", "depth": 3, "width": 3, "nodes": 10}, "tree_point_mass", 3, {}),
     "pard": ({"kind": "pard", "draft_length": 4}, "tree_point_mass", 4, {}),
     "dflash": ({"kind": "dflash", "block_size": 5}, "tree_point_mass", 4, {}),
+    "dspark": ({"kind": "dspark", "block_size": 4, "markov_head": 0.6}, "block", 4, {"pair": SMALL, "context": {"process": "markov", "order": 1}}),
     "hybrid": ({"kind": "hybrid", "draft_length": 3, "text_length": 6}, "tree_point_mass", 6, {"context": COPY}),
     "rest": ({"kind": "rest", "datastore": [[1, 2, 3, 4, 5, 1, 2, 3, 1, 2]], "draft_length": 4, "nodes": 12}, "tree_point_mass", 4, {"context": COPY}),
     "opt_tree": ({"kind": "opt_tree", "nodes": 8, "threshold": 0.3, "max_depth": 5}, "tree_point_mass", 4, {}),

@@ -197,6 +197,28 @@ TEST_CASE("an EAGLE head runs its layer, its joining product and the target's LM
   CHECK(mistakes.find("the target is a head that cannot stand alone, allowed: a whole model") != std::string::npos);
 }
 
+TEST_CASE("a Markov head is read once for each position of a block, whatever the batch", "[cost][roofline]") {
+  const auto with = [](double rank) {
+    return make_cost("roofline", fmt::format("{{hardware: {}, target: {{{}}}, draft: {{{}, markov_rank: {}}}, engine: bare}}",
+                                             kGpu, kShape, kShape, rank));
+  };
+  const auto head = with(64);
+  const auto none = with(0);
+  const Hardware gpu = hardware_of(kGpu);
+  const double vocab = head->deployment()->draft->vocab;
+  const auto more = [&](double batch, double positions) {
+    return matrix_products(head->draft_level({batch, 100}, 0, positions, 0)) -
+           matrix_products(none->draft_level({batch, 100}, 0, positions, 0));
+  };
+  for (const double batch : {1.0, 3.0, 64.0})
+    for (const double positions : {1.0, 7.0})
+      CHECK(near(more(batch, positions), positions * product_seconds(gpu, batch, 64, vocab, 2)));
+  CHECK(head->pass(Role::target, {3, 8, 100, 8}).total() == none->pass(Role::target, {3, 8, 100, 8}).total());
+  const ModelShape& shape = *head->deployment()->draft;
+  CHECK(shape.total_parameters() - none->deployment()->draft->total_parameters() == Approx(2 * 64 * vocab));
+  CHECK(shape.own_parameters() - none->deployment()->draft->own_parameters() == Approx(2 * 64 * vocab));
+}
+
 TEST_CASE("heads that guess several tokens make one pass for all of them", "[cost][roofline]") {
   const std::string heads =
       "{layers: 0, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 0, vocab: 1000, prediction_heads: 3, head_matrices: 6}";

@@ -52,6 +52,23 @@ TEST_CASE("a batch takes as many passes of the draft as its slowest sequence", "
   CHECK(drafting(2, hybrid, mixed, {}) == Approx(3 * (1 - 0.81)));
 }
 
+TEST_CASE("a block that a policy ends early took the pass over all of it, in a batch as alone", "[drafting]") {
+  for (const double batch : {1.0, 32.0}) {
+    const spec::Experiment experiment = tests::experiment_of(fmt::format(
+        "{{experiment: block, pair: {{vocab: 2, target: {{family: uniform}}, draft: {{family: uniform}}}}, decode: {{drafter: "
+        "{{kind: dspark, block_size: 5}}, verifier: token, policy: confidence}}, cost: {{model: affine, target_fixed_ms: 10, "
+        "target_ms_per_token: 1, draft_fixed_ms: 2, draft_ms_per_token: 0.1}}, workload: {{batch: {}}}}}",
+        batch));
+    const spec::Cell& cell = experiment.cells[0];
+    const auto time = [&](std::vector<std::uint64_t> drafted) { return cell.round_time(0.0, drafted); };
+    const double whole = time({0, 0, 0, 0, 0, 1}).draft.total();
+    CHECK(whole == Approx(1e-3 * (2 + 0.1 * 5 * batch)));
+    CHECK(time({0, 1, 0, 0, 0, 0}).draft.total() == Approx(whole));  // mutant: a pass for each token
+    CHECK(time({0, 1, 0, 0, 0, 0}).verify.total() == Approx(1e-3 * (10 + 2 * batch)));
+    CHECK(time({0, 1, 0, 0, 0, 1}).verify.total() == Approx(1e-3 * (10 + 4 * batch)));  // each sequence has its own rows
+  }
+}
+
 TEST_CASE("a greedy draft is as sure as its model, for policies that look", "[drafting]") {
   const auto drafted = [](const std::string& draft_sampling, const std::string& selection, const std::string& policy) {
     const decode::Counts counts = simulated(fmt::format(
