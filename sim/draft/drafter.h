@@ -99,6 +99,7 @@ class BlockDrafter {
     int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
     bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
     bool reads_text = false;
+    bool branches = false;         // its blocks may have siblings, though their longest path may take all of their nodes
     bool on_target_state = false;  // guesses from the target's hidden state at the end of the text, which its pass over it leaves
     bool looks_behind = false;     // asks Sight::target_argmax about places behind its block
     bool ranks_model = false;      // ranks by the draft model's own distribution, whatever draft_sampling says
