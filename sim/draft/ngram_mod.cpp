@@ -42,7 +42,7 @@ struct HashMemory final : BlockDrafter::Memory {
   HashedTokens hashed;
   bool begun = false;
   std::size_t next = 0;     // the first place that is not in it
-  std::size_t length = 0;   // of the text when it drafted last
+  std::size_t length = 0;   // the text's, in tokens, when it drafted last
   std::size_t drafted = 0;  // tokens then
   int poor = 0;             // drafts in succession of which less than a quarter was accepted
 };

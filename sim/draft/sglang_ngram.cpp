@@ -66,7 +66,7 @@ struct TrieMemory final : BlockDrafter::Memory {
   [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<TrieMemory>(*this); }
   Trie trie;
   std::vector<Trie::Place> ends;  // [length - 1]: the text's last tokens in the trie; 0: not there
-  std::size_t length = 0;         // of the text that they are the ends of; 0: none yet
+  std::size_t length = 0;         // tokens of the text that they are the ends of; 0: none yet
 };
 
 // The tokens that are drafted, in the order in which they were found.

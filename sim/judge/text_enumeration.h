@@ -3,7 +3,6 @@
 
 #include "sim/judge/block_rounds.h"
 #include "sim/theory/chosen_trees.h"
-#include "sim/theory/engine_drafts.h"
 
 namespace specsim::judge {
 

@@ -1,6 +1,7 @@
 // What engines draft out of the text: sglang_ngram.
 #include "sim/judge/method.h"
 #include "sim/judge/text_enumeration.h"
+#include "sim/theory/engine_drafts.h"
 
 namespace specsim::judge {
 

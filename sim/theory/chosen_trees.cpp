@@ -2,7 +2,6 @@
 
 #include "sim/base/check.h"
 #include "sim/base/index.h"
-#include "sim/theory/engine_drafts.h"
 
 #include <algorithm>
 #include <cmath>

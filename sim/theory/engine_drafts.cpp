@@ -97,7 +97,7 @@ void grow_by_frequency(const SglangNgram& rule, const Left& left, const String& 
     double share;
   };
   const auto below = [](const Open& a, const Open& b) { return a.share < b.share; };
-  std::vector<Open> heap;  // of equals the one that the program's heap gives: the standard library's
+  std::vector<Open> heap;  // equals stand as in the program's heap, the standard library's
   const auto open_children = [&](const String& string, double share) {
     auto children = left.longer(string);
     std::stable_sort(children.begin(), children.end(),
@@ -294,7 +294,7 @@ int sure_token(const std::vector<String>& pieces, const String& text, const std:
 HistoryDraft ngram_cache_draft(const NgramCache& rule) {
   return [rule](std::span<const int> text, std::span<const int> lengths) -> std::vector<String> {
     if (text.size() < 2) return {};
-    std::vector<String> pieces;  // of the text, as rounds emitted it
+    std::vector<String> pieces;  // the text, as rounds emitted it
     int from = 0;
     for (const int length : lengths) {
       pieces.emplace_back(text.begin() + from, text.begin() + length);

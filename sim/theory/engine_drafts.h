@@ -3,20 +3,9 @@
 
 #include "sim/theory/chosen_trees.h"
 
-#include <functional>
-#include <optional>
-#include <span>
 #include <vector>
 
 namespace specsim::theory {
-
-// The paths that a round drafts. `lengths`: of the text before each round, this one's last.
-using HistoryDraft = std::function<std::vector<std::vector<int>>(std::span<const int> text, std::span<const int> lengths)>;
-
-// A sequence's rounds, over every text that they can emit. nullopt: more than 2^18 texts.
-[[nodiscard]] std::optional<RunMoments> history_moments(const Automaton& distributions, const StateMatrix& transition,
-                                                        std::span<const double> start, std::span<const int> prompt,
-                                                        const HistoryDraft& draft, int rounds);
 
 // SGLang's NGRAM (trie.cpp). Each round's text but this one's leaves the strings of its last `depth` tokens, from each of them to
 // the end; texts of `past` leave those of all their beginnings. A string counts as often as strings were left that begin with it,

@@ -77,10 +77,14 @@ std::set<Path> with_beginnings(const Paths& paths) {
   return all;
 }
 
-// Follows sequences of few tokens, which repeat themselves, and counts the rounds that draft.
-int rounds_that_draft(std::mt19937& random, const std::string& name, const std::string& parameters,
-                      const theory::HistoryDraft& theory, std::size_t most_emitted) {
-  int drafting = 0;
+struct Compared {
+  int drafting = 0;  // rounds that draft
+  int by_text = 0;   // rounds whose drafts the text alone would not tell
+};
+
+// Follows sequences of few tokens, which repeat themselves.
+void compare(Compared& counts, std::mt19937& random, const std::string& name, const std::string& parameters,
+             const theory::HistoryDraft& theory, std::size_t most_emitted) {
   for (int sequence = 0; sequence < 4; ++sequence) {
     Rounds rounds(name, parameters);
     const std::size_t vocab = 2 + random() % 3;
@@ -98,11 +102,11 @@ int rounds_that_draft(std::mt19937& random, const std::string& name, const std::
       const Paths drafted = rounds.behind(text);
       INFO(fmt::format("{} {} behind {} of {}", name, parameters, text, lengths));
       CHECK(std::set<Path>(drafted.begin(), drafted.end()) == with_beginnings(theory(text, lengths)));
-      drafting += drafted.empty() ? 0 : 1;
+      counts.drafting += drafted.empty() ? 0 : 1;
+      counts.by_text += theory(text, Path{lengths.back()}) == theory(text, lengths) ? 0 : 1;
       write(1 + random() % most_emitted);
     }
   }
-  return drafting;
 }
 
 Paths random_texts(std::mt19937& random) {
@@ -231,42 +235,44 @@ TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itsel
 
 TEST_CASE("engines' drafts out of the text are theory's, round by round", "[engine_drafts]") {
   std::mt19937 random(31);
-  int sglang = 0;
-  int simple = 0;
-  int mod = 0;
-  int cache = 0;
+  Compared sglang;
+  Compared simple;
+  Compared mod;
+  Compared cache;
   for (int i = 0; i < 60; ++i) {
     const Paths past = random_texts(random);
     const int depth = 2 + static_cast<int>(random() % 6);
     const int least = 1 + static_cast<int>(random() % 2);
     const theory::SglangNgram trie = {
         1 + static_cast<int>(random() % 9), depth, least, least + static_cast<int>(random() % 5), random() % 2 == 0, past};
-    sglang +=
-        rounds_that_draft(random, "sglang_ngram",
-                          fmt::format("{{nodes: {}, max_trie_depth: {}, min_bfs_breadth: {}, max_bfs_breadth: {}, "
-                                      "match_type: {}, past: {}}}",
-                                      trie.nodes, depth, least, trie.most_breadth, trie.by_frequency ? "PROB" : "BFS", past),
-                          theory::sglang_ngram_draft(trie), static_cast<std::size_t>(std::min(depth, 4)));
+    compare(sglang, random, "sglang_ngram",
+            fmt::format("{{nodes: {}, max_trie_depth: {}, min_bfs_breadth: {}, max_bfs_breadth: {}, "
+                        "match_type: {}, past: {}}}",
+                        trie.nodes, depth, least, trie.most_breadth, trie.by_frequency ? "PROB" : "BFS", past),
+            theory::sglang_ngram_draft(trie), static_cast<std::size_t>(std::min(depth, 4)));
     const int length = 1 + static_cast<int>(random() % 5);
     const int size = 1 + static_cast<int>(random() % 3);
-    simple += rounds_that_draft(
-        random, "ngram_simple", fmt::format("{{draft_length: {}, size_n: {}}}", length, size),
+    compare(
+        simple, random, "ngram_simple", fmt::format("{{draft_length: {}, size_n: {}}}", length, size),
         [&](std::span<const int> text, std::span<const int>) { return Paths{theory::ngram_simple_draft(length, size)(text)}; },
         5);
     const theory::NgramMod hashes = {length, size, static_cast<int>(random() % 3), past};
-    mod +=
-        rounds_that_draft(random, "ngram_mod",
-                          fmt::format("{{draft_length: {}, n_match: {}, n_min: {}, past: {}}}", length, size, hashes.least, past),
-                          theory::ngram_mod_draft(hashes), 3);
+    compare(mod, random, "ngram_mod",
+            fmt::format("{{draft_length: {}, n_match: {}, n_min: {}, past: {}}}", length, size, hashes.least, past),
+            theory::ngram_mod_draft(hashes), 3);
     const theory::NgramCache counts = {length, random_texts(random), past};
-    cache += rounds_that_draft(random, "ngram_cache",
-                               fmt::format("{{draft_length: {}, statistics: {}, past: {}}}", length, counts.statistics, past),
-                               theory::ngram_cache_draft(counts), 5);
+    compare(cache, random, "ngram_cache",
+            fmt::format("{{draft_length: {}, statistics: {}, past: {}}}", length, counts.statistics, past),
+            theory::ngram_cache_draft(counts), 5);
   }
-  CHECK(sglang > 1000);
-  CHECK(simple > 500);
-  CHECK(mod > 1000);
-  CHECK(cache > 1000);
+  CHECK(sglang.drafting > 1000);
+  CHECK(simple.drafting > 500);
+  CHECK(mod.drafting > 1000);
+  CHECK(cache.drafting > 1000);
+  // Mutants: a trie, a table and counts that are made anew of the text.
+  CHECK(sglang.by_text > 1000);
+  CHECK(mod.by_text > 100);
+  CHECK(cache.by_text > 100);
 }
 
 }  // namespace specsim::engine_drafts_test
