@@ -61,7 +61,7 @@ void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::S
       "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
       "the same at their tokens per round\n");
   if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts);
-      blocks != nullptr && (*blocks)->shape().reads_text && (*blocks)->work(0).verified_rows > 1.0)
+      blocks != nullptr && (*blocks)->shape().looks_behind && (*blocks)->work(0).verified_rows > 1.0)
     print_output("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
   Table table(
       {{"temperature"}, {"batch"}, {"draft_length"}, {"tokens/round"}, {"tokens/s"}, {"speedup"}, {"+-"}, {"all prompts"}});

@@ -103,6 +103,7 @@ class BlockDrafter {
     bool joins = false;
     bool argmax = false;  // each token of its chain is the draft's argmax, a point mass
     bool reads_text = false;
+    bool branches = false;         // its blocks may have siblings, though their longest path may take all of their nodes
     bool on_target_state = false;  // guesses from the target's hidden state at the end of the text, which its pass over it leaves
     bool looks_behind = false;     // asks Sight::target_argmax about places behind its block
     bool ranks_model = false;      // ranks by the draft model's own distribution, whatever draft_sampling says

@@ -31,7 +31,11 @@ namespace specsim::draft {
   X(sam_decoding)           \
   X(hydra)                  \
   X(redrafter)              \
-  X(cs_drafting)
+  X(cs_drafting)            \
+  X(sglang_ngram)           \
+  X(ngram_simple)           \
+  X(ngram_mod)              \
+  X(ngram_cache)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)

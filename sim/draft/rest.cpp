@@ -1,10 +1,7 @@
 #include "sim/draft/text_match.h"
 #include "sim/draft/tree_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
@@ -92,18 +89,9 @@ DrafterEntry rest_drafter() {
        "the mixed tasks of Spec-Bench's leaderboard it gives 1.28 (RTX 3090) to 1.48 (A100).",
        "datastore: [[0, 1, 0, 2, 1, 0, 0, 1, 0, 2]], shortest: 1"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        Rest::Settings settings{
-            static_cast<std::size_t>(arguments.integer("longest")), static_cast<std::size_t>(arguments.integer("shortest")), {}};
-        for (const std::vector<double>& document : arguments.table("datastore")) {
-          std::vector<Token>& own = settings.datastore.emplace_back();
-          for (const double token : document) {
-            if (token != std::floor(token) || token >= kMaxVocab)
-              diagnostics.add(arguments.where("datastore"),
-                              fmt::format("datastore has token {:g}, allowed: whole numbers below {}", token, kMaxVocab));
-            else
-              own.push_back(static_cast<Token>(token));
-          }
-        }
+        Rest::Settings settings{static_cast<std::size_t>(arguments.integer("longest")),
+                                static_cast<std::size_t>(arguments.integer("shortest")),
+                                token_lists(arguments, "datastore", diagnostics)};
         const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
         return std::make_shared<Rest>(draft_length, static_cast<int>(arguments.integer("nodes")), std::move(settings));
       }};

@@ -3,11 +3,8 @@
 #include "sim/draft/text_match.h"
 #include "sim/draft/tree_config.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -184,20 +181,9 @@ DrafterEntry sam_decoding_drafter() {
         SamDecoding::Settings settings{static_cast<int>(arguments.integer("draft_length")),
                                        static_cast<std::size_t>(arguments.integer("threshold")),
                                        arguments.number("bias"),
-                                       {},
+                                       token_lists(arguments, "corpus", diagnostics),
                                        arguments.text("otherwise") == "token_recycling",
                                        static_cast<int>(arguments.integer("kept"))};
-        if (arguments.has("corpus"))
-          for (const std::vector<double>& document : arguments.table("corpus")) {
-            std::vector<Token>& own = settings.corpus.emplace_back();
-            for (const double token : document) {
-              if (token != std::floor(token) || token >= kMaxVocab)
-                diagnostics.add(arguments.where("corpus"),
-                                fmt::format("corpus has token {:g}, allowed: whole numbers below {}", token, kMaxVocab));
-              else
-                own.push_back(static_cast<Token>(token));
-            }
-          }
         return std::make_shared<SamDecoding>(std::move(settings));
       }};
 }

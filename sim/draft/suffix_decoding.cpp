@@ -1,9 +1,6 @@
 #include "sim/draft/suffix_scores.h"
 #include "sim/draft/text_match.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
 #include <utility>
 
 namespace specsim::draft {
@@ -72,18 +69,7 @@ DrafterEntry suffix_decoding_drafter() {
                               arguments.number("factor"),
                               arguments.number("offset"),
                               arguments.number("least"),
-                              {}};
-        if (arguments.has("past"))
-          for (const std::vector<double>& response : arguments.table("past")) {
-            std::vector<Token>& own = settings.past.emplace_back();
-            for (const double token : response) {
-              if (token != std::floor(token) || token >= kMaxVocab)
-                diagnostics.add(arguments.where("past"),
-                                fmt::format("past has token {:g}, allowed: whole numbers below {}", token, kMaxVocab));
-              else
-                own.push_back(static_cast<Token>(token));
-            }
-          }
+                              token_lists(arguments, "past", diagnostics)};
         return std::make_shared<SuffixDecoding>(std::move(settings));
       },
       true};

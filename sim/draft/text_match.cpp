@@ -1,6 +1,9 @@
 #include "sim/draft/text_match.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 namespace specsim::draft {
 
@@ -21,6 +24,23 @@ void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths)
       through.push_back(std::move(on));
     }
   }
+}
+
+std::vector<std::vector<Token>> token_lists(const config::Arguments& arguments, const std::string& key,
+                                            Diagnostics& diagnostics) {
+  std::vector<std::vector<Token>> lists;
+  if (!arguments.has(key)) return lists;
+  for (const std::vector<double>& list : arguments.table(key)) {
+    std::vector<Token>& own = lists.emplace_back();
+    for (const double token : list) {
+      if (token != std::floor(token) || token >= kMaxVocab)
+        diagnostics.add(arguments.where(key),
+                        fmt::format("{} has token {:g}, allowed: whole numbers below {}", key, token, kMaxVocab));
+      else
+        own.push_back(static_cast<Token>(token));
+    }
+  }
+  return lists;
 }
 
 TextDrafter::TextDrafter(int draft_length, int nodes) {

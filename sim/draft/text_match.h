@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace specsim::draft {
@@ -20,6 +21,9 @@ inline std::size_t match_length(std::span<const Token> text, std::size_t end, st
   while (length < possible && text[end - 1 - length] == text[text.size() - 1 - length]) ++length;
   return length;
 }
+
+// Lists of tokens that a config gives; empty where it gives none. Reports what is no token.
+std::vector<std::vector<Token>> token_lists(const config::Arguments& arguments, const std::string& key, Diagnostics& diagnostics);
 
 // A drafter that copies out of the text, at no cost of a draft model: one target pass over what it found.
 class TextDrafter : public BlockDrafter {

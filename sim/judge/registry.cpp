@@ -39,7 +39,11 @@ namespace specsim::judge {
   X(suffix)                 \
   X(suffix_decoding)        \
   X(sam_decoding)           \
-  X(lookahead)
+  X(lookahead)              \
+  X(sglang_ngram)           \
+  X(ngram_simple)           \
+  X(ngram_mod)              \
+  X(ngram_cache)
 
 // NAME_policy_theory() makes the entry of a length policy.
 #define SPECSIM_POLICY_THEORIES(X) \

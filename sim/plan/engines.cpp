@@ -28,8 +28,9 @@ constexpr double kVocabularyDifferenceLlamaCpp = 128.0;
 // --max-running-requests to as soon as it speculates.
 constexpr double kSequencesVllm = 256.0;
 constexpr double kSequencesSglang = 48.0;
-// The tokens that n-gram drafting looks up.
-constexpr int kLookup = 4;
+// The tokens that n-gram drafting looks up, at most and at least: drafter prompt_lookup's, which acceptance is planned with.
+constexpr int kLongestLookup = 3;
+constexpr int kShortestLookup = 1;
 
 bool is_head(const Deployment& d) { return d.draft && d.draft->on_target(); }
 // EAGLE-3 joins the features of three layers, EAGLE one feature and the token.
@@ -117,7 +118,9 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
   const double shards = d.target->tensor_parallel;
   std::string draft;
   if (!d.draft) {
-    draft = fmt::format("\"method\": \"ngram\", \"prompt_lookup_max\": {}", kLookup);
+    // With one of the two alone vLLM takes it for both (SpeculativeConfig, vllm/config/speculative.py).
+    draft = fmt::format("\"method\": \"ngram\", \"prompt_lookup_min\": {}, \"prompt_lookup_max\": {}", kShortestLookup,
+                        kLongestLookup);
   } else {
     draft = is_module(d) ? "\"method\": \"mtp\""
                          : fmt::format("\"method\": \"{}\", \"model\": \"{}\"",
@@ -170,6 +173,10 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     // A chain: no breadth. What is verified counts the token before the drafts.
     draft = fmt::format("--speculative-algorithm NGRAM --speculative-num-draft-tokens {} --speculative-ngram-max-bfs-breadth 1",
                         draft_length + 1);
+    own.notes.emplace_back(
+        "its NGRAM drafts out of a trie of what was emitted lately, not out of the prompt (drafter sglang_ngram): another "
+        "acceptance "
+        "than prompt look-up's");
   } else {
     // With topk 1, num-draft-tokens must be num-steps + 1.
     draft = fmt::format(
@@ -224,8 +231,13 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
                             : is_head(d) ? "draft-eagle3"
                                          : "draft-simple",
                             path_of(*d.draft), draft_length)
-              : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}", kLookup,
-                            draft_length);
+              : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}",
+                            std::min(kLongestLookup, draft_length), draft_length);
+  // A draft of fewer tokens than are looked for is not made (common/ngram-map.cpp).
+  if (!d.draft)
+    own.notes.push_back(fmt::format(
+        "its ngram-simple looks for {} tokens and no fewer (drafter ngram_simple): another acceptance than prompt look-up's",
+        std::min(kLongestLookup, draft_length)));
   own.command = fmt::format("llama-server --model {}{}{} {}", path_of(*d.target),
                             d.target->kv_bits < 16.0 ? " --cache-type-k q8_0 --cache-type-v q8_0" : "",
                             batch > 1.0 ? fmt::format(" --parallel {:g}", batch) : "", draft);
@@ -259,7 +271,7 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
     own.notes.emplace_back("its PyTorch backend's EAGLE heads are those of EAGLE-3 alone (decoding_type: Eagle3)");
     return own;
   }
-  const std::string draft = !d.draft       ? fmt::format("decoding_type: NGram, max_matching_ngram_size: {}", kLookup)
+  const std::string draft = !d.draft       ? fmt::format("decoding_type: NGram, max_matching_ngram_size: {}", kLongestLookup)
                             : is_module(d) ? std::string("decoding_type: MTP")
                                            : fmt::format("decoding_type: {}, speculative_model: {}",
                                                          is_eagle3(d) ? "Eagle3" : "Draft_Target", path_of(*d.draft));

@@ -159,6 +159,9 @@ std::string why_not_ahead(const BlockMethod& block) {
   if (shape.looks_behind || shape.target_ranks > 0)
     return refused("drafter", block.drafter.name(),
                    "which drafts what the target's pass over the block before predicts, and that has not ended");
+  if (block.drafter->start() != nullptr)
+    return refused("drafter", block.drafter.name(),
+                   "which goes by what each round before emitted, and the last one has not ended");
   if (!block.policy) return "";
   if (block.policy->part->sequences() > 1 && block.policy->part->follows_acceptance())
     return refused("policy", block.policy->name(),

@@ -39,7 +39,7 @@ bool drawn_chain(const draft::BlockDrafter& drafter) {
 // It copies one path from the text, without a pass of a draft model: a policy can end it early.
 bool copies_path(const draft::BlockDrafter& drafter) {
   const draft::BlockDrafter::Shape& shape = drafter.shape();
-  return drafter.tree() == nullptr && !shape.draws && shape.nodes == shape.draft_length &&
+  return drafter.tree() == nullptr && !shape.draws && !shape.branches && shape.nodes == shape.draft_length &&
          drafter.work(shape.nodes).pass_rows.empty();
 }
 

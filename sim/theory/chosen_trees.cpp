@@ -291,6 +291,14 @@ std::optional<RunMoments> text_moments(const Automaton& distributions, const Sta
                     [&](const std::vector<int>& text, const std::vector<int>&) { return tree_of_paths({draft(text)}); });
 }
 
+std::optional<RunMoments> history_moments(const Automaton& distributions, const StateMatrix& transition,
+                                          std::span<const double> start, std::span<const int> prompt, const HistoryDraft& draft,
+                                          int rounds) {
+  return over_texts(
+      distributions, transition, start, prompt, rounds, true,
+      [&](const std::vector<int>& text, const std::vector<int>& lengths) { return tree_of_paths(draft(text, lengths)); });
+}
+
 std::optional<RunMoments> lookahead_moments(const Automaton& distributions, std::span<const double> start,
                                             std::span<const int> prompt, const Lookahead& lookahead, int rounds) {
   constexpr double kMost = 1 << 12;

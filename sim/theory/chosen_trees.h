@@ -67,6 +67,14 @@ struct SuffixScores {
                                                      std::span<const double> start, std::span<const int> prompt,
                                                      const TextDraft& draft, int rounds);
 
+// The paths that a round drafts. `lengths`: of the text before each round, this one's last.
+using HistoryDraft = std::function<std::vector<std::vector<int>>(std::span<const int> text, std::span<const int> lengths)>;
+
+// As text_moments(), for drafters that remember.
+[[nodiscard]] std::optional<RunMoments> history_moments(const Automaton& distributions, const StateMatrix& transition,
+                                                        std::span<const double> start, std::span<const int> prompt,
+                                                        const HistoryDraft& draft, int rounds);
+
 // Lookahead decoding (Fu et al. 2024, arXiv 2402.02057) as its published program runs it: a window of `window` columns and
 // ngram - 1 levels, one column further each round; no guesses before it is full; the newest `guesses` n-grams of each first
 // token. Without a window (0) only the text fills the pool. Where the automaton's state starts, and the window's first tokens (of

@@ -242,6 +242,35 @@ TEST_CASE("ema_tiers of the batch keeps an average for each range of batches, as
   CHECK(steps_alike(yaml, mutant, 1) < 4000);
 }
 
+TEST_CASE("speculation_gate stops for good once the mean of a whole window is below the threshold") {
+  const std::string yaml = "{kind: speculation_gate, draft_length: 4, window: 3, threshold: 0.5";
+  const BatchState batch{2, 0, 0.0};
+  const auto gate = made(yaml + "}");
+  tell(*gate, {{0, 0}, 4});
+  tell(*gate, {{1, 1}, 4});
+  CHECK(gate->draft_length(batch) == 4);  // the window is not full. Mutant: the mean of what there is
+  tell(*gate, {{4, 4}, 4});
+  CHECK(gate->draft_length(batch) == 0);  // (0 + .25 + 1) / 3
+  for (int i = 0; i < 5; ++i) tell(*gate, {{4, 4}, 4});
+  CHECK(gate->draft_length(batch) == 0);  // Mutant: on again when the newest steps are good
+  // A step's acceptance is that of its sequences together: 4 of 8, exactly the threshold. Mutant: not above is below.
+  const auto even = made(yaml + "}");
+  for (int i = 0; i < 6; ++i) tell(*even, {{4, 0}, 4});
+  CHECK(even->draft_length(batch) == 4);
+  // The oldest step makes way; steps without drafts do not count. Mutant: the mean of all steps, .42.
+  const auto rolling = made(yaml + "}");
+  for (const int accepted : {4, 4, 0, 2, 4, 0}) {
+    tell(*rolling, {{accepted, accepted}, 4});
+    tell(*rolling, {{0, 0}, 0});
+  }
+  CHECK(rolling->draft_length(batch) == 4);  // (2 + 4 + 0) / 12
+  tell(*rolling, {{1, 1}, 4});
+  CHECK(rolling->draft_length(batch) == 0);  // (4 + 0 + 1) / 12
+  const auto small = made(yaml + ", disable_above_batch: 1}");
+  CHECK(small->draft_length(batch) == 0);
+  CHECK(small->draft_length({1, 0, 0.0}) == 4);
+}
+
 TEST_CASE("Settings of batch policies that make no sense are refused") {
   CHECK(
       refused("{kind: adaptive, policy: additive, per: batch}") ==

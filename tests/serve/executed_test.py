@@ -84,8 +84,12 @@ METHODS = {
     "redrafter": ({"kind": "redrafter", "beams": 4, "draft_length": 3}, "tree_point_mass", 3, {}),
     "cs_drafting": ({"kind": "cs_drafting", "draft_length": 4}, "multi_draft_recursive", 4, {}),
     "suffix": ({"kind": "suffix", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
+    "sglang_ngram": ({"kind": "sglang_ngram", "nodes": 8, "max_trie_depth": 6}, "tree_point_mass", 5, {"context": COPY}),
+    "ngram_simple": ({"kind": "ngram_simple", "draft_length": 4, "size_n": 2}, "tree_point_mass", 4, {"context": COPY}),
+    "ngram_mod": ({"kind": "ngram_mod", "draft_length": 4, "n_match": 2, "n_min": 1}, "tree_point_mass", 4, {"context": COPY}),
+    "ngram_cache": ({"kind": "ngram_cache", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
 }
-NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4}
+NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4, "sglang_ngram": 8}
 OUTPUT, LONG_OUTPUT = 96, 3000
 
 

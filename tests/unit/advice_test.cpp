@@ -2,6 +2,7 @@
 #include "sim/plan/advice.h"
 
 #include "sim/cost/roofline.h"
+#include "sim/draft/drafter.h"
 #include "sim/plan/passes.h"
 
 #include <catch2/catch.hpp>
@@ -138,9 +139,18 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   for (int i = 0; i < 2; ++i)
     CHECK(holds(list[static_cast<std::size_t>(i)], "no: the head reads features that are 4096 wide, the target's are 8192"));
   list = answers(deployment(preset("llama-3.1-8b"), "none"), 5);
-  CHECK(holds(list[0], "'{\"method\": \"ngram\", \"prompt_lookup_max\": 4, \"num_speculative_tokens\": 5}'"));
+  // What is looked up is drafter prompt_lookup's default; vLLM would take one of the two for both.
+  CHECK(holds(list[0],
+              "'{\"method\": \"ngram\", \"prompt_lookup_min\": 1, \"prompt_lookup_max\": 3, \"num_speculative_tokens\": 5}'"));
+  for (const config::Parameter& one : draft::drafters().find("prompt_lookup")->info.parameters) {
+    if (one.name == "min_ngram") CHECK(one.fallback == "1");
+    if (one.name == "max_ngram") CHECK(one.fallback == "3");
+  }
   CHECK(holds(list[1], "--speculative-algorithm NGRAM --speculative-num-draft-tokens 6 "));
-  CHECK(holds(list[2], "--spec-type ngram-simple "));
+  CHECK(holds(list[2], "--spec-type ngram-simple --spec-ngram-simple-size-n 3 --spec-ngram-simple-size-m 5"));
+  // It makes no draft that is shorter than what it looks for. Mutant: 3.
+  CHECK(holds(answers(deployment(preset("llama-3.1-8b"), "none"), 2)[2],
+              "--spec-ngram-simple-size-n 2 --spec-ngram-simple-size-m 2"));
   CHECK(holds(answers(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")), 129)[0], "no: draft length 129"));
   list = answers(deployment(preset("llama-3.1-8b", ", weight_bits: 4, kv_bits: 8"), preset("llama-3.2-1b")), 3, 64);
   CHECK(holds(list[0], "<path of llama-3.1-8b with 4-bit weights> --kv-cache-dtype fp8"));

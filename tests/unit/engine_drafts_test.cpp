@@ -1,0 +1,278 @@
+// Drafts out of the text as SGLang and llama.cpp make them: by hand after their sources, and by theory round by round.
+#include "sim/theory/engine_drafts.h"
+#include "sim/draft/drafter.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::engine_drafts_test {
+
+namespace {
+
+using Path = std::vector<int>;
+using Paths = std::vector<Path>;
+
+// A drafter of the text sees nothing else.
+class Written final : public draft::Sight {
+ public:
+  explicit Written(const Path& text) : text_(text.begin(), text.end()) {}
+  std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
+  [[nodiscard]] std::span<const Token> text() const override { return text_; }
+  Token random_token(std::uint32_t) override { return 0; }
+  Spot end_of_text() override { return {}; }
+  Spot after(Spot spot, Token) override { return spot; }
+  std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
+
+ private:
+  std::vector<Token> text_;
+};
+
+draft::Blocks made(const std::string& name, const std::string& parameters) {
+  Diagnostics diagnostics;
+  const draft::DrafterEntry* entry = draft::drafters().find(name);
+  REQUIRE(entry != nullptr);
+  const config::Value section = config::parse_text(parameters, "t", diagnostics);
+  const draft::Draft draft =
+      entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics);
+  diagnostics.throw_if_any();
+  return std::get<draft::Blocks>(draft);
+}
+
+// The rounds of a sequence: behind() is told the whole text at the start of each.
+class Rounds {
+ public:
+  Rounds(const std::string& name, const std::string& parameters) : drafter_(made(name, parameters)), memory_(drafter_->start()) {}
+  // The drafted paths from the root to every node.
+  Paths behind(const Path& text) {
+    Written sight(text);
+    draft::ChosenBlock block;
+    drafter_->choose(sight, memory_.get(), block);
+    Paths paths(block.tree.nodes.size());
+    for (std::size_t node = 1; node < paths.size(); ++node) {
+      paths[node] = paths[static_cast<std::size_t>(block.tree.nodes[node].parent)];
+      paths[node].push_back(static_cast<int>(block.tokens[node]));
+    }
+    paths.erase(paths.begin());
+    return paths;
+  }
+
+ private:
+  draft::Blocks drafter_;
+  std::unique_ptr<draft::BlockDrafter::Memory> memory_;
+};
+
+std::set<Path> with_beginnings(const Paths& paths) {
+  std::set<Path> all;
+  for (const Path& path : paths)
+    for (std::size_t size = 1; size <= path.size(); ++size)
+      all.insert(Path(path.begin(), path.begin() + static_cast<long>(size)));
+  return all;
+}
+
+struct Compared {
+  int drafting = 0;  // rounds that draft
+  int by_text = 0;   // rounds whose drafts the text alone would not tell
+};
+
+// Follows sequences of few tokens, which repeat themselves.
+void compare(Compared& counts, std::mt19937& random, const std::string& name, const std::string& parameters,
+             const theory::HistoryDraft& theory, std::size_t most_emitted) {
+  for (int sequence = 0; sequence < 4; ++sequence) {
+    Rounds rounds(name, parameters);
+    const std::size_t vocab = 2 + random() % 3;
+    Path text;
+    const auto write = [&](std::size_t tokens) {
+      const bool again = text.size() > 8 && random() % 2 == 0;
+      const std::size_t from = again ? random() % (text.size() - 6) : 0;
+      for (std::size_t i = 0; i < tokens; ++i)
+        text.push_back(again && from + i < text.size() ? text[from + i] : static_cast<int>(random() % vocab));
+    };
+    write(random() % 12);
+    Path lengths;
+    while (text.size() < 48) {
+      lengths.push_back(static_cast<int>(text.size()));
+      const Paths drafted = rounds.behind(text);
+      INFO(fmt::format("{} {} behind {} of {}", name, parameters, text, lengths));
+      CHECK(std::set<Path>(drafted.begin(), drafted.end()) == with_beginnings(theory(text, lengths)));
+      counts.drafting += drafted.empty() ? 0 : 1;
+      counts.by_text += theory(text, Path{lengths.back()}) == theory(text, lengths) ? 0 : 1;
+      write(1 + random() % most_emitted);
+    }
+  }
+}
+
+Paths random_texts(std::mt19937& random) {
+  Paths texts(random() % 3);
+  for (Path& text : texts) {
+    text.resize(2 + random() % 8);
+    for (int& token : text) token = static_cast<int>(random() % 3);
+  }
+  return texts;
+}
+
+}  // namespace
+
+TEST_CASE("sglang_ngram: what a round emits is found two rounds later, and of the prompt its last tokens", "[engine_drafts]") {
+  Rounds rounds("sglang_ngram", "{nodes: 4, max_trie_depth: 4, max_bfs_breadth: 1}");
+  CHECK(rounds.behind({8, 9, 8, 1, 2, 3}).empty());  // the trie is empty
+  // 8 1 2 3 went in: 1 is found there, 3 1 is not, since 3 was not there before. Mutant: the whole prompt, in which 9 follows 8.
+  CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1}) == Paths{{2}, {2, 3}});
+  // 1 2 3 1 went in, the newest 8 did not. Mutant: the last round's text.
+  CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8}) == Paths{{1}, {1, 2}, {1, 2, 3}});
+  CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8, 5}).empty());
+  // Now 8 was followed by 5 as well, lately.
+  CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8, 5, 8}) == Paths{{5}});
+}
+
+TEST_CASE("sglang_ngram: an end that was not in the trie is not looked for until it comes again", "[engine_drafts]") {
+  Rounds rounds("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
+  CHECK(rounds.behind({1, 2, 3, 2, 4, 1}).empty());
+  // 1 2 is in the trie, before 3; but 1 was not a round ago. 2 was followed by 4 lately. Mutant: 3, by matching anew.
+  CHECK(rounds.behind({1, 2, 3, 2, 4, 1, 2}) == Paths{{4}});
+  Rounds both("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
+  CHECK(both.behind({1, 2, 3, 2, 4}).empty());
+  CHECK(both.behind({1, 2, 3, 2, 4, 1}) == Paths{{2}});
+  CHECK(both.behind({1, 2, 3, 2, 4, 1, 2}) == Paths{{3}});
+}
+
+TEST_CASE("sglang_ngram: breadths, ages and frequencies", "[engine_drafts]") {
+  const auto first = [](const std::string& parameters) {
+    return Rounds("sglang_ngram", "{max_trie_depth: 3, past: [[1, 2], [1, 2], [1, 3]], " + parameters + "}").behind({1});
+  };
+  // Behind an end of 1 token, of 2 at most: 1 + 1/2 (max - 1) children, rounded down, the newest first.
+  CHECK(first("max_bfs_breadth: 2") == Paths{{3}});
+  CHECK(first("max_bfs_breadth: 3") == Paths{{3}, {2}});
+  CHECK(first("max_bfs_breadth: 3, nodes: 1") == Paths{{3}});
+  CHECK(first("min_bfs_breadth: 2, max_bfs_breadth: 2") == Paths{{3}, {2}});
+  // 2 was inserted twice as often.
+  CHECK(first("match_type: PROB") == Paths{{2}, {3}});
+  CHECK(first("match_type: PROB, max_bfs_breadth: 1") == Paths{{2}});
+  // The shares' product: 1 2 5 is 3/4, 1 3 is 1/4; the longest end comes first, whatever it promises.
+  CHECK(Rounds("sglang_ngram", "{match_type: PROB, max_trie_depth: 3, nodes: 2, past: [[1, 2, 5], [1, 2, 5], [1, 3]]}")
+            .behind({1}) == Paths{{2}, {2, 5}});
+  CHECK(Rounds("sglang_ngram", "{match_type: PROB, max_trie_depth: 3, nodes: 2, past: [[1, 2], [1, 2], [1, 2], [7, 1, 4]]}")
+            .behind({7, 1}) == Paths{{4}, {2}});
+}
+
+TEST_CASE("sglang_ngram: every round is paid for whole, and its blocks are trees", "[engine_drafts]") {
+  const draft::Blocks drafter = made("sglang_ngram", "{}");
+  CHECK(drafter->work(0).verified_rows == 12.0);  // speculative-num-draft-tokens' default
+  CHECK(drafter->shape().nodes == 11);
+  CHECK(drafter->shape().draft_length == 11);
+  CHECK(made("sglang_ngram", "{max_trie_depth: 6}")->shape().draft_length == 5);
+  CHECK(drafter->shape().branches);
+}
+
+TEST_CASE("ngram_simple: the last place, without the newest token, and enough behind it", "[engine_drafts]") {
+  const auto behind = [](const Path& text) { return Rounds("ngram_simple", "{draft_length: 2, size_n: 2}").behind(text); };
+  CHECK(behind({9, 1, 2, 3, 4, 1, 2}) == Paths{{3}, {3, 4}});
+  CHECK(behind({1, 2, 3, 4, 1, 2}).empty());     // size_n + draft_length + 2 tokens
+  CHECK(behind({1, 2, 3, 4, 9, 1, 2}).empty());  // at the very beginning
+  CHECK(behind({9, 9, 9, 1, 2, 3, 1, 2}) == Paths{{3}, {3, 1}});
+  CHECK(behind({9, 9, 9, 9, 1, 2, 1, 2}).empty());                         // a single token stands behind it, the newest aside
+  CHECK(behind({9, 1, 2, 5, 5, 1, 2, 6, 7, 1, 2}) == Paths{{6}, {6, 7}});  // Mutant: the first place, as prompt_lookup
+}
+
+TEST_CASE("ngram_mod: the table's last token, drafts that are long enough, and a table that is emptied", "[engine_drafts]") {
+  CHECK(Rounds("ngram_mod", "{draft_length: 3, n_match: 2, n_min: 1}").behind({1, 2, 3, 4, 1, 2}) ==
+        Paths{{3}, {3, 4}, {3, 4, 1}});
+  // 1 2 was followed by 3, then by 4. Mutant: the first.
+  CHECK(Rounds("ngram_mod", "{draft_length: 1, n_match: 2, n_min: 1}").behind({1, 2, 3, 1, 2, 4, 1, 2}) == Paths{{4}});
+  Rounds one("ngram_mod", "{draft_length: 4, n_match: 2, n_min: 1}");
+  Rounds two("ngram_mod", "{draft_length: 4, n_match: 2, n_min: 2}");
+  for (Rounds* const rounds : {&one, &two}) CHECK(rounds->behind({1, 2, 3}).empty());
+  CHECK(one.behind({1, 2, 3, 1, 2}) == Paths{{3}});  // 2 3 is followed by nothing that has been read
+  CHECK(two.behind({1, 2, 3, 1, 2}).empty());
+  // What is emitted is read once more than 32 tokens are new.
+  Path text = {1, 2, 3};
+  for (int i = 0; i < 30; ++i) text.push_back(10 + i);
+  text.push_back(10);
+  text.push_back(11);
+  Rounds late("ngram_mod", "{draft_length: 1, n_match: 2, n_min: 1}");
+  late.behind({1, 2, 3});
+  CHECK(late.behind(Path(text.begin() + 1, text.end())).empty());
+  Rounds in_time("ngram_mod", "{draft_length: 1, n_match: 2, n_min: 1}");
+  in_time.behind({1, 2, 3});
+  CHECK(in_time.behind(text) == Paths{{12}});
+  // Five drafts of which nothing is accepted, and what is not in the text is forgotten.
+  Rounds poor("ngram_mod", "{draft_length: 1, n_match: 1, n_min: 1, past: [[1, 2]]}");
+  CHECK(poor.behind({1}).empty());
+  for (std::size_t size = 2; size <= 6; ++size) CHECK(poor.behind(Path(size, 1)) == Paths{{2}});
+  CHECK(poor.behind(Path(7, 1)).empty());
+  // Two n-grams of one hash: 3 6364136223846793005 + 0 and 0 + 32135 are equal modulo 2^22.
+  CHECK(Rounds("ngram_mod", "{draft_length: 1, n_match: 2, n_min: 1, past: [[3, 0, 9]]}").behind({5, 0, 32135}) == Paths{{9}});
+}
+
+TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itself", "[engine_drafts]") {
+  CHECK(Rounds("ngram_cache", "{draft_length: 3}").behind({1, 2, 3, 1, 2, 3, 1}) == Paths{{2}, {2, 3}, {2, 3, 1}});
+  // Three tokens were seen once, and that is enough; two and one have to be seen twice.
+  CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5, 6, 7}) == Paths{{5}});
+  CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 5, 6}).empty());
+  CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5}).empty());
+  CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5, 6, 8, 5})[0] == Path{6});
+  // 5 6 5 6 in two rounds has no 6 5. Mutant: counting on.
+  Rounds apart("ngram_cache", "{draft_length: 1}");
+  CHECK(apart.behind({5, 6}).empty());
+  CHECK(apart.behind({5, 6, 5, 6}).empty());
+  // Of the two tokens behind 0 1 the one that follows it usually.
+  for (const int usual : {7, 8})
+    CHECK(Rounds("ngram_cache", fmt::format("{{draft_length: 1, statistics: [[0, 1, {0}, 0, 1, {0}]]}}", usual))
+              .behind({0, 1, 7, 2, 0, 1, 8, 0, 1}) == Paths{{usual}});
+  // past has to say it twice, statistics two times as well.
+  CHECK(Rounds("ngram_cache", "{draft_length: 1, past: [[0, 1, 7]]}").behind({0, 1}).empty());
+  CHECK(Rounds("ngram_cache", "{draft_length: 1, past: [[9, 0, 1, 7], [9, 0, 1, 7]]}").behind({9, 0, 1}) == Paths{{7}});
+  CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7]]}").behind({0, 1}).empty());
+  CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7], [0, 1, 7]]}").behind({0, 1}) == Paths{{7}});
+}
+
+TEST_CASE("engines' drafts out of the text are theory's, round by round", "[engine_drafts]") {
+  std::mt19937 random(31);
+  Compared sglang;
+  Compared simple;
+  Compared mod;
+  Compared cache;
+  for (int i = 0; i < 60; ++i) {
+    const Paths past = random_texts(random);
+    const int depth = 2 + static_cast<int>(random() % 6);
+    const int least = 1 + static_cast<int>(random() % 2);
+    const theory::SglangNgram trie = {
+        1 + static_cast<int>(random() % 9), depth, least, least + static_cast<int>(random() % 5), random() % 2 == 0, past};
+    compare(sglang, random, "sglang_ngram",
+            fmt::format("{{nodes: {}, max_trie_depth: {}, min_bfs_breadth: {}, max_bfs_breadth: {}, "
+                        "match_type: {}, past: {}}}",
+                        trie.nodes, depth, least, trie.most_breadth, trie.by_frequency ? "PROB" : "BFS", past),
+            theory::sglang_ngram_draft(trie), static_cast<std::size_t>(std::min(depth, 4)));
+    const int length = 1 + static_cast<int>(random() % 5);
+    const int size = 1 + static_cast<int>(random() % 3);
+    compare(
+        simple, random, "ngram_simple", fmt::format("{{draft_length: {}, size_n: {}}}", length, size),
+        [&](std::span<const int> text, std::span<const int>) { return Paths{theory::ngram_simple_draft(length, size)(text)}; },
+        5);
+    const theory::NgramMod hashes = {length, size, static_cast<int>(random() % 3), past};
+    compare(mod, random, "ngram_mod",
+            fmt::format("{{draft_length: {}, n_match: {}, n_min: {}, past: {}}}", length, size, hashes.least, past),
+            theory::ngram_mod_draft(hashes), 3);
+    const theory::NgramCache counts = {length, random_texts(random), past};
+    compare(cache, random, "ngram_cache",
+            fmt::format("{{draft_length: {}, statistics: {}, past: {}}}", length, counts.statistics, past),
+            theory::ngram_cache_draft(counts), 5);
+  }
+  CHECK(sglang.drafting > 1000);
+  CHECK(simple.drafting > 500);
+  CHECK(mod.drafting > 1000);
+  CHECK(cache.drafting > 1000);
+  // Mutants: a trie, a table and counts that are made anew of the text.
+  CHECK(sglang.by_text > 1000);
+  CHECK(mod.by_text > 100);
+  CHECK(cache.by_text > 100);
+}
+
+}  // namespace specsim::engine_drafts_test
