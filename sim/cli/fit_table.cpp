@@ -49,6 +49,18 @@ double temperature_of(const spec::AcceptanceTable& table, const std::string& opt
   return *own;
 }
 
+// Whether the ranks are of chosen drafts, which makes a difference above temperature 0.
+bool chosen_drafts(const spec::AcceptanceTable& table, double temperature) {
+  if (temperature > 0.0 && table.selection == spec::Selection::unsaid)
+    throw BadInput(table.where,
+                   fmt::format("acceptance at temperature {:g} of drafts that were chosen, or of drawn ones, which are accepted "
+                               "otherwise: the table does not say which, allowed: with selection: argmax, where the draft's "
+                               "likeliest tokens were taken (vLLM, SGLang and llama.cpp unless told otherwise), or selection: "
+                               "sampled (chains of papers, as a rule)",
+                               temperature));
+  return table.selection == spec::Selection::argmax;
+}
+
 }  // namespace
 
 std::optional<NamedTable> find_table(const std::string& file, const std::string& temperature) {
@@ -57,7 +69,10 @@ std::optional<NamedTable> find_table(const std::string& file, const std::string&
   if (!table.rising().empty()) print_warning(table.rising());
   NamedTable result;
   result.record.acceptance = table.acceptance;
-  result.record.kind = {temperature_of(table, temperature, result.temperature), table.likeliest};
+  const double used = temperature_of(table, temperature, result.temperature);
+  result.record.kind = {used, chosen_drafts(table, used)};
+  result.selection = table.selection_from;
+  result.where = table.where;
   result.record.about = table.about;
   return result;
 }
@@ -66,22 +81,33 @@ void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
   const double temperature = fit.record.kind.temperature;
   if (!fit.record.about.empty()) print_output("{}\n", fit.record.about);
   print_output("temperature {:g}, {}; {}\n\n", temperature, table.temperature,
-               temperature == 0.0          ? "a rank is that of the draft's likeliest tokens which is the target's likeliest"
-               : fit.record.kind.likeliest ? "a rank is that of the draft's likeliest tokens which the target draws"
-                                           : "rank 1 is a drawn token, further ones are siblings drawn without replacement");
+               temperature == 0.0 ? "a rank is that of the draft's likeliest tokens which is the target's likeliest"
+               : fit.record.kind.likeliest
+                   ? fmt::format("selection argmax, {}: a rank is that of the draft's likeliest tokens which the target draws",
+                                 table.selection)
+                   : fmt::format("selection sampled, {}: rank 1 is a drawn token, further ones are siblings drawn without "
+                                 "replacement",
+                                 table.selection));
   report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+-"}, {"per .01"}, {"", report::Align::left}});
   constexpr const char* kDefault = "default, not told by the table";
   const auto add = [&](const char* name, const fit::SpreadParameter& one, double per_point, const char* by) {
     parameters.add({name, fmt::format("{:.4f}", one.value), one.fitted ? report::cell_text(one.error, "{:.4f}") : "-",
-                    one.fitted ? report::cell_text(per_point, "{:+.3f}") : "-", one.fitted ? by : kDefault});
+                    one.fitted ? report::cell_text(per_point, "{:+.3f}") : "-", by});
   };
-  const auto standard = [&](const char* name, double value) { add(name, {value, fit::kUnknown, false}, fit::kUnknown, ""); };
+  const auto standard = [&](const char* name, double value) {
+    add(name, {value, fit::kUnknown, false}, fit::kUnknown, kDefault);
+  };
   const fit::SpreadValues family;
-  standard("target: sigma", family.sigma);
+  add("target: sigma", fit.sigma, fit.sigma_per_point,
+      fit.sigma.fitted ? "by rank 1 at depth 1, which a target as open as the default's does not give so good a draft"
+                       : kDefault);
   standard("target: spread", family.sigma_spread);
-  add("draft: value", fit.noise, fit.noise_per_point, "by rank 1 at depth 1");
-  add("draft: spread", fit.noise_spread, fit.noise_spread_per_point, "by the share that no rank at depth 1 gets");
-  add("text: drift", fit.drift, fit.drift_per_point, "by the fall with depth: tokens per round of a chain as deep as the table");
+  add("draft: value", fit.noise, fit.noise_per_point,
+      fit.noise.fitted ? "by rank 1 at depth 1" : "held, that of the surest published draft: sigma has risen instead");
+  add("draft: spread", fit.noise_spread, fit.noise_spread_per_point,
+      fit.noise_spread.fitted ? "by the share that no rank at depth 1 gets" : kDefault);
+  add("text: drift", fit.drift, fit.drift_per_point,
+      fit.drift.fitted ? "by the fall with depth: tokens per round of a chain as deep as the table" : kDefault);
   standard("text: persistence", 0.0);
   standard("text: between_requests", 0.0);
   print_output("{}", parameters.text(output_width()));

@@ -30,6 +30,9 @@ AcceptanceCurve table_acceptance(const std::string& name, const Location& where,
   const spec::AcceptanceTable table = spec::named_acceptance_table(name, where);
   AcceptanceCurve curve = conditional_acceptance(table.of_chain(), longest);
   if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
+  if (table.selection != spec::Selection::unsaid && table.temperature != "0")
+    curve.source += table.selection == spec::Selection::sampled ? "; of drafts that are drawn (selection: sampled)"
+                                                                : "; of drafts that are chosen (selection: argmax)";
   return curve;
 }
 

@@ -46,6 +46,12 @@ const std::vector<config::Parameter>& table_parameters() {
        {}},
       {"top_k", Type::value, "", "by depth and rank: the likeliest 1, 2, ... tokens together", {}, {}},
       {"rates", Type::value, "", "by depth: positions that are reached or not", {}, {}},
+      {"selection",
+       Type::text,
+       "",
+       "how drafts were chosen, as drafter chain's: argmax, the likeliest tokens, or sampled, drawn ones",
+       {},
+       {"sampled", "argmax"}},
       {"depths", Type::integer, "", "how deep the last row holds", config::between(1, kMaxDraftLength), {}},
       {"draft", Type::text, "", "what drafted: a model, or none", {}, {}},
       {"target", Type::text, "", "what it drafted for: a model", {}, {}},
@@ -112,6 +118,25 @@ void take_apart(std::vector<double>& ranks, const Value& row) {
                                                         ranks[rank], ranks[rank - 1], rank + 1, rank));
     ranks[rank] -= ranks[rank - 1];
   }
+}
+
+// How the drafts were chosen, and what says so.
+void add_selection(AcceptanceTable& made, const config::Arguments& file, const FormKey& form) {
+  if (file.has("selection") && file.text("selection").empty())
+    throw BadInput(file.where("selection"), "selection is \"\", allowed: argmax, sampled");
+  if (file.has("selection")) {
+    made.selection = file.text("selection") == "argmax" ? Selection::argmax : Selection::sampled;
+    made.selection_from = "as the table states";
+    if (form.form == Form::top_k && made.selection == Selection::sampled)
+      throw BadInput(file.where("selection"),
+                     "selection is sampled with top_k, which is of the draft's likeliest tokens, allowed: argmax; or acceptance, "
+                     "for siblings that are drawn");
+    return;
+  }
+  if (form.form == Form::by_rank) return;
+  made.selection = Selection::argmax;
+  made.selection_from =
+      form.form == Form::top_k ? "as top_k says" : "assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise";
 }
 
 // "PAIR on TEXT, temperature T", of those that the file has.
@@ -184,7 +209,8 @@ AcceptanceTable read_acceptance_table(const Value& value) {
                        .one_pass = file.boolean("one_pass"),
                        .temperature = file.text("temperature"),
                        .temperature_where = file.has("temperature") ? file.where("temperature") : value.where,
-                       .likeliest = form.form == Form::top_k};
+                       .where = table.where};
+  add_selection(made, file, form);
   constexpr std::size_t kMostRanks = 64;
   if (table.items.size() > static_cast<std::size_t>(kMaxDraftLength))
     throw BadInput(table.where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form.key,

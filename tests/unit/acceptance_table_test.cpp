@@ -163,6 +163,34 @@ TEST_CASE("a table says which models it is of, and whether one pass made its dra
   CHECK(plan::methods_on_table({{0.6, 0.1}, {0.5, 0.1}}, true).methods.size() == 2);
 }
 
+TEST_CASE("a table says how its drafts were chosen, in words or by its form", "[acceptance]") {
+  using spec::Selection;
+  CHECK(table_of("acceptance: [0.6]").selection == Selection::unsaid);
+  CHECK(table_of("acceptance: [0.6]\nselection: sampled").selection == Selection::sampled);
+  CHECK(table_of("rates: [0.6]\nselection: sampled").selection == Selection::sampled);
+  CHECK(table_of("top_k: [[0.6]]").selection == Selection::argmax);
+  // Servers choose their drafts unless told otherwise. Mutant: rates taken for the overlap of drawn tokens.
+  CHECK(table_of("rates: [0.6]").selection == Selection::argmax);
+  CHECK_THAT(table_of("rates: [0.6]").selection_from, Catch::StartsWith("assumed, as vLLM"));
+  CHECK_THROWS_WITH(table_of("top_k: [[0.6]]\nselection: sampled"),
+                    Catch::Contains("table.yaml:2:12: selection is sampled with top_k"));
+  CHECK_THROWS_WITH(table_of("rates: [0.6]\nselection: drawn"), Catch::Contains("allowed: sampled, argmax"));
+  for (const char* name : {"eagle-vicuna-7b-chat-t1", "eagle-llama-2-chat-7b-chat-t1", "llama-3-70b-8b-cnn"})
+    CHECK(spec::named_acceptance_table(name, {}).selection == Selection::sampled);
+  for (const char* name : {"medusa-vicuna-7b", "ngram-maths", "mtp-code", "eagle-maths", "eagle3-chat"})
+    CHECK(spec::named_acceptance_table(name, {}).selection == Selection::argmax);
+  // compare drafts as the table did.
+  const auto selection = [](bool drawn) {
+    std::string found = "sampled";
+    const spec::ExperimentValues values = plan::methods_on_table({{0.6}}, false, drawn);
+    for (const auto& [key, value] : values.methods.front().drafter.settings)
+      if (key == "selection") found = std::get<std::string>(value);
+    return found;
+  };
+  CHECK(selection(false) == "argmax");
+  CHECK(selection(true) == "sampled");
+}
+
 TEST_CASE("rows that rise with the rank are told", "[acceptance]") {
   CHECK(table_of("[[0.6, 0.1], [0.5, 0.105]]").rising().empty());
   CHECK_THAT(table_of("[[0.6, 0.1], [0.2, 0.5, 0.1]]").rising(),
