@@ -72,6 +72,7 @@ std::optional<NamedTable> find_table(const std::string& file, const std::string&
   const double used = temperature_of(table, temperature, result.temperature);
   result.record.kind = {used, chosen_drafts(table, used)};
   result.selection = table.selection_from;
+  result.derived = table.derived;
   result.where = table.where;
   result.record.about = table.about;
   return result;
@@ -88,6 +89,7 @@ void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
                    : fmt::format("selection sampled, {}: rank 1 is a drawn token, further ones are siblings drawn without "
                                  "replacement",
                                  table.selection));
+  if (!table.derived.empty()) print_output("rates by depth are taken {}\n\n", table.derived);
   report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+-"}, {"per .01"}, {"", report::Align::left}});
   constexpr const char* kDefault = "default, not told by the table";
   const auto add = [&](const char* name, const fit::SpreadParameter& one, double per_point, const char* by) {

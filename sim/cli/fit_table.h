@@ -15,7 +15,8 @@ struct NamedTable {
   fit::TableRecord record;
   std::string temperature;  // where it is from, for people
   std::string selection;    // what says how drafts were chosen, for people
-  Location where;           // of its figures
+  std::string derived;      // what its rates were worked out from, "" where they are its own
+  Location where;           // where its figures are
 };
 std::optional<NamedTable> find_table(const std::string& file, const std::string& temperature);
 

@@ -26,7 +26,7 @@ constexpr double kSurelyAccepted = 1e-7;  // chance of a further sibling that is
 constexpr double kNothing = 1e-9;         // share of a likeliest token's probability below which a token does not matter
 
 constexpr std::size_t kSigmas = 16;
-constexpr double kSigmaStep = 0.25;  // of a sigma's logarithm: up to 42 times the family's
+constexpr double kSigmaStep = 0.25;  // in the logarithm: up to 42 times the family's sigma
 
 double deviation_at(std::size_t node) { return std::exp(kLeastLog + kLogStep * static_cast<double>(node)); }
 

@@ -35,7 +35,7 @@ struct TableValues {
 // sigmas, too.
 class RankShares {
  public:
-  static constexpr double kMostSigma = 8.0 * 42.0;  // of kinds that tell of it
+  static constexpr double kMostSigma = 8.0 * 42.0;  // for kinds that tell of it
   static constexpr std::size_t kBlocks = 16;
   static constexpr std::size_t kAll = kBlocks;  // every block together
 

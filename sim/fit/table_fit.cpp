@@ -243,7 +243,7 @@ const TableFigure& TableFit::worst() const {
 }
 
 std::string TableFit::out_of_reach() const {
-  constexpr double kShare = 0.002;   // of a share
+  constexpr double kShare = 0.002;   // probability
   constexpr double kTokens = 0.005;  // tokens per round, relative
   for (const TableMoment& one : moments)
     // Rates that rise with depth are nothing that drift does: the figures by depth tell by how much it misses them.

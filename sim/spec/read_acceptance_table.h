@@ -35,6 +35,7 @@ struct AcceptanceTable {
   Location temperature_where;        // where it does, else the file
   Selection selection = Selection::unsaid;
   std::string selection_from = {};  // what says so, for people; "" where nothing does
+  std::string derived = {};         // what rates by depth were worked out from, which the file does not have; "" where it does
   Location where;                   // where the file has its figures
 
   // All of it but the note, for a heading; "" where there is nothing.
@@ -47,7 +48,8 @@ struct AcceptanceTable {
 
 // A list with an entry for each depth, of a number or a list of numbers by rank, as it stands or under the key acceptance; under
 // top_k: of the likeliest 1, 2, ... tokens together, as accuracies of heads are published; or under rates: of each position
-// whether it is reached or not, as vLLM logs them, which are divided by those before them. Numbers may be percentages. draft:
+// whether it is reached or not, as vLLM logs them, which are divided by those before them. Numbers may be percentages. Or
+// under mean_acceptance_length or mean_accepted, of one draft_length or a list: see rates_of_lengths. draft:
 // MODEL or none says what drafted, target: MODEL for what, on tensor_parallel GPUs, one_pass: true that all positions come of one
 // pass. selection: argmax or sampled says how the drafts were chosen. Where it is not there, those of top_k were the likeliest,
 // and so were those of rates, which servers log: vLLM (draft_sample_method: greedy; vllm/config/speculative.py at 002e77c),

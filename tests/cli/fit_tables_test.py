@@ -125,6 +125,16 @@ with tempfile.TemporaryDirectory() as name:
     assert done.returncode == 0 and parameter(done.stdout, "draft: value")[0] == 0.8 and parameter(done.stdout, "target: sigma")[0] > 15, done.stdout
     columns = tokens_per_round(folder, pair_of(folder / "sure"), [chain(1), chain(3), "{drafter: {kind: chain, draft_length: 3}, verifier: token}"], SEEDS)
     assert abs(mean(columns[0]) - 1.84) < 0.02 and abs(mean(columns[1]) - 2.929) < 0.03 and mean(columns[2]) < 3.5, columns  # mutant: 3.97
+    # Its mean length alone, as SGLang prints it, or at several draft lengths, which tell the rates.
+    log.write_text("temperature: 1\nmean_acceptance_length: 2.83\ndraft_length: 3\n")
+    done = call("fit", log)
+    assert done.returncode == 0 and "rates by depth are taken from mean lengths of rounds, the target's own token counted: 2.83 at draft length 3" in done.stdout, done
+    assert "chain of 3, tokens per round 2.8300 2.8300" in " ".join(done.stdout.split()), done.stdout
+    for command in (("plan", "--acceptance"), ("compare", "--batches", "1", "--rounds", "2000", "--acceptance")):
+        done = call(*command, log)
+        assert done.returncode == 0 and "2.83" in done.stdout, done
+    log.write_text("temperature: 1\nmean_acceptance_length: [1.78, 2.38, 2.83]\ndraft_length: [1, 2, 3]\n")
+    assert "depth 2, rank 1 0.7692" in " ".join(call("fit", log).stdout.split())
     # What no target gives ends as bad input does, with what can be reached; nothing is written.
     log.write_text("temperature: 1\nrates: [0.9995]\n")
     done = call("fit", log, "--out", folder / "unmet")
