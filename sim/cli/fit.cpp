@@ -87,9 +87,10 @@ void fit_published(const Options& options, const NamedTable& table, const Claim&
   std::optional<report::OutputFolder> folder;
   if (fit.out_of_reach().empty()) claim_spread(options, claim, folder);
   print_table_fit(table, fit);
-  if (const std::string unmet = fit.out_of_reach(); !unmet.empty())
-    throw BadInput(table.where,
-                   fmt::format("out of reach: {}; allowed: a table that the family of distributions can meet", unmet));
+  if (fit.fails())
+    throw BadInput(table.where, fmt::format("out of reach: {}; allowed: a table that the family of distributions can meet",
+                                            fit.out_of_reach()));
+  if (!fit.out_of_reach().empty()) print_warning(fmt::format("out of reach: {}", fit.out_of_reach()));
   if (!fit.warning().empty()) print_warning(fit.warning());
   if (folder) write_spread(options, *folder, fit.yaml(), started);
 }

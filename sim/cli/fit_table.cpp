@@ -107,12 +107,25 @@ void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
   add("draft: value", fit.noise, fit.noise_per_point,
       fit.noise.fitted ? "by rank 1 at depth 1" : "held, that of the surest published draft: sigma has risen instead");
   add("draft: spread", fit.noise_spread, fit.noise_spread_per_point,
-      fit.noise_spread.fitted ? "by the share that no rank at depth 1 gets" : kDefault);
+      !fit.noise_spread.fitted ? kDefault
+      : fit.persistence.fitted ? "by the rise with depth: tokens per round of a chain as deep as the table"
+                               : "by the share that no rank at depth 1 gets");
   add("text: drift", fit.drift, fit.drift_per_point,
       fit.drift.fitted ? "by the fall with depth: tokens per round of a chain as deep as the table" : kDefault);
-  standard("text: persistence", 0.0);
+  add("text: persistence", fit.persistence, fit::kUnknown,
+      !fit.persistence.fitted   ? kDefault
+      : fit.noise_spread.fitted ? "by the rise with depth: where rates by depth are least off"
+                                : "by the rise with depth: tokens per round of a chain as deep as the table");
   standard("text: between_requests", 0.0);
   print_output("{}", parameters.text(output_width()));
+  if (fit.persistence.fitted)
+    print_output(
+        "freed: persistence{}, for rates rise with depth: what survives lies in easy stretches, where the next position lies "
+        "too. "
+        "Drift, of\nrates that fall, stays 0; between_requests a table does not tell from persistence. They hold at the draft "
+        "length "
+        "of the table\n",
+        fit.noise_spread.fitted ? " and the draft's spread" : "");
   print_output(
       "+-: standard error of the fit's own simulated contexts; per .01: how far the value moves where its figure is .01 "
       "higher\n(the drift's: every first rank behind the first), for a table does not state its own errors\n\n");

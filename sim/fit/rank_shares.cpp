@@ -194,7 +194,10 @@ class OneContext {
 }  // namespace
 
 RankShares::RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t seed)
-    : ranks_(ranks), sigmas_(kind.tells_sigma() ? kSigmas : 1), shares_((kBlocks + 1) * sigmas_ * ranks * kNodes, 0.0) {
+    : ranks_(ranks),
+      sigmas_(kind.tells_sigma() ? kSigmas : 1),
+      halves_((kBlocks + 1) * sigmas_ * 2 * kNodes, 0.0),
+      shares_((kBlocks + 1) * sigmas_ * ranks * kNodes, 0.0) {
   const std::size_t contexts = kind.temperature == 0.0 ? kCounted : kSummed;
   const SpreadValues family;
   rng::Stream random(rng::make_key(seed, rng::hash_text("table fit")), rng::Purpose::distribution, 0, 0);
@@ -215,49 +218,85 @@ RankShares::RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t se
             kind.tells_sigma() ? one.chosen_at(deviation_at(i)) : one.at(deviation_at(i), uniform);
         for (std::size_t own = 0; own < sigmas_ * ranks; ++own)
           node(block, own / ranks, own % ranks, i) += shares[own] / static_cast<double>(contexts);
+        const std::size_t half = 2 * c < contexts ? 0 : 1;
+        for (std::size_t own = 0; own < sigmas_; ++own)
+          half_node(block, own, half, i) += 2.0 * shares[own * ranks] / static_cast<double>(contexts);
       }
     }
     for (std::size_t own = 0; own < sigmas_ * ranks; ++own)
       for (std::size_t i = 0; i < kNodes; ++i)
         node(kAll, own / ranks, own % ranks, i) += node(block, own / ranks, own % ranks, i) / static_cast<double>(kBlocks);
+    for (std::size_t own = 0; own < sigmas_ * 2; ++own)
+      for (std::size_t i = 0; i < kNodes; ++i)
+        half_node(kAll, own / 2, own % 2, i) += half_node(block, own / 2, own % 2, i) / static_cast<double>(kBlocks);
   }
 }
 
-std::vector<double> RankShares::at(const TableValues& values, std::size_t depth, std::size_t ranks, std::size_t block) const {
-  // The trapezoidal rule, over the context's own deviate.
-  constexpr double kReach = 6.0;
-  constexpr int kSteps = 96;
-  const double unit = values.sigma / SpreadValues().sigma;
-  const double sigma_steps = std::log(unit) / kSigmaStep;
+namespace {
+
+// The trapezoidal rule, over the context's own deviate.
+constexpr double kRuleReach = 6.0;
+constexpr int kRuleSteps = 96;
+
+double unit_of(const TableValues& values) { return values.sigma / SpreadValues().sigma; }
+
+// The logarithm of the standard deviation of a draft's logits, in units of sigma over the family's, at a step of that rule.
+double log_deviation_at(const TableValues& values, std::size_t depth, double deviate) {
   const double drifted = values.drift * values.drift * static_cast<double>(depth);
+  const double noise = std::min(values.noise * std::exp(values.noise_spread * deviate), families::kLargestScale);
+  return 0.5 * std::log(noise * noise + drifted) - std::log(unit_of(values));
+}
+
+}  // namespace
+
+std::vector<double> RankShares::at(const TableValues& values, std::size_t depth, std::size_t ranks, std::size_t block) const {
+  const double sigma_steps = std::log(unit_of(values)) / kSigmaStep;
   std::vector<double> result(std::min(ranks, ranks_), 0.0);
   double weights = 0.0;
-  for (int step = 0; step <= kSteps; ++step) {
-    const double deviate = kReach * (2.0 * step / kSteps - 1.0);
+  for (int step = 0; step <= kRuleSteps; ++step) {
+    const double deviate = kRuleReach * (2.0 * step / kRuleSteps - 1.0);
     const double weight = std::exp(-0.5 * deviate * deviate);
-    const double noise = std::min(values.noise * std::exp(values.noise_spread * deviate), families::kLargestScale);
-    const double log_deviation = 0.5 * std::log(noise * noise + drifted) - std::log(unit);
+    const double log_deviation = log_deviation_at(values, depth, deviate);
     for (std::size_t rank = 0; rank < result.size(); ++rank)
-      result[rank] += weight * interpolated(block, sigma_steps, rank, log_deviation);
+      result[rank] += weight * interpolated(&shares_[(block * sigmas_ * ranks_ + rank) * kNodes], ranks_ * kNodes, sigma_steps,
+                                            log_deviation);
     weights += weight;
   }
   for (double& share : result) share /= weights;
   return result;
 }
 
-double RankShares::interpolated(std::size_t block, double sigma_steps, std::size_t rank, double log_deviation) const {
-  if (sigmas_ == 1 || sigma_steps <= 0.0) return interpolated(block, std::size_t{0}, rank, log_deviation);
-  const double steps = std::min(sigma_steps, static_cast<double>(sigmas_ - 1));
-  const std::size_t i = std::min(static_cast<std::size_t>(steps), sigmas_ - 2);
-  const auto at = [&](std::size_t sigma) { return interpolated(block, sigma, rank, log_deviation); };
-  return cubic(at(i > 0 ? i - 1 : 0), at(i), at(i + 1), at(std::min(i + 2, sigmas_ - 1)), steps - static_cast<double>(i));
+StretchRates RankShares::by_stretch(const TableValues& values, std::size_t depth, std::size_t block) const {
+  const double sigma_steps = std::log(unit_of(values)) / kSigmaStep;
+  StretchRates result = {};
+  std::array<double, 2> weights = {};  // by half of what is hard
+  for (int step = 0; step <= kRuleSteps; ++step) {
+    const double deviate = kRuleReach * (2.0 * step / kRuleSteps - 1.0);
+    const double log_deviation = log_deviation_at(values, depth, deviate);
+    for (std::size_t hard = 0; hard < 2; ++hard) {
+      if (hard == 0 ? 2 * step > kRuleSteps : 2 * step < kRuleSteps) continue;
+      const double weight = std::exp(-0.5 * deviate * deviate) * (2 * step == kRuleSteps ? 0.5 : 1.0);
+      weights[hard] += weight;
+      for (std::size_t open = 0; open < 2; ++open)
+        result[2 * open + hard] +=
+            weight * interpolated(&halves_[(block * sigmas_ * 2 + open) * kNodes], 2 * kNodes, sigma_steps, log_deviation);
+    }
+  }
+  for (std::size_t s = 0; s < result.size(); ++s) result[s] /= weights[s % 2];
+  return result;
 }
 
-double RankShares::interpolated(std::size_t block, std::size_t sigma, std::size_t rank, double log_deviation) const {
-  const double* of = &shares_[((block * sigmas_ + sigma) * ranks_ + rank) * kNodes];
-  const double steps = std::clamp((log_deviation - kLeastLog) / kLogStep, 0.0, static_cast<double>(kNodes - 1));
-  const std::size_t i = std::min(static_cast<std::size_t>(steps), kNodes - 2);
-  return cubic(of[i > 0 ? i - 1 : 0], of[i], of[i + 1], of[std::min(i + 2, kNodes - 1)], steps - static_cast<double>(i));
+double RankShares::interpolated(const double* row, std::size_t stride, double sigma_steps, double log_deviation) const {
+  const double node_steps = std::clamp((log_deviation - kLeastLog) / kLogStep, 0.0, static_cast<double>(kNodes - 1));
+  const std::size_t n = std::min(static_cast<std::size_t>(node_steps), kNodes - 2);
+  const auto at = [&](std::size_t sigma) {
+    const double* of = row + sigma * stride;
+    return cubic(of[n > 0 ? n - 1 : 0], of[n], of[n + 1], of[std::min(n + 2, kNodes - 1)], node_steps - static_cast<double>(n));
+  };
+  if (sigmas_ == 1 || sigma_steps <= 0.0) return at(0);
+  const double steps = std::min(sigma_steps, static_cast<double>(sigmas_ - 1));
+  const std::size_t i = std::min(static_cast<std::size_t>(steps), sigmas_ - 2);
+  return cubic(at(i > 0 ? i - 1 : 0), at(i), at(i + 1), at(std::min(i + 2, sigmas_ - 1)), steps - static_cast<double>(i));
 }
 
 }  // namespace specsim::fit

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/fit/spread_contexts.h"
+#include "sim/fit/stretch_rates.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,6 +27,7 @@ struct TableValues {
   double noise_spread = 0.7;
   double drift = 0.0;  // parameter of context process `text`
   double sigma = SpreadValues().sigma;
+  double persistence = 0.0;  // parameter of context process `text`
 };
 
 // Noise, its spread and drift make one normal number of a position's draft logits, whose standard deviation is all that a context
@@ -45,17 +47,23 @@ class RankShares {
   [[nodiscard]] std::vector<double> at(const TableValues& values, std::size_t depth, std::size_t ranks,
                                        std::size_t block = kAll) const;
 
+  // Of the first rank, by kind of stretch: what is open in halves, outer, and what is hard.
+  [[nodiscard]] StretchRates by_stretch(const TableValues& values, std::size_t depth, std::size_t block = kAll) const;
+
  private:
   [[nodiscard]] double& node(std::size_t block, std::size_t sigma, std::size_t rank, std::size_t deviation) {
     return shares_[((block * sigmas_ + sigma) * ranks_ + rank) * kNodes + deviation];
   }
-  // `sigma_steps`: nodes of sigma above the first.
-  [[nodiscard]] double interpolated(std::size_t block, double sigma_steps, std::size_t rank, double log_deviation) const;
-  [[nodiscard]] double interpolated(std::size_t block, std::size_t sigma, std::size_t rank, double log_deviation) const;
+  [[nodiscard]] double& half_node(std::size_t block, std::size_t sigma, std::size_t half, std::size_t deviation) {
+    return halves_[((block * sigmas_ + sigma) * 2 + half) * kNodes + deviation];
+  }
+  // Of a row of kNodes deviations, and those of larger sigmas `stride` behind it; `sigma_steps`: nodes of sigma above the first.
+  [[nodiscard]] double interpolated(const double* row, std::size_t stride, double sigma_steps, double log_deviation) const;
 
   static constexpr std::size_t kNodes = 44;  // deviations, evenly apart by their logarithm
   std::size_t ranks_;
   std::size_t sigmas_;          // the family's sigma and larger ones, evenly apart by their logarithm
+  std::vector<double> halves_;  // [block and all][sigma][half of the targets, the surer one last][deviation], of the first rank
   std::vector<double> shares_;  // [block and all][sigma][rank][deviation, in units of sigma over the family's]
 };
 

@@ -44,10 +44,11 @@ struct TableMoment {
 
 struct TableFit {
   TableRecord record;
-  SpreadParameter sigma;  // errors of these four are of the simulated contexts alone: a table does not say its own
+  SpreadParameter sigma;  // errors of these five are of the simulated contexts alone: a table does not say its own
   SpreadParameter noise;
   SpreadParameter noise_spread;
   SpreadParameter drift;
+  SpreadParameter persistence;
   // How far each moves where its own figure is .01 higher (the drift's: every first rank behind the first), the others as they
   // are; NaN where it was not fitted or is at an end.
   double sigma_per_point = kUnknown;
@@ -61,6 +62,9 @@ struct TableFit {
   [[nodiscard]] const TableFigure& worst() const;
   // A figure that was to be met and that no parameters lead to, with the one that they do; "" where all were met.
   [[nodiscard]] std::string out_of_reach() const;
+  // Whether that is a share at the first depth, or a tenth of a chain's tokens per round: no pair for the table. Less of a
+  // chain's is told, by depth too, and left to the user.
+  [[nodiscard]] bool fails() const;
   // Whether rankings of trees of likeliest tokens, and those of drafts that are drawn, rest on what the table told.
   [[nodiscard]] bool tells_trees() const;
   [[nodiscard]] bool tells_drawn() const;
@@ -79,12 +83,14 @@ struct TableFit {
 inline constexpr double kSurestNoise = 0.8;
 
 // The first rank of the first depth is met by the noise; the share that no rank of it gets by the noise's spread, where there are
-// two ranks or more; the tokens per round of a chain as deep as the table by the drift, where there are two depths or more.
-// Chosen drafts above temperature 0 are accepted with what the target gives them, at most its likeliest token: where the family's
-// target is too open for the first rank, its sigma rises and the noise stays at kSurestNoise. What no figure tells stays as
-// docs/results/language.md has it: the target's sigma and its spread, positions that have nothing to do with one another, and a
-// spread of .7. A parameter that the family cannot meet stays at its end; out_of_reach() says so, and the figures show by how
-// much. `seed`: of the simulated contexts.
+// two ranks or more; the tokens per round of a chain as deep as the table by the drift, where there are two depths or more. Rates
+// that rise with depth are nothing that drift does: of a chain of three depths or more the persistence is fitted instead, of four
+// or more the noise's spread with it, so that rates by depth are as little off as they can be. Chosen drafts above temperature 0
+// are accepted with what the target gives them, at most its likeliest token: where the family's target is too open for the first
+// rank, its sigma rises and the noise stays at kSurestNoise. What no figure tells stays as docs/results/language.md has it: the
+// target's sigma and its spread, positions that have nothing to do with one another, and a spread of .7. A parameter that the
+// family cannot meet stays at its end; out_of_reach() says so, and the figures show by how much. `seed`: of the simulated
+// contexts.
 TableFit fit_table(const TableRecord& record, std::uint64_t seed = 0);
 
 }  // namespace specsim::fit

@@ -118,7 +118,7 @@ with tempfile.TemporaryDirectory() as name:
     assert "selection argmax, assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise" in done.stdout, done.stdout
     columns = tokens_per_round(folder, pair_of(folder / "log"), [chain(3), "{drafter: {kind: chain, draft_length: 3}, verifier: token}"], SEEDS)
     assert abs(mean(columns[0]) - 2.83) < 0.03 and 3.0 < mean(columns[1]) < 3.5, (mean(columns[0]), mean(columns[1]))  # mutant: 2.22 and 2.81
-    assert call("compare", folder / "log/spread.yaml", "--quiet").returncode == 0
+    assert call("compare", folder / "log/spread.yaml", "--rounds", "2000", "--quiet").returncode == 0
     # The same of the draft's likeliest tokens by their own name, above what sigma 8 gives any draft.
     log.write_text("temperature: 1\ntop_k: [[0.84], [0.81], [0.60]]\n")
     done = call("fit", log, "--out", folder / "sure")
@@ -135,6 +135,13 @@ with tempfile.TemporaryDirectory() as name:
         assert done.returncode == 0 and "2.83" in done.stdout, done
     log.write_text("temperature: 1\nmean_acceptance_length: [1.78, 2.38, 2.83]\ndraft_length: [1, 2, 3]\n")
     assert "depth 2, rank 1 0.7692" in " ".join(call("fit", log).stdout.split())
+    # Rates that rise with depth: persistence is freed, said so, and comes out of the simulator.
+    log.write_text("temperature: 0\nrates: [0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365]\n")
+    done = call("fit", log, "--out", folder / "mtp")
+    assert done.returncode == 0 and "freed: persistence and the draft's spread, for rates rise with depth" in done.stdout, done
+    columns = tokens_per_round(folder, pair_of(folder / "mtp"), [chain(1), chain(8)], 2 * SEEDS)
+    assert abs(mean(columns[1]) - 4.496) < 4 * error(columns[1]), (mean(columns[1]), error(columns[1]))
+    assert mean(columns[1]) > 4.2 and abs(mean(columns[0]) - 1.834) < 0.04, columns  # mutants: 3.83; 1.76, the first of the rates
     # What no target gives ends as bad input does, with what can be reached; nothing is written.
     log.write_text("temperature: 1\nrates: [0.9995]\n")
     done = call("fit", log, "--out", folder / "unmet")
