@@ -132,6 +132,18 @@ struct BuiltIn {
   [[nodiscard]] RecordedPair recorded() const { return recorded_pair(table); }
 };
 
+// How a table's drafts were chosen, as a sentence behind others; "" at temperature 0, where it makes no difference.
+std::string of_selection(const spec::AcceptanceTable& table) {
+  if (table.temperature == "0") return "";
+  if (table.selection == spec::Selection::sampled)
+    return " Its drafts were drawn, and so are the chains here; children of a tree (siblings: top_k) stand in the order of "
+           "drawing. Above temperature 0 likeliest tokens are accepted otherwise.";
+  return fmt::format(" Its drafts are the draft's likeliest tokens ({}). Above temperature 0 drawn ones are accepted otherwise.",
+                     table.selection == spec::Selection::unsaid ? "assumed, for the table does not say it; selection: sampled is "
+                                                                  "of drawn ones"
+                                                                : table.selection_from);
+}
+
 // What the order of the built-in methods rests on.
 void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
@@ -143,8 +155,8 @@ void print_assumptions(const Options& options, const BuiltIn& built_in, const st
     const std::string words = fmt::format(
         "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round{}. Each "
         "tree is the best of its size for it. Real trees accept in clusters: a text that is easy at one depth is easy at the "
-        "next.{}{}",
-        built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()),
+        "next.{}{}{}",
+        built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()), of_selection(built_in.table),
         built_in.table.note.empty() ? "" : fmt::format(" Its figures are taken {}.", built_in.table.note),
         rows.size() == 1 ? " The table has one depth, so that no method drafts more than one token behind another; of a vector "
                            "that holds at every depth the file says so: {acceptance: [[...]], depths: 16}."
@@ -184,7 +196,8 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
   }
   const spec::ExperimentValues values = built_in.table.acceptance.empty()
                                             ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
-                                            : plan::methods_on_table(built_in.table.acceptance, built_in.table.one_pass);
+                                            : plan::methods_on_table(built_in.table.acceptance, built_in.table.one_pass,
+                                                                     built_in.table.selection == spec::Selection::sampled);
   Diagnostics diagnostics;
   for (const auto& list : {read_overrides(options.texts("set"), seed, diagnostics), of_workload})
     changes.insert(changes.begin(), list.begin(), list.end());

@@ -83,10 +83,14 @@ void claim_spread(const Options& options, const Claim& claim, std::optional<repo
 // Distributions whose acceptance is that of a table.
 void fit_published(const Options& options, const NamedTable& table, const Claim& claim, double started) {
   refuse(options, {"kind", "draft-length", "held-out"}, "with recorded acceptance");
-  std::optional<report::OutputFolder> folder;
-  claim_spread(options, claim, folder);
   const fit::TableFit fit = fit::fit_table(table.record);
+  std::optional<report::OutputFolder> folder;
+  if (fit.out_of_reach().empty()) claim_spread(options, claim, folder);
   print_table_fit(table, fit);
+  if (fit.fails())
+    throw BadInput(table.where, fmt::format("out of reach: {}; allowed: a table that the family of distributions can meet",
+                                            fit.out_of_reach()));
+  if (!fit.out_of_reach().empty()) print_warning(fmt::format("out of reach: {}", fit.out_of_reach()));
   if (!fit.warning().empty()) print_warning(fit.warning());
   if (folder) write_spread(options, *folder, fit.yaml(), started);
 }

@@ -49,6 +49,18 @@ double temperature_of(const spec::AcceptanceTable& table, const std::string& opt
   return *own;
 }
 
+// Whether the ranks are of chosen drafts, which makes a difference above temperature 0.
+bool chosen_drafts(const spec::AcceptanceTable& table, double temperature) {
+  if (temperature > 0.0 && table.selection == spec::Selection::unsaid)
+    throw BadInput(table.where,
+                   fmt::format("acceptance at temperature {:g} of drafts that were chosen, or of drawn ones, which are accepted "
+                               "otherwise: the table does not say which, allowed: with selection: argmax, where the draft's "
+                               "likeliest tokens were taken (vLLM, SGLang and llama.cpp unless told otherwise), or selection: "
+                               "sampled (chains of papers, as a rule)",
+                               temperature));
+  return table.selection == spec::Selection::argmax;
+}
+
 }  // namespace
 
 std::optional<NamedTable> find_table(const std::string& file, const std::string& temperature) {
@@ -57,7 +69,11 @@ std::optional<NamedTable> find_table(const std::string& file, const std::string&
   if (!table.rising().empty()) print_warning(table.rising());
   NamedTable result;
   result.record.acceptance = table.acceptance;
-  result.record.kind = {temperature_of(table, temperature, result.temperature), table.likeliest};
+  const double used = temperature_of(table, temperature, result.temperature);
+  result.record.kind = {used, chosen_drafts(table, used)};
+  result.selection = table.selection_from;
+  result.derived = table.derived;
+  result.where = table.where;
   result.record.about = table.about;
   return result;
 }
@@ -66,25 +82,50 @@ void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
   const double temperature = fit.record.kind.temperature;
   if (!fit.record.about.empty()) print_output("{}\n", fit.record.about);
   print_output("temperature {:g}, {}; {}\n\n", temperature, table.temperature,
-               temperature == 0.0          ? "a rank is that of the draft's likeliest tokens which is the target's likeliest"
-               : fit.record.kind.likeliest ? "a rank is that of the draft's likeliest tokens which the target draws"
-                                           : "rank 1 is a drawn token, further ones are siblings drawn without replacement");
+               temperature == 0.0 ? "a rank is that of the draft's likeliest tokens which is the target's likeliest"
+               : fit.record.kind.likeliest
+                   ? fmt::format("selection argmax, {}: a rank is that of the draft's likeliest tokens which the target draws",
+                                 table.selection)
+                   : fmt::format("selection sampled, {}: rank 1 is a drawn token, further ones are siblings drawn without "
+                                 "replacement",
+                                 table.selection));
+  if (!table.derived.empty()) print_output("rates by depth are taken {}\n\n", table.derived);
   report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+-"}, {"per .01"}, {"", report::Align::left}});
   constexpr const char* kDefault = "default, not told by the table";
   const auto add = [&](const char* name, const fit::SpreadParameter& one, double per_point, const char* by) {
     parameters.add({name, fmt::format("{:.4f}", one.value), one.fitted ? report::cell_text(one.error, "{:.4f}") : "-",
-                    one.fitted ? report::cell_text(per_point, "{:+.3f}") : "-", one.fitted ? by : kDefault});
+                    one.fitted ? report::cell_text(per_point, "{:+.3f}") : "-", by});
   };
-  const auto standard = [&](const char* name, double value) { add(name, {value, fit::kUnknown, false}, fit::kUnknown, ""); };
+  const auto standard = [&](const char* name, double value) {
+    add(name, {value, fit::kUnknown, false}, fit::kUnknown, kDefault);
+  };
   const fit::SpreadValues family;
-  standard("target: sigma", family.sigma);
+  add("target: sigma", fit.sigma, fit.sigma_per_point,
+      fit.sigma.fitted ? "by rank 1 at depth 1, which a target as open as the default's does not give so good a draft"
+                       : kDefault);
   standard("target: spread", family.sigma_spread);
-  add("draft: value", fit.noise, fit.noise_per_point, "by rank 1 at depth 1");
-  add("draft: spread", fit.noise_spread, fit.noise_spread_per_point, "by the share that no rank at depth 1 gets");
-  add("text: drift", fit.drift, fit.drift_per_point, "by the fall with depth: tokens per round of a chain as deep as the table");
-  standard("text: persistence", 0.0);
+  add("draft: value", fit.noise, fit.noise_per_point,
+      fit.noise.fitted ? "by rank 1 at depth 1" : "held, that of the surest published draft: sigma has risen instead");
+  add("draft: spread", fit.noise_spread, fit.noise_spread_per_point,
+      !fit.noise_spread.fitted ? kDefault
+      : fit.persistence.fitted ? "by the rise with depth: tokens per round of a chain as deep as the table"
+                               : "by the share that no rank at depth 1 gets");
+  add("text: drift", fit.drift, fit.drift_per_point,
+      fit.drift.fitted ? "by the fall with depth: tokens per round of a chain as deep as the table" : kDefault);
+  add("text: persistence", fit.persistence, fit::kUnknown,
+      !fit.persistence.fitted   ? kDefault
+      : fit.noise_spread.fitted ? "by the rise with depth: where rates by depth are least off"
+                                : "by the rise with depth: tokens per round of a chain as deep as the table");
   standard("text: between_requests", 0.0);
   print_output("{}", parameters.text(output_width()));
+  if (fit.persistence.fitted)
+    print_output(
+        "freed: persistence{}, for rates rise with depth: what survives lies in easy stretches, where the next position lies "
+        "too. "
+        "Drift, of\nrates that fall, stays 0; between_requests a table does not tell from persistence. They hold at the draft "
+        "length "
+        "of the table\n",
+        fit.noise_spread.fitted ? " and the draft's spread" : "");
   print_output(
       "+-: standard error of the fit's own simulated contexts; per .01: how far the value moves where its figure is .01 "
       "higher\n(the drift's: every first rank behind the first), for a table does not state its own errors\n\n");

@@ -1,6 +1,7 @@
 // specsim fit of a published table of acceptance.
 #pragma once
 
+#include "sim/base/error.h"
 #include "sim/fit/table_fit.h"
 
 #include <optional>
@@ -13,6 +14,9 @@ namespace specsim::cli {
 struct NamedTable {
   fit::TableRecord record;
   std::string temperature;  // where it is from, for people
+  std::string selection;    // what says how drafts were chosen, for people
+  std::string derived;      // what its rates were worked out from, "" where they are its own
+  Location where;           // where its figures are
 };
 std::optional<NamedTable> find_table(const std::string& file, const std::string& temperature);
 

@@ -63,6 +63,9 @@ void print_options(const logs::Findings& findings) {
   print_output("  specsim plan --hardware GPU --target MODEL --draft MODEL {}\n", plan);
   if (const std::string serve = logs::serve_options(findings); !serve.empty())
     print_output("  specsim serve --hardware GPU --target MODEL --draft MODEL --rate R {}\n", serve);
+  if (const std::string table = logs::table_file(findings); !table.empty())
+    print_output("  as a file for fit and compare --acceptance; sampled where the server was told to draw its drafts:\n    {}\n",
+                 table);
 }
 
 }  // namespace

@@ -15,8 +15,9 @@ constexpr std::size_t kMostRanks = 64;
 // Every round starts before its first draft token, and goes one row on with each that is accepted.
 class TableProcess final : public ContextProcess {
  public:
-  explicit TableProcess(std::size_t depths) {
+  TableProcess(std::size_t depths, bool drawn) {
     shape_.kind = ContextShape::Kind::by_rank;
+    shape_.drawn = drawn;
     shape_.contexts = static_cast<int>(depths);
   }
   [[nodiscard]] const ContextShape& shape() const override { return shape_; }
@@ -46,6 +47,18 @@ class GivenMasses final : public Distribution {
   std::vector<double> masses_;
 };
 
+// An order of ranks, and nothing that an acceptance could go by. Chosen drafts: falling by halves. Drawn ones: the first has all
+// but what a sum leaves out, so that a chain that draws meets the first rank.
+std::vector<double> order_of(std::size_t ranks, bool drawn) {
+  constexpr int kSurely = 60;  // binary digits: 1 + 2^-60 is 1
+  constexpr int kBelow = 14;   // 64 ranks stay numbers
+  std::vector<double> order(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    order[rank] = std::ldexp(1.0, -static_cast<int>(rank) * (drawn ? kBelow : 1) - (drawn && rank > 0 ? kSurely : 0));
+  math::normalise(order);
+  return order;
+}
+
 // "" where the table can be used.
 std::string mistake_in(const std::vector<std::vector<double>>& table, int vocab) {
   if (table.empty() || table.size() > static_cast<std::size_t>(kMaxDraftLength))
@@ -74,11 +87,19 @@ ContextEntry acceptance_table_context() {
              "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is; the last row "
              "holds beyond",
              config::between(0, 1),
-             {}}},
+             {}},
+            {"selection",
+             config::Type::text,
+             "argmax",
+             "how the drafts of the record were chosen, as drafter chain's: the draft's likeliest tokens, or drawn from it",
+             {},
+             {"sampled", "argmax"}}},
            "Every round begins in the first row, whatever came before. The target gives the token of rank r the mass that the "
            "table has for it, and one more token the rest; the draft ranks the tokens in that order. Such a record says how "
            "often a ranked token was accepted, not how a drawn one would be: drafters choose (selection: argmax, siblings: "
-           "top_k, medusa, parallel), trees have one shape, verifiers are lossless. pair's distributions are not used; vocab is "
+           "top_k, medusa, parallel), trees have one shape, verifiers are lossless. With selection: sampled it is the other way "
+           "round: chains draw (selection: sampled) under verifier token, which is what was recorded, and the ranks of a tree "
+           "(siblings: top_k) are siblings in the order in which they were drawn. pair's distributions are not used; vocab is "
            "above the number of ranks. Acceptances of a position that is reached or not (vLLM's per-position rates) are to be "
            "divided by those of the position before.",
            "acceptance: [[0.5, 0.2], [0.4]]"},
@@ -92,10 +113,8 @@ ContextEntry acceptance_table_context() {
             if (builder.diagnostics().list().size() != before) return model;
             std::size_t ranks = 0;
             for (const std::vector<double>& row : table) ranks = std::max(ranks, row.size());
-            // Falling by halves: an order, and nothing that an acceptance could go by.
-            std::vector<double> order(ranks);
-            for (std::size_t rank = 0; rank < ranks; ++rank) order[rank] = std::ldexp(1.0, -static_cast<int>(rank));
-            math::normalise(order);
+            const bool drawn = arguments.text("selection") == "sampled";
+            const std::vector<double> order = order_of(ranks, drawn);
             for (const std::vector<double>& row : table) {
               std::vector<double> target = row;
               target.resize(ranks, 0.0);
@@ -106,7 +125,7 @@ ContextEntry acceptance_table_context() {
               model.pairs.emplace_back(std::make_unique<GivenMasses>(std::move(target)), std::move(drafts), math::Sampling(),
                                        math::Sampling());
             }
-            model.process = std::make_unique<TableProcess>(table.size());
+            model.process = std::make_unique<TableProcess>(table.size(), drawn);
             return model;
           }};
 }

@@ -24,6 +24,7 @@ struct ContextShape {
   std::vector<double> transition;     // regimes: [contexts][contexts], row-major
   std::vector<std::uint32_t> starts;  // trace: first context of each request, each as likely; after each context the next one
   bool acceptance_only = false;       // trace: no distributions were recorded, but how likely each token was accepted
+  bool drawn = false;                 // by_rank: what was accepted of drafts that were drawn, not of the draft's likeliest tokens
   std::uint64_t request_tokens = 0;   // requests, regimes: tokens that each request emits; 0: no end
 
   // True: a sequence is a request, which ends by itself. requests, regimes: after request_tokens, whatever the last round would

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <span>
 
 namespace specsim::fit {
@@ -24,7 +25,17 @@ constexpr std::size_t kSummed = 320;
 constexpr double kSurelyAccepted = 1e-7;  // chance of a further sibling that is not worth going through the tokens for
 constexpr double kNothing = 1e-9;         // share of a likeliest token's probability below which a token does not matter
 
+constexpr std::size_t kSigmas = 16;
+constexpr double kSigmaStep = 0.25;  // in the logarithm: up to 42 times the family's sigma
+
 double deviation_at(std::size_t node) { return std::exp(kLeastLog + kLogStep * static_cast<double>(node)); }
+
+// By cubics with the slopes of their neighbours (Catmull and Rom), `t` of the way from `low` to `high`.
+double cubic(double before, double low, double high, double after, double t) {
+  const double rise = 0.5 * (high - before);
+  const double next = 0.5 * (after - low);
+  return low + t * (rise + t * (3.0 * (high - low) - 2.0 * rise - next + t * (rise + next - 2.0 * (high - low))));
+}
 
 struct Logits {
   std::vector<double> target;  // at temperature 1
@@ -40,9 +51,27 @@ class OneContext {
       return;
     }
     const double most = *std::max_element(logits.target.begin(), logits.target.end());
+    if (kind.tells_sigma()) {
+      for (std::size_t i = 0; i < kSigmas; ++i) {
+        double& sum = sums_.emplace_back(0.0);
+        for (const double logit : logits.target) sum += std::exp((logit - most) * sharpness_at(i));
+      }
+      most_ = most;
+      return;
+    }
     double sum = 0.0;
     for (const double logit : logits.target) sum += target_.emplace_back(std::exp((logit - most) / kind.temperature));
     for (double& p : target_) p /= sum;
+  }
+
+  // Of the draft's likeliest tokens, by sigma and rank.
+  const std::vector<double>& chosen_at(double deviation) {
+    find_likeliest(deviation);
+    chosen_.clear();
+    for (std::size_t i = 0; i < kSigmas; ++i)
+      for (const std::size_t x : likeliest_)
+        chosen_.push_back(std::exp((logits_->target[x] - most_) * sharpness_at(i)) / sums_[i]);
+    return chosen_;
   }
 
   // `random`: uniform numbers for the siblings that are drawn.
@@ -56,14 +85,32 @@ class OneContext {
       return shares_;
     }
     fill_draft(deviation);
-    if (kind_.likeliest)
-      take_likeliest();
-    else
-      take_drawn(random);
+    take_drawn(random);
     return shares_;
   }
 
  private:
+  // What a logit is multiplied with.
+  [[nodiscard]] double sharpness_at(std::size_t sigma) const {
+    return std::exp(kSigmaStep * static_cast<double>(sigma)) / kind_.temperature;
+  }
+
+  // As many as there are ranks, in order.
+  void find_likeliest(double deviation) {
+    const auto logit = [&](std::size_t x) { return logits_->target[x] + deviation * logits_->noise[x]; };
+    draft_.resize(kTokens);
+    for (std::size_t x = 0; x < kTokens; ++x) draft_[x] = logit(x);
+    if (shares_.size() == 1) {
+      likeliest_ = {static_cast<std::size_t>(std::max_element(draft_.begin(), draft_.end()) - draft_.begin())};
+      return;
+    }
+    likeliest_.resize(kTokens);
+    std::iota(likeliest_.begin(), likeliest_.end(), std::size_t{0});
+    std::partial_sort(likeliest_.begin(), likeliest_.begin() + static_cast<std::ptrdiff_t>(shares_.size()), likeliest_.end(),
+                      [&](std::size_t a, std::size_t b) { return draft_[a] > draft_[b]; });
+    likeliest_.resize(shares_.size());
+  }
+
   // The deviations from which on one token more lies above the target's likeliest in the draft's logits, in order. Every token's
   // logit moves in a straight line with the deviation.
   void pass_thresholds() {
@@ -93,15 +140,6 @@ class OneContext {
       sum += q_.back();
     }
     for (double& q : q_) q /= sum;
-  }
-
-  void take_likeliest() {
-    for (double& share : shares_) {
-      const auto first = std::max_element(q_.begin(), q_.end());
-      if (!(*first > 0.0)) return;
-      share = p_[static_cast<std::size_t>(first - q_.begin())];
-      *first = -1.0;
-    }
   }
 
   // Siblings one after the other: what is accepted of each, on the path on which all before it were rejected.
@@ -146,12 +184,20 @@ class OneContext {
   std::vector<double> target_;
   std::vector<double> p_;
   std::vector<double> q_;
+  double most_ = 0.0;         // the target's likeliest logit
+  std::vector<double> sums_;  // [sigma], of what the target's probabilities are divided by
+  std::vector<double> draft_;
+  std::vector<std::size_t> likeliest_;
+  std::vector<double> chosen_;
 };
 
 }  // namespace
 
 RankShares::RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t seed)
-    : ranks_(ranks), shares_((kBlocks + 1) * ranks * kNodes, 0.0) {
+    : ranks_(ranks),
+      sigmas_(kind.tells_sigma() ? kSigmas : 1),
+      halves_((kBlocks + 1) * sigmas_ * 2 * kNodes, 0.0),
+      shares_((kBlocks + 1) * sigmas_ * ranks * kNodes, 0.0) {
   const std::size_t contexts = kind.temperature == 0.0 ? kCounted : kSummed;
   const SpreadValues family;
   rng::Stream random(rng::make_key(seed, rng::hash_text("table fit")), rng::Purpose::distribution, 0, 0);
@@ -168,45 +214,89 @@ RankShares::RankShares(const RankKind& kind, std::size_t ranks, std::uint64_t se
       for (double& x : uniform) x = 0.5 * std::erfc(-normal(random) / std::sqrt(2.0));
       OneContext one(logits, kind, ranks);
       for (std::size_t i = 0; i < kNodes; ++i) {
-        const std::vector<double>& shares = one.at(deviation_at(i), uniform);
-        for (std::size_t rank = 0; rank < ranks; ++rank) node(block, rank, i) += shares[rank] / static_cast<double>(contexts);
+        const std::vector<double>& shares =
+            kind.tells_sigma() ? one.chosen_at(deviation_at(i)) : one.at(deviation_at(i), uniform);
+        for (std::size_t own = 0; own < sigmas_ * ranks; ++own)
+          node(block, own / ranks, own % ranks, i) += shares[own] / static_cast<double>(contexts);
+        const std::size_t half = 2 * c < contexts ? 0 : 1;
+        for (std::size_t own = 0; own < sigmas_; ++own)
+          half_node(block, own, half, i) += 2.0 * shares[own * ranks] / static_cast<double>(contexts);
       }
     }
-    for (std::size_t rank = 0; rank < ranks; ++rank)
-      for (std::size_t i = 0; i < kNodes; ++i) node(kAll, rank, i) += node(block, rank, i) / static_cast<double>(kBlocks);
+    for (std::size_t own = 0; own < sigmas_ * ranks; ++own)
+      for (std::size_t i = 0; i < kNodes; ++i)
+        node(kAll, own / ranks, own % ranks, i) += node(block, own / ranks, own % ranks, i) / static_cast<double>(kBlocks);
+    for (std::size_t own = 0; own < sigmas_ * 2; ++own)
+      for (std::size_t i = 0; i < kNodes; ++i)
+        half_node(kAll, own / 2, own % 2, i) += half_node(block, own / 2, own % 2, i) / static_cast<double>(kBlocks);
   }
 }
 
-std::vector<double> RankShares::at(const TableValues& values, std::size_t depth, std::size_t ranks, std::size_t block) const {
-  // The trapezoidal rule, over the context's own deviate.
-  constexpr double kReach = 6.0;
-  constexpr int kSteps = 96;
+namespace {
+
+// The trapezoidal rule, over the context's own deviate.
+constexpr double kRuleReach = 6.0;
+constexpr int kRuleSteps = 96;
+
+double unit_of(const TableValues& values) { return values.sigma / SpreadValues().sigma; }
+
+// The logarithm of the standard deviation of a draft's logits, in units of sigma over the family's, at a step of that rule.
+double log_deviation_at(const TableValues& values, std::size_t depth, double deviate) {
   const double drifted = values.drift * values.drift * static_cast<double>(depth);
+  const double noise = std::min(values.noise * std::exp(values.noise_spread * deviate), families::kLargestScale);
+  return 0.5 * std::log(noise * noise + drifted) - std::log(unit_of(values));
+}
+
+}  // namespace
+
+std::vector<double> RankShares::at(const TableValues& values, std::size_t depth, std::size_t ranks, std::size_t block) const {
+  const double sigma_steps = std::log(unit_of(values)) / kSigmaStep;
   std::vector<double> result(std::min(ranks, ranks_), 0.0);
   double weights = 0.0;
-  for (int step = 0; step <= kSteps; ++step) {
-    const double deviate = kReach * (2.0 * step / kSteps - 1.0);
+  for (int step = 0; step <= kRuleSteps; ++step) {
+    const double deviate = kRuleReach * (2.0 * step / kRuleSteps - 1.0);
     const double weight = std::exp(-0.5 * deviate * deviate);
-    const double noise = std::min(values.noise * std::exp(values.noise_spread * deviate), families::kLargestScale);
-    const double log_deviation = 0.5 * std::log(noise * noise + drifted);
-    for (std::size_t rank = 0; rank < result.size(); ++rank) result[rank] += weight * interpolated(block, rank, log_deviation);
+    const double log_deviation = log_deviation_at(values, depth, deviate);
+    for (std::size_t rank = 0; rank < result.size(); ++rank)
+      result[rank] += weight * interpolated(&shares_[(block * sigmas_ * ranks_ + rank) * kNodes], ranks_ * kNodes, sigma_steps,
+                                            log_deviation);
     weights += weight;
   }
   for (double& share : result) share /= weights;
   return result;
 }
 
-// By cubics with the slopes of their neighbours (Catmull and Rom).
-double RankShares::interpolated(std::size_t block, std::size_t rank, double log_deviation) const {
-  const double* of = &shares_[(block * ranks_ + rank) * kNodes];
-  const double steps = std::clamp((log_deviation - kLeastLog) / kLogStep, 0.0, static_cast<double>(kNodes - 1));
-  const std::size_t i = std::min(static_cast<std::size_t>(steps), kNodes - 2);
-  const double t = steps - static_cast<double>(i);
-  const double before = of[i > 0 ? i - 1 : 0];
-  const double after = of[std::min(i + 2, kNodes - 1)];
-  const double low = 0.5 * (of[i + 1] - before);
-  const double high = 0.5 * (after - of[i]);
-  return of[i] + t * (low + t * (3.0 * (of[i + 1] - of[i]) - 2.0 * low - high + t * (low + high - 2.0 * (of[i + 1] - of[i]))));
+StretchRates RankShares::by_stretch(const TableValues& values, std::size_t depth, std::size_t block) const {
+  const double sigma_steps = std::log(unit_of(values)) / kSigmaStep;
+  StretchRates result = {};
+  std::array<double, 2> weights = {};  // by half of what is hard
+  for (int step = 0; step <= kRuleSteps; ++step) {
+    const double deviate = kRuleReach * (2.0 * step / kRuleSteps - 1.0);
+    const double log_deviation = log_deviation_at(values, depth, deviate);
+    for (std::size_t hard = 0; hard < 2; ++hard) {
+      if (hard == 0 ? 2 * step > kRuleSteps : 2 * step < kRuleSteps) continue;
+      const double weight = std::exp(-0.5 * deviate * deviate) * (2 * step == kRuleSteps ? 0.5 : 1.0);
+      weights[hard] += weight;
+      for (std::size_t open = 0; open < 2; ++open)
+        result[2 * open + hard] +=
+            weight * interpolated(&halves_[(block * sigmas_ * 2 + open) * kNodes], 2 * kNodes, sigma_steps, log_deviation);
+    }
+  }
+  for (std::size_t s = 0; s < result.size(); ++s) result[s] /= weights[s % 2];
+  return result;
+}
+
+double RankShares::interpolated(const double* row, std::size_t stride, double sigma_steps, double log_deviation) const {
+  const double node_steps = std::clamp((log_deviation - kLeastLog) / kLogStep, 0.0, static_cast<double>(kNodes - 1));
+  const std::size_t n = std::min(static_cast<std::size_t>(node_steps), kNodes - 2);
+  const auto at = [&](std::size_t sigma) {
+    const double* of = row + sigma * stride;
+    return cubic(of[n > 0 ? n - 1 : 0], of[n], of[n + 1], of[std::min(n + 2, kNodes - 1)], node_steps - static_cast<double>(n));
+  };
+  if (sigmas_ == 1 || sigma_steps <= 0.0) return at(0);
+  const double steps = std::min(sigma_steps, static_cast<double>(sigmas_ - 1));
+  const std::size_t i = std::min(static_cast<std::size_t>(steps), sigmas_ - 2);
+  return cubic(at(i > 0 ? i - 1 : 0), at(i), at(i + 1), at(std::min(i + 2, sigmas_ - 1)), steps - static_cast<double>(i));
 }
 
 }  // namespace specsim::fit

@@ -7,8 +7,10 @@ namespace specsim::fit {
 namespace {
 
 // At temperature 0 a draft's token is its likeliest one, and trees are of such.
+bool chooses(const SpreadExperiment& experiment) { return experiment.temperature == 0.0 || experiment.chosen; }
+
 std::string chain(const SpreadExperiment& experiment, int length) {
-  return fmt::format("{{kind: chain, draft_length: {}{}}}", length, experiment.temperature == 0.0 ? ", selection: argmax" : "");
+  return fmt::format("{{kind: chain, draft_length: {}{}}}", length, chooses(experiment) ? ", selection: argmax" : "");
 }
 
 std::string sampling(const SpreadExperiment& experiment) {
@@ -24,14 +26,14 @@ std::string methods(const SpreadExperiment& experiment) {
     list += fmt::format("    - {{drafter: {}, verifier: {}}}\n", drafter, verifier);
   };
   for (const int length : {2, 4, 6}) add(chain(experiment, length), "token");
-  if (experiment.temperature > 0.0) {
+  if (!chooses(experiment)) {
     add(chain(experiment, 4), "block");
     add("{kind: tree_static, branching: [2, 2, 1, 1], siblings: without_replacement}", "without_replacement");
   }
-  if (!experiment.left_out.empty()) return list + experiment.left_out;
-  if (experiment.temperature == 0.0) add("{kind: tree_static, branching: [2, 2, 1, 1], siblings: top_k}", "tree_point_mass");
+  if (!experiment.trees) return list + experiment.left_out;
+  if (chooses(experiment)) add("{kind: tree_static, branching: [2, 2, 1, 1], siblings: top_k}", "tree_point_mass");
   add("{kind: tree_dynamic, depth: 4, width: 4, nodes: 16}", "tree_point_mass");
-  return list;
+  return list + experiment.left_out;
 }
 
 }  // namespace

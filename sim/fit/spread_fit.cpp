@@ -414,6 +414,7 @@ std::string SpreadFit::yaml() const {
        .vocab = vocab,
        .values = {sigma.value, sigma_spread.value, noise.value, noise_spread.value},
        .context = context,
+       .trees = sigma.fitted,
        .left_out = sigma.fitted
                        ? ""
                        : "# Left out: trees of likeliest tokens (tree_dynamic, siblings: top_k and their like). They rest "

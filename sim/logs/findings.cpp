@@ -344,6 +344,18 @@ std::string plan_options(const Findings& findings) {
   return "";
 }
 
+std::string table_file(const Findings& findings) {
+  std::string figures;
+  if (!findings.position_rates.empty()) {
+    std::vector<std::string> rates;
+    for (const double rate : findings.position_rates) rates.push_back(fmt::format("{:.4g}", rate));
+    figures = fmt::format("rates: [{}]", fmt::join(rates, ", "));
+  } else if (findings.draft_length > 0 && findings.mean_length.known()) {
+    figures = fmt::format("mean_acceptance_length: {:.4g}, draft_length: {}", findings.mean_length.value, findings.draft_length);
+  }
+  return figures.empty() ? "" : fmt::format("{{temperature: T, selection: argmax, {}}}", figures);
+}
+
 std::string serve_options(const Findings& findings) {
   const std::string length = findings.draft_length > 0 ? fmt::format(" --policy fixed:{}", findings.draft_length) : "";
   if (!findings.position_rates.empty()) return plan_options(findings) + length;

@@ -52,6 +52,8 @@ std::vector<std::size_t> distinct(const std::vector<ReportedAcceptance>& found);
 // does not tell enough for them.
 std::string plan_options(const Findings& findings);
 std::string serve_options(const Findings& findings);
+// The same as a table of acceptance whose temperature is still to be named; "" where the text does not tell enough for one.
+std::string table_file(const Findings& findings);
 
 // The closed form of a chain whose every draft token is accepted with probability alpha once it is reached: how many tokens a
 // round emits in the mean, and the alpha at which it emits so many. Leviathan et al., arXiv 2211.17192, equation 1.

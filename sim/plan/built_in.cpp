@@ -140,7 +140,7 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
   return values;
 }
 
-spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance, bool one_pass) {
+spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance, bool one_pass, bool drawn) {
   std::size_t ranks = 0;
   double level = 1.0;
   double nodes = 0.0;  // nodes of the whole table's tree
@@ -154,12 +154,14 @@ spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& 
   values.rounds = 200000;
   values.pair = {static_cast<std::int64_t>(ranks) + 1, {"uniform", {}}, {"uniform", {}}, false};  // not used
   values.context = PartValues{"acceptance_table", {{"acceptance", acceptance}}};
+  if (drawn) values.context->settings.emplace_back("selection", std::string("sampled"));
   values.cost = default_cost();
   values.context_length = kDefaultContext;
   values.batches = {1, 8, 32};
   const auto chain_of = [&](std::size_t length) {
     const auto tokens = static_cast<std::int64_t>(length);
     return one_pass ? MethodValues{{"parallel", {{"draft_length", tokens}}}, PartValues{"tree_point_mass", {}}}
+           : drawn  ? chain(tokens, "token")
                     : argmax_chain(tokens);
   };
   values.method = chain_of(1);

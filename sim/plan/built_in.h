@@ -30,7 +30,8 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature);
 
 // Chains and the best trees of several sizes for acceptance[depth][rank], the probability that the draft's candidate of this rank
 // is the accepted one given that its parent is, at batches 1, 8 and 32. `one_pass`: chains of drafter parallel, one pass a round.
-spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance, bool one_pass);
+// `drawn`: the table is of drafts that were drawn, and so are the chains; a tree's ranks are siblings in the order of drawing.
+spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance, bool one_pass, bool drawn = false);
 
 // For methods_to_compare(): the standard deviation of the noise on the draft's logits, in the middle of the contexts, with which
 // its tokens are accepted with probability `alpha`, .01 to .99, at temperature 1 and a vocabulary of kComparedVocab.

@@ -57,6 +57,9 @@ AcceptanceCurve table_acceptance(const std::string& name, const Location& where,
   if (table.one_pass) longest = std::min(longest, static_cast<int>(rates.size()));
   AcceptanceCurve curve = conditional_acceptance(rates, longest);
   if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
+  if (table.selection != spec::Selection::unsaid && table.temperature != "0")
+    curve.source += table.selection == spec::Selection::sampled ? "; of drafts that are drawn (selection: sampled)"
+                                                                : "; of drafts that are chosen (selection: argmax)";
   return curve;
 }
 

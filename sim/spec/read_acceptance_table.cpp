@@ -3,6 +3,7 @@
 #include "sim/base/token.h"
 #include "sim/config/arguments.h"
 #include "sim/cost/presets.h"
+#include "sim/spec/acceptance_lengths.h"
 
 #include <fmt/format.h>
 
@@ -24,7 +25,9 @@ using config::Value;
 enum class Form {
   by_rank,  // each rank alone, given that the parent is accepted
   top_k,    // the first ranks together
-  rates     // positions that are reached or not
+  rates,    // positions that are reached or not
+  lengths,  // mean tokens of a round, with the target's own
+  accepted  // the same without it
 };
 
 struct FormKey {
@@ -33,7 +36,10 @@ struct FormKey {
   const char* number;  // what messages call a number of it
 };
 constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"}, FormKey{"top_k", Form::top_k, "top_k"},
-                               FormKey{"rates", Form::rates, "rate"}};
+                               FormKey{"rates", Form::rates, "rate"},
+                               FormKey{"mean_acceptance_length", Form::lengths, "mean_acceptance_length"},
+                               FormKey{"mean_accepted", Form::accepted, "mean_accepted"}};
+constexpr const char* kFormNames = "acceptance, top_k, rates, mean_acceptance_length and mean_accepted";
 
 const std::vector<config::Parameter>& table_parameters() {
   using config::Type;
@@ -46,6 +52,27 @@ const std::vector<config::Parameter>& table_parameters() {
        {}},
       {"top_k", Type::value, "", "by depth and rank: the likeliest 1, 2, ... tokens together", {}, {}},
       {"rates", Type::value, "", "by depth: positions that are reached or not", {}, {}},
+      {"mean_acceptance_length",
+       Type::value,
+       "",
+       "mean tokens of a round, the target's own included (SGLang's accept length), at draft_length; of several draft lengths a "
+       "list",
+       {},
+       {}},
+      {"mean_accepted",
+       Type::value,
+       "",
+       "mean drafted tokens that a round accepts, the target's own not included, at draft_length; of several draft lengths a "
+       "list",
+       {},
+       {}},
+      {"draft_length", Type::value, "", "draft length of mean_acceptance_length or mean_accepted, or a list of them", {}, {}},
+      {"selection",
+       Type::text,
+       "",
+       "how drafts were chosen, as drafter chain's: argmax, the likeliest tokens, or sampled, drawn ones",
+       {},
+       {"sampled", "argmax"}},
       {"depths", Type::integer, "", "how deep the last row holds", config::between(1, kMaxDraftLength), {}},
       {"draft", Type::text, "", "what drafted: a model, or none", {}, {}},
       {"target", Type::text, "", "what it drafted for: a model", {}, {}},
@@ -86,8 +113,9 @@ const FormKey& form_of(const config::Arguments& file) {
     found = &one;
   }
   if (given.size() != 1)
-    throw BadInput(file.where(), fmt::format("a table of acceptance has {}, allowed: one of acceptance, top_k and rates",
-                                             given.empty() ? "no numbers" : fmt::format("{}", fmt::join(given, " and "))));
+    throw BadInput(file.where(),
+                   fmt::format("a table of acceptance has {}, allowed: one of {}",
+                               given.empty() ? "no numbers" : fmt::format("{}", fmt::join(given, " and ")), kFormNames));
   return *found;
 }
 
@@ -114,6 +142,25 @@ void take_apart(std::vector<double>& ranks, const Value& row) {
   }
 }
 
+// How the drafts were chosen, and what says so.
+void add_selection(AcceptanceTable& made, const config::Arguments& file, const FormKey& form) {
+  if (file.has("selection") && file.text("selection").empty())
+    throw BadInput(file.where("selection"), "selection is \"\", allowed: argmax, sampled");
+  if (file.has("selection")) {
+    made.selection = file.text("selection") == "argmax" ? Selection::argmax : Selection::sampled;
+    made.selection_from = "as the table states";
+    if (form.form == Form::top_k && made.selection == Selection::sampled)
+      throw BadInput(file.where("selection"),
+                     "selection is sampled with top_k, which is of the draft's likeliest tokens, allowed: argmax; or acceptance, "
+                     "for siblings that are drawn");
+    return;
+  }
+  if (form.form == Form::by_rank) return;
+  made.selection = Selection::argmax;
+  made.selection_from =
+      form.form == Form::top_k ? "as top_k says" : "assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise";
+}
+
 // "PAIR on TEXT, temperature T", of those that the file has.
 std::string about(const config::Arguments& file) {
   std::string words = file.text("pair");
@@ -124,6 +171,37 @@ std::string about(const config::Arguments& file) {
   const std::string& temperature = file.text("temperature");
   if (!temperature.empty()) add(", ", temperature == "unknown" ? "temperature not stated" : "temperature " + temperature);
   return words;
+}
+
+void add_rows(AcceptanceTable& made, const Value& table, const FormKey& form) {
+  constexpr std::size_t kMostRanks = 64;
+  if (table.items.size() > static_cast<std::size_t>(kMaxDraftLength))
+    throw BadInput(table.where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form.key,
+                                            table.items.size(), kMaxDraftLength));
+  double before = 1.0;
+  for (const Value& row : table.items) {
+    std::vector<double>& own = made.acceptance.emplace_back(row_of(row, form, made.acceptance.size() + 1));
+    if (form.form == Form::top_k && row.kind == config::Kind::list) take_apart(own, row);
+    const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+    if (own.size() > kMostRanks || sum > 1.0 + 1e-9)
+      throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:.9g}, allowed: 1 to {} that sum "
+                                            "to at most 1",
+                                            made.acceptance.size(), own.size(), sum, kMostRanks));
+    if (form.form != Form::rates) continue;
+    if (own[0] > before)
+      throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
+                                            own[0], before));
+    const double reached = std::exchange(before, own[0]);
+    own[0] = reached > 0.0 ? own[0] / reached : 0.0;
+  }
+}
+
+void add_lengths(AcceptanceTable& made, const config::Arguments& file, const FormKey& form) {
+  const LengthRates found =
+      rates_of_lengths(file.value(form.key), form.key, file.value("draft_length"), form.form == Form::accepted);
+  for (const double rate : found.rates) made.acceptance.push_back({rate});
+  made.derived = found.from;
+  made.note += (made.note.empty() ? "" : "; ") + found.from;
 }
 
 }  // namespace
@@ -165,9 +243,16 @@ AcceptanceTable read_acceptance_table(const Value& value) {
     throw BadInput(file.where("draft"), "draft is \"\", allowed: the name of a model, or none");
   if (file.given("tensor_parallel") && !file.has("target"))
     throw BadInput(file.where("tensor_parallel"), "tensor_parallel without a target, allowed: with the one that was cut");
-  if (file.has("depths") && form.form == Form::rates)
-    throw BadInput(file.where("depths"), "depths with rates, allowed: with acceptance or top_k, whose last row holds as deep");
-  if (!table.is_list() || table.items.empty())
+  if (file.has("depths") && form.form != Form::by_rank && form.form != Form::top_k)
+    throw BadInput(file.where("depths"),
+                   fmt::format("depths with {}, allowed: with acceptance or top_k, whose last row holds as deep", form.key));
+  const bool of_lengths = form.form == Form::lengths || form.form == Form::accepted;
+  if (of_lengths != file.has("draft_length"))
+    throw BadInput(of_lengths ? table.where : file.where("draft_length"),
+                   of_lengths
+                       ? fmt::format("{} without draft_length, allowed: with the draft length that it was measured at", form.key)
+                       : fmt::format("draft_length with {}, allowed: with mean_acceptance_length or mean_accepted", form.key));
+  if (!of_lengths && (!table.is_list() || table.items.empty()))
     throw BadInput(table.where, fmt::format("{} is {}, allowed: a list with an entry for each depth, of a number or a list of "
                                             "numbers by rank",
                                             form.key, config::found_text(table)));
@@ -184,27 +269,12 @@ AcceptanceTable read_acceptance_table(const Value& value) {
                        .one_pass = file.boolean("one_pass"),
                        .temperature = file.text("temperature"),
                        .temperature_where = file.has("temperature") ? file.where("temperature") : value.where,
-                       .likeliest = form.form == Form::top_k};
-  constexpr std::size_t kMostRanks = 64;
-  if (table.items.size() > static_cast<std::size_t>(kMaxDraftLength))
-    throw BadInput(table.where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form.key,
-                                            table.items.size(), kMaxDraftLength));
-  double before = 1.0;
-  for (const Value& row : table.items) {
-    std::vector<double>& own = made.acceptance.emplace_back(row_of(row, form, made.acceptance.size() + 1));
-    if (form.form == Form::top_k && row.kind == config::Kind::list) take_apart(own, row);
-    const double sum = std::accumulate(own.begin(), own.end(), 0.0);
-    if (own.size() > kMostRanks || sum > 1.0 + 1e-9)
-      throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:.9g}, allowed: 1 to {} that sum "
-                                            "to at most 1",
-                                            made.acceptance.size(), own.size(), sum, kMostRanks));
-    if (form.form != Form::rates) continue;
-    if (own[0] > before)
-      throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
-                                            own[0], before));
-    const double reached = std::exchange(before, own[0]);
-    own[0] = reached > 0.0 ? own[0] / reached : 0.0;
-  }
+                       .where = table.where};
+  add_selection(made, file, form);
+  if (of_lengths)
+    add_lengths(made, file, form);
+  else
+    add_rows(made, table, form);
   if (file.has("depths")) {
     const auto depths = static_cast<std::size_t>(file.integer("depths"));
     if (depths < made.acceptance.size())

@@ -198,6 +198,36 @@ std::string rule_text(const MethodParts& parts, const Method& method) {
   return text;
 }
 
+// A table knows what was accepted of drafts that were chosen, or of ones that were drawn, and of no others.
+void check_selection(const Cell& cell, Diagnostics& diagnostics) {
+  const std::string& name = cell.contexts->name;
+  const BlockMethod* const block = cell.block();
+  if (block != nullptr && block->drafter->shape().siblings == tokens::Siblings::point_mass) return;
+  if (!cell.contexts->process->shape().drawn) {
+    if (!cell.argmax_draft())
+      diagnostics.add(cell.places.drafter,
+                      fmt::format("drafted tokens are drawn, with context process {}, which knows ranked ones; "
+                                  "allowed: selection: argmax of a chain, siblings: top_k of a tree",
+                                  name));
+    return;
+  }
+  // A chain under a rule of blocks, or of a policy, is a tree of one path.
+  const bool path = block == nullptr || (block->drafter->shape().siblings == tokens::Siblings::independent &&
+                                         block->drafter->tree()->height() == block->drafter->tree()->drafted());
+  if (!path || cell.argmax_draft())
+    diagnostics.add(cell.places.drafter,
+                    fmt::format("drafted tokens are {}, with context process {} of selection: sampled, which knows drawn chains; "
+                                "allowed: selection: sampled of a chain, siblings: top_k of a tree, in the order in which they "
+                                "were drawn",
+                                cell.argmax_draft() ? "the draft's likeliest" : "not those of a chain", name));
+  else if (!cell.verifier().usual)
+    diagnostics.add(
+        cell.places.verifier,
+        fmt::format("verifier {} with context process {} of selection: sampled, which knows what {} accepted of drawn "
+                    "tokens; allowed: that",
+                    cell.verifier().info.name, name, verify::usual_verifier().info.name));
+}
+
 void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   if (shape.kind != families::ContextShape::Kind::by_rank) return;
@@ -222,12 +252,8 @@ void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
                     fmt::format("drafter {} with context process {}, which has no distributions to choose by; "
                                 "allowed: a chain, or a tree of one shape",
                                 block->drafter.name(), name));
-  else if (cell.draft_length() > 0 && !cell.argmax_draft() &&
-           (block == nullptr || block->drafter->shape().siblings != tokens::Siblings::point_mass))
-    diagnostics.add(cell.places.drafter,
-                    fmt::format("drafted tokens are drawn, with context process {}, which knows ranked ones; "
-                                "allowed: selection: argmax of a chain, siblings: top_k of a tree",
-                                name));
+  else if (cell.draft_length() > 0)
+    check_selection(cell, diagnostics);
 }
 
 void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagnostics) {

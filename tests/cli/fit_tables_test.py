@@ -51,6 +51,12 @@ def parameter(output, name):
     return [float(word) if word != "-" else None for word in words[:3]]
 
 
+def pair_of(folder):
+    """What spread.yaml has before its methods."""
+    text = (folder / "spread.yaml").read_text()
+    return text[text.index("pair:"):text.index("decode:")]
+
+
 def by_depth(tokens):
     gains = [1.0] + [b - a for a, b in itertools.pairwise([1.0] + tokens)]
     return [b / a for a, b in itertools.pairwise(gains)]
@@ -103,6 +109,54 @@ with tempfile.TemporaryDirectory() as name:
     alone.write_text("[0.56, 0.316]\n")
     one = call("fit", alone)
     assert parameter(done.stdout, "draft: spread")[0] > parameter(one.stdout, "draft: spread")[0] + 0.3, (done.stdout, one.stdout)
+
+    # A vLLM log at temperature 1: its drafts are the argmax, and 2.83 tokens per round are what a chain of such emits.
+    log = folder / "log.yaml"
+    log.write_text("temperature: 1\nrates: [0.78, 0.60, 0.45]\n")
+    done = call("fit", log, "--out", folder / "log")
+    assert done.returncode == 0, done.stderr
+    assert "selection argmax, assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise" in done.stdout, done.stdout
+    columns = tokens_per_round(folder, pair_of(folder / "log"), [chain(3), "{drafter: {kind: chain, draft_length: 3}, verifier: token}"], SEEDS)
+    assert abs(mean(columns[0]) - 2.83) < 0.03 and 3.0 < mean(columns[1]) < 3.5, (mean(columns[0]), mean(columns[1]))  # mutant: 2.22 and 2.81
+    assert call("compare", folder / "log/spread.yaml", "--rounds", "2000", "--quiet").returncode == 0
+    # The same of the draft's likeliest tokens by their own name, above what sigma 8 gives any draft.
+    log.write_text("temperature: 1\ntop_k: [[0.84], [0.81], [0.60]]\n")
+    done = call("fit", log, "--out", folder / "sure")
+    assert done.returncode == 0 and parameter(done.stdout, "draft: value")[0] == 0.8 and parameter(done.stdout, "target: sigma")[0] > 15, done.stdout
+    columns = tokens_per_round(folder, pair_of(folder / "sure"), [chain(1), chain(3), "{drafter: {kind: chain, draft_length: 3}, verifier: token}"], SEEDS)
+    assert abs(mean(columns[0]) - 1.84) < 0.02 and abs(mean(columns[1]) - 2.929) < 0.03 and mean(columns[2]) < 3.5, columns  # mutant: 3.97
+    # Its mean length alone, as SGLang prints it, or at several draft lengths, which tell the rates.
+    log.write_text("temperature: 1\nmean_acceptance_length: 2.83\ndraft_length: 3\n")
+    done = call("fit", log)
+    assert done.returncode == 0 and "rates by depth are taken from mean lengths of rounds, the target's own token counted: 2.83 at draft length 3" in done.stdout, done
+    assert "chain of 3, tokens per round 2.8300 2.8300" in " ".join(done.stdout.split()), done.stdout
+    for command in (("plan", "--acceptance"), ("compare", "--batches", "1", "--rounds", "2000", "--acceptance")):
+        done = call(*command, log)
+        assert done.returncode == 0 and "2.83" in done.stdout, done
+    log.write_text("temperature: 1\nmean_acceptance_length: [1.78, 2.38, 2.83]\ndraft_length: [1, 2, 3]\n")
+    assert "depth 2, rank 1 0.7692" in " ".join(call("fit", log).stdout.split())
+    # Rates that rise with depth: persistence is freed, said so, and comes out of the simulator.
+    log.write_text("temperature: 0\nrates: [0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365]\n")
+    done = call("fit", log, "--out", folder / "mtp")
+    assert done.returncode == 0 and "freed: persistence and the draft's spread, for rates rise with depth" in done.stdout, done
+    columns = tokens_per_round(folder, pair_of(folder / "mtp"), [chain(1), chain(8)], 2 * SEEDS)
+    assert abs(mean(columns[1]) - 4.496) < 4 * error(columns[1]), (mean(columns[1]), error(columns[1]))
+    assert mean(columns[1]) > 4.2 and abs(mean(columns[0]) - 1.834) < 0.04, columns  # mutants: 3.83; 1.76, the first of the rates
+    # What no target gives ends as bad input does, with what can be reached; nothing is written.
+    log.write_text("temperature: 1\nrates: [0.9995]\n")
+    done = call("fit", log, "--out", folder / "unmet")
+    assert done.returncode == 2 and f"{log}:2:8: out of reach: rank 1 at depth 1 is 0.9995 in the table, and at most 0.99" in done.stderr, done
+    assert "worst miss" in done.stdout and not (folder / "unmet/spread.yaml").exists(), done
+    # By depth alone, as papers have it, either may be meant.
+    log.write_text("temperature: 1\nacceptance: [0.7, 0.65]\n")
+    done = call("fit", log)
+    assert done.returncode == 2 and done.stderr.startswith(f"{log}:2:13: acceptance at temperature 1 of drafts that were chosen, or of drawn"), done
+    for word in ("argmax", "sampled"):
+        log.write_text(f"temperature: 1\nselection: {word}\nacceptance: [0.62, 0.55]\n")
+        done = call("fit", log)
+        assert done.returncode == 0 and f"selection {word}, as the table states" in done.stdout, done
+    done = call("compare", "--acceptance", "eagle-vicuna-7b-chat-t1", "--batches", "1", "--rounds", "2000")
+    assert done.returncode == 0 and "chain draft_length 3 | token" in done.stdout and "selection argmax |" not in done.stdout, done.stdout
 
     bad = folder / "bad.yaml"
     for text, message in (("acceptance:\n  - 0.5\n  - 1.5\n", ":3:5: acceptance is 1.5, allowed: a number in [0, 1], or a percentage"),

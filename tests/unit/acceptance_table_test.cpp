@@ -163,6 +163,84 @@ TEST_CASE("a table says which models it is of, and whether one pass made its dra
   CHECK(plan::methods_on_table({{0.6, 0.1}, {0.5, 0.1}}, true).methods.size() == 2);
 }
 
+TEST_CASE("a table says how its drafts were chosen, in words or by its form", "[acceptance]") {
+  using spec::Selection;
+  CHECK(table_of("acceptance: [0.6]").selection == Selection::unsaid);
+  CHECK(table_of("acceptance: [0.6]\nselection: sampled").selection == Selection::sampled);
+  CHECK(table_of("rates: [0.6]\nselection: sampled").selection == Selection::sampled);
+  CHECK(table_of("top_k: [[0.6]]").selection == Selection::argmax);
+  // Servers choose their drafts unless told otherwise. Mutant: rates taken for the overlap of drawn tokens.
+  CHECK(table_of("rates: [0.6]").selection == Selection::argmax);
+  CHECK_THAT(table_of("rates: [0.6]").selection_from, Catch::StartsWith("assumed, as vLLM"));
+  CHECK_THROWS_WITH(table_of("top_k: [[0.6]]\nselection: sampled"),
+                    Catch::Contains("table.yaml:2:12: selection is sampled with top_k"));
+  CHECK_THROWS_WITH(table_of("rates: [0.6]\nselection: drawn"), Catch::Contains("allowed: sampled, argmax"));
+  for (const char* name : {"eagle-vicuna-7b-chat-t1", "eagle-llama-2-chat-7b-chat-t1", "llama-3-70b-8b-cnn"})
+    CHECK(spec::named_acceptance_table(name, {}).selection == Selection::sampled);
+  for (const char* name : {"medusa-vicuna-7b", "ngram-maths", "mtp-code", "eagle-maths", "eagle3-chat"})
+    CHECK(spec::named_acceptance_table(name, {}).selection == Selection::argmax);
+  // compare drafts as the table did.
+  const auto selection = [](bool drawn) {
+    std::string found = "sampled";
+    const spec::ExperimentValues values = plan::methods_on_table({{0.6}}, false, drawn);
+    for (const auto& [key, value] : values.methods.front().drafter.settings)
+      if (key == "selection") found = std::get<std::string>(value);
+    return found;
+  };
+  CHECK(selection(false) == "argmax");
+  CHECK(selection(true) == "sampled");
+}
+
+TEST_CASE("a mean length of rounds is a table, of one draft length or of several", "[acceptance]") {
+  const auto refused = [](const std::string& yaml, const std::string& message) {
+    INFO(yaml);
+    CHECK_THROWS_WITH(table_of(yaml), Catch::Contains(message));
+  };
+  const auto tokens = [](const std::vector<double>& rates) {
+    double sum = 1.0;
+    double reached = 1.0;
+    for (const double rate : rates) sum += reached *= rate;
+    return sum;
+  };
+  // One pair: every depth alike, as plan --mean-acceptance-length has it. Mutant: the target's own token taken for a drafted one.
+  const std::vector<double> one = table_of("mean_acceptance_length: 2.8\ndraft_length: 3").of_chain();
+  REQUIRE(one.size() == 3);
+  CHECK(one[0] == one[2]);
+  CHECK(tokens(one) == Approx(2.8).epsilon(1e-12));
+  CHECK(one[0] == Approx(plan::equivalent_alpha(2.8, 3)).epsilon(1e-12));
+  CHECK(table_of("mean_accepted: 1.8\ndraft_length: 3").of_chain()[0] == Approx(one[0]).epsilon(1e-12));
+  // Several: the rates are differences. Those of a chain come back from its own lengths.
+  const std::vector<double> chain = table_of("mean_acceptance_length: [1.78, 2.38, 2.83]\ndraft_length: [1, 2, 3]").of_chain();
+  REQUIRE(chain.size() == 3);
+  CHECK(chain[0] == Approx(0.78).epsilon(1e-12));
+  CHECK(chain[1] == Approx(0.60 / 0.78).epsilon(1e-12));
+  CHECK(chain[2] == Approx(0.45 / 0.60).epsilon(1e-12));
+  // With gaps, vllm-project/vllm 48892's MTP layer at draft lengths 1 and 8.
+  const std::vector<double> mtp = table_of("mean_acceptance_length: [1.8339, 4.50]\ndraft_length: [1, 8]").of_chain();
+  REQUIRE(mtp.size() == 8);
+  CHECK(mtp[0] == Approx(0.8339).epsilon(1e-12));
+  CHECK(mtp[1] == mtp[7]);
+  CHECK(tokens(mtp) == Approx(4.5).epsilon(1e-12));
+  CHECK_THAT(table_of("mean_acceptance_length: 2.8\ndraft_length: 3").note,
+             Catch::Contains("from mean lengths of rounds, the target's own token counted: 2.8 at draft length 3"));
+  CHECK(table_of("mean_acceptance_length: 2.8\ndraft_length: 3").selection == spec::Selection::argmax);
+  refused("mean_acceptance_length: 2.8", "table.yaml:1:25: mean_acceptance_length without draft_length, allowed: with");
+  refused("rates: [0.5]\ndraft_length: 3", "table.yaml:2:15: draft_length with rates, allowed: with mean_acceptance_length or");
+  refused(
+      "mean_acceptance_length: 4.2\ndraft_length: 3",
+      "table.yaml:1:25: mean_acceptance_length is 4.2, allowed at draft length 3: a number in [1, 4] (the target's own token is "
+      "counted)");
+  refused("mean_accepted: 3.2\ndraft_length: 3",
+          "allowed at draft length 3: a number in [0, 3] (the target's own token is not counted)");
+  refused(
+      "mean_acceptance_length: [1.6, 2.9]\ndraft_length: [1, 2]",
+      "table.yaml:1:31: mean_acceptance_length 2.9 at draft length 2 follows 1.6 at 1, allowed: 1.6 to 2.2, since position 1 is "
+      "accepted in a share of 0.6");
+  refused("mean_acceptance_length: [1.6, 2]\ndraft_length: [2, 1]",
+          "table.yaml:2:19: draft_length is 1, allowed: an integer in [1, 64] above the one before, 2");
+  refused("mean_acceptance_length: [1.6, 2]\ndraft_length: 2", "draft_length has 1 entries and mean_acceptance_length has 2");
+}
+
 TEST_CASE("rows that rise with the rank are told", "[acceptance]") {
   CHECK(table_of("[[0.6, 0.1], [0.5, 0.105]]").rising().empty());
   CHECK_THAT(table_of("[[0.6, 0.1], [0.2, 0.5, 0.1]]").rising(),
@@ -195,13 +273,14 @@ TEST_CASE("tables of one's own: lists, numbers by depth, accuracies of the likel
   refused("top_k: [0.5]\nrates: [0.5]", "table.yaml:1:1: a table of acceptance has top_k and rates, allowed: one of");
   refused("rates: [0.4, 0.8]", "table.yaml:1:14: rate 0.8 follows 0.4, allowed: rates that do not rise");
   refused("acceptance: [1.5]", "table.yaml:1:14: acceptance is 1.5, allowed: a number in [0, 1], or a percentage");
-  refused("acceptance: [0.5]\nrates: [0.5]", "has acceptance and rates, allowed: one of acceptance, top_k and rates");
+  refused("acceptance: [0.5]\nrates: [0.5]",
+          "has acceptance and rates, allowed: one of acceptance, top_k, rates, mean_acceptance_length and mean_accepted");
   refused("acceptance: [0.5]\naceptance: 1",
           "table.yaml:2:1: unknown key \"aceptance\" in a table of acceptance, did you mean \"acceptance\"? allowed: acceptance, "
           "aliases");
   refused("rates: [1.2, 0.3]", "table.yaml:1:9: rate is 1.2, allowed: a number in [0, 1]");
   refused("[[0.6, 0.1], [], [0.5]]", "acceptance at depth 2 is an empty list, allowed: a number for each rank");
-  refused("{}", "has no numbers, allowed: one of acceptance, top_k and rates");
+  refused("{}", "has no numbers, allowed: one of acceptance, top_k, rates, mean_acceptance_length and mean_accepted");
   refused("[]", "allowed: a list with an entry for each depth");
 }
 

@@ -73,6 +73,112 @@ TEST_CASE("fit_table goes by every rank of the first depth and leaves at its def
   CHECK(alike.figures.back().last == 3);
 }
 
+namespace {
+
+// Tokens per round of a chain whose drafts are drawn, on the pair that was fitted. Sigma over the temperature is all that counts.
+double drawn_tokens(const fit::TableFit& fit, std::size_t length) {
+  const double unit = 8.0 / fit.sigma.value;
+  const fit::RankShares shares({fit.record.kind.temperature * unit, false}, 1);
+  const fit::TableValues values{fit.noise.value * unit, fit.noise_spread.value, fit.drift.value * unit};
+  double tokens = 1.0;
+  double reached = 1.0;
+  for (std::size_t depth = 0; depth < length; ++depth) tokens += reached *= shares.at(values, depth, 1)[0];
+  return tokens;
+}
+
+}  // namespace
+
+TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target gives them", "[fit][stat]") {
+  const fit::RankKind chosen{1.0, true};
+  // A vLLM log's rates .78, .60 and .45: 2.83 tokens per round. Mutant: taken for the overlap of drawn drafts, which leaves the
+  // target as open as it was (a chain of likeliest tokens then emitted 2.22).
+  const fit::TableFit log = fit::fit_table({{{0.78}, {0.60 / 0.78}, {0.45 / 0.60}}, chosen, ""});
+  CHECK(log.out_of_reach().empty());
+  CHECK(log.sigma.fitted);
+  CHECK(log.sigma.value > 12.0);
+  CHECK(log.noise.value == fit::kSurestNoise);
+  CHECK(log.moments.back().fit == Approx(2.83).margin(1e-4));
+  CHECK(drawn_tokens(log, 3) > 3.0);
+  CHECK(drawn_tokens(log, 3) < 3.5);
+  CHECK_THAT(log.yaml(), Catch::Contains("draft_length: 4, selection: argmax") && !Catch::Contains("verifier: block"));
+  CHECK_THAT(log.warning(), Catch::Contains("rankings of drawn drafts"));
+  // Rates that a target of sigma 8 gives no draft. Mutant: a noise at the end of its search, .02, whose drawn chain emits 3.97.
+  const fit::TableFit sure = fit::fit_table({{{0.84}, {0.81}, {0.60}}, chosen, ""});
+  CHECK(sure.out_of_reach().empty());
+  CHECK(sure.moments.front().fit == Approx(0.84).margin(1e-4));
+  CHECK(drawn_tokens(sure, 3) < 3.5);
+  // What no target gives is said to be out of reach, with what is not.
+  CHECK_THAT(fit::fit_table({{{0.9995}}, chosen, ""}).out_of_reach(),
+             Catch::StartsWith("rank 1 at depth 1 is 0.9995 in the table, and at most 0.99"));
+  // A draft that a sigma of 8 allows leaves it there.
+  const fit::TableFit open = fit::fit_table({{{0.5}, {0.45}}, chosen, ""});
+  CHECK_FALSE(open.sigma.fitted);
+  CHECK(open.sigma.value == 8.0);
+  CHECK(open.noise.value > fit::kSurestNoise);
+  // Sigma comes back within its standard error, on other contexts.
+  const fit::RankShares shares(chosen, 1, 7);
+  const fit::TableValues truth{fit::kSurestNoise, 0.7, 0.0, 16.0};
+  const fit::TableFit back = fit::fit_table({{shares.at(truth, 0, 1)}, chosen, ""});
+  INFO(back.sigma.value);
+  CHECK(std::abs(off(back.sigma, truth.sigma)) < 4.0);
+  CHECK(back.sigma.error < 0.5);
+  CHECK(off(back.sigma, 14.0) > 4.0);
+  // A sigma that is interpolated gives what contexts at its own temperature give.
+  const fit::RankShares colder({8.0 / 16.0, true}, 1, 7);
+  CHECK(shares.at(truth, 0, 1)[0] == Approx(colder.at({0.4, 0.7, 0.0}, 0, 1)[0]).margin(2e-4));
+}
+
+TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat]") {
+  // vllm-project/vllm 48892's MTP layer at draft length 8 and temperature 0: 4.50 tokens per round. Mutant: positions that have
+  // nothing to do with one another, of which a chain of 8 emits 3.83.
+  const std::vector<double> rates = {0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365};
+  std::vector<std::vector<double>> table;
+  for (std::size_t depth = 0; depth < rates.size(); ++depth)
+    table.push_back({rates[depth] / (depth > 0 ? rates[depth - 1] : 1.0)});
+  const fit::TableFit mtp = fit::fit_table({table, {}, ""});
+  INFO(mtp.yaml());
+  CHECK(mtp.persistence.fitted);
+  CHECK(mtp.noise_spread.fitted);
+  CHECK(mtp.persistence.value > 0.5);
+  CHECK(mtp.persistence.value < 0.8);
+  CHECK(mtp.noise_spread.value > 1.4);
+  CHECK_FALSE(mtp.drift.fitted);
+  CHECK(mtp.moments.back().fit == Approx(4.4964).margin(1e-3));
+  CHECK(std::abs(mtp.worst().fit - mtp.worst().table) < 0.02);
+  CHECK(mtp.out_of_reach().empty());
+  CHECK_THAT(mtp.yaml(), Catch::Contains("context: {process: text, persistence: 0.6"));
+  // What was not fitted to it: the chain of 1, which accepted .8339 there, since fewer of its rounds begin where a draft failed.
+  const fit::StretchRates stretches =
+      fit::RankShares({}, 1).by_stretch({mtp.noise.value, mtp.noise_spread.value, 0.0, mtp.sigma.value, 0.0}, 0);
+  CHECK(fit::rates_along_text({stretches}, mtp.persistence.value)[0] == Approx(0.8339).margin(0.035));
+  // The stretches' mean is that of all positions, and positions without memory accept alike at every depth.
+  const double mean = fit::RankShares({}, 1).at({mtp.noise.value, mtp.noise_spread.value}, 0, 1)[0];
+  CHECK((stretches[0] + stretches[1] + stretches[2] + stretches[3]) / 4.0 == Approx(mean).epsilon(1e-6));
+  for (const double rate : fit::rates_along_text(std::vector<fit::StretchRates>(5, stretches), 0.0))
+    CHECK(rate == Approx(mean).epsilon(1e-6));
+  // Parameters of a made table come back on other contexts.
+  const fit::RankShares shares({}, 1, 7);
+  const std::vector<double> made =
+      fit::rates_along_text(std::vector<fit::StretchRates>(6, shares.by_stretch({0.6, 1.5}, 0)), 0.7);
+  table.clear();
+  for (const double rate : made) table.push_back({rate});
+  const fit::TableFit back = fit::fit_table({table, {}, ""});
+  INFO(back.persistence.value << " " << back.persistence.error << " " << back.noise_spread.value);
+  CHECK(std::abs(off(back.persistence, 0.7)) < 4.0);
+  CHECK(std::abs(off(back.noise_spread, 1.5)) < 4.0);
+  CHECK(off(back.persistence, 0.5) > 4.0);
+  // Three depths tell of persistence alone, two of nothing; what stays missing is told.
+  const fit::TableFit three = fit::fit_table({{{0.7}, {0.71}, {0.715}}, {}, ""});
+  CHECK(three.persistence.fitted);
+  CHECK_FALSE(three.noise_spread.fitted);
+  CHECK(three.moments.back().fit == Approx(three.moments.back().table).margin(1e-4));
+  const fit::TableFit two = fit::fit_table({{{0.6}, {0.7}}, {}, ""});
+  CHECK_FALSE(two.persistence.fitted);
+  CHECK_THAT(two.out_of_reach(), Catch::StartsWith("chain of 2, tokens per round is 2.0200 in the table, and at most 1.9"));
+  CHECK_FALSE(two.fails());
+  CHECK(fit::fit_table({{{0.266}, {0.876}, {0.927}, {0.94}}, {}, ""}).fails());
+}
+
 TEST_CASE("fit_table reproduces EAGLE's heads by depth") {
   // Of the acceptance that EAGLE's Table 2 has for Vicuna-7B; docs/results/language.md has value 1.02 and drift .48 of a draft
   // with a spread of 1 under a surer target. Here the spread is the default and sigma 8.
