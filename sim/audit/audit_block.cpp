@@ -109,8 +109,7 @@ class BlockRounds {
     std::uint64_t played = 0;
     do {
       if (memories_[index] != nullptr) memory = memories_[index]->copy();
-      const decode::BlockRound::Start setting{0,        start.context, 0, text, policy_memory_.length, memory.get(),
-                                              &policy_memory_};
+      const decode::BlockRound::Start setting{0, start.context, 0, text, policy_memory_.length, memory.get(), &policy_memory_};
       const decode::BlockRound::Outcome& outcome =
           policy_ != nullptr ? play_shared(setting, choices) : round_.play(rule_, setting, choices);
       ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();

@@ -77,7 +77,14 @@ void BlockRound::draft(const Start& start, verify::ChoiceSource& choices, std::s
 void BlockRound::draft_all(std::span<draft::LengthPolicy::Outlook> outlooks) {
   SPECSIM_CHECK(tree_->is_chain() && outlooks.size() == index_of(tree_->drafted()), "{} outlooks", outlooks.size());
   // The entry behind a token knows its context, for which the token is drawn where contexts hang on tokens.
-  for (std::size_t i = 0; i < outlooks.size(); ++i) outlooks[i] = entry(static_cast<int>(i)).outlook;
+  for (std::size_t i = 0; i < outlooks.size(); ++i) {
+    const int node = static_cast<int>(i);
+    outlooks[i] = entry(node).outlook;
+    if (siblings_ != tokens::Siblings::point_mass) continue;
+    // The token is chosen, not drawn: known before the text that it follows.
+    outlooks[i].overlap = entry(node).distributions.target(token(node + 1));
+    if (shape_->from_root) outlooks[i].certainty = tables_->at(start_.context, node).outlook.certainty;
+  }
 }
 
 void BlockRound::begin(const Start& start, GroupBits* random_bits, verify::ChoiceSource* choices) {

@@ -28,8 +28,8 @@ struct Sequence {
 struct Batch {
   draft::LengthPolicy::Memory memory;
   int drafted = 0;
-  std::vector<int> accepted;  // what each sequence that is not done accepted in this round
-  std::uint32_t first_lane = 0;  // of the group
+  std::vector<int> accepted;     // what each sequence that is not done accepted in this round
+  std::uint32_t first_lane = 0;  // where its sequences begin in the group
   // Of a policy that shares rows: those sequences' chains, and how much of each is verified.
   std::vector<draft::LengthPolicy::Chain> chains;
   std::vector<int> verified;
@@ -190,8 +190,14 @@ class Groups {
   }
   [[nodiscard]] BlockRound::Start start_of(std::uint32_t lane, const draft::LengthPolicy::Memory& memory, Bonus bonus) const {
     const Sequence& own = group_[lane];
-    return {chunk_.first_sequence + first_lane_ + lane, own.context, own.text_position,       own.text, memory.length,
-            own.drafter_memory.get(),                   &memory,     bonus == Bonus::emitted};
+    return {chunk_.first_sequence + first_lane_ + lane,
+            own.context,
+            own.text_position,
+            own.text,
+            memory.length,
+            own.drafter_memory.get(),
+            &memory,
+            bonus == Bonus::emitted};
   }
   // Drafts every chain of the round, and asks the policy how much of each is verified. The chains are drafted again when they are
   // judged, with the same random bits.
@@ -263,7 +269,7 @@ class Groups {
   std::uint32_t first_lane_ = 0;
   std::uint32_t live_ = 0;  // sequences of the group
   std::vector<Sequence> group_;
-  std::vector<Batch> batches_;  // empty: each sequence drafts for itself
+  std::vector<Batch> batches_;                          // empty: each sequence drafts for itself
   std::vector<draft::LengthPolicy::Outlook> outlooks_;  // [lane][token]; empty unless rows are shared
   std::vector<std::uint32_t> contexts_;
   std::vector<GroupBits> bits_of_group_;

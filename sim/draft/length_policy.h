@@ -62,7 +62,7 @@ class LengthPolicy {
   [[nodiscard]] virtual bool shares_rows() const { return false; }
   // What is known of a draft token before it is drawn: nothing here may depend on the token itself, nor on those behind it.
   struct Outlook {
-    double overlap = 0.0;    // sum of min(target, draft) at its position: the chance that it is accepted once it is reached
+    double overlap = 0.0;    // the chance that it is accepted once it is reached: sum of min(target, draft) where it is drawn
     double certainty = 0.0;  // log(q / (1 - q)) of the draft's likeliest token there, q its probability; within +-kMostCertain
   };
   static constexpr double kMostCertain = 40.0;

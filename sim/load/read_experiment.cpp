@@ -205,9 +205,10 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
     return nullptr;
   }
   if (cell->policy() != nullptr && (*cell->policy())->shares_rows()) {
-    diagnostics.add(where, fmt::format("decode's policy {} shares out the rows of a batch, and a server's batches are not decode's; "
-                                       "allowed: one that chooses for each sequence",
-                                       cell->policy()->name()));
+    diagnostics.add(where,
+                    fmt::format("decode's policy {} shares out the rows of a batch, and a server's batches are not decode's; "
+                                "allowed: one that chooses for each sequence",
+                                cell->policy()->name()));
     return nullptr;
   }
   if (cell->policy() != nullptr && (*cell->policy())->foresees()) {

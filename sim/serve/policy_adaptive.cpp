@@ -129,9 +129,10 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
   const draft::LengthPolicy& first = *slots.front().policy;
   const bool looks = first.looks() || first.remembers_tokens();
   if (first.shares_rows()) {
-    diagnostics.add(section.find("kind")->where, fmt::format("{} shares out the rows of a batch that decode runs, allowed: a policy "
-                                                             "that goes by what was accepted",
-                                                             entry->info.name));
+    diagnostics.add(section.find("kind")->where,
+                    fmt::format("{} shares out the rows of a batch that decode runs, allowed: a policy "
+                                "that goes by what was accepted",
+                                entry->info.name));
     return nullptr;
   }
   if (looks || first.foresees()) {

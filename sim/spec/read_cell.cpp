@@ -426,7 +426,8 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   cell.preparation_key =
       fmt::format("{}|{}|{}|{}", distributions, method ? rule_text(parts, *method) : "", cell.argmax_draft(), cell.seed);
   // What a policy that goes by prices or by the batch does is another thing at another price or batch.
-  if (const PolicyChoice* policy = cell.policy(); policy != nullptr && (policy->entry->by_times || policy->entry->by_rows || policy->part->sequences() > 1))
+  if (const PolicyChoice* policy = cell.policy();
+      policy != nullptr && (policy->entry->by_times || policy->entry->by_rows || policy->part->sequences() > 1))
     cell.preparation_key += fmt::format("|{}|{}", config::to_canonical_text(top.value("workload")),
                                         top.has("cost") ? config::to_canonical_text(top.value("cost")) : "");
   cell.simulation_key = simulation_key(config, cell);

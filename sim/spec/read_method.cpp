@@ -166,9 +166,8 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
     choice.round_times.push_back(time.total() + parts.policy_round_cost * time.plain.total());
   }
   const bool chain = drawn_chain(*block->drafter.part);
-  if (entry.by_rows && !chain) {
-    diagnostics.add(parts.policy->where, fmt::format("policy {} cuts chains whose tokens are drawn one after the other, with "
-                                                     "drafter {}; allowed: a chain that is drawn token by token",
+  if (entry.by_rows && (tree == nullptr || !tree->is_chain())) {
+    diagnostics.add(parts.policy->where, fmt::format("policy {} cuts chains, with drafter {}; allowed: a chain, drawn or chosen",
                                                      entry.info.name, block->drafter.name()));
     return;
   }
@@ -192,7 +191,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
       diagnostics.add(
           parts.policy->where,
           fmt::format("policy {} goes token by token, allowed: with a chain that is drawn token by token", entry.info.name));
-    } else if (policy.part->sequences() == 1 && cell.workload.batch > 1.0) {
+    } else if (policy.part->sequences() == 1 && !policy.part->shares_rows() && cell.workload.batch > 1.0) {
       diagnostics.add(
           parts.policy->where,
           fmt::format("policy {} gives each sequence a length of its own, at batch {:g} with drafter {}; allowed: batch 1, or "
@@ -252,7 +251,11 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
                     fmt::format("fresh distributions with drafter {}, which asks the target about places behind its block; "
                                 "allowed: a pool, or another drafter",
                                 block.drafter.name()));
-  if (fresh && block.policy && (block.policy->part->sequences() > 1 || block.policy->part->shares_rows()))
+  if (fresh && block.policy && block.policy->part->shares_rows())
+    diagnostics.add(
+        cell.places.context_fresh,
+        fmt::format("fresh distributions with policy {}, which shares rows out, allowed: a pool", block.policy->name()));
+  else if (fresh && block.policy && block.policy->part->sequences() > 1)
     diagnostics.add(cell.places.context_fresh,
                     fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences draft alike, allowed: a pool, "
                                 "or batch 1",
