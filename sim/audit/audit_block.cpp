@@ -65,16 +65,18 @@ void replay(const EveryChoice& choices, std::uint32_t context, const decode::Blo
 // Every round from every start that the joint distribution can see, and what each leads to.
 class BlockRounds {
  public:
-  // `contexts`: how many of them a simulation starts in.
+  // `contexts`: how many of them a simulation starts in. `companion`: nullptr where nothing is shared.
   BlockRounds(const spec::Cell& cell, const verify::BlockRule& rule, const families::ContextProcess& process,
-              std::size_t contexts, decode::BlockRound& round, WatchedRound& watched)
+              std::size_t contexts, decode::BlockRound& round, decode::BlockRound* companion, WatchedRound& watched)
       : cell_(cell),
         rule_(rule),
         process_(process),
         drafter_(*cell.block()->drafter),
         contexts_(contexts),
         round_(round),
+        companion_(companion),
         watched_(watched),
+        policy_(cell.policy() != nullptr && cell.policy()->part->shares_rows() ? cell.policy()->part.get() : nullptr),
         policy_memory_(cell.policy() != nullptr ? cell.policy()->part->start()
                                                 : draft::LengthPolicy::Memory{.length = cell.draft_length()}) {}
 
@@ -107,10 +109,11 @@ class BlockRounds {
     std::uint64_t played = 0;
     do {
       if (memories_[index] != nullptr) memory = memories_[index]->copy();
+      const decode::BlockRound::Start setting{0, start.context, 0, text, policy_memory_.length, memory.get(), &policy_memory_};
       const decode::BlockRound::Outcome& outcome =
-          round_.play(rule_, {0, start.context, 0, text, policy_memory_.length, memory.get(), &policy_memory_}, choices);
+          policy_ != nullptr ? play_shared(setting, choices) : round_.play(rule_, setting, choices);
       ends[{outcome.emitted, outcome.next_context, outcome.whole}] += choices.probability();
-      if (index < contexts_ && (played < kReplayedAll || played % kReplayedEvery == 0))
+      if (companion_ == nullptr && index < contexts_ && (played < kReplayedAll || played % kReplayedEvery == 0))
         replay(choices, start.context, outcome, fresh_, watched_);
       ++played;
       if (++rounds_.rounds_run > kAuditMaxBlockRounds)
@@ -119,6 +122,25 @@ class BlockRounds {
                                    kAuditMaxBlockRounds));
     } while (choices.advance());
     return ends;
+  }
+
+  // The same where a policy shares rows out among this sequence and a companion, which is drafted too, in every way it can be.
+  // The budget's memory is that of the batch's first round.
+  const decode::BlockRound::Outcome& play_shared(const decode::BlockRound::Start& setting, EveryChoice& choices) {
+    const auto length = static_cast<std::size_t>(cell_.draft_length());
+    std::vector<draft::LengthPolicy::Outlook> outlooks(2 * length);
+    const std::span all(outlooks);
+    std::vector<draft::LengthPolicy::Chain> chains;
+    if (companion_ != nullptr) {
+      companion_->draft(setting, choices, all.last(length));
+      chains.push_back({1, all.last(length)});
+    }
+    round_.draft(setting, choices, all.first(length));
+    chains.push_back({0, all.first(length)});
+    std::vector<int> verified(chains.size());
+    draft::LengthPolicy::Memory memory = policy_memory_;
+    policy_->share(memory, chains, verified);
+    return round_.judge(rule_, verified.back());
   }
 
   void add_ends(std::size_t index, const BlockStart& start, RoundNode& node) {
@@ -148,7 +170,9 @@ class BlockRounds {
   const draft::BlockDrafter& drafter_;
   std::size_t contexts_;
   decode::BlockRound& round_;
+  decode::BlockRound* companion_;  // shares rows with it; nullptr: it is alone
   WatchedRound& watched_;
+  const draft::LengthPolicy* policy_;  // one that shares rows, or nullptr
   draft::LengthPolicy::Memory policy_memory_;
   std::size_t tokens_ = static_cast<std::size_t>(cell_.draft_length()) + 1;  // emitted, that the joint distribution holds
   bool fresh_ = cell_.contexts->process->shape().contexts == 0;
@@ -183,7 +207,11 @@ AuditReport audit_block(const spec::Cell& cell, const verify::BlockRule& rule, c
   const rng::Key key = spec::draw_key(cell);
   decode::BlockRound round(fresh ? window->tables() : *prepared.blocks, process, key, *judging.drafter, judging.policy);
   WatchedRound watched(plan, prepared, key, cell.draft_length());
-  const RoundTree rounds = BlockRounds(cell, rule, process, target_text.starts, round, watched).enumerate();
+  std::optional<decode::BlockRound> companion;
+  if (judging.policy != nullptr && judging.policy->shares_rows() && judging.policy->sequences() > 1)
+    companion.emplace(*prepared.blocks, process, key, *judging.drafter, judging.policy);
+  const RoundTree rounds =
+      BlockRounds(cell, rule, process, target_text.starts, round, companion ? &*companion : nullptr, watched).enumerate();
   return report_on(cell.verifier().info.name, cell.vocab, cell.draft_length(), rounds, target_text, options);
 }
 

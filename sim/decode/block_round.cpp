@@ -1,6 +1,7 @@
 #include "sim/decode/block_round.h"
 
 #include "sim/base/check.h"
+#include "sim/base/index.h"
 #include "sim/base/wide.h"
 #include "sim/rng/address.h"
 
@@ -54,18 +55,41 @@ BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess
 }
 
 const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits) {
-  random_bits_ = &random_bits;
-  choices_ = nullptr;
-  return play(rule, start);
+  begin(start, &random_bits, nullptr);
+  return judge(rule, start.longest);
 }
 
 const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices) {
-  random_bits_ = nullptr;
-  choices_ = &choices;
-  return play(rule, start);
+  begin(start, nullptr, &choices);
+  return judge(rule, start.longest);
 }
 
-const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start) {
+void BlockRound::draft(const Start& start, GroupBits& random_bits, std::span<draft::LengthPolicy::Outlook> outlooks) {
+  begin(start, &random_bits, nullptr);
+  draft_all(outlooks);
+}
+
+void BlockRound::draft(const Start& start, verify::ChoiceSource& choices, std::span<draft::LengthPolicy::Outlook> outlooks) {
+  begin(start, nullptr, &choices);
+  draft_all(outlooks);
+}
+
+void BlockRound::draft_all(std::span<draft::LengthPolicy::Outlook> outlooks) {
+  SPECSIM_CHECK(tree_->is_chain() && outlooks.size() == index_of(tree_->drafted()), "{} outlooks", outlooks.size());
+  // The entry behind a token knows its context, for which the token is drawn where contexts hang on tokens.
+  for (std::size_t i = 0; i < outlooks.size(); ++i) {
+    const int node = static_cast<int>(i);
+    outlooks[i] = entry(node).outlook;
+    if (siblings_ != tokens::Siblings::point_mass) continue;
+    // The token is chosen, not drawn: known before the text that it follows.
+    outlooks[i].overlap = entry(node).distributions.target(token(node + 1));
+    if (shape_->from_root) outlooks[i].certainty = tables_->at(start_.context, node).outlook.certainty;
+  }
+}
+
+void BlockRound::begin(const Start& start, GroupBits* random_bits, verify::ChoiceSource* choices) {
+  random_bits_ = random_bits;
+  choices_ = choices;
   start_ = start;
   longest_ = start.longest;
   ++round_;
@@ -81,7 +105,11 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
     SPECSIM_CHECK(tree_->drafted() <= shape_->nodes && tree_->height() <= shape_->draft_length, "{} nodes, {} deep",
                   tree_->drafted(), tree_->height());
   }
+}
 
+const BlockRound::Outcome& BlockRound::judge(const verify::BlockRule& rule, int longest) {
+  start_.longest = longest;
+  longest_ = longest;
   const verify::AcceptedPath verdict = rule.verify(*this);
   const auto accepted = static_cast<std::size_t>(at(verdict.node).depth);
   outcome_.accepted = accepted;
@@ -97,7 +125,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
   outcome_.next_context = restarts_ ? 0 : context_after(verdict.node, verdict.final_token);
   outcome_.whole = children(verdict.node) == 0;
   // What was drafted behind another path, or behind none, is lost whatever comes next, so the target's own token is kept there.
-  outcome_.guessed = !start.bonus && outcome_.whole && verdict.node > 0 && on_first_path(verdict.node);
+  outcome_.guessed = !start_.bonus && outcome_.whole && verdict.node > 0 && on_first_path(verdict.node);
   if (outcome_.guessed) {
     outcome_.emitted.pop_back();
     if (!one_context_) outcome_.contexts.pop_back();

@@ -41,6 +41,11 @@ class BlockRound final : public verify::Block, private draft::Sight {
   // is valid until the next one.
   const Outcome& play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits);
   const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
+  // The same in two steps, of a chain that a policy cuts before it is judged: all of it is drafted, and outlooks[i] is what is
+  // known of token i + 1 before it is drawn; then the first `longest` tokens are judged, and the others are as if never drafted.
+  void draft(const Start& start, GroupBits& random_bits, std::span<draft::LengthPolicy::Outlook> outlooks);
+  void draft(const Start& start, verify::ChoiceSource& choices, std::span<draft::LengthPolicy::Outlook> outlooks);
+  const Outcome& judge(const verify::BlockRule& rule, int longest);
   // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
   int drafted();
   // What is drafted before this round is judged: it goes on from the path of first children, each the likeliest of its siblings
@@ -67,7 +72,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
   };
 
   [[nodiscard]] const tokens::Tree::Node& at(int node) const { return tree_->nodes[static_cast<std::size_t>(node)]; }
-  const Outcome& play(const verify::BlockRule& rule, const Start& start);
+  void begin(const Start& start, GroupBits* random_bits, verify::ChoiceSource* choices);
+  void draft_all(std::span<draft::LengthPolicy::Outlook> outlooks);
   [[nodiscard]] int drafted_within(int depth) const;
   int first_path();
   [[nodiscard]] bool on_first_path(int node) const;

@@ -4,6 +4,7 @@
 #include "sim/math/simplex.h"
 
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 namespace specsim::decode {
@@ -26,6 +27,14 @@ std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
   std::sort(fan_outs.begin(), fan_outs.end());
   fan_outs.erase(std::unique(fan_outs.begin(), fan_outs.end()), fan_outs.end());
   return fan_outs;
+}
+
+// LengthPolicy::Outlook::certainty. What the others have is summed, since 1 - q keeps no digits of it near 1.
+double log_odds(std::span<const double> draft) {
+  const auto most = std::max_element(draft.begin(), draft.end());
+  const double others = std::accumulate(draft.begin(), most, 0.0) + std::accumulate(std::next(most), draft.end(), 0.0);
+  constexpr double kMost = draft::LengthPolicy::kMostCertain;
+  return others > 0.0 ? std::clamp(std::log(*most / others), -kMost, kMost) : kMost;
 }
 
 }  // namespace
@@ -83,6 +92,7 @@ BlockTables::Entry& BlockTables::make(const verify::PositionDistributions& distr
   const std::span<const double> looked_at = distributions.looked_at.empty() ? draft : distributions.looked_at;
   for (const double q : looked_at)
     if (q > 0.0) entry.looked_entropy -= q * std::log(q);
+  entry.outlook = {1.0 - entry.distributions.residual(1.0).mass, log_odds(looked_at)};
   if (!distributions.looked_at.empty())
     entry.looked_certainty = looked_at[static_cast<std::size_t>(std::find(draft.begin(), draft.end(), 1.0) - draft.begin())];
   if (ranks_ > 0) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/draft/drafter.h"
+#include "sim/draft/length_policy.h"
 #include "sim/verify/block_rule.h"
 
 #include <algorithm>
@@ -38,6 +39,7 @@ class BlockTables {
     std::vector<std::unique_ptr<verify::NodePlan>> plans;  // [children]
     std::vector<draft::Ranked> likeliest;                  // the draft's likeliest tokens, as many as the drafter wants to rank
     double looked_entropy = 0.0;                           // nats, of what policies look at
+    draft::LengthPolicy::Outlook outlook;                  // on the token that follows
     double looked_certainty = 0.0;  // probability there of the one token that is drafted for sure; 0: several are drafted
     Token target_argmax = 0;        // ties: the lower token
     // The probability of a drafted token that policies look at.

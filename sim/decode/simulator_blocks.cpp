@@ -28,7 +28,11 @@ struct Sequence {
 struct Batch {
   draft::LengthPolicy::Memory memory;
   int drafted = 0;
-  std::vector<int> accepted;  // what each sequence that is not done accepted in this round
+  std::vector<int> accepted;     // what each sequence that is not done accepted in this round
+  std::uint32_t first_lane = 0;  // where its sequences begin in the group
+  // Of a policy that shares rows: those sequences' chains, and how much of each is verified.
+  std::vector<draft::LengthPolicy::Chain> chains;
+  std::vector<int> verified;
 };
 
 // Counts a round and its tokens: how many were accepted and reached, and what was emitted, by class.
@@ -101,8 +105,11 @@ class Groups {
         left_(chunk.rounds),
         round_(*prepared.blocks, process, key, *judging.drafter, judging.policy) {
     const int alike = policy_ != nullptr ? policy_->sequences() : 1;
-    if (alike > 1) batches_.resize(static_cast<std::size_t>(std::max(1.0, std::round(double{kLanes} / alike))));
-    group_.resize(alike > 1 ? kLanes : GroupBits::kGroup);
+    shares_rows_ = policy_ != nullptr && policy_->shares_rows();
+    const bool in_batches = alike > 1 || shares_rows_;
+    if (in_batches) batches_.resize(static_cast<std::size_t>(std::max(1.0, std::round(double{kLanes} / alike))));
+    group_.resize(in_batches ? kLanes : GroupBits::kGroup);
+    if (shares_rows_) outlooks_.resize(std::size_t{kLanes} * static_cast<std::size_t>(draft_length));
     contexts_.resize(group_.size());
     bits_of_group_.reserve(group_.size() / GroupBits::kGroup);
   }
@@ -115,7 +122,10 @@ class Groups {
   void start_group(std::uint32_t first_lane) {
     first_lane_ = first_lane;
     process_.start(key_, chunk_.first_sequence + first_lane, abreast(), contexts_.data());
-    for (Batch& batch : batches_) batch.memory = policy_->start();
+    for (std::size_t i = 0; i < batches_.size(); ++i) {
+      batches_[i].memory = policy_->start();
+      batches_[i].first_lane = static_cast<std::uint32_t>((i * kLanes + batches_.size() - 1) / batches_.size());
+    }
     for (live_ = 0; live_ < abreast() && left_ > 0; ++live_) {
       Sequence& own = group_[live_];
       own = Sequence();
@@ -137,18 +147,15 @@ class Groups {
   bool play_round(std::uint32_t number, Bonus bonus, RoundSink* sink) {
     bool any = false;
     for (GroupBits& random_bits : bits_of_group_) random_bits.begin(number);
+    if (shares_rows_) share_rows();
     for (std::uint32_t lane = 0; lane < live_; ++lane) {
       Sequence& own = group_[lane];
       if (own.rounds_left == 0) continue;
-      GroupBits& random_bits = bits_of_group_[lane / GroupBits::kGroup];
-      random_bits.set_lane(lane % GroupBits::kGroup);
-      Batch* const batch = batches_.empty() ? nullptr : &batches_[std::size_t{lane} * batches_.size() / kLanes];
+      Batch* const batch = batch_of(lane);
       draft::LengthPolicy::Memory& memory = batch != nullptr ? batch->memory : own.memory;
-      const BlockRound::Outcome& outcome =
-          round_.play(*judging_.rule,
-                      {chunk_.first_sequence + first_lane_ + lane, own.context, own.text_position, own.text, memory.length,
-                       own.drafter_memory.get(), &memory, bonus == Bonus::emitted},
-                      random_bits);
+      BlockRound::Start start = start_of(lane, memory, bonus);
+      if (shares_rows_) start.longest = batch->verified[batch->accepted.size()];
+      const BlockRound::Outcome& outcome = round_.play(*judging_.rule, start, bits_of(lane));
       std::optional<BlockRound::Ahead> ahead;
       if (sink != nullptr && bonus == Bonus::none) ahead = round_.ahead(policy_, memory);
       const int drafted = policy_ != nullptr ? after_drafting(outcome, memory, batch) : round_.drafted();
@@ -157,7 +164,10 @@ class Groups {
       any = any || own.rounds_left > 0;
     }
     for (Batch& batch : batches_) {
-      if (!batch.accepted.empty()) policy_->observe_batch(batch.memory, batch.drafted, batch.accepted);
+      if (!batch.accepted.empty() && shares_rows_)
+        policy_->observe_shared(batch.memory, batch.chains, batch.verified, batch.accepted);
+      else if (!batch.accepted.empty())
+        policy_->observe_batch(batch.memory, batch.drafted, batch.accepted);
       batch.accepted.clear();
     }
     return any;
@@ -169,6 +179,43 @@ class Groups {
   }
 
  private:
+  [[nodiscard]] Batch* batch_of(std::uint32_t lane) {
+    return batches_.empty() ? nullptr : &batches_[std::size_t{lane} * batches_.size() / kLanes];
+  }
+  // The random bits of a lane.
+  GroupBits& bits_of(std::uint32_t lane) {
+    GroupBits& random_bits = bits_of_group_[lane / GroupBits::kGroup];
+    random_bits.set_lane(lane % GroupBits::kGroup);
+    return random_bits;
+  }
+  [[nodiscard]] BlockRound::Start start_of(std::uint32_t lane, const draft::LengthPolicy::Memory& memory, Bonus bonus) const {
+    const Sequence& own = group_[lane];
+    return {chunk_.first_sequence + first_lane_ + lane,
+            own.context,
+            own.text_position,
+            own.text,
+            memory.length,
+            own.drafter_memory.get(),
+            &memory,
+            bonus == Bonus::emitted};
+  }
+  // Drafts every chain of the round, and asks the policy how much of each is verified. The chains are drafted again when they are
+  // judged, with the same random bits.
+  void share_rows() {
+    for (Batch& batch : batches_) batch.chains.clear();
+    const auto length = static_cast<std::size_t>(draft_length_);
+    for (std::uint32_t lane = 0; lane < live_; ++lane) {
+      if (group_[lane].rounds_left == 0) continue;
+      Batch& batch = *batch_of(lane);
+      const std::span<draft::LengthPolicy::Outlook> outlooks(outlooks_.data() + lane * length, length);
+      round_.draft(start_of(lane, batch.memory, Bonus::emitted), bits_of(lane), outlooks);
+      batch.chains.push_back({lane - batch.first_lane, outlooks});
+    }
+    for (Batch& batch : batches_) {
+      batch.verified.resize(batch.chains.size());
+      if (!batch.chains.empty()) policy_->share(batch.memory, batch.chains, batch.verified);
+    }
+  }
   // Shows the round to the policy, of a batch when all its sequences are through; how many tokens count as drafted.
   int after_drafting(const BlockRound::Outcome& outcome, draft::LengthPolicy::Memory& memory, Batch* batch) {
     const int drafted = round_.drafted();
@@ -216,12 +263,14 @@ class Groups {
   RoundCounter counter_;
   bool chain_;
   bool reads_text_;
+  bool shares_rows_ = false;
   std::uint64_t left_;
   BlockRound round_;
   std::uint32_t first_lane_ = 0;
   std::uint32_t live_ = 0;  // sequences of the group
   std::vector<Sequence> group_;
-  std::vector<Batch> batches_;  // empty: each sequence drafts for itself
+  std::vector<Batch> batches_;                          // empty: each sequence drafts for itself
+  std::vector<draft::LengthPolicy::Outlook> outlooks_;  // [lane][token]; empty unless rows are shared
   std::vector<std::uint32_t> contexts_;
   std::vector<GroupBits> bits_of_group_;
 };

@@ -20,6 +20,8 @@ class LengthPolicy {
     int rounds = 0;                                    // a count of the policy's own
     double threshold = 0.0;                            // what a policy that looks at the tokens compares with
     std::vector<std::pair<double, bool>> judged = {};  // draft tokens' probabilities, and whether they were accepted
+    std::vector<double> learnt = {};                   // what a policy that estimates acceptance has learnt
+    std::vector<double> earlier = {};                  // its estimates of the last round
   };
 
   LengthPolicy() = default;
@@ -55,6 +57,26 @@ class LengthPolicy {
   [[nodiscard]] virtual bool remembers_tokens() const { return false; }
   // probabilities[i]: of the i-th draft token under the draft's distribution.
   virtual void observe_tokens(Memory& /*memory*/, std::span<const double> /*probabilities*/, int /*accepted*/) const {}
+  // True if every sequence drafts all it can, and sequences() of them share what the target verifies: share() is asked in place
+  // of length, and observe_shared() is told in place of the other observers.
+  [[nodiscard]] virtual bool shares_rows() const { return false; }
+  // What is known of a draft token before it is drawn: nothing here may depend on the token itself, nor on those behind it.
+  struct Outlook {
+    double overlap = 0.0;    // the chance that it is accepted once it is reached: sum of min(target, draft) where it is drawn
+    double certainty = 0.0;  // log(q / (1 - q)) of the draft's likeliest token there, q its probability; within +-kMostCertain
+  };
+  static constexpr double kMostCertain = 40.0;
+  // One sequence of the batch: `number` names it from round to round, and there is an outlook for each token of its chain.
+  struct Chain {
+    std::size_t number = 0;
+    std::span<const Outlook> outlooks;
+  };
+  // Sets verified[i]: how many tokens of the i-th chain are verified. The rest is dropped unseen, so that whether a token is
+  // verified may hang on those before it and on other chains, but not on itself: the output is the target's no more if it does.
+  virtual void share(Memory& /*memory*/, std::span<const Chain> /*chains*/, std::span<int> /*verified*/) const {}
+  // accepted[i]: of the verified[i] tokens.
+  virtual void observe_shared(Memory& /*memory*/, std::span<const Chain> /*chains*/, std::span<const int> /*verified*/,
+                              std::span<const int> /*accepted*/) const {}
   // True if the policy knows how many tokens will be accepted and drafts no more than these, which nobody can know: no method
   // that somebody can run, and a bound at batch 1 alone.
   [[nodiscard]] virtual bool foresees() const { return false; }
@@ -70,6 +92,9 @@ struct LengthChoice {
   // [longest + 1]: how long a round takes that drafts so many tokens, in any unit; empty where it is not known.
   std::vector<double> round_times;
   int batch = 1;  // sequences that are decoded together
+  // How long a round takes that drafts `longest` tokens and verifies so many of all sequences: [i] for i / (size - 1) of
+  // batch * longest tokens. Filled for an entry with by_rows alone.
+  std::vector<double> row_times = {};
 };
 
 struct PolicyEntry {
@@ -78,6 +103,8 @@ struct PolicyEntry {
   std::function<std::unique_ptr<LengthPolicy>(const config::Arguments&, const LengthChoice&, Diagnostics&)> make;
   // The policy goes by LengthChoice::round_times, which are not known where the config names no cost, and has with_round_times().
   bool by_times = false;
+  // The policy goes by LengthChoice::row_times: it wants a cost too, and shares_rows().
+  bool by_rows = false;
 };
 
 config::Registry<PolicyEntry>& policies();

@@ -16,6 +16,7 @@ namespace specsim::draft {
   X(goodput_per_sequence)   \
   X(bandit)                 \
   X(specdec_pp)             \
+  X(adaptive_verification)  \
   X(oracle)
 
 #define SPECSIM_DECLARE(name) PolicyEntry name##_policy();

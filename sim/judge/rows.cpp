@@ -53,12 +53,16 @@ double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
     const int length = row.cell->draft_length();
     return figure({std::vector<double>(static_cast<std::size_t>(length), 1.0), 1.0 + length});
   }
+  const draft::BlockDrafter& drafter = *row.cell->block()->drafter;
+  const bool shared = row.cell->policy() != nullptr && row.cell->policy()->part->shares_rows();
   double sum = 0.0;
   double rounds = 0.0;
   for (std::size_t nodes = 0; nodes < row.counts.drafted.size(); ++nodes) {
     if (row.counts.drafted[nodes] == 0) continue;
     const auto count = static_cast<double>(row.counts.drafted[nodes]);
-    sum += count * figure(row.cell->block()->drafter->work(static_cast<int>(nodes)));
+    draft::Work work = drafter.work(static_cast<int>(nodes));
+    if (shared) work.pass_rows = drafter.work(drafter.shape().nodes).pass_rows;  // what is not verified was drafted too
+    sum += count * figure(work);
     rounds += count;
   }
   return sum / rounds;

@@ -204,6 +204,13 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
         where, fmt::format("decode and pair make {} cells, allowed: one, whose rounds are executed", experiment.cells.size()));
     return nullptr;
   }
+  if (cell->policy() != nullptr && (*cell->policy())->shares_rows()) {
+    diagnostics.add(where,
+                    fmt::format("decode's policy {} shares out the rows of a batch, and a server's batches are not decode's; "
+                                "allowed: one that chooses for each sequence",
+                                cell->policy()->name()));
+    return nullptr;
+  }
   if (cell->policy() != nullptr && (*cell->policy())->foresees()) {
     diagnostics.add(where, fmt::format("decode's policy {} knows what will be accepted, allowed: one that a server can run",
                                        cell->policy()->name()));

@@ -128,6 +128,13 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
   if (slots.empty()) return nullptr;
   const draft::LengthPolicy& first = *slots.front().policy;
   const bool looks = first.looks() || first.remembers_tokens();
+  if (first.shares_rows()) {
+    diagnostics.add(section.find("kind")->where,
+                    fmt::format("{} shares out the rows of a batch that decode runs, allowed: a policy "
+                                "that goes by what was accepted",
+                                entry->info.name));
+    return nullptr;
+  }
   if (looks || first.foresees()) {
     diagnostics.add(section.find("kind")->where,
                     fmt::format("{} {}, allowed: a policy that goes by what was accepted{}", entry->info.name,

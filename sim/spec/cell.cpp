@@ -74,6 +74,15 @@ cost::RoundTime drafting_of_batch(const cost::CostModel& model, const cost::Work
   return mean;
 }
 
+// Takes the share of the verifying pass that drafting did already down to a pass over one token.
+void reuse(double share, cost::RoundTime& time) {
+  if (share <= 0.0) return;
+  cost::PassTime verify;
+  verify.add(1.0 - share, time.verify);
+  verify.add(share, time.plain);
+  time.verify = verify;
+}
+
 }  // namespace
 
 const std::string& theory_name(const TheoryChoice& choice) {
@@ -131,12 +140,7 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   const auto of = [&](int nodes) {
     const draft::Work work = drafter.work(nodes);
     cost::RoundTime time = cost::block_time(cost(), workload, work.pass_rows, work.verified_rows, full_rate);
-    if (work.reused > 0.0) {
-      cost::PassTime verify;
-      verify.add(1.0 - work.reused, time.verify);
-      verify.add(work.reused, time.plain);
-      time.verify = verify;
-    }
+    reuse(work.reused, time);
     return time;
   };
   double all = 0.0;
@@ -146,6 +150,21 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
     return time;
   };
   if (all == 0.0) return with_policy(of(drafter.shape().nodes));
+  if (policy() != nullptr && policy()->part->shares_rows()) {
+    // The draft has seen its own last token unless all of the chain was verified and accepted.
+    const double whole = std::min(full_rate, static_cast<double>(drafted.back()) / all);
+    cost::RoundTime mean;
+    if (workload.batch == 1.0) {
+      for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
+        if (drafted[nodes] > 0)
+          mean.add(static_cast<double>(drafted[nodes]) / all, shared_round_time(whole, static_cast<double>(nodes)));
+      return with_policy(mean);
+    }
+    double verified = 0.0;
+    for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
+      verified += static_cast<double>(nodes) * static_cast<double>(drafted[nodes]) / all;
+    return with_policy(shared_round_time(whole, verified));
+  }
   // Trees whose depth each sequence chooses are for batches of one, and a length for the whole batch makes all its chains alike.
   const bool token_by_token =
       drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root && !drafter.shape().joins;
@@ -166,6 +185,14 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
   mean.draft = drafting.draft;
   mean.catch_up = drafting.catch_up;
   return with_policy(mean);
+}
+
+cost::RoundTime Cell::shared_round_time(double full_rate, double verified) const {
+  const draft::BlockDrafter& drafter = *block()->drafter;
+  const draft::Work work = drafter.work(drafter.shape().nodes);
+  cost::RoundTime time = cost::block_time(cost(), workload, work.pass_rows, 1.0 + verified, full_rate);
+  reuse(work.reused, time);
+  return time;
 }
 
 std::uint64_t Cell::work() const {

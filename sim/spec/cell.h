@@ -149,6 +149,8 @@ struct Cell {
   // passes as `passes` counts where the drafter's passes are counted. A pass's rows are the mean over rounds of as many passes.
   [[nodiscard]] cost::RoundTime round_time(double full_rate, const std::vector<std::uint64_t>& drafted,
                                            const decode::PassCounts& passes = {}) const;
+  // A round in which every sequence drafts all it can, and so many of its tokens are verified in the mean over the batch.
+  [[nodiscard]] cost::RoundTime shared_round_time(double full_rate, double verified) const;
   // Sequences (requests) or rounds to simulate: what Simulator::run counts in.
   [[nodiscard]] std::uint64_t work() const;
 

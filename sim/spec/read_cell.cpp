@@ -177,6 +177,9 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
   const BlockMethod* const block = cell.block();
   if (block == nullptr || !placement.speculates()) return "";
   const draft::BlockDrafter& drafter = *block->drafter;
+  if (block->policy && block->policy->part->shares_rows())
+    return fmt::format("with policy {}, which shares the batch's rows out; allowed: another policy, or no placement",
+                       block->policy->name());
   if (placement.draft_elsewhere() && drafter.work(drafter.shape().nodes).reused > 0.0)
     return fmt::format(
         "with drafter {}, whose layers are the target's own; allowed: a placement whose draft lies beside the target",
@@ -428,7 +431,8 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   cell.preparation_key =
       fmt::format("{}|{}|{}|{}", distributions, method ? rule_text(parts, *method) : "", cell.argmax_draft(), cell.seed);
   // What a policy that goes by prices or by the batch does is another thing at another price or batch.
-  if (const PolicyChoice* policy = cell.policy(); policy != nullptr && (policy->entry->by_times || policy->part->sequences() > 1))
+  if (const PolicyChoice* policy = cell.policy();
+      policy != nullptr && (policy->entry->by_times || policy->entry->by_rows || policy->part->sequences() > 1))
     cell.preparation_key += fmt::format("|{}|{}", config::to_canonical_text(top.value("workload")),
                                         top.has("cost") ? config::to_canonical_text(top.value("cost")) : "");
   cell.simulation_key = simulation_key(config, cell);

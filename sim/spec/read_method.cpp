@@ -151,7 +151,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   auto* block = std::get_if<BlockMethod>(&cell.method);
   if (!parts.policy || parts.policy->entry == nullptr || block == nullptr) return;
   const draft::PolicyEntry& entry = *parts.policy->entry;
-  if (entry.by_times && !cell.pricing) {
+  if ((entry.by_times || entry.by_rows) && !cell.pricing) {
     diagnostics.add(
         parts.policy->where,
         fmt::format("policy {} without a cost, by which it goes, allowed: with cost: {{model: NAME, ...}}", entry.info.name));
@@ -168,17 +168,33 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
     const cost::RoundTime time = cell.round_time(0.0, drafted);
     choice.round_times.push_back(time.total() + parts.policy_round_cost * time.plain.total());
   }
+  const bool chain = drawn_chain(*block->drafter.part);
+  if (entry.by_rows && (tree == nullptr || !tree->is_chain())) {
+    diagnostics.add(parts.policy->where, fmt::format("policy {} cuts chains, with drafter {}; allowed: a chain, drawn or chosen",
+                                                     entry.info.name, block->drafter.name()));
+    return;
+  }
+  if (entry.by_rows) {
+    // Each number of rows that the batch can have, or as many of them as a round's choice can tell apart.
+    constexpr double kMostTimes = 4096.0;
+    const auto times = static_cast<int>(std::min(kMostTimes, cell.workload.batch * cell.draft_length()));
+    for (int i = 0; i <= times; ++i) {
+      const double verified = times > 0 ? static_cast<double>(i) * cell.draft_length() / times : 0.0;
+      const cost::RoundTime time = cell.shared_round_time(0.0, verified);
+      choice.row_times.push_back(time.total() + parts.policy_round_cost * time.plain.total());
+    }
+  }
   PolicyChoice policy;
   policy.entry = &entry;
   policy.arguments = parts.policy->arguments;
   policy.part = entry.make(policy.arguments, choice, diagnostics);
   if (policy.part == nullptr) return;
-  if (!drawn_chain(*block->drafter.part)) {
+  if (!chain) {
     if (policy.part->looks() || policy.part->foresees()) {
       diagnostics.add(
           parts.policy->where,
           fmt::format("policy {} goes token by token, allowed: with a chain that is drawn token by token", entry.info.name));
-    } else if (policy.part->sequences() == 1 && cell.workload.batch > 1.0) {
+    } else if (policy.part->sequences() == 1 && !policy.part->shares_rows() && cell.workload.batch > 1.0) {
       diagnostics.add(
           parts.policy->where,
           fmt::format("policy {} gives each sequence a length of its own, at batch {:g} with drafter {}; allowed: batch 1, or "
@@ -242,7 +258,7 @@ void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
                     fmt::format("drafter {} changes the draft's distributions, with context process {}, which has none; allowed: "
                                 "without the settings that do, or a tree of one shape",
                                 block->drafter.name(), name));
-  if (block != nullptr && block->policy && block->policy->part->looks())
+  if (block != nullptr && block->policy && (block->policy->part->looks() || block->policy->part->shares_rows()))
     diagnostics.add(cell.places.drafter,
                     fmt::format("policy {} looks at the draft's probabilities, with context process {}, which has none; allowed: "
                                 "a policy that goes by what was accepted",
@@ -270,7 +286,11 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
         cell.places.drafter,
         fmt::format("drafter {} with {} contexts, of which it joins each two, allowed: at most {}, or fresh distributions",
                     block.drafter.name(), contexts, kMostJoined));
-  if (fresh && block.policy && block.policy->part->sequences() > 1)
+  if (fresh && block.policy && block.policy->part->shares_rows())
+    diagnostics.add(
+        cell.places.context_fresh,
+        fmt::format("fresh distributions with policy {}, which shares rows out, allowed: a pool", block.policy->name()));
+  else if (fresh && block.policy && block.policy->part->sequences() > 1)
     diagnostics.add(cell.places.context_fresh,
                     fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences draft alike, allowed: a pool, "
                                 "or batch 1",
