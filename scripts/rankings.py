@@ -4,8 +4,7 @@
 usage: scripts/rankings.py SPECSIM OUT    (from the repository's root: scripts/rankings.py build/specsim results/rankings)
 
 Reads configs/published/rankings.yaml and writes OUT/rankings.csv, OUT/rankings.md and OUT/manifest.yaml. Of engines, compare is given an acceptance
-preset, or where there is none the acceptance by position of the draft model's longest run, and ranks all draft lengths at the batches that were
-measured; measured is the time per output token. Of Spec-Bench's
+preset and ranks all draft lengths at the batches that were measured; measured is the time per output token. Of Spec-Bench's
 leaderboard, tokens per round are the published ones and time is the roofline's. Pairs that stand the other way round are listed with their cause: what
 the pair's ratio of tokens per round and its ratio of round times differ by from the measured ones.
 """
@@ -35,13 +34,9 @@ def batches_of(setting):
 
 
 def compared(specsim, setting, draft):
-    """{(batch, length): (speedup, tokens per round)} by `specsim compare` on an acceptance preset, or on the rates of a log."""
+    """{(batch, length): (speedup, tokens per round)} by `specsim compare` on an acceptance preset."""
     with tempfile.TemporaryDirectory() as folder:
-        table = draft.get("acceptance")
-        if table is None:
-            table = f"{folder}/rates.yaml"
-            Path(table).write_text(yaml.safe_dump({"rates": draft["rates"]}))
-        done = subprocess.run([specsim, "compare", "--acceptance", table, "--hardware", setting["hardware"], "--engine", "vllm",
+        done = subprocess.run([specsim, "compare", "--acceptance", draft["acceptance"], "--hardware", setting["hardware"], "--engine", "vllm",
                                "--target", setting["target"], "--draft", draft["draft"], "--tensor-parallel", str(setting["tensor_parallel"]),
                                "--context", str(setting["context"]), "--batches", ",".join(map(str, batches_of(setting))), "--out", f"{folder}/out"],
                               capture_output=True, text=True)

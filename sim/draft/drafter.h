@@ -101,7 +101,8 @@ class BlockDrafter {
     // Every position is predicted from the text before the block and from the token drafted before it, which join() says how.
     // A chain whose distributions come of one pass.
     bool joins = false;
-    bool argmax = false;  // each token of its chain is the draft's argmax, a point mass
+    bool joins_whole = false;  // and that token says all that the text before the block does not
+    bool argmax = false;       // each token of its chain is the draft's argmax, a point mass
     bool reads_text = false;
     bool branches = false;         // its blocks may have siblings, though their longest path may take all of their nodes
     bool on_target_state = false;  // guesses from the target's hidden state at the end of the text, which its pass over it leaves

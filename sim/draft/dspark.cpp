@@ -15,6 +15,7 @@ class Dspark final : public TreeDrafter {
   Dspark(int block_size, double head, bool argmax)
       : TreeDrafter(path_of(block_size), tokens::Siblings::independent), head_(head) {
     shape_.joins = true;
+    shape_.joins_whole = head == 1.0;
     shape_.argmax = argmax;
     shape_.on_target_state = true;
   }

@@ -39,6 +39,8 @@ bool is_eagle3(const Deployment& d) { return is_head(d) && d.draft->fused_inputs
 bool is_medusa(const Deployment& d) { return d.draft && d.draft->prediction_heads > 1.0; }
 // Drafts of one pass: a head on the target's features denoises a block (DFlash), a model of its own fills in masks (PARD).
 bool is_dflash(const Deployment& d) { return is_head(d) && d.draft->one_pass; }
+// The same with a Markov head (DSpark).
+bool is_dspark(const Deployment& d) { return is_dflash(d) && d.draft->markov_rank > 0.0; }
 bool is_pard(const Deployment& d) { return d.draft && !is_head(d) && d.draft->one_pass; }
 // A module for the next tokens that lies in the target's own checkpoint (DeepSeek-V3): no path of its own.
 bool is_module(const Deployment& d) { return is_head(d) && d.draft->in_target_checkpoint; }
@@ -125,6 +127,7 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
     draft = is_module(d) ? "\"method\": \"mtp\""
                          : fmt::format("\"method\": \"{}\", \"model\": \"{}\"",
                                        is_medusa(d)   ? "medusa"
+                                       : is_dspark(d) ? "dspark"
                                        : is_dflash(d) ? "dflash"
                                        : is_eagle3(d) ? "eagle3"
                                        : is_head(d)   ? "eagle"
@@ -166,9 +169,13 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
   }
   std::string draft;
   if (is_dflash(d)) {
-    // The block that is verified counts the token before the drafts.
-    draft = fmt::format("--speculative-algorithm DFLASH --speculative-draft-model-path {} --speculative-num-draft-tokens {}",
-                        path_of(*d.draft), draft_length + 1);
+    // DFlash's block counts the token before the drafts, DSpark's does not.
+    draft =
+        is_dspark(d)
+            ? fmt::format("--speculative-algorithm DSPARK --speculative-draft-model-path {} --speculative-dspark-block-size {}",
+                          path_of(*d.draft), draft_length)
+            : fmt::format("--speculative-algorithm DFLASH --speculative-draft-model-path {} --speculative-num-draft-tokens {}",
+                          path_of(*d.draft), draft_length + 1);
   } else if (!d.draft) {
     // A chain: no breadth. What is verified counts the token before the drafts.
     draft = fmt::format("--speculative-algorithm NGRAM --speculative-num-draft-tokens {} --speculative-ngram-max-bfs-breadth 1",
@@ -227,9 +234,10 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
   // --draft-max and --draft-min have been removed. p-min 0: unsure drafts are not held back, for the plan counts on every one.
   const std::string draft =
       d.draft ? fmt::format("--spec-type {} --model-draft {} --spec-draft-n-max {} --spec-draft-p-min 0",
-                            is_dflash(d) ? "draft-dflash"
-                            : is_head(d) ? "draft-eagle3"
-                                         : "draft-simple",
+                            is_dspark(d)   ? "draft-dspark"
+                            : is_dflash(d) ? "draft-dflash"
+                            : is_head(d)   ? "draft-eagle3"
+                                           : "draft-simple",
                             path_of(*d.draft), draft_length)
               : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}",
                             std::min(kLongestLookup, draft_length), draft_length);

@@ -92,7 +92,7 @@ void note_guesses_ahead(Cell& cell) {
   const BlockMethod* const block = cell.block();
   if (block == nullptr || cell.draft_length() < 2) return;
   const draft::BlockDrafter::Shape& shape = block->drafter->shape();
-  if (!shape.from_root && !shape.joins) return;
+  if (!shape.from_root && (!shape.joins || shape.joins_whole)) return;
   const Kind kind = cell.contexts->process->shape().kind;
   if (kind == Kind::fixed || kind == Kind::by_depth || kind == Kind::by_rank) return;
   cell.notes.push_back(

@@ -92,6 +92,11 @@ TEST_CASE("engines: drafts of one pass have a method of their own", "[plan][engi
   CHECK(holds(block[1], "--speculative-algorithm DFLASH --speculative-draft-model-path "));
   CHECK(holds(block[1], "--speculative-num-draft-tokens 16"));  // with the token before them
   CHECK(holds(block[2], "--spec-type draft-dflash "));
+  const auto joined = answers(deployment(preset("qwen3-8b"), preset("dspark-qwen3-8b")), 7);
+  CHECK(holds(joined[0], "\"method\": \"dspark\", \"model\": "));
+  CHECK(holds(joined[1], "--speculative-algorithm DSPARK "));
+  CHECK(holds(joined[1], "--speculative-dspark-block-size 7"));
+  CHECK(holds(joined[2], "--spec-type draft-dspark "));
   const auto masks = answers(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b", ", one_pass: true")), 8);
   CHECK(holds(masks[0], "\"method\": \"draft_model\", "));
   CHECK(holds(masks[0], "\"parallel_drafting\": true"));
