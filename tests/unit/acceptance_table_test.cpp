@@ -78,7 +78,7 @@ TEST_CASE("a published table gives the chain that its source measured", "[accept
   // The rates of a log sum to its mean acceptance length less one. Mutant: the rates taken as they stand.
   CHECK(plan::conditional_acceptance(spec::named_acceptance_table("eagle-maths", {}).of_chain(), 7).tokens_per_round.at(7) ==
         Approx(1 + 0.661 + 0.43 + 0.272 + 0.178 + 0.11 + 0.072 + 0.047).epsilon(1e-9));
-  CHECK(spec::named_acceptance_table("eagle3-chat", {}).unverified);
+  CHECK(spec::named_acceptance_table("eagle3-minimax-m3", {}).unverified);
 }
 
 TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on them", "[acceptance]") {
@@ -177,7 +177,7 @@ TEST_CASE("a table says how its drafts were chosen, in words or by its form", "[
   CHECK_THROWS_WITH(table_of("rates: [0.6]\nselection: drawn"), Catch::Contains("allowed: sampled, argmax"));
   for (const char* name : {"eagle-vicuna-7b-chat-t1", "eagle-llama-2-chat-7b-chat-t1", "llama-3-70b-8b-cnn"})
     CHECK(spec::named_acceptance_table(name, {}).selection == Selection::sampled);
-  for (const char* name : {"medusa-vicuna-7b", "ngram-maths", "mtp-code", "eagle-maths", "eagle3-chat"})
+  for (const char* name : {"medusa-vicuna-7b", "ngram-maths", "mtp-code", "eagle-maths", "eagle3-minimax-m3"})
     CHECK(spec::named_acceptance_table(name, {}).selection == Selection::argmax);
   // compare drafts as the table did.
   const auto selection = [](bool drawn) {
