@@ -164,7 +164,7 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     return own;
   }
   if (is_pard(d)) {
-    own.notes.emplace_back("of drafts that come of one pass it has those of heads on the target's features alone (DFLASH)");
+    own.notes.emplace_back("it drafts in one pass by heads on the target's features alone (DFLASH, DSPARK)");
     return own;
   }
   std::string draft;
@@ -220,7 +220,7 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
     return own;
   }
   if (is_pard(d)) {
-    own.notes.emplace_back("of drafts that come of one pass it has those of heads on the target's features alone (draft-dflash)");
+    own.notes.emplace_back("it drafts in one pass by heads on the target's features alone (draft-dflash, draft-dspark)");
     return own;
   }
   if (is_head(d) && !is_eagle3(d) && !is_dflash(d)) {
