@@ -54,20 +54,21 @@ ServerPolicyEntry speculation_gate_policy() {
        config::between(0, 1),
        {}}};
   for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
-  return {{"speculation_gate",
-           "one draft length, until the mean acceptance of the last steps falls below a threshold; then none, for good",
-           "TensorRT-LLM, SpeculationGate: tensorrt_llm/_torch/speculative/speculation_gate.py, pyexecutor/py_executor.py "
-           "(_update_batch_acceptance_rate), commit 4b7d719",
-           std::move(parameters),
-           "A step's acceptance is that of all its sequences together, of steps that verified drafts alone. Nothing turns it on "
-           "again: one bad stretch of window steps is enough. TensorRT-LLM leaves it off unless both are set."},
-          [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
-            return [length = static_cast<int>(arguments.integer("draft_length")),
-                    window = static_cast<std::size_t>(arguments.integer("window")), threshold = arguments.number("threshold"),
-                    disable = read_disable_above(arguments)](const PolicySetting&) {
-              return std::make_unique<SpeculationGate>(length, window, threshold, disable);
-            };
-          }};
+  return {
+      {"speculation_gate",
+       "one draft length, until the mean acceptance of the last steps falls below a threshold; no drafts after that, for good",
+       "TensorRT-LLM, SpeculationGate: tensorrt_llm/_torch/speculative/speculation_gate.py, pyexecutor/py_executor.py "
+       "(_update_batch_acceptance_rate), commit 4b7d719",
+       std::move(parameters),
+       "A step's acceptance is that of all its sequences together, of steps that verified drafts alone. Nothing turns it on "
+       "again: one bad stretch of window steps is enough. TensorRT-LLM leaves it off unless both are set."},
+      [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
+        return [length = static_cast<int>(arguments.integer("draft_length")),
+                window = static_cast<std::size_t>(arguments.integer("window")), threshold = arguments.number("threshold"),
+                disable = read_disable_above(arguments)](const PolicySetting&) {
+          return std::make_unique<SpeculationGate>(length, window, threshold, disable);
+        };
+      }};
 }
 
 }  // namespace specsim::serve

@@ -44,7 +44,7 @@ PROCESSES = {
     "fresh": RANDOM_PAIR + CHAIN + "rounds: 997\ncontext: {process: iid, fresh: true, sequence_rounds: 5}\n",
     "markov": RANDOM_PAIR.replace("40", "6") + CHAIN + "rounds: 60013\ncontext: {process: markov, order: 2}\n",
     "hashed": RANDOM_PAIR + CHAIN + "rounds: 60013\ncontext: {process: markov, states: 9}\n",
-    "joined": RANDOM_PAIR + "decode: {drafter: {kind: dspark, block_size: 4}}\nrounds: 60013\ncontext: {process: markov, states: 9}\nsweep: {decode.verifier: [token, block]}\n",
+    "joined": RANDOM_PAIR + "decode: {drafter: {kind: dspark, block_size: 4, markov_head: 1}}\nrounds: 60013\ncontext: {process: markov, states: 9}\nsweep: {decode.verifier: [token, block]}\n",
     "regimes": PAIR + CHAIN + """rounds: 70001
 context:
   process: regimes
