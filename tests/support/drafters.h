@@ -1,4 +1,4 @@
-// Drafters made from the text of their parameters, as a config would write them.
+// Drafters made from the text of their parameters, as a config would write them, and what one of the text sees.
 #pragma once
 
 #include "sim/config/value.h"
@@ -6,8 +6,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 namespace specsim::tests {
 
@@ -22,5 +26,20 @@ inline draft::Blocks make_blocks(const std::string& kind, const std::string& par
   diagnostics.throw_if_any();
   return std::get<draft::Blocks>(made);
 }
+
+// A drafter of the text sees nothing else.
+class WrittenText final : public draft::Sight {
+ public:
+  explicit WrittenText(std::vector<Token> text) : text_(std::move(text)) {}
+  std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
+  [[nodiscard]] std::span<const Token> text() const override { return text_; }
+  Token random_token(std::uint32_t) override { return 0; }
+  Spot end_of_text() override { return {}; }
+  Spot after(Spot spot, Token) override { return spot; }
+  std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
+
+ private:
+  std::vector<Token> text_;
+};
 
 }  // namespace specsim::tests

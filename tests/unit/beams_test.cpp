@@ -2,6 +2,7 @@
 #include "sim/draft/drafter.h"
 #include "sim/draft/length_policy.h"
 #include "tests/support/cells.h"
+#include "tests/support/drafters.h"
 
 #include <catch2/catch.hpp>
 
@@ -27,23 +28,12 @@ class ThreeTokens final : public draft::Sight {
   std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
 };
 
-draft::Blocks made(const std::string& name, const std::string& parameters) {
-  Diagnostics diagnostics;
-  const draft::DrafterEntry* entry = draft::drafters().find(name);
-  REQUIRE(entry != nullptr);
-  const config::Value section = config::parse_text(parameters, "t", diagnostics);
-  const draft::Draft draft =
-      entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics);
-  diagnostics.throw_if_any();
-  return std::get<draft::Blocks>(draft);
-}
-
 }  // namespace
 
 TEST_CASE("redrafter: the likeliest continuations of the level before, and the beginnings that they share") {
   // Level 1: 0 (.5), 1 (.4). Level 2: 1 2 (.36), 0 0 (.25); 0 1 (.2) is out. Level 3: 1 2 1 (.216), 1 2 2 (.144); 0 0 is a beam
   // no more.
-  const draft::Blocks draft = made("redrafter", "{beams: 2, draft_length: 3}");
+  const draft::Blocks draft = tests::make_blocks("redrafter", "{beams: 2, draft_length: 3}");
   ThreeTokens sight;
   draft::ChosenBlock block;
   draft->choose(sight, nullptr, block);
@@ -59,9 +49,9 @@ TEST_CASE("redrafter: the likeliest continuations of the level before, and the b
 }
 
 TEST_CASE("hydra: a pass for each level, where medusa's heads take one; the shipped tree") {
-  CHECK(made("hydra", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0, 2.0, 4.0});
-  CHECK(made("medusa", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0});
-  const draft::Blocks shipped = made("hydra", "{}");
+  CHECK(tests::make_blocks("hydra", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0, 2.0, 4.0});
+  CHECK(tests::make_blocks("medusa", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0});
+  const draft::Blocks shipped = tests::make_blocks("hydra", "{}");
   CHECK(shipped->shape().nodes == 63);
   CHECK(shipped->shape().draft_length == 4);
   CHECK(shipped->shape().ranks == 10);

@@ -1,6 +1,7 @@
 // Drafts out of the text as SGLang and llama.cpp make them: by hand after their sources, and by theory round by round.
 #include "sim/theory/engine_drafts.h"
 #include "sim/draft/drafter.h"
+#include "tests/support/drafters.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,39 +21,14 @@ namespace {
 using Path = std::vector<int>;
 using Paths = std::vector<Path>;
 
-// A drafter of the text sees nothing else.
-class Written final : public draft::Sight {
- public:
-  explicit Written(const Path& text) : text_(text.begin(), text.end()) {}
-  std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
-  [[nodiscard]] std::span<const Token> text() const override { return text_; }
-  Token random_token(std::uint32_t) override { return 0; }
-  Spot end_of_text() override { return {}; }
-  Spot after(Spot spot, Token) override { return spot; }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
-
- private:
-  std::vector<Token> text_;
-};
-
-draft::Blocks made(const std::string& name, const std::string& parameters) {
-  Diagnostics diagnostics;
-  const draft::DrafterEntry* entry = draft::drafters().find(name);
-  REQUIRE(entry != nullptr);
-  const config::Value section = config::parse_text(parameters, "t", diagnostics);
-  const draft::Draft draft =
-      entry->make(config::read_arguments(section, entry->info.parameters, {}, name, diagnostics), diagnostics);
-  diagnostics.throw_if_any();
-  return std::get<draft::Blocks>(draft);
-}
-
 // The rounds of a sequence: behind() is told the whole text at the start of each.
 class Rounds {
  public:
-  Rounds(const std::string& name, const std::string& parameters) : drafter_(made(name, parameters)), memory_(drafter_->start()) {}
+  Rounds(const std::string& name, const std::string& parameters)
+      : drafter_(tests::make_blocks(name, parameters)), memory_(drafter_->start()) {}
   // The drafted paths from the root to every node.
   Paths behind(const Path& text) {
-    Written sight(text);
+    tests::WrittenText sight({text.begin(), text.end()});
     draft::ChosenBlock block;
     drafter_->choose(sight, memory_.get(), block);
     Paths paths(block.tree.nodes.size());
@@ -163,11 +139,11 @@ TEST_CASE("sglang_ngram: breadths, ages and frequencies", "[engine_drafts]") {
 }
 
 TEST_CASE("sglang_ngram: every round is paid for whole, and its blocks are trees", "[engine_drafts]") {
-  const draft::Blocks drafter = made("sglang_ngram", "{}");
+  const draft::Blocks drafter = tests::make_blocks("sglang_ngram", "{}");
   CHECK(drafter->work(0).verified_rows == 12.0);  // speculative-num-draft-tokens' default
   CHECK(drafter->shape().nodes == 11);
   CHECK(drafter->shape().draft_length == 11);
-  CHECK(made("sglang_ngram", "{max_trie_depth: 6}")->shape().draft_length == 5);
+  CHECK(tests::make_blocks("sglang_ngram", "{max_trie_depth: 6}")->shape().draft_length == 5);
   CHECK(drafter->shape().branches);
 }
 

@@ -1,6 +1,7 @@
 // Retrieval from a datastore: the tree that REST's search makes.
 #include "sim/draft/drafter.h"
 #include "tests/support/cells.h"
+#include "tests/support/drafters.h"
 
 #include <catch2/catch.hpp>
 
@@ -9,20 +10,6 @@
 namespace specsim::rest_test {
 
 namespace {
-
-class Written final : public draft::Sight {
- public:
-  explicit Written(std::vector<Token> text) : text_(std::move(text)) {}
-  std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
-  [[nodiscard]] std::span<const Token> text() const override { return text_; }
-  Token random_token(std::uint32_t) override { return 0; }
-  Spot end_of_text() override { return {}; }
-  Spot after(Spot spot, Token) override { return spot; }
-  std::vector<Token> target_argmax(std::span<const Spot> spots) override { return std::vector<Token>(spots.size(), 0); }
-
- private:
-  std::vector<Token> text_;
-};
 
 // The drafted paths from the root to every node.
 std::vector<std::vector<Token>> drafted(const std::string& parameters, std::vector<Token> text) {
@@ -34,7 +21,7 @@ std::vector<std::vector<Token>> drafted(const std::string& parameters, std::vect
       entry->make(config::read_arguments(section, entry->info.parameters, {}, "rest", diagnostics), diagnostics);
   diagnostics.throw_if_any();
   draft::ChosenBlock block;
-  Written sight(std::move(text));
+  tests::WrittenText sight(std::move(text));
   std::get<draft::Blocks>(made)->choose(sight, nullptr, block);
   std::vector<std::vector<Token>> paths(block.tree.nodes.size());
   for (std::size_t node = 1; node < paths.size(); ++node) {
