@@ -64,7 +64,7 @@ std::string preset_like(PresetKind kind, const std::string& path) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const std::string_view ending : {"", "-instruct", "-chat", "-hf", "-it"}) {
     if (!name.ends_with(ending)) continue;
-    const std::string shorter = name.substr(0, name.size() - ending.size());
+    std::string shorter = name.substr(0, name.size() - ending.size());
     if (find_preset(kind, shorter) != nullptr) return shorter;
   }
   return "";
