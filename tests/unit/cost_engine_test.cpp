@@ -51,7 +51,7 @@ TEST_CASE("an engine takes another's figures but those that are changed", "[cost
   const Engine engine = read_engine_of("{preset: vllm_sync, host_us: 300, largest_graph: 64}");
   CHECK(engine.host_us == 300.0);
   CHECK(engine.largest_graph == 64.0);
-  CHECK(engine.draft_floor_us == read_engine_of("vllm_sync").draft_floor_us);
+  CHECK(engine.draft_us == read_engine_of("vllm_sync").draft_us);
 }
 
 TEST_CASE("a cost model's own keys come before the engine's", "[cost][engine]") {
