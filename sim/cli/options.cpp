@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -37,6 +38,14 @@ struct Named : po::error_with_option_name {
   }
 };
 
+// Words of servers and benchmarks for options of ours; an unknown option that resembles one of ours needs none.
+constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "--hardware"},
+                                                                   {"--model", "--target"},
+                                                                   {"--tp", "--tensor-parallel"},
+                                                                   {"--concurrency", "--batch"},
+                                                                   {"--concurrency", "--batches"},
+                                                                   {"--num-speculative-tokens", "--longest"}}};
+
 // What Boost found wrong with a command line, in the program's own form. Throws BadInput.
 [[noreturn]] void throw_mistake(const po::error& wrong, const po::options_description& options) {
   const auto* const named = dynamic_cast<const po::error_with_option_name*>(&wrong);
@@ -45,6 +54,9 @@ struct Named : po::error_with_option_name {
   if (dynamic_cast<const po::unknown_option*>(&wrong) != nullptr) {
     std::vector<std::string> names;
     for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+    for (const auto& [word, ours] : kOtherWords)
+      if (name == word && std::find(names.begin(), names.end(), ours) != names.end())
+        throw BadInput({"", 0, 0}, fmt::format("unknown option \"{}\", here {}; allowed: {}", name, ours, fmt::join(names, ", ")));
     throw BadInput({"", 0, 0}, config::unknown_name("unknown option", name, names));
   }
   if (const auto* const ambiguous = dynamic_cast<const po::ambiguous_option*>(&wrong)) {
