@@ -148,6 +148,7 @@ std::string of_selection(const spec::AcceptanceTable& table) {
 void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+  warn_of_left_out_draft(options, built_in.recorded());
   if (const std::string taken = taken_of(options, built_in.recorded()); !taken.empty())
     print_output("the models of the table: {}\n", taken);
   if (!built_in.table.acceptance.empty()) {

@@ -40,11 +40,11 @@ struct Named : po::error_with_option_name {
 
 // Words of servers and benchmarks for options of ours; an unknown option that resembles one of ours needs none.
 constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "--hardware"},
-                                                                   {"--model", "--target"},
-                                                                   {"--tp", "--tensor-parallel"},
-                                                                   {"--concurrency", "--batch"},
-                                                                   {"--concurrency", "--batches"},
-                                                                   {"--num-speculative-tokens", "--longest"}}};
+                                                                    {"--model", "--target"},
+                                                                    {"--tp", "--tensor-parallel"},
+                                                                    {"--concurrency", "--batch"},
+                                                                    {"--concurrency", "--batches"},
+                                                                    {"--num-speculative-tokens", "--longest"}}};
 
 // What Boost found wrong with a command line, in the program's own form. Throws BadInput.
 [[noreturn]] void throw_mistake(const po::error& wrong, const po::options_description& options) {
@@ -56,7 +56,8 @@ constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "-
     for (const auto& option : options.options()) names.push_back("--" + option->long_name());
     for (const auto& [word, ours] : kOtherWords)
       if (name == word && std::find(names.begin(), names.end(), ours) != names.end())
-        throw BadInput({"", 0, 0}, fmt::format("unknown option \"{}\", here {}; allowed: {}", name, ours, fmt::join(names, ", ")));
+        throw BadInput({"", 0, 0},
+                       fmt::format("unknown option \"{}\", here {}; allowed: {}", name, ours, fmt::join(names, ", ")));
     throw BadInput({"", 0, 0}, config::unknown_name("unknown option", name, names));
   }
   if (const auto* const ambiguous = dynamic_cast<const po::ambiguous_option*>(&wrong)) {

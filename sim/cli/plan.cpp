@@ -201,6 +201,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     const RecordedPair recorded = recorded_models(options);
     if (const std::string assumed = assumptions(options, recorded); !assumed.empty())
       print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+    warn_of_left_out_draft(options, recorded);
     if (const std::string taken = taken_of(options, recorded); !taken.empty())
       print_output("the models of the table: {}\n", taken);
   }

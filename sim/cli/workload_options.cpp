@@ -157,6 +157,12 @@ std::string taken_of(const Options& options, const RecordedPair& recorded) {
   return list;
 }
 
+void warn_of_left_out_draft(const Options& options, const RecordedPair& recorded) {
+  if (!options.has("draft") || options.text("draft") != "none" || recorded.draft.empty() || recorded.draft == "none") return;
+  print_warning(fmt::format("the table's drafts are those of {}, which --draft none leaves out: no pass of it is priced",
+                            in_braces(recorded.draft) ? "a model" : recorded.draft));
+}
+
 std::string assumptions(const Options& options, const RecordedPair& recorded) {
   const std::string context = std::to_string(plan::kDefaultContext);
   std::string list;

@@ -33,6 +33,8 @@ void add_workload_options(boost::program_options::options_description& descripti
 std::string assumptions(const Options& options, const RecordedPair& recorded = {});
 // What of `recorded` no option replaces: "--target llama-3.1-70b --tensor-parallel 4 --draft llama-3.1-8b"; "" where all is.
 std::string taken_of(const Options& options, const RecordedPair& recorded);
+// Warns where --draft none leaves out the model whose drafts are recorded, so that no pass of it is priced.
+void warn_of_left_out_draft(const Options& options, const RecordedPair& recorded);
 
 // What the options say of the workload, as changes to an experiment's config: one value replaces the experiment's, several are an
 // axis of its sweep. Throws BadInput, too where --set touches what an option stands for: one of the two would be lost.

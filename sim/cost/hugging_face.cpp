@@ -24,7 +24,7 @@ struct Architecture {
   bool gated;  // gate and up projections
   bool tied;   // embeddings and LM head, where the file does not say
 };
-constexpr std::array<Architecture, 66> kArchitectures = {{
+constexpr std::array<Architecture, 68> kArchitectures = {{
     {"llama", true, false},      {"llama4", true, false},      {"mistral", true, false},     {"mistral3", true, false},
     {"ministral", true, false},  {"mixtral", true, false},     {"qwen2", true, false},       {"qwen2_moe", true, false},
     {"qwen3", true, false},      {"qwen3_moe", true, false},   {"qwen2_vl", true, false},    {"qwen2_5_vl", true, false},
@@ -41,13 +41,13 @@ constexpr std::array<Architecture, 66> kArchitectures = {{
     {"opt", false, true},        {"gpt2", false, true},        {"gpt_neo", false, true},     {"gpt_neox", false, false},
     {"gptj", false, false},      {"gpt_bigcode", false, true}, {"bloom", false, true},       {"falcon", false, true},
     {"mpt", false, true},        {"starcoder2", false, true},  {"codegen", false, false},    {"nemotron", false, false},
-    {"persimmon", false, false}, {"pythia", false, false},
+    {"persimmon", false, false}, {"pythia", false, false},     {"qwen3_next", true, false},  {"qwen3_5", true, false},
 }};
 
 // Families whose newer members are something else than their names' beginning tells.
-constexpr std::array<std::string_view, 12> kOthers = {"gemma3n",          "falcon_h1",  "falcon_mamba",  "nemotron_h",
-                                                      "qwen3_next",       "qwen3_5",    "deepseek_v4",   "minimax_text",
-                                                      "granitemoehybrid", "minimax_m1", "longcat_flash", "mimo_v2"};
+constexpr std::array<std::string_view, 10> kOthers = {"gemma3n",       "falcon_h1",    "falcon_mamba",     "nemotron_h",
+                                                      "deepseek_v4",   "minimax_text", "granitemoehybrid", "minimax_m1",
+                                                      "longcat_flash", "mimo_v2"};
 
 // Defaults of transformers that files of these types leave out.
 struct LeftOut {
@@ -362,7 +362,7 @@ class ConfigJson {
     }
     if (linear > 0) {
       put_number("linear_layers", linear, where({"layer_types"}));
-      assumed_.push_back(fmt::format("{} layers without full attention are priced with its projections and no cache", linear));
+      read_linear(linear);
     }
     if (chunked > 0 && chunk > 0 && (longest == 0 || chunk < longest)) {
       put_number("kv_window", chunk, where({"attention_chunk_size"}));
@@ -372,6 +372,28 @@ class ConfigJson {
       put_number("kv_window", window, where(key));
       if (windowed > 0) put_number("window_layers", windowed, where(key));
     }
+  }
+
+  // Gated DeltaNet, as Qwen3-Next has it and those after it.
+  void read_linear(std::int64_t layers) {
+    const Keys values = {"linear_num_value_heads"};
+    if (find(values) == nullptr) {
+      assumed_.push_back(fmt::format("{} layers without full attention are priced with its projections and no cache", layers));
+      return;
+    }
+    const Keys keys = {"linear_num_key_heads"};
+    const Keys width = {"linear_value_head_dim"};
+    const Keys convolved = {"linear_conv_kernel_dim"};
+    put_number("linear_value_heads", required(values), where(values));
+    put_number("linear_key_heads", required(keys), where(keys));
+    put_number("linear_head_dim", required(width), where(width));
+    if (const auto other = optional({"linear_key_head_dim"}); other && *other != integer(*find(width), width.front()))
+      diagnostics_.add(where({"linear_key_head_dim"}),
+                       fmt::format("linear_key_head_dim is {}, allowed: as linear_value_head_dim", *other));
+    put_number("linear_convolved", optional(convolved).value_or(4), where(convolved));
+    if (word("mamba_ssm_dtype") == "bfloat16" || word("mamba_ssm_dtype") == "float16") put_number("state_bits", 16, text_->where);
+    const Value* gate = find({"attn_output_gate"});
+    if (gate == nullptr || gate->text == "true") put_truth("gated_attention", true);
   }
 
   std::int64_t full_of_llama4() {

@@ -105,6 +105,15 @@ const std::vector<Key>& model_keys() {
       flag("chunked", &ModelShape::chunked, "false", "the window begins anew with every chunk of its size (Llama 4)"),
       count("linear_layers", &ModelShape::linear_layers, "0", "layers without a cache that grows: linear attention, state spaces",
             0),
+      count("linear_value_heads", &ModelShape::linear_value_heads, "0",
+            "Gated DeltaNet in these layers: heads of values; 0: priced with attention's projections, and no state", 0),
+      count("linear_key_heads", &ModelShape::linear_key_heads, "0", "Gated DeltaNet: heads of keys, and of queries", 0),
+      count("linear_head_dim", &ModelShape::linear_head_dim, "0",
+            "Gated DeltaNet: width of a head; its state is as wide in both directions", 0),
+      count("linear_convolved", &ModelShape::linear_convolved, "0", "Gated DeltaNet: tokens that its convolution looks at", 0),
+      count("state_bits", &ModelShape::state_bits, "32", "Gated DeltaNet: bits of an element of the state", 8),
+      flag("gated_attention", &ModelShape::gated_attention, "false",
+           "attention's output is gated, by a projection as wide as the queries (Qwen3-Next)"),
       count("global_head_dim", &ModelShape::global_head_dim, "0", "width of a head in layers without the window; 0: head_dim", 0),
       count("global_kv_heads", &ModelShape::global_kv_heads, "0", "key and value heads of layers without the window; 0: kv_heads",
             0),
@@ -154,6 +163,15 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
   else
     at_most("dense_layers", shape.dense_layers, 0.0, "0 in a model without experts");
   at_most("linear_layers", shape.linear_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
+  const double given = (shape.linear_value_heads > 0.0) + (shape.linear_key_heads > 0.0) + (shape.linear_head_dim > 0.0);
+  if (given != 0.0 && given != 3.0)
+    diagnostics.add(
+        a.where(shape.linear_value_heads > 0.0 ? "linear_value_heads"
+                : shape.linear_key_heads > 0.0 ? "linear_key_heads"
+                                               : "linear_head_dim"),
+        fmt::format("linear_value_heads is {:g}, linear_key_heads {:g}, linear_head_dim {:g}, allowed: all three above "
+                    "0, or none of them",
+                    shape.linear_value_heads, shape.linear_key_heads, shape.linear_head_dim));
   const double caching = shape.layers - shape.linear_layers;
   at_most("window_layers", shape.window_layers, caching, fmt::format("at most the {:g} layers that cache keys", caching));
   if (shape.window_layers > 0.0 && shape.kv_window == 0.0 && !a.given("kv_window"))

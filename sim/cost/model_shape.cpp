@@ -46,7 +46,8 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
   const double width = model.attention_inputs * model.hidden;
   if (model.latent == 0.0) {
     const double copies = shards / std::min(shards, kind.kv_heads);
-    return {{"qkv", width, (model.heads + (kind.one_value ? 1.0 : 2.0) * kind.kv_heads * copies) * kind.head_dim},
+    const double queries = (model.gated_attention ? 2.0 : 1.0) * model.heads;
+    return {{"qkv", width, (queries + (kind.one_value ? 1.0 : 2.0) * kind.kv_heads * copies) * kind.head_dim},
             {"output", model.heads * kind.head_dim, model.hidden, Sharding::rows}};
   }
   const double queries = model.heads * kind.head_dim;
@@ -56,6 +57,14 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
   list.push_back({"absorb_value", model.latent, model.value_dim, Sharding::groups, model.heads});
   list.push_back({"output", model.heads * model.value_dim, model.hidden, Sharding::rows});
   return list;
+}
+
+// A layer of Gated DeltaNet: queries, keys, values, the output's gate, and two numbers for each head of values.
+std::vector<Product> linear_projections(const ModelShape& model) {
+  const double values = model.linear_value_heads * model.linear_head_dim;
+  const double keys = model.linear_key_heads * model.linear_head_dim;
+  return {{"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * model.linear_value_heads},
+          {"linear_output", values, model.hidden, Sharding::rows}};
 }
 
 }  // namespace
@@ -71,14 +80,15 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
     else
       same->layers += kind.layers;
   }
-  if (attention.empty()) attention.push_back({0.0, kv_heads, head_dim});
-  attention.front().layers += linear_layers;  // priced with the same projections
+  const bool own_products = linear_value_heads > 0.0;
+  if (attention.empty() && !own_products) attention.push_back({0.0, kv_heads, head_dim});
+  if (!own_products) attention.front().layers += linear_layers;
   std::vector<LayerKind> kinds;
   const double mixtures = experts > 0.0 ? layers - dense_layers : 0.0;
-  for (const AttentionKind& kind : attention) {
+  const auto add_layers = [&](double count, const std::vector<Product>& first) {
     const auto add = [&](double of_layers, bool mixture, double width) {
       if (of_layers <= 0.0) return;
-      LayerKind own{kind.layers * of_layers / layers, mixture, projections(*this, kind, shards)};
+      LayerKind own{count * of_layers / layers, mixture, first};
       if (width > 0.0) {
         own.products.push_back({"up", hidden, (gated ? 2.0 : 1.0) * width});
         own.products.push_back({"down", width, hidden, Sharding::rows});
@@ -87,7 +97,9 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
     };
     add(layers - mixtures, false, ffn);
     add(mixtures, true, shared_ffn);
-  }
+  };
+  for (const AttentionKind& kind : attention) add_layers(kind.layers, projections(*this, kind, shards));
+  if (own_products && linear_layers > 0.0) add_layers(linear_layers, linear_projections(*this));
   return kinds;
 }
 
@@ -143,6 +155,13 @@ double ModelShape::kv_bytes_per_token() const {
   double sum = 0.0;
   for (const AttentionKind& kind : attention_kinds()) sum += kind.layers * kind.elements;
   return sum * kv_bits / 8.0;
+}
+
+double ModelShape::recurrent_bytes() const {
+  constexpr double kConvolvedBytes = 2.0;  // what the convolution looks at is kept as it was computed
+  const double state = linear_value_heads * linear_head_dim * linear_head_dim * state_bits / 8.0;
+  const double channels = (2.0 * linear_key_heads + linear_value_heads) * linear_head_dim;
+  return linear_layers * (state + channels * std::max(0.0, linear_convolved - 1.0) * kConvolvedBytes);
 }
 
 double expected_experts(double experts, double per_token, double tokens) {

@@ -68,10 +68,18 @@ struct ModelShape {
   double query_rank = 0.0;  // width that queries are squeezed through; 0: none
   double value_dim = 0.0;   // width of a head's value
   // Attention by layer.
-  double kv_window = 0.0;         // newest cached tokens that attention reads; 0: all
-  double window_layers = 0.0;     // layers that have the window; 0: all of them
-  bool chunked = false;           // in these the window begins anew with every chunk
-  double linear_layers = 0.0;     // layers that cache no keys: linear attention, state spaces
+  double kv_window = 0.0;      // newest cached tokens that attention reads; 0: all
+  double window_layers = 0.0;  // layers that have the window; 0: all of them
+  bool chunked = false;        // in these the window begins anew with every chunk
+  double linear_layers = 0.0;  // layers that cache no keys: linear attention, state spaces
+  // Gated DeltaNet in these: heads of values and of keys, alike in width, over a state of head by head, that each pass reads and
+  // writes; a convolution over the newest tokens before it. 0: priced with attention's projections, and no state.
+  double linear_value_heads = 0.0;
+  double linear_key_heads = 0.0;
+  double linear_head_dim = 0.0;
+  double linear_convolved = 0.0;  // tokens that the convolution looks at
+  double state_bits = 32.0;       // an element of the state
+  bool gated_attention = false;   // attention's output is gated, by a projection as wide as the queries
   double global_head_dim = 0.0;   // head_dim in layers without the window, where it is another; 0: head_dim
   double global_kv_heads = 0.0;   // kv_heads in layers without the window, where they are others; 0: kv_heads
   bool global_one_value = false;  // their values are the projection of keys
@@ -127,6 +135,7 @@ struct ModelShape {
   // Bytes of the layers' matrices that a pass reads which meets `active` experts in a layer.
   [[nodiscard]] double layer_bytes(double active) const;
   [[nodiscard]] double kv_bytes_per_token() const;  // cached for one token by all layers that look at it
+  [[nodiscard]] double recurrent_bytes() const;     // the states of one sequence in all layers of linear attention
 };
 
 // Distinct experts of `experts` that `tokens` tokens choose, `per_token` each, independently: N (1 - (1 - k/N)^n). The

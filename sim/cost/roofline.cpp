@@ -154,6 +154,10 @@ class RooflineCost final : public CostModel {
         memory_budget.lines.push_back({fmt::format("{} layers on their way", what),
                                        2.0 * model->layer_bytes(model->experts) / model->layers / model->tensor_parallel});
       memory_budget.lines.push_back({fmt::format("{} KV", what), kv});
+      if (const double states = workload.batch * model->recurrent_bytes() / model->tensor_parallel; states > 0.0) {
+        memory_budget.lines.push_back({fmt::format("{} states", what), states});
+        slots += look_ahead * states;  // one for each draft: who is rejected leaves the state of the last that was not
+      }
       slots += cached(*model, workload.context + look_ahead) - kv;
       memory_budget.gpus = std::max(memory_budget.gpus, model->tensor_parallel);
     };
@@ -191,7 +195,10 @@ class RooflineCost final : public CostModel {
  private:
   static constexpr double kElementwisePasses = 12.0;  // hidden vectors read and written between a layer's products
   static constexpr double kNorms = 2.0;               // norms in a layer
-  static constexpr double kCalibratedKernels = 4.0;   // kernels whose least times Calibration::elementwise_us adds up
+  // Kernels of a layer of linear attention beside its products: reordering, convolution, gates, state, norm. By vLLM 0.20's
+  // steps of Qwen3.6-35B-A3B over 1 to 3 sequences on a B300.
+  static constexpr double kLinearKernels = 10.0;
+  static constexpr double kCalibratedKernels = 4.0;  // kernels whose least times Calibration::elementwise_us adds up
 
   // Caches of fewer bits and latent ones have kernels of which nothing was measured.
   [[nodiscard]] bool tiles_attention(const ModelShape& model) const {
@@ -274,7 +281,19 @@ class RooflineCost final : public CostModel {
       }
       sum += all_fitted ? kind.layers * fitted : (tiled ? kind.layers * own : formula) + 1e-6 * kind.layers * c.attention_us;
     }
+    if (model.linear_value_heads > 0.0) sum += states_seconds(model, groups);
     return sum;
+  }
+
+  // Seconds of linear attention. A sequence's state is read once and written once for each token that may turn out to be the last
+  // accepted one: all of a verification, the last of a prompt (vLLM's and SGLang's kernels of Gated DeltaNet).
+  [[nodiscard]] double states_seconds(const ModelShape& model, std::initializer_list<Attending> groups) const {
+    double moved = 0.0;
+    for (const Attending& of : groups) moved += of.sequences * (1.0 + (of.prompt ? 1.0 : of.tokens));
+    const double bytes = moved * model.recurrent_bytes() / model.tensor_parallel;
+    const Calibration& c = hardware_.calibration;
+    const double floor = 1e-6 * model.linear_layers * c.elementwise_us * kLinearKernels / kCalibratedKernels;
+    return bytes / (hardware_.bandwidth * c.memory_efficiency) + floor;
   }
 
   // A pass over `all_rows`, `head_rows` of them through the LM head, whose attention takes so many seconds.

@@ -223,7 +223,7 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
     own.notes.emplace_back("it drafts in one pass by heads on the target's features alone (draft-dflash, draft-dspark)");
     return own;
   }
-  if (is_head(d) && !is_eagle3(d) && !is_dflash(d)) {
+  if (is_head(d) && !is_eagle3(d) && !is_dflash(d) && !is_module(d)) {
     own.notes.emplace_back("its EAGLE heads are those of EAGLE-3 alone (--spec-type draft-eagle3)");
     return own;
   }
@@ -233,14 +233,16 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
   }
   // --draft-max and --draft-min have been removed. p-min 0: unsure drafts are not held back, for the plan counts on every one.
   const std::string draft =
-      d.draft ? fmt::format("--spec-type {} --model-draft {} --spec-draft-n-max {} --spec-draft-p-min 0",
-                            is_dspark(d)   ? "draft-dspark"
-                            : is_dflash(d) ? "draft-dflash"
-                            : is_head(d)   ? "draft-eagle3"
-                                           : "draft-simple",
-                            path_of(*d.draft), draft_length)
-              : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}",
-                            std::min(kLongestLookup, draft_length), draft_length);
+      is_module(d) ? fmt::format("--spec-type draft-mtp --spec-draft-n-max {} --spec-draft-p-min 0", draft_length)
+      : d.draft    ? fmt::format("--spec-type {} --model-draft {} --spec-draft-n-max {} --spec-draft-p-min 0",
+                              is_dspark(d)   ? "draft-dspark"
+                                 : is_dflash(d) ? "draft-dflash"
+                                 : is_head(d)   ? "draft-eagle3"
+                                                : "draft-simple",
+                                 path_of(*d.draft), draft_length)
+                   : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}",
+                                 std::min(kLongestLookup, draft_length), draft_length);
+  if (is_module(d)) own.notes.emplace_back("a GGUF that holds the module (pull request 22673)");
   // A draft of fewer tokens than are looked for is not made (common/ngram-map.cpp).
   if (!d.draft)
     own.notes.push_back(fmt::format(

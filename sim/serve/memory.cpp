@@ -52,7 +52,7 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
                                bool speculative, Diagnostics& diagnostics) {
   const cost::Kept kept = speculative ? cost::Kept::both : cost::Kept::target;
   const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, kept); };
-  const auto none = bytes(0.0);
+  const auto none = cost.memory_budget({0.0, 0.0}, 0, kept);
   const auto many = bytes(1e6);
   const cost::Deployment* const deployment = cost.deployment();
   if (!none || !many || deployment == nullptr || !deployment->target) {
@@ -61,8 +61,8 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
     return 2;
   }
   double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
-  // Where layers keep a window alone, a token of a short context takes more than one of a long: a pool holds contexts of usual
-  // lengths.
+  // Where layers keep a window alone, or a state, a token of a short context takes more than one of a long: a pool holds contexts
+  // of usual lengths.
   constexpr double kUsualContext = 4096.0;
   constexpr double kMoreThanRounding = 1.001;
   const double usual = (bytes(kUsualContext)->needed_bytes() - none->needed_bytes()) / kUsualContext;

@@ -132,6 +132,9 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE --speculative-num-steps 3"));
   // It is one by what its file says and not by its name.
+  list = answers(deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp")));
+  CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 --spec-draft-p-min 0"));
+  CHECK_FALSE(holds(list[2], "--model-draft"));
   list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp", ", name: own-module")));
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
   list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp", ", name: own-mtp, in_target_checkpoint: false")));

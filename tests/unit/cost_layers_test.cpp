@@ -50,6 +50,9 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
       {"qwen3-30b-a3b", 30.5, 3.3, 0.09, "30.5B, 3.3B activated; embeddings are counted in neither or both"},
       {"qwen3-235b-a22b", 235, 22, 0.03, "235B, 22B activated"},
       {"qwen3-coder-480b-a35b", 480, 35, 0.02, "480B, 35B activated"},
+      {"qwen3-next-80b-a3b", 79.674, 3.564, 0.015,
+       "Qwen3-Coder-Next's checkpoint: 79,674,391,296, of them 3,874,929,408 active with embeddings; routers, .05 of them, are "
+       "left out"},
       {"gpt-oss-20b", 20.91, 3.61, 0.003, "gpt-oss model card, table 1: 20.91B, 3.61B active"},
       {"gpt-oss-120b", 116.83, 5.13, 0.003, "the same: 116.83B, 5.13B active"},
       {"llama-4-scout", 109, 17, 0.06, "109B with its eyes, 17B active"},
@@ -140,6 +143,41 @@ TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
   CHECK(near(priced("gpt-oss-20b")->pass(Role::target, {1, 1, 8000, 1}).kv, 2.0 * 8 * 64 * 2 * (12 * 129 + 12 * 8001) / 1e12));
   CHECK(near(priced("llama-4-scout")->pass(Role::target, {1, 1, 80000, 1}).kv,
              2.0 * 8 * 128 * 2 * (36 * 4097 + 12 * 80001.0) / 1e12));
+}
+
+TEST_CASE("linear attention: products of its own, and a state that is read once and written for each token", "[cost][models]") {
+  const std::string base = "{layers: 4, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 512, vocab: 1000";
+  const std::string delta =
+      ", linear_layers: 3, linear_value_heads: 8, linear_key_heads: 4, linear_head_dim: 32, linear_convolved: 4";
+  const double state = 3.0 * (8 * 32 * 32 * 4 + (2 * 4 + 8) * 32 * 3 * 2);
+  const double keys = 2.0 * 2 * 64 * 2;  // bytes a token in the one layer that caches them
+  const ModelShape shape = shape_of(base + delta + "}");
+  CHECK(shape.recurrent_bytes() == state);
+  CHECK(shape.kv_bytes_per_token() == keys);
+  const double mlp = 3.0 * 256 * 512;
+  const double full = 256.0 * (4 + 2 * 2) * 64 + 4 * 64 * 256.0;
+  const double linear = 256.0 * (2 * 4 * 32 + 2 * 8 * 32 + 2 * 8) + 8 * 32 * 256.0;
+  CHECK(shape.layer_parameters() == full + 3 * linear + 4 * mlp);
+  CHECK(shape_of(base + delta + ", gated_attention: true}").layer_parameters() == 256.0 * 4 * 64 + full + 3 * linear + 4 * mlp);
+
+  const auto kv = [&](const Pass& pass, const std::string& more = "") {
+    return priced(base + delta + more + "}")->pass(Role::target, pass).kv;
+  };
+  CHECK(near(kv({1, 1, 1000, 1}), (keys * 1001 + 2 * state) / 1e12));
+  CHECK(near(kv({3, 5, 1000, 5}), 3 * (keys * 1005 + 6 * state) / 1e12));  // a verification keeps the state behind each token
+  CHECK(near(kv({3, 5, 0, 1}), 3 * (keys * 5 + 2 * state) / 1e12));        // a prompt that behind its last
+  CHECK(near(kv({1, 1, 1000, 1}, ", state_bits: 16"), (keys * 1001 + 2 * 3.0 * (8 * 32 * 32 * 2 + 16 * 32 * 3 * 2)) / 1e12));
+  CHECK(near(kv({1, 1, 1000, 1}, ", tensor_parallel: 2"), (keys * 1001 + 2 * state) / 2e12));
+
+  const auto lines = [&](int look_ahead) {
+    return priced(base + delta + "}")->memory_budget({3, 1000}, look_ahead, Kept::target)->lines;
+  };
+  CHECK(lines(0).size() == 3);
+  CHECK(lines(0)[2].what == "target states");
+  CHECK(lines(0)[2].bytes == 3 * state);
+  CHECK(lines(4)[3].what == "look-ahead slots");
+  CHECK(lines(4)[3].bytes == 3 * (4 * state + 3 * keys));
+  CHECK(shape_of("qwen3.6-27b").recurrent_bytes() == 48.0 * (48 * 128 * 128 * 4 + (2 * 16 + 48) * 128 * 3 * 2));
 }
 
 TEST_CASE("mixtures with dense layers and parts that all tokens pass", "[cost][models]") {

@@ -289,6 +289,23 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
       "shared_expert_intermediate_size": 512, "full_attention_interval": 4, "vocab_size": 151936})");
   CHECK(hybrid.linear_layers == 36);
   CHECK(hybrid.kv_bytes_per_token() == 12.0 * 2 * 2 * 256 * 2);
+  CHECK(hybrid.assumed.back() == "36 layers without full attention are priced with its projections and no cache");
+  // Qwen3.5 and those after it say what their linear attention is, in the language model's part.
+  const ModelShape delta = shape_of_json(
+      R"({"model_type": "qwen3_5", "text_config": {"model_type": "qwen3_5_text", "attn_output_gate": true, "hidden_size": 5120,
+      "intermediate_size": 17408, "num_attention_heads": 24, "num_key_value_heads": 4, "head_dim": 256, "num_hidden_layers": 64,
+      "full_attention_interval": 4, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_num_key_heads": 16,
+      "linear_num_value_heads": 48, "linear_value_head_dim": 128, "mamba_ssm_dtype": "float32", "tie_word_embeddings": false,
+      "vocab_size": 248320}})");
+  const ModelShape preset = specsim::tests::shape_of("qwen3.6-27b");
+  CHECK(delta.assumed.empty());
+  CHECK(delta.total_parameters() == preset.total_parameters());
+  CHECK(delta.recurrent_bytes() == preset.recurrent_bytes());
+  CHECK(delta.kv_bytes_per_token() == preset.kv_bytes_per_token());
+  CHECK(mistakes_of(R"({"model_type": "qwen3_next", "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
+ "num_hidden_layers": 4, "full_attention_interval": 4, "vocab_size": 9, "linear_num_value_heads": 4, "linear_num_key_heads": 2,
+ "linear_value_head_dim": 16, "linear_key_head_dim": 8})")
+            .find("config.json:3:54: linear_key_head_dim is 8, allowed: as linear_value_head_dim") != std::string::npos);
   const ModelShape lightning = shape_of_json(
       R"({"model_type": "minimax_text_01", "hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 8,
       "num_hidden_layers": 4, "num_key_value_heads": 2, "attn_type_list": [0, 0, 0, 1], "vocab_size": 1000})");
