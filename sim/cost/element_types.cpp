@@ -17,14 +17,15 @@ namespace specsim::cost {
 namespace {
 
 // Weights and activations that kernels multiply; the first row of a word is what it means alone. Bits count the scales: 16 bits
-// for each 128 weights (int4), 8 for each 16 (nvfp4) or 32 (mxfp4).
+// for each 128 weights (int4), 8 for each 16 (nvfp4) or 32 (mxfp4). Where a GGUF file stores some
+// layers in more bits than others these are its mean, of Llama-2-70B (llama.cpp's README of quantize, commit b8c1476).
 struct TypePair {
   const char* weights;
   const char* activations;
   const char* kernel;  // in kernels.h
   double bits;
 };
-constexpr std::array<TypePair, 18> kTypePairs = {{{"bf16", "bf16", "bfloat16", 16},
+constexpr std::array<TypePair, 23> kTypePairs = {{{"bf16", "bf16", "bfloat16", 16},
                                                   {"fp16", "fp16", "float16", 16},
                                                   {"fp8", "fp8", "fp8", 8},
                                                   {"fp8", "bf16", "int8_wo", 8},
@@ -41,7 +42,16 @@ constexpr std::array<TypePair, 18> kTypePairs = {{{"bf16", "bf16", "bfloat16", 1
                                                   {"mxfp4", "bf16", "w4a16_mxfp4", 4.25},
                                                   {"mxfp4", "fp16", "w4a16_mxfp4", 4.25},
                                                   {"mxfp4", "fp8", "w4a8_mxfp4_mxfp8", 4.25},
-                                                  {"fp8_block", "bf16", "int8_wo", 8}}};
+                                                  {"fp8_block", "bf16", "int8_wo", 8},
+                                                  {"q4_0", "int8", "int4_wo", 4.5},
+                                                  {"q4_k_m", "int8", "int4_wo", 4.8},
+                                                  {"q5_k_m", "int8", "int8_wo", 5.65},
+                                                  {"q6_k", "int8", "int8_wo", 6.5625},
+                                                  {"q8_0", "int8", "int8_wo", 8.5}}};
+
+// GGUF's words say what LM head and embeddings have too: six bits at least.
+constexpr double kLeastHeadBits = 6.5625;
+bool is_gguf(const std::string& weights) { return weights.starts_with("q"); }
 
 // Bits of a cached element.
 struct CacheWord {
@@ -96,6 +106,9 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
   }
   shape.weight_bits = shape.expert_bits = pair->bits;
   shape.product_type = shape.expert_type = pair->kernel;
+  shape.super_blocks = weights.find("_k") != std::string::npos;
+  shape.gguf = is_gguf(weights);
+  if (shape.gguf) shape.head_bits = std::max(kLeastHeadBits, pair->bits);
   if (a.has("experts")) {
     const TypePair* experts = pair_of(a.text("experts"), activations);
     if (experts == nullptr) experts = pair_of(a.text("experts"), "");

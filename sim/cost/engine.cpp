@@ -26,6 +26,7 @@ const std::vector<Parameter>& integer_parameters() {
       {"vector_rows", Type::integer, {}, "the most rows of the kernel for few rows", config::between(1, kMostRows), {}},
       {"expert_vector_tokens", Type::integer, {}, "the most tokens of that for experts", config::between(1, kMostRows), {}},
       {"vector_share", Type::number, "0.0365", "its share of int8 arithmetic", config::between(1e-3, 1), {}},
+      {"super_block_share", Type::number, "0", "the same of K-quants; 0: as the others", config::between(0, 1), {}},
       {"tile_rows", Type::integer, "128", "rows of the widest tile", config::between(8, kMostRows), {}},
       {"tile_share", Type::number, "0.288", "share of int8 arithmetic in tiles", config::between(1e-3, 1), {}},
       {"expert_tiles_of_all_rows",
@@ -54,6 +55,7 @@ IntegerKernels read_integer_kernels(const config::Value& value, Diagnostics& dia
   kernels.vector_rows = static_cast<double>(a.integer("vector_rows"));
   kernels.expert_vector_tokens = static_cast<double>(a.integer("expert_vector_tokens"));
   kernels.vector_share = a.number("vector_share");
+  kernels.super_block_share = a.number("super_block_share");
   kernels.tile_rows = static_cast<double>(a.integer("tile_rows"));
   kernels.tile_share = a.number("tile_share");
   kernels.expert_tiles_of_all_rows = a.boolean("expert_tiles_of_all_rows");
@@ -141,6 +143,12 @@ const std::vector<Parameter>& engine_parameters() {
          "small kernels of a layer, between products and attention; 0: the GPU's calibration says what they take",
          config::between(0, 100),
          {}},
+        {"linear_kernels",
+         Type::number,
+         "4",
+         "small kernels of a layer of linear attention beside its products: convolution, gates, state, norm",
+         config::between(0, 100),
+         {}},
         {"logit_passes", Type::number, "3", "passes over the logits from the LM head to the token", config::between(0, 100), {}},
         {"unequal_contexts",
          Type::number,
@@ -215,6 +223,7 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.fused_quantisation = a.boolean("fused_quantisation");
   engine.fused_norms = a.boolean("fused_norms");
   engine.small_kernels = a.number("small_kernels");
+  engine.linear_kernels = a.number("linear_kernels");
   const config::Value& proposals = a.value("proposals");
   if (!proposals.is_map())
     diagnostics.add(a.where("proposals"),

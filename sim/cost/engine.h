@@ -17,7 +17,8 @@ struct IntegerKernels {
   double vector_rows = 0.0;           // the most rows of the kernel for few; 0: the engine has no such kernels
   double expert_vector_tokens = 0.0;  // the same of a pass through experts, in tokens
   double vector_share = 0.0365;
-  double tile_rows = 128.0;  // rows of the widest tile
+  double super_block_share = 0.0;  // the same of types whose blocks of 256 have scales of scales (K-quants); 0: vector_share
+  double tile_rows = 128.0;        // rows of the widest tile
   double tile_share = 0.288;
   bool expert_tiles_of_all_rows = false;  // an expert's tiles are as wide as the pass has rows of all experts, not tokens
   double expert_wait_us = 0.0;            // a layer of experts in tiles waits so long for the host, which sorts the rows
@@ -57,6 +58,7 @@ struct Engine {
   double round_us = 0.0;           // host time of a speculative round beyond its passes
   double unequal_contexts = 1.0;   // attention over a live server's contexts, over that of as many equal ones
   double switch_share = 0.0;       // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
+  double linear_kernels = 4.0;     // those of a layer of linear attention beside its products
   double small_kernels = 0.0;      // a layer's, between products and attention; 0: the GPU's calibration says what they take
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.

@@ -23,6 +23,10 @@ double reading_seconds(const Hardware& hardware, double bytes) {
   return bytes / (hardware.bandwidth * hardware.calibration.memory_efficiency);
 }
 
+double vector_share(const IntegerKernels& own, bool super_blocks) {
+  return super_blocks && own.super_block_share > 0.0 ? own.super_block_share : own.vector_share;
+}
+
 }  // namespace
 
 bool runs_integer_kernels(const Deployment& deployment) {
@@ -31,13 +35,13 @@ bool runs_integer_kernels(const Deployment& deployment) {
 }
 
 double integer_product_seconds(const Engine& engine, const Hardware& hardware, double rows, double inner, double outer,
-                               double weight_bytes) {
+                               double weight_bytes, bool super_blocks) {
   const IntegerKernels& own = engine.integer;
   const double n = std::ceil(rows);
   const double reading = reading_seconds(hardware, inner * outer * weight_bytes);
   const double operations = 2.0 * inner * outer / hardware.int8_flops;
   const double fixed = kSecondsPerMicro * hardware.calibration.kernel_us;
-  if (n <= own.vector_rows) return fixed + std::hypot(reading, operations * n / own.vector_share);
+  if (n <= own.vector_rows) return fixed + std::hypot(reading, operations * n / vector_share(own, super_blocks));
   const double width = tile_width(n, own.tile_rows);
   return fixed + reading + operations * width * std::ceil(n / width) / own.tile_share;
 }
@@ -50,7 +54,8 @@ double integer_experts_seconds(const Engine& engine, const Hardware& hardware, c
   const double operations = 2.0 * elements / hardware.int8_flops;
   const double fixed = kSecondsPerMicro * (kExpertProducts * hardware.calibration.kernel_us + hardware.calibration.experts_us);
   if (tokens <= own.expert_vector_tokens)
-    return fixed + std::hypot(reading_seconds(hardware, rows * elements * weight_bytes), operations * rows / own.vector_share);
+    return fixed + std::hypot(reading_seconds(hardware, rows * elements * weight_bytes),
+                              operations * rows / vector_share(own, model.super_blocks));
   const double width = tile_width(own.expert_tiles_of_all_rows ? rows : tokens, own.tile_rows);
   const double padded = met * std::max(width, rows / met);
   return fixed + kSecondsPerMicro * own.expert_wait_us +

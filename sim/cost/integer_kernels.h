@@ -19,10 +19,11 @@ constexpr double kIntegerExpertsSpread = 0.25;
 bool runs_integer_kernels(const Deployment& deployment);
 
 // Seconds of a product whose weights are read as if they had `weight_bytes` bytes: what a kernel loses of the bandwidth is in
-// them. Few rows: arithmetic of plain cores, which grows with every row, partly hides behind reading. In tiles: a block reads a
-// tile of weights, then multiplies, so that the two add up.
+// them. `super_blocks`: of K-quants, which take more arithmetic for few rows. Few rows: arithmetic of plain cores, which grows
+// with every row, partly hides behind reading. In tiles: a block reads a tile of weights, then multiplies, so that the two add
+// up.
 double integer_product_seconds(const Engine& engine, const Hardware& hardware, double rows, double inner, double outer,
-                               double weight_bytes);
+                               double weight_bytes, bool super_blocks);
 
 // Seconds of a layer's experts over `tokens` tokens of the whole pass, which meet `met` experts. Few tokens: each reads the
 // experts that it chose by itself, others' too. In tiles: those of an expert are as wide as the pass has tokens (a kernel is

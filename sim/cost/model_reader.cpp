@@ -218,7 +218,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
     shape.weight_bits = shape.expert_bits = a.number("weight_bits");
     shape.product_type = shape.expert_type = "";
   }
-  shape.head_bits = a.has("head_bits") ? a.number("head_bits") : std::max(16.0, shape.weight_bits);
+  shape.head_bits = a.has("head_bits") ? a.number("head_bits") : std::max(shape.head_bits, shape.weight_bits);
   if (!a.has("dtype") || a.given("kv_bits")) shape.kv_bits = a.number("kv_bits");
   if (a.has("offload")) {
     static const std::vector<Parameter> parameters = {

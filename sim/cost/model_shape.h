@@ -104,6 +104,8 @@ struct ModelShape {
   // Kernels of kernels.h that multiply the layers' weights and the experts' alone; empty: by their bits.
   std::string product_type;
   std::string expert_type;
+  bool gguf = false;               // types of a GGUF file, which holds a module (in_target_checkpoint) in the same
+  bool super_blocks = false;       // K-quants
   Location dtype_where;            // the place that asks for these types, for messages
   double offload_share = 0.0;      // share of the layers' weights in the host's memory, read over its link in every pass
   double offload_bandwidth = 0.0;  // bandwidth of that link to each GPU, bytes per second

@@ -195,10 +195,7 @@ class RooflineCost final : public CostModel {
  private:
   static constexpr double kElementwisePasses = 12.0;  // hidden vectors read and written between a layer's products
   static constexpr double kNorms = 2.0;               // norms in a layer
-  // Kernels of a layer of linear attention beside its products: reordering, convolution, gates, state, norm. By vLLM 0.20's
-  // steps of Qwen3.6-35B-A3B over 1 to 3 sequences on a B300.
-  static constexpr double kLinearKernels = 10.0;
-  static constexpr double kCalibratedKernels = 4.0;  // kernels whose least times Calibration::elementwise_us adds up
+  static constexpr double kCalibratedKernels = 4.0;   // kernels whose least times Calibration::elementwise_us adds up
 
   // Caches of fewer bits and latent ones have kernels of which nothing was measured.
   [[nodiscard]] bool tiles_attention(const ModelShape& model) const {
@@ -292,7 +289,7 @@ class RooflineCost final : public CostModel {
     for (const Attending& of : groups) moved += of.sequences * (1.0 + (of.prompt ? 1.0 : of.tokens));
     const double bytes = moved * model.recurrent_bytes() / model.tensor_parallel;
     const Calibration& c = hardware_.calibration;
-    const double floor = 1e-6 * model.linear_layers * c.elementwise_us * kLinearKernels / kCalibratedKernels;
+    const double floor = 1e-6 * model.linear_layers * c.elementwise_us * engine_.linear_kernels / kCalibratedKernels;
     return bytes / (hardware_.bandwidth * c.memory_efficiency) + floor;
   }
 
@@ -378,7 +375,7 @@ class RooflineCost final : public CostModel {
       const double inner = product.sharding == Sharding::rows ? product.inner / shards : product.inner;
       const double outer = product.sharding == Sharding::columns ? product.outer / shards : product.outer;
       if (integer_ && bits < 16.0 && groups == 1.0)
-        return integer_product_seconds(engine_, hardware_, n, inner, outer, reading(bits, true));
+        return integer_product_seconds(engine_, hardware_, n, inner, outer, reading(bits, true), model.super_blocks);
       if (kernels_ && groups == 1.0)
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
       const Dtype* dtype = find_dtype(type);
@@ -464,6 +461,22 @@ std::unique_ptr<CostModel> make_roofline(Deployment deployment) {
   return std::make_unique<RooflineCost>(std::move(deployment), kMemoryShare, 0.0);
 }
 
+namespace {
+
+// What a draft has of its target is stored as the target is, where its own description does not say otherwise.
+void take_types_of_target(const ModelShape& target, const config::Value& described, ModelShape& draft) {
+  const auto says = [&](const char* key) { return described.is_map() && described.find(key) != nullptr; };
+  if (says("dtype") || says("weight_bits")) return;
+  if (draft.shares_lm_head && !says("head_bits")) draft.head_bits = target.head_bits;
+  if (!draft.in_target_checkpoint || !target.gguf) return;
+  draft.weight_bits = draft.expert_bits = target.weight_bits;
+  draft.product_type = draft.expert_type = target.product_type;
+  draft.gguf = true;
+  draft.super_blocks = target.super_blocks;
+}
+
+}  // namespace
+
 CostEntry roofline_cost() {
   return {
       {"roofline", "passes priced operator by operator from a GPU's and the models' figures",
@@ -481,6 +494,7 @@ CostEntry roofline_cost() {
         if (!drafted_by.is_scalar() || drafted_by.text != "none") draft = read_model(drafted_by, "draft", diagnostics);
         Engine engine = read_engine(arguments.value("engine"), diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
+        if (draft) take_types_of_target(target, drafted_by, *draft);
         check_element_types(target, "target", hardware, diagnostics);
         if (draft) check_element_types(*draft, "draft", hardware, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
