@@ -85,7 +85,7 @@ void fit_published(const Options& options, const NamedTable& table, const Claim&
   refuse(options, {"kind", "draft-length", "held-out"}, "with recorded acceptance");
   const fit::TableFit fit = fit::fit_table(table.record);
   std::optional<report::OutputFolder> folder;
-  if (fit.out_of_reach().empty()) claim_spread(options, claim, folder);
+  if (!fit.fails()) claim_spread(options, claim, folder);
   print_table_fit(table, fit);
   if (fit.fails())
     throw BadInput(table.where, fmt::format("out of reach: {}; allowed: a table that the family of distributions can meet",

@@ -388,9 +388,11 @@ std::string TableFit::yaml() const {
   const std::string of_sigma =
       sigma.fitted ? fmt::format("The target's sigma: {}; its spread: default, not told by the table", told(sigma))
                    : "The target's sigma and its spread: default, not told by the table";
+  const std::string missed = out_of_reach();
   return spread_experiment({.heading = fmt::format("# Distributions whose acceptance is that of a table{}, at temperature {:g}.\n"
-                                                   "# The draft's value: {}; its spread: {};\n# drift: {}. {}.\n",
+                                                   "{}# The draft's value: {}; its spread: {};\n# drift: {}. {}.\n",
                                                    record.about.empty() ? "" : ", " + record.about, record.kind.temperature,
+                                                   missed.empty() ? "" : fmt::format("# Out of reach: {}.\n", missed),
                                                    noise.fitted ? told(noise) : "that of the surest published draft",
                                                    told(noise_spread), told(drift), of_sigma),
                             .vocab = kVocab,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace specsim::judge {
 
@@ -158,15 +159,19 @@ void judge_output(const DistributionFacts& facts, const decode::Counts& counts, 
 // The tokens of a lossy rule against the distribution that it must have: expected of a class is the sum over positions of the
 // tokens judged there times its mass, and of the bonus tokens theirs, mostly the target's. Given how many were judged at each
 // position their covariance is at most the multinomial one, so the test is on the safe side.
-double judged_p(const spec::Cell& cell, const DistributionFacts& facts, const decode::Counts& counts) {
+double judged_p(const DistributionFacts& facts, const decode::Counts& counts) {
   const auto classes = static_cast<std::size_t>(facts.classes.class_count);
   std::vector<double> expected(classes, 0.0);
   const auto add = [&](std::uint64_t tokens, const std::vector<double>& mass, double share) {
     for (std::size_t k = 0; k < classes; ++k) expected[k] += static_cast<double>(tokens) * share * mass[k];
   };
-  for (std::size_t j = 0; j < counts.reached.size(); ++j)
+  // Each position that is judged emits one token, and one more stands behind a block that stayed whole, which a policy may have
+  // ended early.
+  std::uint64_t whole = std::accumulate(counts.output.begin(), counts.output.end(), std::uint64_t{0});
+  for (std::size_t j = 0; j < counts.reached.size(); ++j) {
     add(counts.reached[j], facts.judged_mass[std::min(j, facts.judged_mass.size() - 1)], 1.0);
-  const std::uint64_t whole = counts.accepted_distribution[static_cast<std::size_t>(cell.draft_length())];
+    whole -= counts.reached[j];
+  }
   if (!facts.bonus_mass.empty()) {
     add(whole, facts.bonus_mass, 1.0);
   } else {
@@ -249,7 +254,7 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
   } else {
     // A lossy verifier's tokens differ from the target's: they are held to the distribution that theory says they have, if any.
     agreement.smallest_leak = kNaN;
-    agreement.p_output_distribution = facts.judged_mass.empty() ? kNaN : judged_p(cell, facts, counts);
+    agreement.p_output_distribution = facts.judged_mass.empty() ? kNaN : judged_p(facts, counts);
   }
   if (!prediction.known || counts.rounds == 0) {
     agreement.z_tokens_per_round = kNaN;

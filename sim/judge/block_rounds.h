@@ -32,8 +32,11 @@ struct BlockRounds {
   }
   [[nodiscard]] int next(int context, int token) const;
   [[nodiscard]] bool is_chain() const { return tree.size() == tree.depth() + 1; }
-  // Whether each position is drafted from the context before the block, as by Medusa's heads, and contexts differ.
-  [[nodiscard]] bool guesses_ahead() const { return drafter->from_root && shape->contexts > 1; }
+  // Whether each position is drafted from the context before the block, as by Medusa's heads, and contexts differ: those behind
+  // the first. Of fresh distributions there are 0 contexts.
+  [[nodiscard]] bool guesses_ahead() const {
+    return drafter->from_root && (shape->contexts > 1 || (shape->contexts == 0 && tree.depth() > 1));
+  }
   // Whether contexts move on their own, whatever tokens are emitted, so that the text does not show them.
   [[nodiscard]] bool hidden() const;
   // Distribution of the first round's context.

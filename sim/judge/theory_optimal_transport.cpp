@@ -19,6 +19,8 @@ TheoryEntry optimal_transport_theory() {
         BlockRounds rounds(cell);
         if (!figures_of(rounds).uniform)
           return {nullptr, "which of its siblings is accepted is up to which of the best couplings it has"};
+        if (rounds.stops != nullptr)
+          return {nullptr, "which token is accepted is up to which of the best couplings it has, and drafting ends by the token"};
         if (rounds.shape->kind == families::ContextShape::Kind::markov)
           return {nullptr, "which token is accepted is up to which of the best couplings it has, and contexts go by the token"};
         NodeTheory rule = {[](const verify::PositionDistributions& distributions, int children) {

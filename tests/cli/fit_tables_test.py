@@ -142,6 +142,12 @@ with tempfile.TemporaryDirectory() as name:
     columns = tokens_per_round(folder, pair_of(folder / "mtp"), [chain(1), chain(8)], 2 * SEEDS)
     assert abs(mean(columns[1]) - 4.496) < 4 * error(columns[1]), (mean(columns[1]), error(columns[1]))
     assert mean(columns[1]) > 4.2 and abs(mean(columns[0]) - 1.834) < 0.04, columns  # mutants: 3.83; 1.76, the first of the rates
+    # What is missed by less than a tenth is said, and the fit is written with it.
+    log.write_text("temperature: 1\nselection: sampled\nacceptance: [0.70, 0.74, 0.76]\n")
+    done = call("fit", log, "--out", folder / "missed")
+    missed = "chain of 3, tokens per round is 2.6117 in the table, and at most 2.59"
+    assert done.returncode == 0 and f"warning: out of reach: {missed}" in done.stderr and "spread.yaml for specsim run" in done.stdout, done
+    assert f"# Out of reach: {missed}" in (folder / "missed/spread.yaml").read_text()
     # What no target gives ends as bad input does, with what can be reached; nothing is written.
     log.write_text("temperature: 1\nrates: [0.9995]\n")
     done = call("fit", log, "--out", folder / "unmet")

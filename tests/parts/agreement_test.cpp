@@ -42,11 +42,12 @@ struct Judged {
   std::optional<judge::Blindness> blindness;
 };
 
-Judged judged(const std::string& verifier, const std::string& draft, std::uint64_t rounds, int seed = 1) {
+Judged judged(const std::string& verifier, const std::string& draft, std::uint64_t rounds, int seed = 1,
+              const std::string& policy = "") {
   const tests::ReadyCell ready(fmt::format(
       "{{experiment: power, seed: {}, rounds: {}, pair: {{vocab: 4, target: {{family: explicit, probabilities: [.5, .3, .15, "
-      ".05]}}, draft: {}}}, decode: {{drafter: {{kind: chain, draft_length: 3}}, verifier: {}}}}}",
-      seed, rounds, draft, verifier));
+      ".05]}}, draft: {}}}, decode: {{drafter: {{kind: chain, draft_length: 3}}, verifier: {}{}}}}}",
+      seed, rounds, draft, verifier, policy.empty() ? "" : ", policy: " + policy));
   const decode::Simulator simulator = ready.simulator();
   decode::Counts counts = simulator.empty_counts();
   for (std::uint64_t i = 0; i * simulator.chunk_size() < rounds; ++i) simulator.run(i, rounds, counts);
@@ -91,6 +92,17 @@ TEST_CASE("where every count was pooled into one, the distribution of accepted w
   CHECK_FALSE(std::isnan(judged("token", kFar, 5000).agreement.p_accepted_distribution));
   CHECK(std::isnan(judged("hsd", kFar, 5000).agreement.p_output_distribution));
   CHECK(std::isnan(judged("lenience", kFar, 5000).agreement.smallest_leak));
+}
+
+TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are those that theory says") {
+  // A block that ends early and stays whole has a bonus token behind it too: counted behind the longest blocks alone, every cell
+  // was refuted.
+  for (const char* const verifier : {"lenience", "judge_decoding", "typical", "speculative_cascade", "top_k_match"}) {
+    for (const char* const policy : {"additive", "{kind: confidence, least: 0.3}", "{kind: entropy, most: 1.3}", "oracle"}) {
+      INFO(verifier << ", policy " << policy);
+      CHECK(judged(verifier, kFar, 100000, 1, policy).agreement.p_output_distribution > 1e-6);
+    }
+  }
 }
 
 TEST_CASE("an error of the size that a test says it sees is rejected with power .99") {

@@ -1,11 +1,14 @@
 // The oracle reads parameters of verifiers, drafters and policies by name, since it shares no code with them: each of its
 // theories is taken through the parts that it names, so that every such name is looked up.
+#include "sim/judge/agreement.h"
 #include "sim/judge/cell_theory.h"
 #include "tests/parts/part_cells.h"
+#include "tests/support/cells.h"
 #include "tests/support/samples.h"
 
 #include <catch2/catch.hpp>
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -57,6 +60,61 @@ TEST_CASE("every theory answers for each of the verifiers and drafters that it n
         CHECK(answered.contains({theory.info.name, name}));
       }
   }
+}
+
+namespace {
+
+// Whether theory says something of the cell, and that the simulation bears it out.
+bool borne_out(const spec::Cell& cell) {
+  constexpr std::uint64_t kRounds = 4000;
+  constexpr double kLevel = 1e-6;
+  std::string why;
+  if (judge::theory_entry(cell, why) == nullptr) return false;
+  const tests::ReadyCell ready(cell);
+  const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), kRounds);
+  if (!prediction.known) return false;
+  const decode::Simulator simulator = ready.simulator();
+  decode::Counts counts = simulator.empty_counts();
+  for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
+  const judge::Agreement agreement = judge::judge_cell(ready.cell(), ready.facts(), prediction, counts, kLevel);
+  CHECK(agreement.p_tokens_per_round > kLevel);
+  CHECK_FALSE(agreement.p_accepted_distribution < kLevel);
+  CHECK_FALSE(agreement.p_output_distribution < kLevel);
+  return true;
+}
+
+}  // namespace
+
+// Mutant: drafts that are guessed from the context before the block taken for drafts of their own positions, where every position
+// is fresh: medusa, parallel and dflash were promised more tokens than a chain.
+TEST_CASE("what theories say of fresh distributions is what is simulated") {
+  int answered = 0;
+  for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
+    for (const draft::DrafterEntry& drafter : draft::drafters().entries()) {
+      const std::string drafter_text = drafter_samples(drafter).front();
+      const auto cell = tests::cell_with(drafter_text, verifier, tests::samples_of(verifier.info).front(), "",
+                                         "{process: iid, fresh: true, sequence_rounds: 16}");
+      INFO(drafter_text << ", verifier " << verifier.info.name);
+      if (cell && borne_out(*cell)) ++answered;
+    }
+  CHECK(answered > 40);
+}
+
+// Mutants: every block as long as the longest (greedy_multi_path under any policy), every accepted token taken for token 0
+// (optimal_transport under confidence), bonus tokens of lossy rules behind the longest blocks alone.
+TEST_CASE("what theories say of chains that a policy cuts is what is simulated") {
+  int answered = 0;
+  for (const char* const drafter : {"{kind: chain, draft_length: 3}", "{kind: chain, draft_length: 3, selection: argmax}"})
+    for (const char* const policy : {"{kind: confidence, least: 0.4}", "{kind: entropy, most: 0.8}",
+                                     "{kind: additive, first: 1, up: 1, down: 1}", "{kind: ratio_tiers, tiers: [1, 2]}"})
+      for (const char* const process : {"{process: fixed, sequence_rounds: 4}", "{process: iid, pool: 2, sequence_rounds: 4}",
+                                        "{process: markov, sequence_rounds: 4}"})
+        for (const verify::VerifierEntry& verifier : verify::verifiers().entries()) {
+          const auto cell = tests::cell_with(drafter, verifier, tests::samples_of(verifier.info).front(), policy, process);
+          INFO(drafter << ", " << policy << ", " << process << ", verifier " << verifier.info.name);
+          if (cell && borne_out(*cell)) ++answered;
+        }
+  CHECK(answered > 300);
 }
 
 // Mutant: `warm_up` of ema_tiers, or `least` of confidence, renamed in its own file and not in sim/judge.

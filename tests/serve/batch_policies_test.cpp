@@ -266,6 +266,12 @@ TEST_CASE("speculation_gate stops for good once the mean of a whole window is be
   CHECK(rolling->draft_length(batch) == 4);  // (2 + 4 + 0) / 12
   tell(*rolling, {{1, 1}, 4});
   CHECK(rolling->draft_length(batch) == 0);  // (4 + 0 + 1) / 12
+  // A step of four sequences that accepts one token less than half. Mutant: a threshold that is a little lower.
+  const auto near = made(yaml + "}");
+  for (int i = 0; i < 3; ++i) tell(*near, {{4, 4, 4, 4, 0, 0, 0, 0}, 4});
+  CHECK(near->draft_length(batch) == 4);
+  tell(*near, {{4, 4, 4, 3, 0, 0, 0, 0}, 4});
+  CHECK(near->draft_length(batch) == 0);
   const auto small = made(yaml + ", disable_above_batch: 1}");
   CHECK(small->draft_length(batch) == 0);
   CHECK(small->draft_length({1, 0, 0.0}) == 4);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -148,6 +149,104 @@ TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's 
   for (int round = 0; round < 1000; ++round) share += play(false) / 1000.0;
   CHECK(share > 0.995);
   CHECK(share <= 1.0 + 1e-12);
+}
+
+// One Newton step of the logistic by a dense solve, damped as vLLM's. Mutants: a slope that does not leave to the intercepts what
+// they explain, intercepts that are not damped, rejections that are not observed.
+TEST_CASE("adaptive_verification: a refit is one damped Newton step of all coefficients together") {
+  constexpr std::size_t kSize = kLongest + 1;  // the slope, and an intercept for each position
+  std::mt19937 generator(20260722);
+  std::vector<double> times(std::size_t{kBatch} * kLongest + 1, 1.0);
+  const auto policy = policy_of("estimate", "rows", times, kLongest);
+  LengthPolicy::Memory memory = policy->start();
+  const auto intercept = [&](std::size_t k) { return memory.learnt[3 + 5 * k]; };
+  const double first_slope = memory.learnt[0];
+  const std::vector<double> first = {intercept(0), intercept(1), intercept(2), intercept(3)};
+  std::vector<std::vector<double>> information(kSize, std::vector<double>(kSize, 0.0));
+  std::vector<double> score(kSize, 0.0);
+  std::vector<double> seen(kLongest, 0.0);
+  std::uniform_int_distribution<int> any(0, kLongest);
+  std::uniform_real_distribution<double> unit(0.0, 1.0);
+  for (int number = 0; number < 100; ++number) {
+    const Round round(generator);
+    std::vector<int> verified(kBatch);
+    std::vector<int> accepted(kBatch);
+    for (std::size_t i = 0; i < kBatch; ++i) {
+      verified[i] = any(generator);
+      while (accepted[i] < verified[i] &&
+             unit(generator) < 1.0 / (1.0 + std::exp(-round.chains[i].outlooks[static_cast<std::size_t>(accepted[i])].certainty)))
+        ++accepted[i];
+      for (int k = 0; k < std::min(verified[i], accepted[i] + 1); ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        const double x = round.chains[i].outlooks[at].certainty;
+        const double p = 1.0 / (1.0 + std::exp(-(first_slope * x + first[at])));
+        const double miss = (k < accepted[i] ? 1.0 : 0.0) - p;
+        information[0][0] += p * (1.0 - p) * x * x;
+        information[0][at + 1] += p * (1.0 - p) * x;
+        information[at + 1][0] += p * (1.0 - p) * x;
+        information[at + 1][at + 1] += p * (1.0 - p);
+        score[0] += miss * x;
+        score[at + 1] += miss;
+        seen[at] += 1.0;
+      }
+    }
+    policy->observe_shared(memory, round.chains, verified, accepted);
+  }
+  constexpr double kRidge = 1e-3;
+  constexpr double kDamping = 50.0;
+  for (std::size_t i = 0; i < kSize; ++i) information[i][i] += kRidge;
+  const std::vector<std::vector<double>> whole = information;
+  std::vector<double> step = score;
+  for (std::size_t i = 0; i < kSize; ++i)  // the matrix is positive definite: no pivots
+    for (std::size_t j = 0; j < kSize; ++j) {
+      if (j == i) continue;
+      const double share = information[j][i] / information[i][i];
+      for (std::size_t k = 0; k < kSize; ++k) information[j][k] -= share * information[i][k];
+      step[j] -= share * step[i];
+    }
+  const double all = std::accumulate(seen.begin(), seen.end(), 0.0);
+  const double slope = step[0] / information[0][0] * all / (all + kDamping);
+  CHECK(memory.learnt[0] - first_slope == Approx(slope).epsilon(1e-9));
+  for (std::size_t k = 0; k < kLongest; ++k)
+    CHECK(intercept(k) - first[k] ==
+          Approx((score[k + 1] - whole[k + 1][0] * slope) / whole[k + 1][k + 1] * seen[k] / (seen[k] + kDamping)).epsilon(1e-9));
+}
+
+// Mutant: a sequence that had no round before counts as lost, and not as sure.
+TEST_CASE("adaptive_verification: the budget of a first round takes every token for sure") {
+  std::mt19937 generator(20260723);
+  std::vector<double> times;
+  for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.1 * rows);  // 12 more tokens for 1.2 more
+  const auto policy = policy_of("head", "previous", times);
+  LengthPolicy::Memory memory = policy->start();
+  Round round(generator);
+  policy->share(memory, round.chains, round.verified);
+  CHECK(round.verified == std::vector<int>(kBatch, kLongest));
+}
+
+// Of two sequences the tokens that are easier are verified, drawn or chosen. Mutant: a chosen token counts as sure, so that each
+// sequence gets one.
+TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, chosen ones too") {
+  for (const char* const method :
+       {"{kind: chain, draft_length: 3}, verifier: token", "{kind: chain, draft_length: 3, selection: argmax}, verifier: token",
+        "{kind: dflash, block_size: 4}, verifier: tree_point_mass"}) {
+    INFO(method);
+    constexpr std::uint64_t kRounds = 200000;
+    const std::string draft = std::string(method).find("argmax") != std::string::npos ? "[.6, .4]" : "[1, 0]";
+    const tests::ReadyCell ready(
+        "{experiment: chosen, rounds: 200000, pair: {vocab: 2, target: {family: uniform}, draft: {family: explicit, "
+        "probabilities: " +
+        draft +
+        "}}, context: {process: regimes, states: [{target: {family: explicit, probabilities: [.95, .05]}}, {target: {family: "
+        "explicit, probabilities: [.2, .8]}}], transition: [[.8, .2], [.3, .7]]}, workload: {batch: 2}, cost: {model: ratio, "
+        "cost_ratio: .1}, decode: {drafter: " +
+        method + ", policy: {kind: adaptive_verification, confidence: head, budget: rows, rows: 1}}}");
+    const decode::Simulator simulator = ready.simulator();
+    decode::Counts counts = simulator.empty_counts();
+    for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
+    // Of a walk through positions whose tokens are accepted with .95 and .2, played without this program.
+    CHECK(static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds) == Approx(1.708).margin(0.01));
+  }
 }
 
 }  // namespace specsim::adaptive_verification_unit_test

@@ -202,6 +202,12 @@ TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itsel
   for (const int usual : {7, 8})
     CHECK(Rounds("ngram_cache", fmt::format("{{draft_length: 1, statistics: [[0, 1, {0}, 0, 1, {0}]]}}", usual))
               .behind({0, 1, 7, 2, 0, 1, 8, 0, 1}) == Paths{{usual}});
+  // Once usually weighs a hundred times: 7 is taken for the token behind 0 1, and is not sure. Mutant: ten times.
+  Path often = {0, 1, 7};
+  for (int i = 0; i < 12; ++i) often.insert(often.end(), {20 + 2 * i, 21 + 2 * i, 0, 1, 8});
+  often.insert(often.end(), {60, 61, 0, 1});
+  CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind(often) == Paths{{8}});
+  CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7]]}").behind(often).empty());
   // past has to say it twice, statistics two times as well.
   CHECK(Rounds("ngram_cache", "{draft_length: 1, past: [[0, 1, 7]]}").behind({0, 1}).empty());
   CHECK(Rounds("ngram_cache", "{draft_length: 1, past: [[9, 0, 1, 7], [9, 0, 1, 7]]}").behind({9, 0, 1}) == Paths{{7}});
