@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace specsim::spec {
 
@@ -222,6 +223,30 @@ Cell with_draft_length(Cell cell, int draft_length) {
     std::get<ChainMethod>(cell.method).chain.draft_length = draft_length;
   }
   return cell;
+}
+
+bool can_cut(const Cell& cell) {
+  if (cell.policy() != nullptr || !cell.verifier().make_block) return false;
+  if (!cell.drafts_chains()) {
+    const draft::BlockDrafter& drafter = *cell.block()->drafter;
+    if (drafter.tree() == nullptr || !drafter.tree()->is_chain() || drafter.shape().reads_text) return false;
+  }
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  return shape.contexts > 0 && !shape.acceptance_only && shape.kind != families::ContextShape::Kind::by_rank;
+}
+
+Cell to_be_cut(Cell cell, int draft_length) {
+  SPECSIM_CHECK(can_cut(cell), "{} cell {} drafts no chain that can be cut", cell.experiment, cell.index);
+  if (const auto* const chain = std::get_if<ChainMethod>(&cell.method)) {
+    const auto& [entry, arguments, part] = chain->verifier;
+    BlockMethod block{chain->chain,
+                      {draft::drafters().find("chain"), {}, draft::chain_block(chain->chain.draft_length)},
+                      {entry, arguments, entry->make_block(arguments)},
+                      {},
+                      true};
+    cell.method = std::move(block);
+  }
+  return cell.drafts_chains() ? with_draft_length(std::move(cell), draft_length) : cell;
 }
 
 // The text "law" is kept as it was first written: another one would draw other distributions, and change every committed result.
