@@ -254,13 +254,19 @@ void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& a
 
 using KnowsDrafts = std::function<bool(serve::Confidence)>;
 
-// What a policy goes by and nobody tells it.
-std::string unknown_confidence(serve::Confidence confidence, const KnowsDrafts& knows) {
-  return fmt::format("confidence is {}, and {} of drafts, allowed: {}history{}",
-                     confidence == serve::Confidence::head ? "head" : "estimate",
-                     knows(serve::Confidence::head) ? "the trace tells overlaps" : "acceptance tells what is accepted and no more",
-                     knows(serve::Confidence::head) ? "head, " : "",
-                     ", or pair and decode beside serve in place of acceptance, whose rounds are executed from a pool of contexts");
+// What a policy goes by and nobody tells it, of stated acceptance or of executed rounds.
+std::string unknown_confidence(serve::Confidence confidence, const KnowsDrafts& knows, bool stated) {
+  const char* const name = confidence == serve::Confidence::head ? "head" : "estimate";
+  if (!stated)
+    return fmt::format(
+        "confidence is {}, and drafts of fresh distributions or of recorded acceptance show nothing, allowed: "
+        "history, or contexts from a pool",
+        name);
+  const bool overlaps = knows(serve::Confidence::head);
+  return fmt::format(
+      "confidence is {}, and {} of drafts, allowed: {}history, or pair and decode beside serve in place of "
+      "acceptance, whose rounds are executed",
+      name, overlaps ? "the trace tells overlaps" : "acceptance tells what is accepted and no more", overlaps ? "head, " : "");
 }
 
 Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file,
@@ -278,7 +284,8 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
     if (!speculation.policy) return nullptr;
     auto policy = untimed_policy(speculation.policy, std::move(offers), knows);
     if (policy->confidence() && knows && !knows(*policy->confidence()))
-      diagnostics.add(choice.arguments.where("confidence"), unknown_confidence(*policy->confidence(), knows));
+      diagnostics.add(choice.arguments.where("confidence"),
+                      unknown_confidence(*policy->confidence(), knows, arguments.has("acceptance")));
     return policy;
   };
   const Location where = arguments.where("policy");
@@ -308,9 +315,10 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                                         [&](serve::Confidence own) { return serve::executed_knows(*cell, own); })) {
       speculation.longest = policy->longest();
       if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
-        diagnostics.add(where, fmt::format("policy {} verifies a part of what was drafted, and decode drafts whole trees, or by a "
-                                           "policy of its own; allowed: a chain without a policy, drawn or guessed",
-                                           choice.entry->info.name));
+        diagnostics.add(where,
+                        fmt::format("policy {} verifies a part of what was drafted, and decode drafts whole trees, or by a "
+                                    "policy of its own; allowed: a chain without a policy, drawn or guessed",
+                                    choice.entry->info.name));
         return speculation;
       }
       check_lengths(*policy, *cell, where, diagnostics);

@@ -40,7 +40,7 @@ class SingleRounds {
   rng::Key key_;
   decode::PhiloxBits source_;
   decode::BlockRound round_;
-  std::unique_ptr<draft::BlockDrafter::Memory> memory_;      // a chain's drafter remembers nothing
+  std::unique_ptr<draft::BlockDrafter::Memory> memory_;   // a chain's drafter remembers nothing
   std::vector<std::unique_ptr<decode::GroupBits>> bits_;  // [sequence / GroupBits::kGroup]
 };
 

@@ -80,7 +80,8 @@ placement::AcceptedCounts record(const spec::Cell& cell, std::size_t requests, s
 // Rounds of chains that are played as a server verifies them.
 class PlayedRounds final : public Rounds {
  public:
-  explicit PlayedRounds(const placement::RoundSource& source) : rounds_(source), longest_(static_cast<std::size_t>(source.draft_length)) {}
+  explicit PlayedRounds(const placement::RoundSource& source)
+      : rounds_(source), longest_(static_cast<std::size_t>(source.draft_length)) {}
   std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId request, std::uint32_t emitted,
                                                          std::uint32_t drafted) override {
     Text& text = text_of(request, emitted);

@@ -54,8 +54,7 @@ class TimedPasses {
       if (sequences_of(size) < sequences_of(last)) before = size;
     const double more = static_cast<double>(sequences - sequences_of(last));
     if (before == last) return timed(last).draft;
-    return timed(last).draft +
-           more * (timed(last).draft - timed(before).draft) / (sequences_of(last) - sequences_of(before));
+    return timed(last).draft + more * (timed(last).draft - timed(before).draft) / (sequences_of(last) - sequences_of(before));
   }
 
  private:
@@ -80,8 +79,8 @@ class TimedPasses {
   int draft_length_;
   double context_;
   std::uint32_t largest_;
-  std::vector<std::uint32_t> sizes_;  // rows of captured graphs
-  std::vector<double> rising_;        // [graph]
+  std::vector<std::uint32_t> sizes_;            // rows of captured graphs
+  std::vector<double> rising_;                  // [graph]
   std::map<std::uint32_t, PassSeconds> known_;  // [rows]
 };
 
@@ -124,8 +123,7 @@ class SharesRows final : public ServerPolicy {
     estimate(chains);
     const std::vector<draft::DraftSlot> slots = slots_of(chains);
     if (own_.budget == Budget::early_stop) budget = draft::budget_stopped_early(slots, step.emitting, time);
-    if (own_.budget == Budget::rows)
-      budget = static_cast<std::size_t>(own_.rows * static_cast<double>(chains.size()) + 1e-9);
+    if (own_.budget == Budget::rows) budget = static_cast<std::size_t>(own_.rows * static_cast<double>(chains.size()) + 1e-9);
     std::fill(verified.begin(), verified.end(), 0);
     for (std::size_t i = 0; i < std::min(budget, drafts); ++i) ++verified[slots[i].chain];
   }
@@ -136,8 +134,7 @@ class SharesRows final : public ServerPolicy {
     draft::AcceptanceFit fit = fit_of();
     for (std::size_t i = 0; i < chains.size(); ++i) {
       if (chains[i].ended) continue;
-      for (std::size_t k = 0; k < verified[i] && k <= accepted[i]; ++k)
-        fit.observe(k, certainty(chains[i], k), k < accepted[i]);
+      for (std::size_t k = 0; k < verified[i] && k <= accepted[i]; ++k) fit.observe(k, certainty(chains[i], k), k < accepted[i]);
     }
     if (++steps_ % own_.refit == 0) fit.refit();
   }
@@ -179,7 +176,7 @@ class SharesRows final : public ServerPolicy {
   TimedPasses passes_;
   Confidence goes_by_ = Confidence::history;
   std::vector<double> learnt_;
-  int steps_ = 0;  // that verified
+  int steps_ = 0;                                                         // that verified
   std::unordered_map<arrivals::RequestId, std::vector<double>> earlier_;  // chance of each token once it is reached
 };
 
@@ -228,7 +225,8 @@ ServerPolicyEntry adaptive_verification_policy() {
       {"adaptive_verification",
        "every sequence drafts all it can, and the step verifies those tokens that are likeliest to survive, out of one budget of "
        "rows",
-       "vLLM, enable_adaptive_verification (pull requests 47808, 52228): vllm/v1/worker/gpu/spec_decode/adaptive_verification.py, "
+       "vLLM, enable_adaptive_verification (pull requests 47808, 52228): "
+       "vllm/v1/worker/gpu/spec_decode/adaptive_verification.py, "
        "commit 057929c; DeepSeek (DSpark), arXiv 2607.05147",
        std::move(parameters),
        "Decode's policy of that name, for batches that change from step to step. The scheduler lays all drafts into a step, and "
