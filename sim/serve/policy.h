@@ -32,14 +32,14 @@ struct StepRounds {
 // What a step computes whatever it verifies, for a policy that says how much that is.
 struct SharedStep {
   std::uint32_t requests = 0;
-  std::uint32_t rows = 0;      // of prompts, and the last token of each sequence that decodes
+  std::uint32_t rows = 0;      // prompts' tokens, and the last token of each sequence that decodes
   std::uint32_t emitting = 0;  // requests that get a token
 };
 // What a sequence drafted for a step.
 struct DraftedChain {
   arrivals::RequestId request = 0;
   std::uint32_t drafted = 0;
-  std::span<const draft::LengthPolicy::Outlook> outlooks;  // of each token; empty where nothing is known of them
+  std::span<const draft::LengthPolicy::Outlook> outlooks;  // [token]; empty where nothing is known of them
   bool ended = false;  // with the step before, when this one was scheduled already: its drafts are verified for nobody
 };
 

@@ -143,7 +143,7 @@ class Server {
   std::vector<std::uint32_t> accepted_;
   // Where the policy shares rows out:
   std::unique_ptr<Rounds> rounds_;          // else nullptr
-  std::vector<DraftedChain> chains_;        // of the running step, or of the one that waits
+  std::vector<DraftedChain> chains_;        // the running step's, or of the one that waits
   std::vector<std::uint32_t> of_chains_;    // [chain]: drafts that are verified
   std::vector<std::uint32_t> taken_;        // [chain]: drafts that are accepted
   std::vector<arrivals::RequestId> ended_;  // with the step before

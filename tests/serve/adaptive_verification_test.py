@@ -59,6 +59,13 @@ def like_fixed(bench, checks):
                 own = policy(confidence=confidence, budget="rows", rows=64)
                 checks.holds(f"{name}, {confidence}: as fixed, {'stated' if stated_acceptance else 'executed'}", files(scheduler, own, stated_acceptance) == fixed)
             checks.rejects_exactly(f"{name}: as fixed", "a budget that binds", files(scheduler, policy(confidence="history", budget="rows", rows=4.5), stated_acceptance) != fixed)
+    # A block that is guessed in one pass is cut as a chain is.
+    block = {"pair": dict(LOGITS, vocab=12), "context": {"process": "markov", "order": 1},
+             "decode": {"drafter": {"kind": "dspark", "block_size": 5, "markov_head": 0.6}, "verifier": "block"}}
+    runs = [(bench.run({**crowded({}, {"policy": own}, 16000, False), **block}).folder / "requests.csv").read_bytes()
+            for own in ({"kind": "fixed", "draft_length": 5}, policy(budget="rows", rows=64), policy(budget="rows", rows=4.5))]
+    checks.holds("a block: as fixed", runs[0] == runs[1])
+    checks.rejects_exactly("a block: as fixed", "a budget that binds", runs[0] != runs[2])
     # Pass times that do not change with rows leave nothing to save: vLLM's budget is all rows.
     free = {"target_fixed_ms": 6, "draft_fixed_ms": 1}
     runs = []
