@@ -161,10 +161,21 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
           mean.add(static_cast<double>(drafted[nodes]) / all, shared_round_time(whole, static_cast<double>(nodes)));
       return with_policy(mean);
     }
-    double verified = 0.0;
+    // The batch's rows are the sum of its sequences', whose attention differs by less than a thousandth from that of as many of
+    // the mean. Budgets go up to where a pass becomes dearer, so that the mean over rounds lies between two numbers of rows that
+    // passes have: it takes its share of both. Captured passes have multiples of kRowsOfGraphs.
+    constexpr double kRowsOfGraphs = 8.0;
+    double rows = workload.batch;
     for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
-      verified += static_cast<double>(nodes) * static_cast<double>(drafted[nodes]) / all;
-    return with_policy(shared_round_time(whole, verified));
+      rows += workload.batch * static_cast<double>(nodes) * static_cast<double>(drafted[nodes]) / all;
+    const double most = workload.batch * static_cast<double>(drafted.size());
+    const double below = std::max(kRowsOfGraphs * std::floor(rows / kRowsOfGraphs), workload.batch);
+    const double above = std::min(kRowsOfGraphs * std::ceil(rows / kRowsOfGraphs), most);
+    const auto time = [&](double of_batch) { return shared_round_time(whole, of_batch / workload.batch - 1.0); };
+    if (above <= below || rows <= below) return with_policy(time(rows));
+    mean.add((above - rows) / (above - below), time(below));
+    mean.add((rows - below) / (above - below), time(above));
+    return with_policy(mean);
   }
   // Trees whose depth each sequence chooses are for batches of one, and a length for the whole batch makes all its chains alike.
   const bool token_by_token =
