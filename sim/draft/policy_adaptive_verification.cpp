@@ -166,7 +166,7 @@ PolicyEntry adaptive_verification_policy() {
        "It pays where the batch fills the GPU and the draft is long: vLLM reports 19 % more tokens per second in the mean over "
        "five data sets at 64 requests (GSM8K 21 %, tokens per round 5.11 to 4.87), and another server 20 % fewer at 4 requests "
        "(pull request 52362, MI355X). Simulated for Llama-3.1-70B with EAGLE-3's head and 7 tokens: 9 % more at 64 requests "
-       "(tokens per round 3.76 to 3.42), 17 % at 128, with a perfect head 18 and 31 %; none at 32 and below. It does not over a "
+       "(tokens per round 3.76 to 3.42), 18 % at 128, with a perfect head 18 and 31 %; none at 32 and below. It does not over a "
        "fixed length that suits the load, 2 % above the perfect head at 128, since all 7 passes of the draft are paid for. "
        "early_stop ends at the first step of the pass's time: kernels that take rows in tiles stop it at once.",
        ""},
