@@ -19,6 +19,27 @@ rng::Key key_of(const ServeExperiment& experiment, const char* what) {
   return rng::make_key(experiment.seed, rng::hash_text(what));
 }
 
+// Seconds of the passes of a step whose decoding sequences have so many rows together, and so many tokens cached each.
+struct TimedRows {
+  double sequences = 0.0;
+  double rows = 0.0;
+  double context = 0.0;
+};
+serve::PassSeconds pass_seconds(const serve::StepPricer& pricer, const serve::Acceptance& acceptance, const TimedRows& of,
+                                int draft_length) {
+  serve::StepWork work;
+  work.decoding = serve::decoding_alike(of.sequences, of.rows / of.sequences, of.sequences * of.context);
+  work.logits = of.rows;
+  work.cached_after = of.sequences * (of.context + 1.0);
+  std::vector<double> rows;
+  if (const std::vector<double>* const passes = acceptance.passes(acceptance.widest(draft_length))) {
+    for (const double each : *passes) rows.push_back(of.sequences * each);
+    work.draft_rows = &rows;
+  }
+  const auto parts = pricer.parts(work, draft_length);
+  return {parts.target, parts.draft};
+}
+
 serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve::Acceptance* acceptance,
                                  const serve::StepPricer& pricer) {
   serve::Server::Parts parts;
@@ -34,6 +55,10 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
     return step_seconds(pricer, *acceptance, batch, batch.cached + batch.requests, draft_length);
   };
   setting.offers = [acceptance](int draft_length) { return acceptance->offers(draft_length); };
+  setting.passes = [&pricer, acceptance](double sequences, double rows, double context, int draft_length) {
+    return pass_seconds(pricer, *acceptance, {sequences, rows, context}, draft_length);
+  };
+  setting.knows = [acceptance](serve::Confidence confidence) { return acceptance->knows(confidence); };
   parts.policy = speculation.policy(setting);
   const bool cached = speculation.method != serve::DraftMethod::ngram && parts.policy->longest() > 0;
   parts.lookahead = cached ? acceptance->widest(parts.policy->longest()) : 0;
@@ -105,8 +130,9 @@ arrivals::RequestTrace make_requests(const ServeExperiment& experiment) {
 }
 
 std::unique_ptr<serve::ServerPolicy> untimed_policy(const serve::PolicyMaker& policy,
-                                                    std::function<bool(int draft_length)> offers) {
-  return policy({[](const serve::BatchState&, int) { return 1.0; }, std::move(offers)});
+                                                    std::function<bool(int draft_length)> offers,
+                                                    std::function<bool(serve::Confidence)> knows) {
+  return policy({[](const serve::BatchState&, int) { return 1.0; }, std::move(offers), {}, std::move(knows)});
 }
 
 std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experiment, const arrivals::RequestTrace& workload) {
@@ -124,7 +150,7 @@ std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experi
   const auto policy =
       untimed_policy(speculation.policy, [&](int draft_length) { return serve::executed_offers(cell, draft_length); });
   return serve::executed_acceptance(spec::reseeded(cell, experiment.seed, cell.rounds), policy->lengths(),
-                                    workload.requests.size(), longest);
+                                    workload.requests.size(), longest, policy->shares_rows());
 }
 
 Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options) {

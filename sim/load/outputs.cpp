@@ -174,7 +174,7 @@ void StepTimeline::began(const serve::StepRecord& record) {
     else
       timeline_.span(track.lane, item.drafts > 0 ? "round" : "decode", at(record.start), lasts(record.price.total()),
                      {{"step", static_cast<std::int64_t>(record.step)},
-                      {"drafts", std::int64_t{item.drafts}},
+                      {"drafts", std::int64_t{item.verified}},
                       {"accepted", std::int64_t{item.accepted}}},
                      "thread_state_running");
   }

@@ -252,6 +252,23 @@ void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& a
     }
 }
 
+using KnowsDrafts = std::function<bool(serve::Confidence)>;
+
+// What a policy goes by and nobody tells it, of stated acceptance or of executed rounds.
+std::string unknown_confidence(serve::Confidence confidence, const KnowsDrafts& knows, bool stated) {
+  const char* const name = confidence == serve::Confidence::head ? "head" : "estimate";
+  if (!stated)
+    return fmt::format(
+        "confidence is {}, and drafts of fresh distributions or of recorded acceptance show nothing, allowed: "
+        "history, or contexts from a pool",
+        name);
+  const bool overlaps = knows(serve::Confidence::head);
+  return fmt::format(
+      "confidence is {}, and {} of drafts, allowed: {}history, or pair and decode beside serve in place of "
+      "acceptance, whose rounds are executed",
+      name, overlaps ? "the trace tells overlaps" : "acceptance tells what is accepted and no more", overlaps ? "head, " : "");
+}
+
 Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file,
                              const cost::CostModel* cost, Diagnostics& diagnostics) {
   Speculation speculation;
@@ -261,9 +278,15 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
   if (diagnostics.list().size() != before) return speculation;
   const config::Choice<serve::ServerPolicyEntry> choice =
       choose(serve::server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
-  const auto read_policy = [&](std::function<bool(int)> offers) -> std::unique_ptr<serve::ServerPolicy> {
+  const auto read_policy = [&](std::function<bool(int)> offers,
+                               std::function<bool(serve::Confidence)> knows) -> std::unique_ptr<serve::ServerPolicy> {
     if (choice.entry != nullptr) speculation.policy = choice.entry->read(choice.arguments, diagnostics);
-    return speculation.policy ? untimed_policy(speculation.policy, std::move(offers)) : nullptr;
+    if (!speculation.policy) return nullptr;
+    auto policy = untimed_policy(speculation.policy, std::move(offers), knows);
+    if (policy->confidence() && knows && !knows(*policy->confidence()))
+      diagnostics.add(choice.arguments.where("confidence"),
+                      unknown_confidence(*policy->confidence(), knows, arguments.has("acceptance")));
+    return policy;
   };
   const Location where = arguments.where("policy");
   if (arguments.has("acceptance")) {
@@ -274,11 +297,12 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
       speculation.acceptance = std::make_shared<const serve::StatedAcceptance>(*std::move(stated));
     }
     const std::unique_ptr<serve::ServerPolicy> policy =
-        read_policy([&](int draft_length) { return !acceptance || acceptance->offers(draft_length); });
+        read_policy([&](int draft_length) { return !acceptance || acceptance->offers(draft_length); },
+                    acceptance ? [&](serve::Confidence own) { return acceptance->knows(own); } : KnowsDrafts());
     if (policy) speculation.longest = policy->longest();
     if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
-    const std::unique_ptr<serve::ServerPolicy> policy = read_policy({});
+    const std::unique_ptr<serve::ServerPolicy> policy = read_policy({}, {});
     if (policy && policy->longest() == 0)  // nothing is drafted, so that nothing can be accepted
       speculation.acceptance = std::make_shared<const serve::StatedAcceptance>(serve::ClassRates{{{1.0, {0.0}, true}}});
     else if (policy)
@@ -287,8 +311,16 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
                       "serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
-    if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); })) {
+    if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); },
+                                        [&](serve::Confidence own) { return serve::executed_knows(*cell, own); })) {
       speculation.longest = policy->longest();
+      if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
+        diagnostics.add(where,
+                        fmt::format("policy {} verifies a part of what was drafted, and decode drafts whole trees, or by a "
+                                    "policy of its own; allowed: a chain without a policy, drawn or guessed",
+                                    choice.entry->info.name));
+        return speculation;
+      }
       check_lengths(*policy, *cell, where, diagnostics);
     }
   }

@@ -96,7 +96,21 @@ class ReplayedAcceptance final : public Acceptance {
   std::unordered_map<std::uint64_t, double> uniforms_;
 };
 
+// Rounds that end as an Acceptance says, which knows every position whatever was verified before it.
+class StatedRounds final : public Rounds {
+ public:
+  explicit StatedRounds(const Acceptance& acceptance) : acceptance_(&acceptance) {}
+  std::uint32_t play(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t verified) override {
+    return verified > 0 ? acceptance_->accepted(request, emitted, verified) : 0;
+  }
+
+ private:
+  const Acceptance* acceptance_;
+};
+
 }  // namespace
+
+std::unique_ptr<Rounds> Acceptance::rounds() const { return std::make_unique<StatedRounds>(*this); }
 
 std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key) {
   return std::visit(

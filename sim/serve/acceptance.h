@@ -5,18 +5,43 @@
 #include "sim/arrivals/request_trace.h"
 #include "sim/base/error.h"
 #include "sim/config/value.h"
+#include "sim/draft/length_policy.h"
 #include "sim/rng/philox.h"
 #include "sim/spec/cell.h"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <variant>
 #include <vector>
 
 namespace specsim::serve {
+
+// What tells how likely a draft token is accepted, before it is verified: what was accepted at its position, what the draft's
+// distribution there looks like, or how it overlaps with the target's.
+enum class Confidence { history, estimate, head };
+
+// Rounds of requests as a server plays them that verifies a part of what they draft: how much is known only then. One server's.
+class Rounds {
+ public:
+  Rounds() = default;
+  Rounds(const Rounds&) = delete;
+  Rounds& operator=(const Rounds&) = delete;
+  virtual ~Rounds() = default;
+  // What is known of each of the `drafted` tokens behind output token number `emitted` before it is drawn; empty where nothing
+  // is. Valid until the request is asked for again.
+  virtual std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId /*request*/, std::uint32_t /*emitted*/,
+                                                                 std::uint32_t /*drafted*/) {
+    return {};
+  }
+  // How many of the first `verified` of them are accepted. Every token behind the first comes of a round, plain ones too.
+  virtual std::uint32_t play(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t verified) = 0;
+  // The request has ended.
+  virtual void forget(arrivals::RequestId /*request*/) {}
+};
 
 class Acceptance {
  public:
@@ -29,6 +54,11 @@ class Acceptance {
                                                std::uint32_t drafted) const = 0;
   // Expected tokens of a round that drafts so many, its last token included; what policies plan with.
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
+
+  // ---- where a round verifies a part of what it drafted ----
+  [[nodiscard]] virtual bool knows(Confidence confidence) const { return confidence == Confidence::history; }
+  // The rounds of a server; accepted() says how they end, unless they are executed. It must live longer.
+  [[nodiscard]] virtual std::unique_ptr<Rounds> rounds() const;
 
   // ---- where a round drafts something else than a chain of the policy's length ----
   // Whether rounds draft trees, or blocks of which some verify more rows than others.
@@ -104,9 +134,14 @@ std::unique_ptr<Acceptance> make_recorded_acceptance(const RecordedOverlaps& rec
 // decode's own policy chooses, is drafted whole or not at all. Where a step's budget of tokens cuts a tree that is the same in
 // every round, its whole levels count; of other trees nothing does. `tokens`: the most tokens of an output. Where the draft's
 // passes differ from round to round, passes() is the mean over the executed rounds that draft as many tokens.
+// `cut`: rounds() are played while the server runs, each from where the one before ended, for a server that verifies a part of
+// the chains; lengths has the one that they draft.
 constexpr std::size_t kMostExecuted = 4096;
 std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const std::vector<int>& lengths, std::size_t requests,
-                                                std::uint32_t tokens);
+                                                std::uint32_t tokens, bool cut = false);
+// Whether a server may verify a part of what the cell's method drafts, and what it may go by.
+bool executed_cuts(const spec::Cell& cell);
+bool executed_knows(const spec::Cell& cell, Confidence confidence);
 // Whether a policy of the server may choose this length for the cell's method, and whether it drafts without passes of a model.
 bool executed_offers(const spec::Cell& cell, int draft_length);
 bool drafts_without_passes(const spec::Cell& cell);

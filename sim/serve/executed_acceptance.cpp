@@ -1,4 +1,6 @@
+#include "sim/base/check.h"
 #include "sim/placement/accepted.h"
+#include "sim/placement/single_rounds.h"
 #include "sim/run/runner.h"
 #include "sim/serve/acceptance.h"
 
@@ -7,6 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -72,10 +77,58 @@ placement::AcceptedCounts record(const spec::Cell& cell, std::size_t requests, s
                                     decode::Bonus::emitted, std::min(requests, kMostExecuted), tokens);
 }
 
+// Rounds of chains that are played as a server verifies them.
+class PlayedRounds final : public Rounds {
+ public:
+  explicit PlayedRounds(const placement::RoundSource& source)
+      : rounds_(source), longest_(static_cast<std::size_t>(source.draft_length)) {}
+  std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId request, std::uint32_t emitted,
+                                                         std::uint32_t drafted) override {
+    Text& text = text_of(request, emitted);
+    text.outlooks.resize(longest_);
+    rounds_.draft(text.state, text.outlooks);
+    return std::span(text.outlooks).first(std::min<std::size_t>(drafted, longest_));
+  }
+  std::uint32_t play(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t verified) override {
+    return rounds_.play(text_of(request, emitted).state, verified);
+  }
+  void forget(arrivals::RequestId request) override { texts_.erase(request); }
+
+ private:
+  struct Text {
+    placement::SingleRounds::State state;
+    std::vector<draft::LengthPolicy::Outlook> outlooks;
+  };
+  // The request's text, which its rounds have written as far as the output token number `emitted`: the first comes before them.
+  Text& text_of(arrivals::RequestId request, std::uint32_t emitted) {
+    const auto [at, fresh] = texts_.try_emplace(request);
+    if (fresh) at->second.state = rounds_.start(request % kMostExecuted);
+    SPECSIM_CHECK(at->second.state.text_position + 1 == emitted, "request {}: {} tokens of {} rounds, and {} emitted", request,
+                  at->second.state.text_position, at->second.state.round, emitted);
+    return at->second;
+  }
+  placement::SingleRounds rounds_;
+  std::size_t longest_;
+  std::unordered_map<arrivals::RequestId, Text> texts_;
+};
+
+// What rounds of a cell are played from.
+struct PlayedCell {
+  PlayedCell(const spec::Cell& played, int draft_length)
+      : cell(spec::to_be_cut(played, draft_length)), tables(run::prepare_cell(cell, nullptr, true)) {}
+  [[nodiscard]] placement::RoundSource source() const {
+    return {spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()};
+  }
+  spec::Cell cell;
+  decode::Prepared tables;
+};
+
 // Chains whose length the server's policy chooses: of each length that was executed, or the longest one cut.
 class ExecutedChains final : public Acceptance {
  public:
-  explicit ExecutedChains(std::vector<ExecutedRounds> by_length) : by_length_(std::move(by_length)) {}
+  // `played`: what rounds that are cut are played from; nullptr: none are.
+  ExecutedChains(std::vector<ExecutedRounds> by_length, std::unique_ptr<const PlayedCell> played)
+      : by_length_(std::move(by_length)), played_(std::move(played)) {}
   [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const ExecutedRounds& rounds = of_length(static_cast<int>(drafted));
     const std::vector<std::uint8_t>& left = rounds.left[request % rounds.left.size()];
@@ -90,6 +143,12 @@ class ExecutedChains final : public Acceptance {
       tokens += rounds.reached[static_cast<std::size_t>(place)];
     return tokens;
   }
+  [[nodiscard]] bool knows(Confidence confidence) const override {
+    return played_ != nullptr || confidence == Confidence::history;
+  }
+  [[nodiscard]] std::unique_ptr<Rounds> rounds() const override {
+    return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
+  }
 
  private:
   // The shortest of at least this length.
@@ -99,13 +158,16 @@ class ExecutedChains final : public Acceptance {
     return by_length_[at];
   }
   std::vector<ExecutedRounds> by_length_;  // lengths rising
+  std::unique_ptr<const PlayedCell> played_;
 };
 
 // Trees, and chains whose length decode's own policy chooses.
 class ExecutedBlocks final : public Acceptance {
  public:
-  ExecutedBlocks(ExecutedRounds rounds, const draft::BlockDrafter& drafter, bool is_chain)
-      : rounds_(std::move(rounds)), is_chain_(is_chain) {
+  // `played`: as ExecutedChains.
+  ExecutedBlocks(ExecutedRounds rounds, const draft::BlockDrafter& drafter, bool is_chain,
+                 std::unique_ptr<const PlayedCell> played)
+      : rounds_(std::move(rounds)), is_chain_(is_chain), played_(std::move(played)) {
     const int most = drafter.shape().nodes;
     for (int nodes = 0; nodes <= most; ++nodes) {
       const draft::Work work = drafter.work(nodes);
@@ -137,6 +199,12 @@ class ExecutedBlocks final : public Acceptance {
     for (std::size_t place = 1; place < rounds_.reached.size(); ++place) tokens += rounds_.reached[place];
     return tokens;
   }
+  [[nodiscard]] bool knows(Confidence confidence) const override {
+    return played_ != nullptr || confidence == Confidence::history;
+  }
+  [[nodiscard]] std::unique_ptr<Rounds> rounds() const override {
+    return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
+  }
   [[nodiscard]] bool uneven() const override { return true; }
   [[nodiscard]] bool offers(int draft_length) const override { return draft_length == 0 || draft_length == rounds_.draft_length; }
   [[nodiscard]] std::uint32_t drafted(arrivals::RequestId request, std::uint32_t emitted, int draft_length) const override {
@@ -166,6 +234,7 @@ class ExecutedBlocks final : public Acceptance {
   }
   ExecutedRounds rounds_;
   bool is_chain_;
+  std::unique_ptr<const PlayedCell> played_;
   std::vector<std::uint32_t> rows_;          // [tokens drafted]: verified beside the sequence's own
   std::vector<std::vector<double>> passes_;  // [verified rows]
   std::vector<std::uint32_t> levels_;        // [depth]: tokens down to it, where every round drafts the same tree
@@ -180,6 +249,12 @@ bool executed_offers(const spec::Cell& cell, int draft_length) {
   return cuts_chains(cell) ? draft_length <= cell.draft_length() : draft_length == cell.draft_length() || draft_length == 0;
 }
 
+bool executed_cuts(const spec::Cell& cell) { return cuts_chains(cell) || spec::can_cut(cell); }
+
+bool executed_knows(const spec::Cell& cell, Confidence confidence) {
+  return confidence == Confidence::history || spec::can_cut(cell);
+}
+
 bool drafts_without_passes(const spec::Cell& cell) {
   if (!cell.judges_blocks()) return false;
   const draft::BlockDrafter& drafter = *cell.block()->drafter;
@@ -189,17 +264,20 @@ bool drafts_without_passes(const spec::Cell& cell) {
 }
 
 std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const std::vector<int>& lengths, std::size_t requests,
-                                                std::uint32_t tokens) {
+                                                std::uint32_t tokens, bool cut) {
+  const bool plays = cut && !lengths.empty() && spec::can_cut(cell);
+  std::unique_ptr<const PlayedCell> played = plays ? std::make_unique<const PlayedCell>(cell, lengths.back()) : nullptr;
   if (!cuts_chains(cell)) {
     const draft::BlockDrafter& drafter = *cell.block()->drafter;
-    return std::make_unique<ExecutedBlocks>(ExecutedRounds(record(cell, requests, tokens)), drafter, cell.block()->is_chain);
+    return std::make_unique<ExecutedBlocks>(ExecutedRounds(record(cell, requests, tokens)), drafter, cell.block()->is_chain,
+                                            std::move(played));
   }
   std::vector<ExecutedRounds> by_length;
   if (cell.judges_blocks())
     for (const int length : lengths)
       if (length < cell.draft_length()) by_length.emplace_back(record(spec::with_draft_length(cell, length), requests, tokens));
   by_length.emplace_back(record(cell, requests, tokens));
-  return std::make_unique<ExecutedChains>(std::move(by_length));
+  return std::make_unique<ExecutedChains>(std::move(by_length), std::move(played));
 }
 
 }  // namespace specsim::serve

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,28 @@ struct StepRounds {
   std::span<const std::uint32_t> verified;
   std::span<const std::uint32_t> accepted;
 };
+
+// What a step computes whatever it verifies, for a policy that says how much that is.
+struct SharedStep {
+  std::uint32_t requests = 0;
+  std::uint32_t rows = 0;      // prompts' tokens, and the last token of each sequence that decodes
+  std::uint32_t emitting = 0;  // requests that get a token
+};
+// What a sequence drafted for a step.
+struct DraftedChain {
+  arrivals::RequestId request = 0;
+  std::uint32_t drafted = 0;
+  std::span<const draft::LengthPolicy::Outlook> outlooks;  // [token]; empty where nothing is known of them
+  bool ended = false;  // with the step before, when this one was scheduled already: its drafts are verified for nobody
+};
+
+// Seconds of the target's pass and of the draft's, in a step that computes so many rows of decoding sequences, each with
+// `context` tokens cached, and drafts so many tokens behind them.
+struct PassSeconds {
+  double target = 0.0;
+  double draft = 0.0;
+};
+using TimedStep = std::function<PassSeconds(double sequences, double rows, double context, int draft_length)>;
 
 // Seconds of a step that verifies `draft_length` drafts of each of so many sequences and drafts as many anew.
 using StepSeconds = std::function<double(const BatchState&, int draft_length)>;
@@ -52,6 +75,17 @@ class ServerPolicy {
   virtual void observe_request(arrivals::RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
   // Told after each step that decoded.
   virtual void observe(const StepRounds& /*rounds*/) {}
+  // True if a step verifies a part of what its sequences drafted: share() says which when the step begins, and observe_shared()
+  // is told how many were accepted. Every request that ends is forgotten.
+  [[nodiscard]] virtual bool shares_rows() const { return false; }
+  // What it goes by; nothing where it shares no rows out or asks for no estimate.
+  [[nodiscard]] virtual std::optional<Confidence> confidence() const { return std::nullopt; }
+  // Sets verified[i]: how many tokens of the i-th chain are verified.
+  virtual void share(const SharedStep& /*step*/, std::span<const DraftedChain> /*chains*/,
+                     std::span<std::uint32_t> /*verified*/) {}
+  virtual void observe_shared(std::span<const DraftedChain> /*chains*/, std::span<const std::uint32_t> /*verified*/,
+                              std::span<const std::uint32_t> /*accepted*/) {}
+  virtual void forget(arrivals::RequestId /*request*/) {}
 };
 
 // Loads above which nothing is drafted: what most policies take beside their own parameters.
@@ -67,6 +101,8 @@ DisableAbove read_disable_above(const config::Arguments& arguments);
 struct PolicySetting {
   StepSeconds seconds;
   std::function<bool(int draft_length)> offers;  // whether drafts of this length can be made; empty: any
+  TimedStep passes = {};                         // empty where no step is timed
+  std::function<bool(Confidence)> knows = {};    // what is known of drafts; empty: what was accepted alone
 };
 
 // Makes a policy, as often as servers are started.

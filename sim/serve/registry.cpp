@@ -5,7 +5,8 @@ namespace specsim::serve {
 
 // One line here and one file beside it add a scheduler, a policy.
 #define SPECSIM_SCHEDULERS(X) X(vllm_v1) X(sglang) X(trtllm) X(static_batch) X(llama_cpp)
-#define SPECSIM_POLICIES(X) X(off) X(fixed) X(table) X(goodput) X(throughput_aware) X(adaptive) X(speculation_gate)
+#define SPECSIM_POLICIES(X) \
+  X(off) X(fixed) X(table) X(goodput) X(throughput_aware) X(adaptive) X(speculation_gate) X(adaptive_verification)
 
 #define SPECSIM_DECLARE(name) SchedulerEntry name##_scheduler();
 SPECSIM_SCHEDULERS(SPECSIM_DECLARE)

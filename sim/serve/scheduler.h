@@ -83,11 +83,15 @@ static_assert(offsetof(Sequence, last_token) == 64);
 struct Item {
   arrivals::RequestId request = 0;
   std::uint32_t rows = 0;            // tokens that are computed
-  std::uint32_t drafts = 0;          // how many of the rows are drafts that are verified
+  std::uint32_t drafts = 0;          // how many of the rows are drafts
   std::uint32_t accepted = 0;        // known when the pass begins
   bool prefill = false;              // rows are of the prompt, or of what a preemption lost
   bool emits = false;                // a token comes out
   std::uint32_t emitted_before = 0;  // tokens of its request when the pass begins
+  // How many of the drafts are verified, known when the pass begins: all, unless the policy shares rows out. The others are
+  // dropped from the pass, and their slots are as those of rejected ones.
+  std::uint32_t verified = 0;
+  [[nodiscard]] std::uint32_t computed() const { return rows - drafts + verified; }
 };
 
 struct Step {

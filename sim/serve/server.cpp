@@ -40,6 +40,7 @@ Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& w
     state_.widest = parts_.acceptance->widest(parts_.policy->longest());
     per_request_ = parts_.policy->per_request();
     state_.uneven = per_request_ || parts_.acceptance->uneven();
+    if (parts_.policy->shares_rows()) rounds_ = parts_.acceptance->rounds();
   }
   state_.lookahead = parts_.lookahead;
   state_.extra_rows = parts_.extra_rows;
@@ -116,13 +117,46 @@ void Server::begin_together(arrivals::Picoseconds now, arrivals::Picoseconds lon
   run(now);
 }
 
+// How many of each sequence's drafts the step verifies, as the policy shares rows out.
+void Server::share_rows() {
+  SharedStep step{static_cast<std::uint32_t>(current_.items.size())};
+  const bool looks = parts_.policy->confidence() != Confidence::history;
+  chains_.clear();
+  for (const Item& item : current_.items) {
+    step.rows += item.rows - item.drafts;
+    step.emitting += item.emits ? 1 : 0;
+    if (item.drafts == 0) continue;
+    const Sequence& sequence = state_.at(item.request);
+    DraftedChain chain{item.request, item.drafts, {}, sequence.status == Status::finished};
+    if (looks && !chain.ended) chain.outlooks = rounds_->outlooks(item.request, sequence.emitted, item.drafts);
+    chains_.push_back(chain);
+  }
+  of_chains_.assign(chains_.size(), 0);
+  if (!chains_.empty()) parts_.policy->share(step, chains_, of_chains_);
+  std::size_t chain = 0;
+  for (Item& item : current_.items) item.verified = item.drafts > 0 ? of_chains_[chain++] : 0;
+}
+
+// What is accepted of an item's drafts. Rounds that are played go on from where the request's last one ended, plain ones too.
+void Server::play(Item& item, const Sequence& sequence) {
+  if (sequence.status == Status::finished) return;
+  if (rounds_ == nullptr)
+    item.accepted = item.drafts > 0 ? parts_.acceptance->accepted(item.request, sequence.emitted, item.drafts) : 0;
+  else if (item.emits && sequence.emitted > 0)  // the first token comes with the prompt
+    item.accepted = rounds_->play(item.request, sequence.emitted, item.verified);
+}
+
 void Server::compose() {
+  if (rounds_ != nullptr)
+    share_rows();
+  else
+    for (Item& item : current_.items) item.verified = item.drafts;
   std::uint32_t rows = 0;
   std::uint32_t prefill_rows = 0;
   std::uint32_t draft_rows = 0;
   std::uint32_t logits = 0;
   std::uint64_t rejected = 0;
-  const std::uint32_t first_rows = current_.items.front().rows;
+  const std::uint32_t first_rows = current_.items.front().computed();
   std::uint64_t decoding_cached = 0;
   std::uint64_t twice_decoding_pairs = 0;
   StepWork& work = work_;
@@ -131,15 +165,14 @@ void Server::compose() {
   for (Item& item : current_.items) {
     const Sequence& sequence = state_.at(item.request);
     item.emitted_before = sequence.emitted;
-    if (item.drafts > 0 && sequence.status != Status::finished) {
-      item.accepted = parts_.acceptance->accepted(item.request, sequence.emitted, item.drafts);
-      rejected += item.drafts - item.accepted;
-    }
+    play(item, sequence);
+    if (sequence.status != Status::finished) rejected += item.verified - item.accepted;
+    const std::uint32_t computed = item.computed();
     // A request that has stopped drafting is told of its plain rounds, so that it may begin again.
     if (per_request_ && !item.prefill && sequence.status != Status::finished &&
         (item.drafts > 0 || parts_.policy->of_request(item.request, parts_.policy->longest()) == 0))
       parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
-    rows += item.rows;
+    rows += computed;
     const std::uint32_t before = sequence.computed - std::min(item.rows, sequence.computed);
     if (item.prefill) {
       uniform = false;
@@ -150,10 +183,10 @@ void Server::compose() {
       work.prompts.cached += before;
       work.prompts.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
     } else {  // in whole numbers, which are quicker, and whose sums are the same
-      uniform = uniform && item.rows == first_rows;
-      draft_rows += item.drafts;
+      uniform = uniform && computed == first_rows;
+      draft_rows += item.verified;
       decoding_cached += before;
-      twice_decoding_pairs += item.rows * (2 * std::uint64_t{before} + item.rows + 1);
+      twice_decoding_pairs += computed * (2 * std::uint64_t{before} + computed + 1);
     }
   }
   const auto decode_rows = static_cast<std::uint32_t>(current_.items.size()) - static_cast<std::uint32_t>(work.prompts.sequences);
@@ -257,7 +290,7 @@ void Server::account(arrivals::Picoseconds now) {
       sequence.spent[cause] += price.target;
       sequence.spent[static_cast<std::size_t>(Cause::draft)] += price.draft;
       ++sequence.rounds;
-      sequence.drafted += item.drafts;
+      sequence.drafted += item.verified;
       sequence.accepted += item.accepted;
       accepted += item.accepted;
     }
@@ -275,6 +308,20 @@ void Server::account(arrivals::Picoseconds now) {
   largest_chunk_ = std::max(largest_chunk_, 1U);
 }
 
+// The policy learns what was accepted. A request that ended may still stand in the step that was scheduled behind its last one,
+// and is forgotten after that.
+void Server::tell_shared(const std::vector<arrivals::RequestId>& finished) {
+  taken_.clear();
+  for (const Item& item : current_.items)
+    if (item.drafts > 0) taken_.push_back(item.accepted);
+  if (!chains_.empty()) parts_.policy->observe_shared(chains_, of_chains_, taken_);
+  for (const arrivals::RequestId request : ended_) {
+    parts_.policy->forget(request);
+    rounds_->forget(request);
+  }
+  ended_ = finished;
+}
+
 void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished) {
   state_.now = now;
   parts_.scheduler->update(state_, current_, finished);
@@ -288,15 +335,16 @@ void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::Reques
     const auto most = static_cast<std::uint32_t>(parts_.policy->longest());  // tokens of a tree's longest path
     for (const Item& item : current_.items) {
       sequences += item.prefill ? 0 : 1;
-      for (std::uint32_t at = 0; at < std::min(item.drafts, most) && at <= item.accepted; ++at) {
+      for (std::uint32_t at = 0; at < std::min(item.verified, most) && at <= item.accepted; ++at) {
         ++verified_[at];
         accepted_[at] += at < item.accepted ? 1 : 0;
       }
-      longest = std::max<std::size_t>(longest, std::min(item.drafts, most));
+      longest = std::max<std::size_t>(longest, std::min(item.verified, most));
     }
     if (sequences > 0) parts_.policy->observe({sequences, {verified_.data(), longest}, {accepted_.data(), longest}});
     std::fill_n(verified_.begin(), longest, 0);
     std::fill_n(accepted_.begin(), longest, 0);
+    if (rounds_ != nullptr) tell_shared(finished);
   }
   ends_ = arrivals::kNever;
   if (!has_queued_) return;

@@ -105,6 +105,9 @@ class Server {
  private:
   void begin_pass(arrivals::Picoseconds now);
   void compose();
+  void share_rows();
+  void play(Item& item, const Sequence& sequence);
+  void tell_shared(const std::vector<arrivals::RequestId>& finished);
   [[nodiscard]] StepPrice step_price() const;
   void run(arrivals::Picoseconds now);
   void sum_draft_rows();
@@ -138,6 +141,12 @@ class Server {
   std::vector<double> draft_rows_;                // [pass]: of the running step, where sequences draft blocks of their own
   std::vector<std::uint32_t> verified_;           // [position]: for the policy
   std::vector<std::uint32_t> accepted_;
+  // Where the policy shares rows out:
+  std::unique_ptr<Rounds> rounds_;          // else nullptr
+  std::vector<DraftedChain> chains_;        // the running step's, or of the one that waits
+  std::vector<std::uint32_t> of_chains_;    // [chain]: drafts that are verified
+  std::vector<std::uint32_t> taken_;        // [chain]: drafts that are accepted
+  std::vector<arrivals::RequestId> ended_;  // with the step before
 };
 
 }  // namespace specsim::serve

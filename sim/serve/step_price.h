@@ -70,15 +70,15 @@ class StepPricer {
                                       double pass_rows) const;
   // Seconds of price().
   [[nodiscard]] double seconds(const StepWork& work, int draft_length) const;
-
- private:
   struct Parts {
     double target = 0.0;
     double draft = 0.0;
   };
+  [[nodiscard]] Parts parts(const StepWork& work, int draft_length) const;
+
+ private:
   // Rounds to whole picoseconds; throws BadInput for a step beyond simulated time.
   [[nodiscard]] static StepPrice rounded(const Parts& time);
-  [[nodiscard]] Parts parts(const StepWork& work, int draft_length) const;
   // Seconds of the draft's passes by StepWork::draft_rows.
   [[nodiscard]] double passes(const StepWork& work) const;
 

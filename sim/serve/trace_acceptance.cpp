@@ -45,10 +45,35 @@ class PrefixAcceptance final : public Acceptance {
   std::vector<double> tokens_;  // [draft length]
 };
 
+using Overlaps = std::vector<std::vector<double>>;  // [record][output position]
+
+// Rounds whose drafts' chances are known: those of a perfect head.
+class OverlapRounds final : public Rounds {
+ public:
+  OverlapRounds(const Acceptance& acceptance, const Overlaps& overlaps) : acceptance_(&acceptance), overlaps_(&overlaps) {}
+  std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId request, std::uint32_t emitted,
+                                                         std::uint32_t drafted) override {
+    const std::vector<double>& own = (*overlaps_)[request % overlaps_->size()];
+    std::vector<draft::LengthPolicy::Outlook>& outlooks = outlooks_[request];
+    outlooks.resize(drafted);
+    for (std::uint32_t place = 0; place < drafted; ++place) outlooks[place].overlap = own[(emitted + place) % own.size()];
+    return outlooks;
+  }
+  std::uint32_t play(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t verified) override {
+    return verified > 0 ? acceptance_->accepted(request, emitted, verified) : 0;
+  }
+  void forget(arrivals::RequestId request) override { outlooks_.erase(request); }
+
+ private:
+  const Acceptance* acceptance_;
+  const Overlaps* overlaps_;
+  std::unordered_map<arrivals::RequestId, std::vector<draft::LengthPolicy::Outlook>> outlooks_;
+};
+
 // The draft for an output position is accepted, once it is reached, with the probability that was recorded there.
 class OverlapAcceptance final : public Acceptance {
  public:
-  OverlapAcceptance(std::vector<std::vector<double>> overlaps, rng::Key key) : overlaps_(std::move(overlaps)), key_(key) {}
+  OverlapAcceptance(Overlaps overlaps, rng::Key key) : overlaps_(std::move(overlaps)), key_(key) {}
   [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
     const std::vector<double>& own = overlaps_[request % overlaps_.size()];
     std::uint32_t place = 0;
@@ -72,9 +97,11 @@ class OverlapAcceptance final : public Acceptance {
       }
     return 1.0 + tokens / count;
   }
+  [[nodiscard]] bool knows(Confidence confidence) const override { return confidence != Confidence::estimate; }
+  [[nodiscard]] std::unique_ptr<Rounds> rounds() const override { return std::make_unique<OverlapRounds>(*this, overlaps_); }
 
  private:
-  std::vector<std::vector<double>> overlaps_;  // [record][output position]
+  Overlaps overlaps_;
   rng::Key key_;
 };
 

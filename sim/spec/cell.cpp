@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace specsim::spec {
 
@@ -160,10 +161,21 @@ cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64
           mean.add(static_cast<double>(drafted[nodes]) / all, shared_round_time(whole, static_cast<double>(nodes)));
       return with_policy(mean);
     }
-    double verified = 0.0;
+    // The batch's rows are the sum of its sequences', whose attention differs by less than a thousandth from that of as many of
+    // the mean. Budgets go up to where a pass becomes dearer, so that the mean over rounds lies between two numbers of rows that
+    // passes have: it takes its share of both. Captured passes have multiples of kRowsOfGraphs.
+    constexpr double kRowsOfGraphs = 8.0;
+    double rows = workload.batch;
     for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
-      verified += static_cast<double>(nodes) * static_cast<double>(drafted[nodes]) / all;
-    return with_policy(shared_round_time(whole, verified));
+      rows += workload.batch * static_cast<double>(nodes) * static_cast<double>(drafted[nodes]) / all;
+    const double most = workload.batch * static_cast<double>(drafted.size());
+    const double below = std::max(kRowsOfGraphs * std::floor(rows / kRowsOfGraphs), workload.batch);
+    const double above = std::min(kRowsOfGraphs * std::ceil(rows / kRowsOfGraphs), most);
+    const auto time = [&](double of_batch) { return shared_round_time(whole, of_batch / workload.batch - 1.0); };
+    if (above <= below || rows <= below) return with_policy(time(rows));
+    mean.add((above - rows) / (above - below), time(below));
+    mean.add((rows - below) / (above - below), time(above));
+    return with_policy(mean);
   }
   // Trees whose depth each sequence chooses are for batches of one, and a length for the whole batch makes all its chains alike.
   const bool token_by_token =
@@ -222,6 +234,30 @@ Cell with_draft_length(Cell cell, int draft_length) {
     std::get<ChainMethod>(cell.method).chain.draft_length = draft_length;
   }
   return cell;
+}
+
+bool can_cut(const Cell& cell) {
+  if (cell.policy() != nullptr || !cell.verifier().make_block) return false;
+  if (!cell.drafts_chains()) {
+    const draft::BlockDrafter& drafter = *cell.block()->drafter;
+    if (drafter.tree() == nullptr || !drafter.tree()->is_chain() || drafter.shape().reads_text) return false;
+  }
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  return shape.contexts > 0 && !shape.acceptance_only && shape.kind != families::ContextShape::Kind::by_rank;
+}
+
+Cell to_be_cut(Cell cell, int draft_length) {
+  SPECSIM_CHECK(can_cut(cell), "{} cell {} drafts no chain that can be cut", cell.experiment, cell.index);
+  if (const auto* const chain = std::get_if<ChainMethod>(&cell.method)) {
+    const auto& [entry, arguments, part] = chain->verifier;
+    BlockMethod block{chain->chain,
+                      {draft::drafters().find("chain"), {}, draft::chain_block(chain->chain.draft_length)},
+                      {entry, arguments, entry->make_block(arguments)},
+                      {},
+                      true};
+    cell.method = std::move(block);
+  }
+  return cell.drafts_chains() ? with_draft_length(std::move(cell), draft_length) : cell;
 }
 
 // The text "law" is kept as it was first written: another one would draw other distributions, and change every committed result.

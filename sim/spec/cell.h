@@ -162,6 +162,11 @@ struct Cell {
 Cell reseeded(Cell cell, std::uint64_t seed, std::uint64_t rounds);
 // The same cell drafting chains of another length. Its method must be of chains.
 Cell with_draft_length(Cell cell, int draft_length);
+// Whether rounds can verify a part of the chain that they drafted: one without a policy, drawn or guessed, whose contexts are a
+// pool of distributions.
+bool can_cut(const Cell& cell);
+// The same cell whose rounds can, as under a policy: it drafts so many tokens, and judges them as a tree of one path.
+Cell to_be_cut(Cell cell, int draft_length);
 
 // Addresses the cell's random distributions, and its drafts, acceptances and final tokens.
 rng::Key distribution_key(const Cell& cell);

@@ -19,7 +19,8 @@ cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02}
 TREE = BASE.replace(", acceptance: {alpha: 0.7}", "") + """pair: {vocab: 24, target: {family: zipf, exponent: 1}, draft: {from: target, transform: temperature, value: 1.6}}
 decode: {drafter: {kind: tree_static, branching: [3, 2, 1]}, verifier: multi_draft_recursive}
 """
-FILES = {"base.yaml": BASE, "tree.yaml": TREE, "plain.yaml": BASE.replace("  lengths: {prompt: 100, output: 50}\n", ""),
+PARTLY = BASE.replace("{kind: fixed, draft_length: 3}", "{kind: adaptive_verification, draft_length: 3, confidence: estimate}")
+FILES = {"base.yaml": BASE, "partly.yaml": PARTLY, "overlaps.jsonl": '{"overlap": [0.5, 0.7, 0.9, 0.4, 0.6]}\n', "tree.yaml": TREE, "plain.yaml": BASE.replace("  lengths: {prompt: 100, output: 50}\n", ""),
          "unsorted.csv": "arrived_us,prompt,output\n100,5,5\n50,5,5\n", "zero.csv": "arrived_us,prompt,output\n100,0,5\n",
          "header.csv": "a,b\n1,2\n", "short.csv": "arrived_us,prompt,output\n1,2\n", "empty.csv": "arrived_us,prompt,output\n",
          "large.csv": "arrived_us,prompt,output\n1,2,3\n2,90000,3\n", "lines.jsonl": '{"timestamp": 0, "input_length": 5}\n',
@@ -104,6 +105,23 @@ CASES = [
     (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token, policy: {kind: oracle}}"], "decode's policy oracle knows what will be accepted, allowed:"),
     (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token}", "--policy", "fixed:4"], "the policy drafts up to 4 tokens, allowed: at most decode's draft_length, 3"),
     (["tree.yaml", "--set", "context={process: requests, request_tokens: 20, types: [{weight: 1, draft: {from: target, transform: overlap, value: 0.7}}]}"], "the text of a request has 20 tokens and the longest output 50, allowed:"),
+    (["base.yaml", "--policy", "adaptive_verification:0"], "--policy: draft_length is 0, allowed: an integer in [1, 64]"),
+    (["partly.yaml"], "partly.yaml:7:84: confidence is estimate, and acceptance tells what is accepted and no more of drafts, allowed: history, or pair and decode"),
+    (["partly.yaml", "--set", "serve.speculation.policy.confidence=head"], "confidence is head, and acceptance tells what is accepted and no more of drafts, allowed: history"),
+    (["partly.yaml", "--set", "serve.speculation.acceptance={trace: overlaps.jsonl}"], "partly.yaml:7:84: confidence is estimate, and the trace tells overlaps of drafts, allowed: head, history, or pair"),
+    (["partly.yaml", "--set", "serve.speculation.policy.confidence=sure"], 'confidence:1:1: confidence is "sure", allowed: estimate, history, head'),
+    (["partly.yaml", "--set", "serve.speculation.policy={kind: adaptive_verification, draft_length: 3, rows: 65}"], "rows is 65, allowed: a number in [0, 64]"),
+    (["partly.yaml", "--set", "serve.speculation.acceptance={trace: two.jsonl}", "--set", "serve.speculation.policy.confidence=history"],
+     "the policy drafts up to 3 tokens, allowed: no more than the trace's records hold, 2"),
+    (["tree.yaml", "--policy", "adaptive_verification:3"], "--policy: policy adaptive_verification verifies a part of what was drafted, and decode drafts whole trees, or by a policy of its own; allowed: a chain"),
+    (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token, policy: {kind: additive}}", "--policy", "adaptive_verification:3"],
+     "policy adaptive_verification verifies a part of what was drafted, and decode drafts whole trees, or by a policy of its own"),
+    (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token}", "--policy", "adaptive_verification:4"],
+     "the policy drafts up to 4 tokens, allowed: at most decode's draft_length, 3"),
+    (["tree.yaml", "--set", "decode={drafter: {kind: chain, draft_length: 3}, verifier: token}", "--set", "context={process: iid, fresh: true}", "--set",
+      "serve.speculation.policy={kind: adaptive_verification, draft_length: 3, confidence: head}"],
+     "confidence is head, and drafts of fresh distributions or of recorded acceptance show nothing, allowed: history, or contexts from a pool"),
+    (["base.yaml", "--set", "serve.speculation.policy={kind: adaptive, policy: adaptive_verification}"], "adaptive_verification shares out the rows of a batch that decode runs, allowed:"),
     (["base.yaml", "--slo", "mlperf:llama2-70b"], 'preset is "mlperf:llama2-70b", '),
     (["base.yaml", "--resume", "--out", "out"], "--resume: given without --sweep, allowed: with --sweep"),
     (["base.yaml", "--resume", "--sweep", "rate=1,2"], "--resume: given without --out, allowed: with --out"),

@@ -249,4 +249,26 @@ TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, c
   }
 }
 
+TEST_CASE("adaptive_verification: a batch's round is priced between the passes that its budgets lead to") {
+  // 384 rows, beyond which a pass on the H100 takes a tenth more; one round of many verifies 128 rows more.
+  const spec::Cell cell = tests::experiment_of(
+                              "{experiment: priced, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
+                              "transform: temperature, "
+                              "value: 1.5}}, decode: {drafter: {kind: chain, draft_length: 7}, verifier: token, policy: {kind: "
+                              "adaptive_verification}}, "
+                              "workload: {batch: 128, context_length: 1024}, cost: {model: roofline, hardware: h100-sxm, target: "
+                              "{preset: llama-3.1-70b, "
+                              "tensor_parallel: 4}, draft: {preset: eagle3-llama-3.3-70b, tensor_parallel: 4}}}")
+                              .cells.at(0);
+  const auto time = [&](std::uint64_t two, std::uint64_t three) {
+    return cell.round_time(0.0, {0, 0, 128 * two, 128 * three, 0, 0, 0, 0}).total();
+  };
+  const double mean = (386.0 * time(1, 0) + time(0, 1)) / 387.0;
+  CHECK(time(386, 1) == Approx(mean).epsilon(0.005));
+  CHECK(time(386, 0) == Approx(time(1, 0)).epsilon(1e-12));
+  CHECK(time(0, 5) == Approx(time(0, 1)).epsilon(1e-12));
+  // The mutant: the pass over the mean number of rows, which the next captured one holds.
+  CHECK(cell.shared_round_time(0.0, 2.0 + 1.0 / 387.0).total() > 1.04 * mean);
+}
+
 }  // namespace specsim::adaptive_verification_unit_test

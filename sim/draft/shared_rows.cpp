@@ -1,0 +1,76 @@
+#include "sim/draft/shared_rows.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::draft {
+
+namespace {
+
+constexpr double kFirstSlope = 0.5;
+constexpr double kFirstIntercept = -0.2;
+constexpr double kRidge = 1e-3;
+constexpr double kDamping = 50.0;
+constexpr std::size_t kShared = 3;       // slope; sum of weight x^2; sum of miss x
+constexpr std::size_t kPerPosition = 5;  // intercept; sums of weight x, of weight, of miss; observations
+
+}  // namespace
+
+std::vector<double> AcceptanceFit::start(std::size_t positions, bool with_slope) {
+  std::vector<double> memory(kShared + kPerPosition * positions, 0.0);
+  memory[0] = with_slope ? kFirstSlope : 0.0;
+  for (std::size_t k = 0; k < positions; ++k) memory[kShared + kPerPosition * k] = kFirstIntercept;
+  return memory;
+}
+
+double* AcceptanceFit::own(std::size_t k) { return memory_.data() + kShared + kPerPosition * k; }
+const double* AcceptanceFit::own(std::size_t k) const { return memory_.data() + kShared + kPerPosition * k; }
+
+double AcceptanceFit::chance(std::size_t k, double certainty) const {
+  return 1.0 / (1.0 + std::exp(-(memory_[0] * certainty + own(k)[0])));
+}
+
+void AcceptanceFit::observe(std::size_t k, double certainty, bool accepted) {
+  const double x = with_slope_ ? certainty : 0.0;
+  const double p = chance(k, certainty);
+  const double weight = p * (1.0 - p);
+  const double miss = (accepted ? 1.0 : 0.0) - p;
+  memory_[1] += weight * x * x;
+  memory_[2] += miss * x;
+  double* const sums = own(k);
+  sums[1] += weight * x;
+  sums[2] += weight;
+  sums[3] += miss;
+  sums[4] += 1.0;
+}
+
+void AcceptanceFit::refit() {
+  double slope_information = memory_[1] + kRidge;
+  double slope_score = memory_[2];
+  double all = 0.0;
+  for (std::size_t k = 0; k < positions_; ++k) {
+    const double* const sums = own(k);
+    slope_information -= sums[1] * sums[1] / (sums[2] + kRidge);
+    slope_score -= sums[1] * sums[3] / (sums[2] + kRidge);
+    all += sums[4];
+  }
+  double step = slope_score / slope_information * all / (all + kDamping);
+  if (!with_slope_ || !std::isfinite(step) || memory_[0] + step < 0.0) step = 0.0;  // a surer draft is not accepted less
+  for (std::size_t k = 0; k < positions_; ++k) {
+    double* const sums = own(k);
+    const double own_step = (sums[3] - sums[1] * step) / (sums[2] + kRidge) * sums[4] / (sums[4] + kDamping);
+    if (std::isfinite(own_step)) sums[0] += own_step;
+    std::fill(sums + 1, sums + kPerPosition, 0.0);
+  }
+  memory_[0] += step;
+  memory_[1] = memory_[2] = 0.0;
+}
+
+void sort_slots(std::vector<DraftSlot>& slots) {
+  std::sort(slots.begin(), slots.end(), [](const DraftSlot& a, const DraftSlot& b) {
+    if (a.survival != b.survival) return a.survival > b.survival;
+    return a.position != b.position ? a.position < b.position : a.chain < b.chain;
+  });
+}
+
+}  // namespace specsim::draft
