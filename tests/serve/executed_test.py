@@ -88,6 +88,10 @@ METHODS = {
     "ngram_simple": ({"kind": "ngram_simple", "draft_length": 4, "size_n": 2}, "tree_point_mass", 4, {"context": COPY}),
     "ngram_mod": ({"kind": "ngram_mod", "draft_length": 4, "n_match": 2, "n_min": 1}, "tree_point_mass", 4, {"context": COPY}),
     "ngram_cache": ({"kind": "ngram_cache", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
+    "ngram_map_k": ({"kind": "ngram_map_k", "draft_length": 4, "size_n": 2}, "tree_point_mass", 4, {"context": COPY}),
+    "ngram_map_k4v": ({"kind": "ngram_map_k4v", "draft_length": 4, "size_n": 2}, "tree_point_mass", 4, {"context": COPY}),
+    "in_turn": ({"kind": "in_turn", "drafters": [{"kind": "ngram_map_k4v", "draft_length": 4, "size_n": 2}, {"kind": "mtp", "draft_length": 2}]},
+                "tree_point_mass", 4, {"context": COPY}),
 }
 NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4, "sglang_ngram": 8}
 OUTPUT, LONG_OUTPUT = 96, 3000
