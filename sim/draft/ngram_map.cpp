@@ -29,7 +29,7 @@ std::uint32_t map_slot(std::span<const Token> ngram) {
 struct NgramMap::Value {
   std::size_t place = 0;  // where its tokens stand; 0: there is none
   int times = 0;
-  int accepted = 0;  // of its last draft; no later one is longer
+  int accepted = 0;  // tokens of its last draft that were; no later one is longer
 };
 
 struct NgramMap::Key {
@@ -49,7 +49,7 @@ struct NgramMap::MapMemory final : BlockDrafter::Memory {
   std::vector<Token> key;
   std::size_t value = 0;
   std::size_t drafted = 0;  // tokens; 0: there was none, or it has been judged
-  std::size_t length = 0;   // of the text then
+  std::size_t length = 0;   // tokens of the text then
 };
 
 NgramMap::NgramMap(const NgramMapRule& rule)

@@ -25,7 +25,7 @@ DrafterEntry ngram_map_k_drafter() {
        "never drafted behind again. spec-ngram-map-k-min-hits is not a key: the program reads it and does not look at it here. "
        "What a slot keeps of requests before is left out. "
        "It pays where code is written again: gpt-oss-120b made 446 tokens a second instead of 181 when it translated a script's "
-       "comments, with this drafter's forerunner (pull request 18471). Where little is repeated it does not: no gain on "
+       "comments, with this drafter's forerunner (pull request 18471). Where little is repeated it does not: it lost on "
        "summaries by Qwen3.6-35B-A3B on an RTX 5060 Ti, at 12 % accepted (r/LocalLLaMA, May 2026).",
        "draft_length: 3, size_n: 1"},
       [](const config::Arguments& arguments, Diagnostics&) {

@@ -32,10 +32,10 @@ DrafterEntry ngram_map_k4v_drafter() {
        "again and again, its own value is counted once more in every such round, and what stands behind it never is. The tokens "
        "are those behind the place that was found, be they the commonest value or not; how many, the commonest value remembers: "
        "as many as were accepted of its last draft. "
-       "It pays where long stretches come again and a draft model drafts the rest: before DFlash it made 4.7 times plain "
-       "decoding over a coding session of 18 turns where DFlash alone made 2.3 (Qwen3.8-27B, RTX PRO 6000; r/LocalLLaMA, August "
-       "2026): drafter in_turn. By itself it gained nothing on summaries by Qwen3.6-35B-A3B on an RTX 5060 Ti (r/LocalLLaMA, May "
-       "2026).",
+       "It pays where long stretches come again and a draft model drafts the rest (drafter in_turn): 4.68 times plain decoding "
+       "over a coding session of 18 turns before a drafter of DFlash's kind (Qwen3.8-27B, RTX PRO 6000; r/LocalLLaMA, August "
+       "2026). "
+       "By itself it lost on summaries by Qwen3.6-35B-A3B on an RTX 5060 Ti (r/LocalLLaMA, May 2026).",
        "draft_length: 3, size_n: 1"},
       [](const config::Arguments& arguments, Diagnostics&) {
         return std::make_shared<NgramMap>(NgramMapRule{static_cast<int>(arguments.integer("draft_length")),
