@@ -22,7 +22,7 @@ from bench import SPECSIM, Bench, Checks, mean_p  # noqa: E402
 PAIR = {"vocab": 24, "target": {"family": "zipf", "exponent": 1.0}, "draft": {"from": "target", "transform": "temperature", "value": 1.6}}
 SMALL = {"vocab": 6, "target": {"family": "zipf", "exponent": 1.0}, "draft": {"from": "target", "transform": "overlap", "value": 0.75}}
 COPY = {"process": "copy", "prompt_tokens": 128, "fidelity": 0.9, "entry": 0.5}
-FADING = {"context": COPY}  # of drafters that draft less and less as a text goes on
+FADING = {"context": COPY}  # for drafters that draft less and less as a text goes on
 CHAIN = {"kind": "chain", "draft_length": 4}
 
 
