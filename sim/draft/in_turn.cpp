@@ -145,9 +145,9 @@ DrafterEntry in_turn_drafter() {
         const std::size_t before = diagnostics.list().size();
         const std::vector<config::Value>& list = arguments.value("drafters").items;
         if (list.empty()) diagnostics.add(arguments.where("drafters"), "drafters is empty, allowed: at least one drafter");
-        for (std::size_t i = 0; i < list.size(); ++i) {
+        for (const config::Value& value : list) {
           const config::Choice<DrafterEntry> one =
-              config::choose(drafters(), config::spelled_out(list[i], "kind"), "kind", "drafters", diagnostics);
+              config::choose(drafters(), config::spelled_out(value, "kind"), "kind", "drafters", diagnostics);
           if (one.entry == nullptr) continue;
           const std::size_t made_before = diagnostics.list().size();
           Draft draft = one.entry->make(one.arguments, diagnostics);

@@ -3,10 +3,10 @@
 #include "sim/base/index.h"
 
 #include <algorithm>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace specsim::theory {
@@ -27,7 +27,9 @@ struct Turn {
   int round = 0;
   bool emitted = false;
   int before = 0;  // minus the place
-  auto operator<=>(const Turn&) const = default;
+  bool operator<(const Turn& other) const {
+    return std::tie(round, emitted, before) < std::tie(other.round, other.emitted, other.before);
+  }
 };
 
 // What is known of an n-gram.
