@@ -134,6 +134,10 @@ class BlockDrafter {
   [[nodiscard]] virtual const tokens::Tree* tree() const { return nullptr; }
   // What the drafter remembers at the start of a sequence; nullptr where it remembers nothing.
   [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
+  // At the start of a round, what the text says of the sequence's beginning and of the block that it chose last. choose() does so
+  // by itself; who asks several drafters in turn tells it to all of them, as not every one chooses in every round. Twice in one
+  // round is as good as once.
+  virtual void hear(const Sight& /*sight*/, Memory* /*memory*/) const {}
   // Chooses the round's block where tree() gives none. `block` comes in empty; `memory` is the sequence's own, from start().
   virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
   // What the drafter makes of the configured draft distribution at a depth of the block. `chance`: the context's own at that

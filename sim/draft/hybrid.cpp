@@ -78,7 +78,9 @@ DrafterEntry hybrid_drafter() {
        "least draft_length and it has more tokens than that. Else the model drafts its chain. The program takes a copy of "
        "exactly draft_length tokens as well, which saves the model's passes and drafts as much. It pays on text that repeats "
        "itself in places: agents, edits, code. text_length and max_tree_depth of 24 are those of vLLM's suffix decoding; the "
-       "program, which alone has the hybrid, sets 64 for both (suffix_cache_max_depth).",
+       "program, which alone has the hybrid, sets 64 for both (suffix_cache_max_depth). Other drafters out of the text go before "
+       "a "
+       "model, or before one another, in in_turn, which takes the first draft that there is, as llama.cpp does.",
        "draft_length: 1, text_length: 3"},
       [](const config::Arguments& arguments, Diagnostics&) {
         SuffixScores scores{static_cast<int>(arguments.integer("text_length")),

@@ -59,12 +59,18 @@ class NgramMod final : public TextDrafter {
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<HashMemory>(past_); }
 
-  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+  void hear(const Sight& sight, Memory* memory) const override {
     auto& kept = static_cast<HashMemory&>(*memory);
     const std::span<const Token> text = sight.text();
     judge_last(kept, text.size());
-    kept.length = text.size();
     if (!std::exchange(kept.begun, true)) read(kept, text);  // the prompt
+  }
+
+  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+    hear(sight, memory);
+    auto& kept = static_cast<HashMemory&>(*memory);
+    const std::span<const Token> text = sight.text();
+    kept.length = text.size();
     if (text.size() <= n_) return;
     // The program's list is the text without its newest token.
     const std::span<const Token> listed = text.first(text.size() - 1);

@@ -35,7 +35,10 @@ namespace specsim::draft {
   X(sglang_ngram)           \
   X(ngram_simple)           \
   X(ngram_mod)              \
-  X(ngram_cache)
+  X(ngram_cache)            \
+  X(ngram_map_k)            \
+  X(ngram_map_k4v)          \
+  X(in_turn)
 
 #define SPECSIM_DECLARE(name) DrafterEntry name##_drafter();
 SPECSIM_DRAFTERS(SPECSIM_DECLARE)

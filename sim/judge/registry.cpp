@@ -43,7 +43,9 @@ namespace specsim::judge {
   X(sglang_ngram)           \
   X(ngram_simple)           \
   X(ngram_mod)              \
-  X(ngram_cache)
+  X(ngram_cache)            \
+  X(ngram_map_k)            \
+  X(ngram_map_k4v)
 
 // NAME_policy_theory() makes the entry of a length policy.
 #define SPECSIM_POLICY_THEORIES(X) \

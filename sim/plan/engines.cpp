@@ -17,7 +17,7 @@ using cost::ModelShape;
 // Rules as of these versions; each is cited where it is applied.
 constexpr const char* kVllm = "vLLM 0.27.1";
 constexpr const char* kSglang = "SGLang 0.5.18";
-constexpr const char* kLlamaCpp = "llama.cpp b10576";
+constexpr const char* kLlamaCpp = "llama.cpp b11118";
 constexpr const char* kTensorRt = "TensorRT-LLM 1.3";
 
 // vLLM: MAX_SPEC_LEN of vllm/v1/sample/rejection_sampler.py, drafts of one sequence in a step.
@@ -232,22 +232,25 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
     return own;
   }
   // --draft-max and --draft-min have been removed. p-min 0: unsure drafts are not held back, for the plan counts on every one.
+  // draft-mtp without a model of its own goes on in the target's file (common_speculative_init_result).
   const std::string draft =
-      is_module(d) ? fmt::format("--spec-type draft-mtp --spec-draft-n-max {} --spec-draft-p-min 0", draft_length)
-      : d.draft    ? fmt::format("--spec-type {} --model-draft {} --spec-draft-n-max {} --spec-draft-p-min 0",
-                              is_dspark(d)   ? "draft-dspark"
-                                 : is_dflash(d) ? "draft-dflash"
-                                 : is_head(d)   ? "draft-eagle3"
-                                                : "draft-simple",
-                                 path_of(*d.draft), draft_length)
-                   : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}",
-                                 std::min(kLongestLookup, draft_length), draft_length);
-  if (is_module(d)) own.notes.emplace_back("a GGUF that holds the module (pull request 22673)");
-  // A draft of fewer tokens than are looked for is not made (common/ngram-map.cpp).
+      d.draft ? fmt::format("--spec-type {}{} --spec-draft-n-max {} --spec-draft-p-min 0",
+                            is_module(d)   ? "draft-mtp"
+                            : is_dspark(d) ? "draft-dspark"
+                            : is_dflash(d) ? "draft-dflash"
+                            : is_head(d)   ? "draft-eagle3"
+                                           : "draft-simple",
+                            is_module(d) ? "" : " --model-draft " + path_of(*d.draft), draft_length)
+              : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}",
+                            std::min(kLongestLookup, draft_length), draft_length);
+  // A draft of fewer tokens than are looked for is not made by ngram-simple (common/ngram-map.cpp); ngram-map-k makes it.
   if (!d.draft)
     own.notes.push_back(fmt::format(
-        "its ngram-simple looks for {} tokens and no fewer (drafter ngram_simple): another acceptance than prompt look-up's",
-        std::min(kLongestLookup, draft_length)));
+        "its ngram-simple looks for {0} tokens and no fewer (drafter ngram_simple): another acceptance than prompt look-up's; "
+        "--spec-type ngram-map-k --spec-ngram-map-k-size-n {0} --spec-ngram-map-k-size-m {1} drafts no more behind them than was "
+        "accepted there before (drafter ngram_map_k)",
+        std::min(kLongestLookup, draft_length), draft_length));
+  if (is_module(d)) own.notes.emplace_back("the target's file must hold the module, which not every conversion keeps");
   own.command = fmt::format("llama-server --model {}{}{} {}", path_of(*d.target),
                             d.target->kv_bits < 16.0 ? " --cache-type-k q8_0 --cache-type-v q8_0" : "",
                             batch > 1.0 ? fmt::format(" --parallel {:g}", batch) : "", draft);

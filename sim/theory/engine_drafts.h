@@ -43,4 +43,15 @@ struct NgramCache {
 };
 [[nodiscard]] HistoryDraft ngram_cache_draft(const NgramCache& rule);
 
+// llama.cpp's ngram-map-k and, with `values`, ngram-map-k4v (ngram-map.cpp). A place is looked at in the first round in which
+// draft_length tokens and one more stand behind its n; of those of one hash the first that was looked at is kept for later
+// rounds. Counts stand below the 16,380 at which the program's end.
+struct NgramMap {
+  int draft_length = 1;
+  int n = 1;
+  int min_hits = 1;
+  bool values = false;
+};
+[[nodiscard]] HistoryDraft ngram_map_draft(const NgramMap& rule);
+
 }  // namespace specsim::theory

@@ -175,4 +175,20 @@ TEST_CASE("hybrid: copies where the text promises more than the model drafts, th
   CHECK(report.starts[0].accepted_distribution[2] == 0.0);
 }
 
+TEST_CASE("in_turn: copies where there are any, the model's argmax elsewhere") {
+  // One token or two are copied behind what stood in the text before.
+  const Distribution target = {0.7, 0.3};
+  for (const char* const model : {"{kind: chain, draft_length: 1, selection: argmax}", "{kind: dflash, block_size: 2}"})
+    for (const char* const copies :
+         {"{kind: ngram_simple, draft_length: 2, size_n: 1}", "{kind: ngram_map_k, draft_length: 1, size_n: 1}",
+          "{kind: ngram_map_k4v, draft_length: 1, size_n: 1}"}) {
+      INFO(copies << " " << model);
+      const audit::AuditReport report = audit::audit_cell(
+          cell_of(explicit_pair(target, {0.2, 0.8}), "{process: fixed}",
+                  std::string("{kind: in_turn, drafters: [") + copies + ", " + model + "]}", "tree_point_mass"));
+      CHECK(report.lossless());
+      CHECK(report.starts[0].accepted_distribution[1] == Approx(0.3).epsilon(0).margin(kExact));  // no text yet: token 1
+    }
+}
+
 }  // namespace specsim::relaxed_test

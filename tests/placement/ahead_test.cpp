@@ -387,8 +387,8 @@ TEST_CASE("every drafter can draft ahead or says why not, and none can that reme
     CHECK(served);
   }
   // From their papers; a drafter that comes later is judged above.
-  for (const char* const name : {"dflash", "hydra", "lookahead", "medusa", "ngram_cache", "ngram_mod", "parallel", "redrafter",
-                                 "sam_decoding", "sglang_ngram", "token_recycling"})
+  for (const char* const name : {"dflash", "hydra", "lookahead", "medusa", "ngram_cache", "ngram_map_k", "ngram_map_k4v",
+                                 "ngram_mod", "parallel", "redrafter", "sam_decoding", "sglang_ngram", "token_recycling"})
     CHECK(refused.count(name) == 1);
   CHECK(ahead.count("tree_static") + ahead.count("tree_dynamic") + ahead.count("prompt_lookup") + ahead.count("pard") == 4);
 }

@@ -22,6 +22,7 @@ from bench import SPECSIM, Bench, Checks, mean_p  # noqa: E402
 PAIR = {"vocab": 24, "target": {"family": "zipf", "exponent": 1.0}, "draft": {"from": "target", "transform": "temperature", "value": 1.6}}
 SMALL = {"vocab": 6, "target": {"family": "zipf", "exponent": 1.0}, "draft": {"from": "target", "transform": "overlap", "value": 0.75}}
 COPY = {"process": "copy", "prompt_tokens": 128, "fidelity": 0.9, "entry": 0.5}
+FADING = {"context": COPY}  # for drafters that draft less and less as a text goes on
 CHAIN = {"kind": "chain", "draft_length": 4}
 
 
@@ -88,6 +89,10 @@ METHODS = {
     "ngram_simple": ({"kind": "ngram_simple", "draft_length": 4, "size_n": 2}, "tree_point_mass", 4, {"context": COPY}),
     "ngram_mod": ({"kind": "ngram_mod", "draft_length": 4, "n_match": 2, "n_min": 1}, "tree_point_mass", 4, {"context": COPY}),
     "ngram_cache": ({"kind": "ngram_cache", "draft_length": 4}, "tree_point_mass", 4, {"context": COPY}),
+    "ngram_map_k": ({"kind": "ngram_map_k", "draft_length": 4, "size_n": 2}, "tree_point_mass", 4, FADING),
+    "ngram_map_k4v": ({"kind": "ngram_map_k4v", "draft_length": 4, "size_n": 2}, "tree_point_mass", 4, FADING),
+    "in_turn": ({"kind": "in_turn", "drafters": [{"kind": "ngram_map_k4v", "draft_length": 4, "size_n": 2}, {"kind": "mtp", "draft_length": 2}]},
+                "tree_point_mass", 4, FADING),
 }
 NODES = {"tree, recursive": 15, "tree, transport": 4, "sequoia": 12, "early_exit": 4, "medusa": 12, "chain, block": 4, "sglang_ngram": 8}
 OUTPUT, LONG_OUTPUT = 96, 3000
@@ -147,7 +152,9 @@ def judge(folder, bench, checks, method):
     if remembers:
         row = run_row(folder, method, 100000, 1000)
         expected = float(row["tokens_per_round"])
-        run = bench.run(served(method, length, 50, LONG_OUTPUT), steps=True)
+        # As many rounds as the run's sequences have, where the mean is another over more of them.
+        output = round(1000 * expected) if METHODS[method][3] is FADING else LONG_OUTPUT
+        run = bench.run(served(method, length, 50, output), steps=True)
         # Four standard errors of the long run, and the start, which is another share of it than of the run's.
         allowance = (4 * float(row["tokens_per_round_se"]) + 0.004 * expected) * np.mean(run.whole("rounds"))
         checks.p(method, mean_p(excess(run, expected), 0.0, allowance))
@@ -188,6 +195,8 @@ def main():
         whole = served("chain, ema_tiers", 4, 50, LONG_OUTPUT)
         del whole["decode"]["policy"]
         checks.mutant("chain, ema_tiers", "chains that nobody shortens", mean_p(excess(bench.run(whole), expected["chain, ema_tiers"]), 0.0))
+        longer = served("ngram_map_k", 4, 50, LONG_OUTPUT)
+        checks.mutant("ngram_map_k", "drafts that do not fade", mean_p(excess(bench.run(longer), expected["ngram_map_k"]), 0.0))
     return checks.finish("rounds that a server executes")
 
 

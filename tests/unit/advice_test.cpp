@@ -131,6 +131,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp")));
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE --speculative-num-steps 3"));
+  CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 "));  // mutant: draft-eagle3, and a file of its own
   // It is one by what its file says and not by its name.
   list = answers(deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp")));
   CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 --spec-draft-p-min 0"));
@@ -156,6 +157,9 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   }
   CHECK(holds(list[1], "--speculative-algorithm NGRAM --speculative-num-draft-tokens 6 "));
   CHECK(holds(list[2], "--spec-type ngram-simple --spec-ngram-simple-size-n 3 --spec-ngram-simple-size-m 5"));
+  const auto notes = plan::engine_commands(deployment(preset("llama-3.1-8b"), "none"), 5, 1)[2].notes;
+  REQUIRE(notes.size() == 1);
+  CHECK(holds(notes[0], "--spec-type ngram-map-k --spec-ngram-map-k-size-n 3 --spec-ngram-map-k-size-m 5 "));
   // It makes no draft that is shorter than what it looks for. Mutant: 3.
   CHECK(holds(answers(deployment(preset("llama-3.1-8b"), "none"), 2)[2],
               "--spec-ngram-simple-size-n 2 --spec-ngram-simple-size-m 2"));

@@ -215,12 +215,94 @@ TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itsel
   CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7], [0, 1, 7]]}").behind({0, 1}) == Paths{{7}});
 }
 
+TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more than was accepted before", "[engine_drafts]") {
+  const auto behind = [](const Path& text) { return Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind(text); };
+  CHECK(behind({9, 1, 2, 3, 4, 5, 1}) == Paths{{2}, {2, 3}});
+  CHECK(behind({1, 2, 3, 4, 5, 6, 1}).empty());  // at the very beginning
+  CHECK(behind({9, 1, 2, 3, 1}).empty());        // one token more than a key and a value stands behind the place
+  CHECK(behind({9, 1, 2, 3, 4, 1}) == Paths{{2}, {2, 3}});
+  CHECK(behind({9, 1, 2, 3, 1, 4, 5, 6, 7, 1}) == Paths{{4}, {4, 5}});  // Mutant: the first place
+  // Of two tokens one is accepted, and one is drafted the next time; of that none, and no more is. Mutant: two each time.
+  Rounds shrinking("ngram_map_k", "{draft_length: 2, size_n: 1}");
+  Path text = {9, 1, 2, 3, 4, 5, 1};
+  const auto emit = [&](Rounds& rounds, const Path& tokens) {
+    text.insert(text.end(), tokens.begin(), tokens.end());
+    return rounds.behind(text);
+  };
+  CHECK(shrinking.behind(text) == Paths{{2}, {2, 3}});
+  CHECK(emit(shrinking, {2, 8}).empty());
+  CHECK(emit(shrinking, {1}) == Paths{{2}});
+  CHECK(emit(shrinking, {6}).empty());
+  CHECK(emit(shrinking, {1}).empty());
+  // Mutants: the last place, which 7 8 stand behind; the last place that was emitted, which 5 5 stand behind.
+  Rounds prompt("ngram_map_k", "{draft_length: 2, size_n: 1}");
+  text = {9, 1, 2, 3, 4, 5, 6, 1};
+  CHECK(prompt.behind(text) == Paths{{2}, {2, 3}});
+  CHECK(emit(prompt, {2, 3, 7}).empty());
+  CHECK(emit(prompt, {1, 7, 8, 7, 8, 6, 6, 6, 1}) == Paths{{2}, {2, 3}});
+  Rounds emitted("ngram_map_k", "{draft_length: 2, size_n: 1}");
+  text = {9, 9, 9, 9, 9};
+  CHECK(emitted.behind(text).empty());
+  CHECK(emit(emitted, {8, 8}).empty());
+  CHECK(emit(emitted, {1, 2, 3, 4, 5, 6}).empty());
+  CHECK(emit(emitted, {7, 1}) == Paths{{2}, {2, 3}});
+  CHECK(emit(emitted, {5, 5, 5, 5, 5, 1}) == Paths{{2}, {2, 3}});
+}
+
+TEST_CASE("ngram_map_k: what it does not find", "[engine_drafts]") {
+  // Where the prompt ends nobody looks, however far the text goes on. Mutant: all of the text.
+  Rounds gap("ngram_map_k", "{draft_length: 2, size_n: 1}");
+  CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4}).empty());
+  CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}).empty());
+  CHECK(Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}) ==
+        Paths{{2}, {2, 3}});
+  // 3 2654435761 + 0 and 0 + 158995 are equal modulo 2^18: the later n-gram of the prompt has the place in the table, and the
+  // earlier one, which the first round would have found, is lost. Mutant: both are found.
+  const Path both = {9, 3, 0, 5, 6, 7, 0, 158995, 8, 8, 4, 4, 4, 4};
+  const auto and_then = [&](const Path& more) {
+    Path text = both;
+    text.insert(text.end(), more.begin(), more.end());
+    return text;
+  };
+  CHECK(Rounds("ngram_map_k", "{draft_length: 2, size_n: 2}").behind(and_then({3, 0})) == Paths{{5}, {5, 6}});
+  Rounds lost("ngram_map_k", "{draft_length: 2, size_n: 2}");
+  CHECK(lost.behind(both).empty());
+  CHECK(lost.behind(and_then({4, 3, 0})).empty());
+  CHECK(lost.behind(and_then({4, 3, 0, 1, 0, 158995})) == Paths{{8}, {8, 8}});
+}
+
+TEST_CASE("ngram_map_k4v: four values, the commonest at least twice as common as the others", "[engine_drafts]") {
+  const auto behind = [](const Path& text) { return Rounds("ngram_map_k4v", "{draft_length: 2, size_n: 1}").behind(text); };
+  CHECK(behind({9, 1, 4, 5, 1, 2, 3, 1, 2, 3, 6, 6, 1}) == Paths{{2}, {2, 3}});  // Mutant: three times as common
+  CHECK(behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1}).empty());                      // Mutant: ngram_map_k
+  // 2 3 is the commonest, 4 5 stands behind the place. Mutant: the commonest.
+  CHECK(behind({9, 1, 2, 3, 1, 2, 3, 1, 4, 5, 6, 6, 1}) == Paths{{4}, {4, 5}});
+  // Six against three; the fifth value would be a fourth. Mutant: it is counted.
+  Path text = {9};
+  for (const int value : {0, 0, 0, 0, 0, 0, 1, 2, 3, 4})
+    for (const int token : {1, 10 + value, 20 + value}) text.push_back(token);
+  for (const int token : {6, 6, 6, 1}) text.push_back(token);
+  CHECK(behind(text) == Paths{{14}, {14, 24}});
+  // One against one; in the next round that finds it the place's own value is counted once more. Mutant: it is not.
+  Rounds again("ngram_map_k4v", "{draft_length: 2, size_n: 1}");
+  CHECK(again.behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1}).empty());
+  CHECK(again.behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1, 7, 1}) == Paths{{4}, {4, 5}});
+  Rounds twice("ngram_map_k4v", "{draft_length: 2, size_n: 1, min_hits: 2}");
+  CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1}).empty());
+  CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1}) == Paths{{2}, {2, 3}});
+  // Of its last draft none was accepted.
+  CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1, 8}).empty());
+  CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1, 8, 1}).empty());
+}
+
 TEST_CASE("engines' drafts out of the text are theory's, round by round", "[engine_drafts]") {
   std::mt19937 random(31);
   Compared sglang;
   Compared simple;
   Compared mod;
   Compared cache;
+  Compared map;
+  Compared values;
   for (int i = 0; i < 60; ++i) {
     const Paths past = random_texts(random);
     const int depth = 2 + static_cast<int>(random() % 6);
@@ -246,15 +328,24 @@ TEST_CASE("engines' drafts out of the text are theory's, round by round", "[engi
     compare(cache, random, "ngram_cache",
             fmt::format("{{draft_length: {}, statistics: {}, past: {}}}", length, counts.statistics, past),
             theory::ngram_cache_draft(counts), 5);
+    const int hits = 1 + static_cast<int>(random() % 2);
+    compare(map, random, "ngram_map_k", fmt::format("{{draft_length: {}, size_n: {}}}", length, size),
+            theory::ngram_map_draft({length, size, 0, false}), 5);
+    compare(values, random, "ngram_map_k4v", fmt::format("{{draft_length: {}, size_n: {}, min_hits: {}}}", length, size, hits),
+            theory::ngram_map_draft({length, size, hits, true}), 5);
   }
   CHECK(sglang.drafting > 1000);
   CHECK(simple.drafting > 500);
   CHECK(mod.drafting > 1000);
   CHECK(cache.drafting > 1000);
-  // Mutants: a trie, a table and counts that are made anew of the text.
+  CHECK(map.drafting > 500);
+  CHECK(values.drafting > 500);
+  // Mutants: a trie, tables and counts that are made anew of the text.
   CHECK(sglang.by_text > 1000);
   CHECK(mod.by_text > 100);
   CHECK(cache.by_text > 100);
+  CHECK(map.by_text > 100);
+  CHECK(values.by_text > 100);
 }
 
 }  // namespace specsim::engine_drafts_test
