@@ -120,6 +120,17 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
       if (a.text("cache") == one.word) shape.kv_bits = one.bits;
 }
 
+void take_types_of_target(const ModelShape& target, const config::Value& described, ModelShape& draft) {
+  const auto says = [&](const char* key) { return described.is_map() && described.find(key) != nullptr; };
+  if (says("dtype") || says("weight_bits")) return;
+  if (draft.shares_lm_head && !says("head_bits")) draft.head_bits = target.head_bits;
+  if (!draft.in_target_checkpoint || !target.gguf) return;
+  draft.weight_bits = draft.expert_bits = target.weight_bits;
+  draft.product_type = draft.expert_type = target.product_type;
+  draft.gguf = true;
+  draft.super_blocks = target.super_blocks;
+}
+
 bool has_arithmetic(const Hardware& hardware, const std::string& dtype) {
   const Dtype* type = find_dtype(dtype);
   if (type == nullptr) return true;

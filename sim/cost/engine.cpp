@@ -26,7 +26,7 @@ const std::vector<Parameter>& integer_parameters() {
       {"vector_rows", Type::integer, {}, "the most rows of the kernel for few rows", config::between(1, kMostRows), {}},
       {"expert_vector_tokens", Type::integer, {}, "the most tokens of that for experts", config::between(1, kMostRows), {}},
       {"vector_share", Type::number, "0.0365", "its share of int8 arithmetic", config::between(1e-3, 1), {}},
-      {"super_block_share", Type::number, "0", "the same of K-quants; 0: as the others", config::between(0, 1), {}},
+      {"super_block_share", Type::number, "0", "that share of K-quants; 0: as the others", config::between(0, 1), {}},
       {"tile_rows", Type::integer, "128", "rows of the widest tile", config::between(8, kMostRows), {}},
       {"tile_share", Type::number, "0.288", "share of int8 arithmetic in tiles", config::between(1e-3, 1), {}},
       {"expert_tiles_of_all_rows",

@@ -5,6 +5,7 @@
 #include "sim/cost/deployment_warnings.h"
 #include "sim/cost/element_types.h"
 #include "sim/cost/integer_kernels.h"
+#include "sim/cost/linear_attention.h"
 #include "sim/cost/pass_kernels.h"
 #include "sim/cost/roofline_parameters.h"
 
@@ -154,11 +155,9 @@ class RooflineCost final : public CostModel {
         memory_budget.lines.push_back({fmt::format("{} layers on their way", what),
                                        2.0 * model->layer_bytes(model->experts) / model->layers / model->tensor_parallel});
       memory_budget.lines.push_back({fmt::format("{} KV", what), kv});
-      if (const double states = workload.batch * model->recurrent_bytes() / model->tensor_parallel; states > 0.0) {
-        memory_budget.lines.push_back({fmt::format("{} states", what), states});
-        slots += look_ahead * states;  // one for each draft: who is rejected leaves the state of the last that was not
-      }
-      slots += cached(*model, workload.context + look_ahead) - kv;
+      const double states = workload.batch * model->recurrent_bytes() / model->tensor_parallel;  // one more for each draft
+      if (states > 0.0) memory_budget.lines.push_back({fmt::format("{} states", what), states});
+      slots += cached(*model, workload.context + look_ahead) - kv + look_ahead * states;
       memory_budget.gpus = std::max(memory_budget.gpus, model->tensor_parallel);
     };
     if (kept != Kept::draft) keep("target", target_);
@@ -278,19 +277,9 @@ class RooflineCost final : public CostModel {
       }
       sum += all_fitted ? kind.layers * fitted : (tiled ? kind.layers * own : formula) + 1e-6 * kind.layers * c.attention_us;
     }
-    if (model.linear_value_heads > 0.0) sum += states_seconds(model, groups);
-    return sum;
-  }
-
-  // Seconds of linear attention. A sequence's state is read once and written once for each token that may turn out to be the last
-  // accepted one: all of a verification, the last of a prompt (vLLM's and SGLang's kernels of Gated DeltaNet).
-  [[nodiscard]] double states_seconds(const ModelShape& model, std::initializer_list<Attending> groups) const {
-    double moved = 0.0;
-    for (const Attending& of : groups) moved += of.sequences * (1.0 + (of.prompt ? 1.0 : of.tokens));
-    const double bytes = moved * model.recurrent_bytes() / model.tensor_parallel;
-    const Calibration& c = hardware_.calibration;
-    const double floor = 1e-6 * model.linear_layers * c.elementwise_us * engine_.linear_kernels / kCalibratedKernels;
-    return bytes / (hardware_.bandwidth * c.memory_efficiency) + floor;
+    double states = 0.0;  // moved, of whole sequences
+    for (const Attending& of : groups) states += of.sequences * states_moved(of.tokens, of.prompt);
+    return sum + states_seconds(engine_, hardware_, model, states);
   }
 
   // A pass over `all_rows`, `head_rows` of them through the LM head, whose attention takes so many seconds.
@@ -460,22 +449,6 @@ class RooflineCost final : public CostModel {
 std::unique_ptr<CostModel> make_roofline(Deployment deployment) {
   return std::make_unique<RooflineCost>(std::move(deployment), kMemoryShare, 0.0);
 }
-
-namespace {
-
-// What a draft has of its target is stored as the target is, where its own description does not say otherwise.
-void take_types_of_target(const ModelShape& target, const config::Value& described, ModelShape& draft) {
-  const auto says = [&](const char* key) { return described.is_map() && described.find(key) != nullptr; };
-  if (says("dtype") || says("weight_bits")) return;
-  if (draft.shares_lm_head && !says("head_bits")) draft.head_bits = target.head_bits;
-  if (!draft.in_target_checkpoint || !target.gguf) return;
-  draft.weight_bits = draft.expert_bits = target.weight_bits;
-  draft.product_type = draft.expert_type = target.product_type;
-  draft.gguf = true;
-  draft.super_blocks = target.super_blocks;
-}
-
-}  // namespace
 
 CostEntry roofline_cost() {
   return {
