@@ -61,6 +61,8 @@ load::ServeExperiment read_server(const po::variables_map& values) {
   request.target = text("target");
   request.draft = text("draft");
   request.tensor_parallel = text("tensor-parallel");
+  request.dtype = text("dtype");
+  request.engine = text("engine");
   request.rate = text("rate");
   request.concurrency = text("concurrency");
   request.trace = text("trace");
@@ -122,6 +124,8 @@ void add_serve_options(po::options_description& description) {
       "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
       "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model, or none")(
       "tensor-parallel", text(), "GPUs that share each layer of the target, and of the draft if there is one")(
+      "dtype", text(), "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}")(
+      "engine", text(), "what host and launches add: a name (specsim list engine) or a file")(
       "rate", text(), "requests a second, a Poisson process")("concurrency", text(), "clients that each wait for their answer")(
       "trace", text(), "recorded requests: CSV or JSON lines")("requests", text(), "how many are sent")(
       "warm-up", text(), "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)")(

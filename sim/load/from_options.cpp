@@ -168,6 +168,15 @@ void take_tensor_parallel(const ServeRequest& request, Composer& composer) {
   }
 }
 
+// Types of the target, and the engine whose host and kernels price the steps.
+void take_prices(const ServeRequest& request, Composer& composer) {
+  if (request.dtype && composer.find("cost.target") != nullptr) {
+    composer.spell_out("cost.target", "preset");
+    composer.take("dtype", request.dtype, "cost.target.dtype");
+  }
+  composer.take("engine", request.engine, "cost.engine");
+}
+
 // An option that says how many requests come.
 struct LoadOption {
   std::string name;
@@ -267,6 +276,7 @@ ServeExperiment read_request(const ServeRequest& request, Diagnostics& diagnosti
   else
     fill_defaults(request, composer);
   take_tensor_parallel(request, composer);
+  take_prices(request, composer);
   if (load == nullptr && !request.config && !request.sweep && composer.find("serve.arrivals.process") == nullptr)
     throw BadInput({"", 0, 0},
                    "specsim serve needs a config, or a load: --rate, --concurrency, --trace, --sweep or --set "
