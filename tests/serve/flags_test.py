@@ -160,7 +160,7 @@ def ties(checks):
         done = subprocess.run([SPECSIM, "serve", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--policy", "fixed:1",
                                "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more], capture_output=True, text=True, check=True)
         return done.stdout
-    close = swept("0.2")
+    close = swept("0.17")
     noise, tied = re.search(r"tie within the noise of the prices, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
     apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])
