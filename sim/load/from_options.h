@@ -20,7 +20,7 @@ struct ServeRequest {
   std::optional<std::string> target;
   std::optional<std::string> draft;
   std::optional<std::string> tensor_parallel;
-  std::optional<std::string> dtype;   // of the target, as a model's key of that name
+  std::optional<std::string> dtype;   // types of the target, as a model says them
   std::optional<std::string> engine;  // what host and launches add
   std::optional<std::string> rate;
   std::optional<std::string> concurrency;

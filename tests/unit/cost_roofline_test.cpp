@@ -124,7 +124,7 @@ TEST_CASE("captured graphs pad rows; beyond the largest, and without graphs, a f
        {std::pair{1.0, 1.0}, {2.0, 2.0}, {3.0, 4.0}, {5.0, 8.0}, {9.0, 16.0}, {24.0, 24.0}, {25.0, 32.0}})
     CHECK(near(matrix_products(vllm->pass(Role::target, {1, rows, 0, 1})), products(padded, 1)));
   const PassTime captured = vllm->pass(Role::target, {1, 32, 0, 1});
-  CHECK(near(captured.host, 1.207e-3 + 28e-6));  // of one sequence
+  CHECK(near(captured.host, 1.207e-3 + 28e-6));  // and one sequence's
   const PassTime eager = vllm->pass(Role::target, {1, 33, 0, 1});
   CHECK(near(matrix_products(eager), products(33, 1)));
   CHECK(near(by_hand("", "engine: vllm_sync, largest_graph: 32, host_us: 0")->pass(Role::target, {1, 33, 0, 1}).total(),
