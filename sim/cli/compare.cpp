@@ -9,6 +9,7 @@
 #include "sim/cli/workload_options.h"
 #include "sim/judge/coverage.h"
 #include "sim/plan/built_in.h"
+#include "sim/plan/engine_methods.h"
 #include "sim/plan/race.h"
 #include "sim/plan/ranking.h"
 #include "sim/report/output_folder.h"
@@ -60,7 +61,15 @@ std::string shown(const std::string& method) {
 // What a method is called in a table.
 std::string method_words(const Contender& one) {
   return shown(one.row.cell->method_text) + (one.row.cell->lossless() ? "" : " (not lossless)") +
+         (one.engine_runs.value_or(true) ? "" : fmt::format(" (not in {})", plan::engine_of(*one.row.cell))) +
          (one.foresees ? " (no method: it knows what will be accepted)" : "");
+}
+
+// The fastest that somebody can run; nullptr: none.
+const Contender* first_method(const Ranking& ranking) {
+  for (const Contender& one : ranking.contenders)
+    if (!one.foresees) return &one;
+  return nullptr;
 }
 
 // Which methods the noise of prices leaves as fast as the first.
@@ -78,6 +87,24 @@ void print_ties(const Ranking& ranking) {
   if (!ranks.empty())
     print_output("  rank{} {} tie{} with the first: within the noise of the prices, {:.1f} %\n", ranks.size() == 1 ? "" : "s",
                  fmt::join(ranks, ", "), ranks.size() == 1 ? "s" : "", 100.0 * noise);
+}
+
+// The fastest that the engine has, where that is not the first.
+void print_fastest_of_engine(const Ranking& ranking) {
+  const Contender* const first = first_method(ranking);
+  if (first == nullptr || first->engine_runs.value_or(true)) return;
+  const std::string engine = plan::engine_of(*first->row.cell);
+  int rank = 0;
+  for (const Contender& one : ranking.contenders) {
+    if (one.foresees) continue;
+    ++rank;
+    if (!one.engine_runs.value_or(false)) continue;
+    if (one.speedup < 1.0) break;
+    print_output("  the fastest that {} runs: rank {}, {}, {:.2f} of the first's speed\n", engine, rank,
+                 shown(one.row.cell->method_text), 1.0 - one.behind_method);
+    return;
+  }
+  print_output("  nothing here that {} runs is faster than plain decoding\n", engine);
 }
 
 void print_ranking(const Ranking& ranking, plan::Draws draws) {
@@ -116,6 +143,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
   if (!plain_shown) plain();
   print_output("\n{}\n{}", ranking.workload, table.text(output_width()));
   print_ties(ranking);
+  print_fastest_of_engine(ranking);
   std::vector<judge::Uncovered> uncovered;
   for (const Contender& one : ranking.contenders)
     for (judge::Uncovered& own : judge::uncovered({one.row.cell}))

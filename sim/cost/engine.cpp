@@ -65,6 +65,34 @@ IntegerKernels read_integer_kernels(const config::Value& value, Diagnostics& dia
   return kernels;
 }
 
+std::vector<std::string> read_names(const config::Arguments& a, const std::string& key, Diagnostics& diagnostics) {
+  std::vector<std::string> names;
+  if (!a.has(key)) return names;
+  for (const config::Value& item : a.value(key).items)
+    if (const std::optional<std::string> name = config::read_text(item, key, diagnostics)) names.push_back(*name);
+  return names;
+}
+
+EngineMethods read_methods(const config::Value& value, Diagnostics& diagnostics) {
+  static const std::vector<Parameter> parameters = {
+      {"drafters", Type::value_list, {}, "drafters of chains", {}, {}},
+      {"verifiers", Type::value_list, {}, "verifiers of chains", {}, {}},
+      {"draws", Type::boolean, "false", "chains can be drawn from the draft's distribution, not chosen alone", {}, {}},
+      {"trees", Type::value_list, "", "drafters of trees", {}, {}},
+      {"tree_verifiers", Type::value_list, "", "verifiers of trees", {}, {}}};
+  EngineMethods methods;
+  if (value.is_map() && value.fields.empty()) return methods;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments a = config::read_arguments(value, parameters, {}, "methods", diagnostics);
+  if (diagnostics.list().size() != before) return methods;
+  methods.drafters = read_names(a, "drafters", diagnostics);
+  methods.verifiers = read_names(a, "verifiers", diagnostics);
+  methods.draws = a.boolean("draws");
+  methods.trees = read_names(a, "trees", diagnostics);
+  methods.tree_verifiers = read_names(a, "tree_verifiers", diagnostics);
+  return methods;
+}
+
 }  // namespace
 
 const std::vector<EngineFigure>& engine_figures() {
@@ -133,6 +161,14 @@ const std::vector<Parameter>& engine_parameters() {
          Type::value,
          "{}",
          "its own kernels for quantised weights on consumers' GPUs, and its attention there",
+         {},
+         {}},
+        {"methods",
+         Type::value,
+         "{}",
+         "what its program drafts and verifies, which compare marks: {drafters: [chain, ...], verifiers: [token, ...], draws: "
+         "true, "
+         "trees: [tree_dynamic], tree_verifiers: [tree_point_mass]}; {}: nothing is said",
          {},
          {}},
         {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
@@ -217,6 +253,7 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
     diagnostics.add(
         a.where("weight_only_shares"),
         fmt::format("weight_only_shares is [{:g}], allowed: a number for 4 bits and one for 8", fmt::join(shares, ", ")));
+  engine.methods = read_methods(a.value("methods"), diagnostics);
   engine.integer = read_integer_kernels(a.value("integer_kernels"), diagnostics);
   engine.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));
   engine.graphs = a.boolean("graphs");

@@ -26,6 +26,15 @@ struct IntegerKernels {
   double attention_share = 0.65;
 };
 
+// What its program drafts and verifies, by the names of drafters and verifiers in a config's `decode`.
+struct EngineMethods {
+  std::vector<std::string> drafters;        // those of chains; none: nothing is said, of research code and of the GPU alone
+  std::vector<std::string> verifiers;       // those of chains
+  bool draws = false;                       // a chain's tokens can be drawn; else they are the draft's likeliest alone
+  std::vector<std::string> trees;           // drafters of trees; none: it has chains alone
+  std::vector<std::string> tree_verifiers;  // verifiers of trees
+};
+
 // Microseconds where a name ends in _us. What a figure of 0 stands for is said with it.
 struct Engine {
   std::string name;  // its name in the config
@@ -64,6 +73,7 @@ struct Engine {
   // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.
   std::array<double, 2> weight_only_shares = {0.75, 0.85};
   IntegerKernels integer;
+  EngineMethods methods;
   double logit_passes = 3.0;  // over the logits: written by the LM head, read by softmax and by the sampler
 };
 

@@ -102,10 +102,10 @@ class Groups {
         counter_{prepared, static_cast<std::size_t>(draft_length) + 1, process.shape().contexts == 1, counts},
         chain_(judging.drafter->tree() != nullptr && judging.drafter->tree()->is_chain()),
         reads_text_(judging.drafter->shape().reads_text),
+        shares_rows_(policy_ != nullptr && policy_->shares_rows()),
         left_(chunk.rounds),
         round_(*prepared.blocks, process, key, *judging.drafter, judging.policy) {
     const int alike = policy_ != nullptr ? policy_->sequences() : 1;
-    shares_rows_ = policy_ != nullptr && policy_->shares_rows();
     const bool in_batches = alike > 1 || shares_rows_;
     if (in_batches) batches_.resize(static_cast<std::size_t>(std::max(1.0, std::round(double{kLanes} / alike))));
     group_.resize(in_batches ? kLanes : GroupBits::kGroup);
@@ -263,7 +263,7 @@ class Groups {
   RoundCounter counter_;
   bool chain_;
   bool reads_text_;
-  bool shares_rows_ = false;
+  bool shares_rows_;
   std::uint64_t left_;
   BlockRound round_;
   std::uint32_t first_lane_ = 0;

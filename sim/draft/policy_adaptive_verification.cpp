@@ -111,7 +111,7 @@ class AdaptiveVerification final : public LengthPolicy {
   // How long a round takes in which so many drafted tokens are verified, of so many sequences.
   [[nodiscard]] double round_time(std::size_t tokens, std::size_t sequences) const {
     if (tokens == 0) return row_times_.front();
-    const double last = static_cast<double>(row_times_.size() - 1);
+    const auto last = static_cast<double>(row_times_.size() - 1);
     const double at = static_cast<double>(tokens) * last / (static_cast<double>(sequences) * longest_);
     const auto below = static_cast<std::size_t>(std::min(at, last));
     const double share = std::min(at, last) - static_cast<double>(below);

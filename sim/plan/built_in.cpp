@@ -33,7 +33,7 @@ MethodValues likeliest(MethodValues method) {
   return method;
 }
 
-// The draft's likeliest token, and the likeliest after it, and so on.
+// The draft's likeliest token, and the likeliest after it, and so on: what servers draft unless they are told to draw.
 MethodValues argmax_chain(std::int64_t draft_length) {
   MethodValues method = chain(draft_length, "token");
   method.drafter.settings.emplace_back("selection", std::string("argmax"));
@@ -127,6 +127,8 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
   values.methods = {chain(2, "token"),
                     chain(4, "token"),
                     chain(6, "token"),
+                    argmax_chain(2),
+                    argmax_chain(4),
                     chain(4, "block"),
                     chain(6, "block"),
                     fixed_tree("multi_draft_recursive"),

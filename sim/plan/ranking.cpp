@@ -1,6 +1,7 @@
 #include "sim/plan/ranking.h"
 
 #include "sim/judge/facts.h"
+#include "sim/plan/engine_methods.h"
 #include "sim/plan/price_noise.h"
 #include "sim/plan/race.h"
 #include "sim/report/csv.h"
@@ -163,6 +164,7 @@ class Samples {
     one.speedup_half_width = half_width(speedups);
     const spec::PolicyChoice* policy = one.row.cell->policy();
     one.foresees = policy != nullptr && policy->part->foresees();
+    one.engine_runs = plan::engine_runs(*one.row.cell);
     return one;
   }
   [[nodiscard]] double speedup(std::size_t cell, int replicates) const {
@@ -347,6 +349,9 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
        [](const Line& line) { return line.contender->row.cell->method_text; }},
       {"lossless", "0 or 1", "whether the verifier keeps the target's distribution",
        [](const Line& line) { return line.contender->row.cell->lossless() ? "1" : "0"; }},
+      {"engine_runs", "0 or 1",
+       "whether the engine that prices it has such drafts and such a verifier; empty: its file does not say",
+       [](const Line& line) { return line.contender->engine_runs ? (*line.contender->engine_runs ? "1" : "0") : ""; }},
       of_row("tokens_per_round"),
       {"tokens_per_round_se", "tokens", "standard error of tokens_per_round, over the replicates",
        [](const Line& line) { return csv_real(line.contender->tokens_per_round_error); }},

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,7 @@ struct Contender {
   double behind = 0.0;              // 1 - speedup / that of the fastest
   double behind_half_width = 0.0;   // from ratios within each replicate: chance that both methods shared cancels
   bool foresees = false;            // its policy knows what will be accepted: shown, but no method that somebody can run
+  std::optional<bool> engine_runs;  // whether the engine that prices it has such a method (engine_methods.h)
   double behind_method = 0.0;  // as `behind`, to the fastest that somebody can run; negative for one that knows future acceptance
   double behind_method_half_width = 0.0;
   double price_noise = 0.0;  // standard error of the logarithm of the fastest method's speedup over this one's, from prices

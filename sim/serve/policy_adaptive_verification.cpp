@@ -52,7 +52,7 @@ class TimedPasses {
     std::uint32_t before = last;
     for (const std::uint32_t size : sizes_)
       if (sequences_of(size) < sequences_of(last)) before = size;
-    const double more = static_cast<double>(sequences - sequences_of(last));
+    const auto more = static_cast<double>(sequences - sequences_of(last));
     if (before == last) return timed(last).draft;
     return timed(last).draft + more * (timed(last).draft - timed(before).draft) / (sequences_of(last) - sequences_of(before));
   }

@@ -43,7 +43,7 @@ class Left {
     for (auto at = marks_.upper_bound(string);
          at != marks_.end() && at->first.size() > string.size() && std::equal(string.begin(), string.end(), at->first.begin());
          ++at)
-      if (at->first.size() == string.size() + 1) all.push_back(*at);
+      if (at->first.size() == string.size() + 1) all.emplace_back(at->first, at->second);
     return all;
   }
 
@@ -174,11 +174,7 @@ std::uint32_t polynomial(std::span<const int> tokens) {
   constexpr std::uint32_t kModulus = 1U << 22U;
   constexpr auto kFactor = static_cast<std::uint32_t>(6364136223846793005ULL % kModulus);
   std::uint64_t sum = 0;
-  std::uint64_t factor = 1;
-  for (auto token = tokens.rbegin(); token != tokens.rend(); ++token) {
-    sum = (sum + factor * static_cast<std::uint64_t>(*token)) % kModulus;
-    factor = factor * kFactor % kModulus;
-  }
+  for (const int token : tokens) sum = (sum * kFactor + static_cast<std::uint64_t>(token)) % kModulus;
   return static_cast<std::uint32_t>(sum);
 }
 
