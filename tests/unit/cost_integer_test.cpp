@@ -60,7 +60,9 @@ TEST_CASE("K-quants grow with each row of few more than plain ones, by one model
        {std::tuple{"qwen2.5-32b", 33024.0, 19.799, 39.526}, std::tuple{"qwen3-4b", 8448.0, 3.67, 6.904}}) {
     INFO(name);
     const auto model = on("rtx-5090", fmt::format("{{preset: {}, dtype: q4_k_m}}", name));
-    const auto pass = [&, context = context](double tokens) { return 1e3 * model->pass(Role::target, {1, tokens, context, 0}).total(); };
+    const auto pass = [&, context = context](double tokens) {
+      return 1e3 * model->pass(Role::target, {1, tokens, context, 0}).total();
+    };
     CHECK(std::abs(pass(1) / one - 1.0) < 0.12);
     CHECK(std::abs(pass(8) / eight - 1.0) < 0.09);
     const auto plain =
