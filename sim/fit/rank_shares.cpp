@@ -7,22 +7,28 @@
 #include <boost/random/normal_distribution.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <span>
+#include <tuple>
 
 namespace specsim::fit {
 
 namespace {
 
 constexpr auto kTokens = static_cast<std::size_t>(kVocab);
+static_assert(kTokens % 4 == 0);
 constexpr double kLeastLog = -4.6;  // a deviation of .01
 constexpr double kLogStep = 0.26;   // up to 720
 // Contexts of a block. At temperature 0 shares count contexts, which takes more of them; they are cheap there.
 constexpr std::size_t kCounted = 1536;
 constexpr std::size_t kSummed = 320;
 constexpr double kSurelyAccepted = 1e-7;  // chance of a further sibling that is not worth going through the tokens for
+constexpr double kVanishing = -45.0;      // logarithm of a share of the likeliest token that its sum does not feel
 constexpr double kNothing = 1e-9;         // share of a likeliest token's probability below which a token does not matter
 
 constexpr std::size_t kSigmas = 16;
@@ -53,8 +59,12 @@ class OneContext {
     const double most = *std::max_element(logits.target.begin(), logits.target.end());
     if (kind.tells_sigma()) {
       for (std::size_t i = 0; i < kSigmas; ++i) {
+        const double sharpness = sharpness_at(i);
         double& sum = sums_.emplace_back(0.0);
-        for (const double logit : logits.target) sum += std::exp((logit - most) * sharpness_at(i));
+        for (const double logit : logits.target) {
+          const double below = (logit - most) * sharpness;
+          if (below > kVanishing) sum += std::exp(below);
+        }
       }
       most_ = most;
       return;
@@ -97,11 +107,15 @@ class OneContext {
 
   // As many as there are ranks, in order.
   void find_likeliest(double deviation) {
-    const auto logit = [&](std::size_t x) { return logits_->target[x] + deviation * logits_->noise[x]; };
     draft_.resize(kTokens);
-    for (std::size_t x = 0; x < kTokens; ++x) draft_[x] = logit(x);
+    for (std::size_t x = 0; x < kTokens; ++x) draft_[x] = logits_->target[x] + deviation * logits_->noise[x];
     if (shares_.size() == 1) {
-      likeliest_ = {static_cast<std::size_t>(std::max_element(draft_.begin(), draft_.end()) - draft_.begin())};
+      // By fours, which need not wait for one another.
+      std::array<double, 4> most = {draft_[0], draft_[1], draft_[2], draft_[3]};
+      for (std::size_t x = 4; x < kTokens; x += 4)
+        for (std::size_t lane = 0; lane < 4; ++lane) most[lane] = std::max(most[lane], draft_[x + lane]);
+      likeliest_ = {static_cast<std::size_t>(
+          std::find(draft_.begin(), draft_.end(), *std::max_element(most.begin(), most.end())) - draft_.begin())};
       return;
     }
     likeliest_.resize(kTokens);
@@ -248,6 +262,16 @@ double log_deviation_at(const TableValues& values, std::size_t depth, double dev
 }
 
 }  // namespace
+
+const RankShares& rank_shares(const RankKind& kind, std::size_t ranks, std::uint64_t seed) {
+  using Key = std::tuple<double, bool, std::size_t, std::uint64_t>;
+  static std::mutex mutex;
+  static std::map<Key, RankShares> worked_out;
+  const std::lock_guard lock(mutex);
+  const Key key{kind.temperature, kind.likeliest, ranks, seed};
+  const auto at = worked_out.find(key);
+  return at != worked_out.end() ? at->second : worked_out.emplace(key, RankShares(kind, ranks, seed)).first->second;
+}
 
 std::vector<double> RankShares::at(const TableValues& values, std::size_t depth, std::size_t ranks, std::size_t block) const {
   const double sigma_steps = std::log(unit_of(values)) / kSigmaStep;

@@ -67,4 +67,7 @@ class RankShares {
   std::vector<double> shares_;  // [block and all][sigma][rank][deviation, in units of sigma over the family's]
 };
 
+// The same shares for everybody in this process who asks for them: they take seconds to work out.
+const RankShares& rank_shares(const RankKind& kind, std::size_t ranks, std::uint64_t seed = 0);
+
 }  // namespace specsim::fit

@@ -279,7 +279,7 @@ const char* to_text(FigureRole role) {
 TableFit fit_table(const TableRecord& record, std::uint64_t seed) {
   std::size_t ranks = 1;
   for (const std::vector<double>& row : record.acceptance) ranks = std::max(ranks, row.size());
-  const RankShares shares(record.kind, ranks, seed);
+  const RankShares& shares = rank_shares(record.kind, ranks, seed);
   const Aims aims = aims_of(record);
   const TableValues values = meet(shares, aims, RankShares::kAll);
   TableFit fit;

@@ -14,7 +14,7 @@ namespace {
 // What the process itself accepts with these values, on other contexts than a fit has.
 std::vector<std::vector<double>> table_of(const fit::RankKind& kind, const fit::TableValues& values, std::size_t depths,
                                           std::size_t ranks) {
-  const fit::RankShares shares(kind, ranks, 7);
+  const fit::RankShares& shares = fit::rank_shares(kind, ranks, 7);
   std::vector<std::vector<double>> table;
   for (std::size_t depth = 0; depth < depths; ++depth) table.push_back(shares.at(values, depth, ranks));
   return table;
@@ -78,7 +78,7 @@ namespace {
 // Tokens per round of a chain whose drafts are drawn, on the pair that was fitted. Sigma over the temperature is all that counts.
 double drawn_tokens(const fit::TableFit& fit, std::size_t length) {
   const double unit = 8.0 / fit.sigma.value;
-  const fit::RankShares shares({fit.record.kind.temperature * unit, false}, 1);
+  const fit::RankShares& shares = fit::rank_shares({fit.record.kind.temperature * unit, false}, 1);
   const fit::TableValues values{fit.noise.value * unit, fit.noise_spread.value, fit.drift.value * unit};
   double tokens = 1.0;
   double reached = 1.0;
@@ -116,7 +116,7 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
   CHECK(open.sigma.value == 8.0);
   CHECK(open.noise.value > fit::kSurestNoise);
   // Sigma comes back within its standard error, on other contexts.
-  const fit::RankShares shares(chosen, 1, 7);
+  const fit::RankShares& shares = fit::rank_shares(chosen, 1, 7);
   const fit::TableValues truth{fit::kSurestNoise, 0.7, 0.0, 16.0};
   const fit::TableFit back = fit::fit_table({{shares.at(truth, 0, 1)}, chosen, ""});
   INFO(back.sigma.value);
@@ -124,7 +124,7 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
   CHECK(back.sigma.error < 0.5);
   CHECK(off(back.sigma, 14.0) > 4.0);
   // A sigma that is interpolated gives what contexts at its own temperature give.
-  const fit::RankShares colder({8.0 / 16.0, true}, 1, 7);
+  const fit::RankShares& colder = fit::rank_shares({8.0 / 16.0, true}, 1, 7);
   CHECK(shares.at(truth, 0, 1)[0] == Approx(colder.at({0.4, 0.7, 0.0}, 0, 1)[0]).margin(2e-4));
 }
 
@@ -149,15 +149,15 @@ TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat
   CHECK_THAT(mtp.yaml(), Catch::Contains("context: {process: text, persistence: 0.6"));
   // What was not fitted to it: the chain of 1, which accepted .8339 there, since fewer of its rounds begin where a draft failed.
   const fit::StretchRates stretches =
-      fit::RankShares({}, 1).by_stretch({mtp.noise.value, mtp.noise_spread.value, 0.0, mtp.sigma.value, 0.0}, 0);
+      fit::rank_shares({}, 1).by_stretch({mtp.noise.value, mtp.noise_spread.value, 0.0, mtp.sigma.value, 0.0}, 0);
   CHECK(fit::rates_along_text({stretches}, mtp.persistence.value)[0] == Approx(0.8339).margin(0.035));
   // The stretches' mean is that of all positions, and positions without memory accept alike at every depth.
-  const double mean = fit::RankShares({}, 1).at({mtp.noise.value, mtp.noise_spread.value}, 0, 1)[0];
+  const double mean = fit::rank_shares({}, 1).at({mtp.noise.value, mtp.noise_spread.value}, 0, 1)[0];
   CHECK((stretches[0] + stretches[1] + stretches[2] + stretches[3]) / 4.0 == Approx(mean).epsilon(1e-6));
   for (const double rate : fit::rates_along_text(std::vector<fit::StretchRates>(5, stretches), 0.0))
     CHECK(rate == Approx(mean).epsilon(1e-6));
   // Parameters of a made table come back on other contexts.
-  const fit::RankShares shares({}, 1, 7);
+  const fit::RankShares& shares = fit::rank_shares({}, 1, 7);
   const std::vector<double> made =
       fit::rates_along_text(std::vector<fit::StretchRates>(6, shares.by_stretch({0.6, 1.5}, 0)), 0.7);
   table.clear();
@@ -194,7 +194,7 @@ TEST_CASE("fit_table reproduces EAGLE's heads by depth") {
   // (results/language/along_texts.csv): at temperature 0 the same as here with everything in units of sigma, and the drift, which
   // comes behind the division, 1.7 times as large. Its 256 contexts and eight seeds leave .007 to chance.
   constexpr double kUnits = 8.0 / 12.0;
-  const fit::RankShares shares({}, 1);
+  const fit::RankShares& shares = fit::rank_shares({}, 1);
   const double simulated[] = {0.7918, 0.7502, 0.7205, 0.6937, 0.6639};
   for (std::size_t depth = 0; depth < 5; ++depth)
     CHECK(shares.at({1.016 * kUnits, 1.0, 0.483 * 1.7 * kUnits}, depth, 1)[0] == Approx(simulated[depth]).margin(0.02));
