@@ -433,11 +433,10 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   const config::Arguments kv = config::read_arguments(serve.value("kv"), serve::kv_parameters(), {}, "serve.kv", diagnostics);
   if (diagnostics.list().size() == before_kv) {
     experiment.block_tokens = static_cast<std::uint32_t>(kv.integer("block"));
-    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), memory, false, diagnostics);
-    experiment.blocks = serve.has("speculation") && diagnostics.list().size() == before_kv
-                            ? read_blocks(kv, experiment.cost.get(), memory, true, diagnostics)
-                            : experiment.plain_blocks;
+    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), memory, std::nullopt, diagnostics);
+    experiment.blocks = experiment.plain_blocks;
   }
+  const bool kv_is_right = diagnostics.list().size() == before_kv;
   const config::Choice<arrivals::ArrivalsEntry> arrivals =
       choose(arrivals::arrival_processes(), serve.value("arrivals"), "process", "serve.arrivals", diagnostics);
   if (arrivals.entry != nullptr) {
@@ -464,6 +463,9 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   }
   if (serve.has("speculation"))
     experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.cost.get(), diagnostics);
+  if (serve.has("speculation") && kv_is_right)
+    experiment.blocks =
+        read_blocks(kv, experiment.cost.get(), memory, experiment.speculation ? experiment.speculation->longest : 0, diagnostics);
   if (scheduler) check_start(experiment, *scheduler, serve.where("scheduler"), diagnostics);
   read_replicas(serve.value("replicas"), chosen.entry, experiment, diagnostics);
   const std::optional<double> cut = config::as_number(serve.text("warm_up"));

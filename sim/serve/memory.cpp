@@ -49,12 +49,17 @@ double layer_elements(const cost::ModelShape& model) {
 
 // Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
 std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, const ServerMemory& memory,
-                               bool speculative, Diagnostics& diagnostics) {
+                               std::optional<int> draft_length, Diagnostics& diagnostics) {
+  const bool speculative = draft_length.has_value();
   const cost::Kept kept = speculative ? cost::Kept::both : cost::Kept::target;
-  const auto bytes = [&](double context) { return cost.memory_budget({1.0, context}, 0, kept); };
+  const cost::Deployment* const deployment = cost.deployment();
+  // A request holds a state of linear attention for each token that it may draft, and one more, for as long as it runs. Slots of
+  // drafts in the paged cache come and go with the steps: the scheduler takes them.
+  const bool keeps_states = deployment != nullptr && deployment->target && deployment->target->recurrent_bytes() > 0.0;
+  const int states = keeps_states ? draft_length.value_or(0) : 0;
+  const auto bytes = [&](double context) { return cost.memory_budget({1.0, context - states}, states, kept); };
   const auto none = cost.memory_budget({0.0, 0.0}, 0, kept);
   const auto many = bytes(1e6);
-  const cost::Deployment* const deployment = cost.deployment();
   if (!none || !many || deployment == nullptr || !deployment->target) {
     diagnostics.add(kv.where("utilization"),
                     "the cost model does not know the GPU's memory, allowed: blocks or tokens, or the cost model roofline");
@@ -146,8 +151,9 @@ const std::vector<Parameter>& kv_parameters() {
   return parameters;
 }
 
-std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory, bool speculative,
-                          Diagnostics& diagnostics) {
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
+                          std::optional<int> draft_length, Diagnostics& diagnostics) {
+  const bool speculative = draft_length.has_value();
   if (!speculative && kv.has("plain_tokens"))
     return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
   std::vector<std::string> given;
@@ -173,7 +179,7 @@ std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* co
   if (kv.has("blocks"))
     blocks = static_cast<std::uint32_t>(kv.integer("blocks"));
   else if (kv.has("utilization"))
-    blocks = cost != nullptr ? blocks_in_memory(kv, *cost, memory, speculative, diagnostics) : 2;
+    blocks = cost != nullptr ? blocks_in_memory(kv, *cost, memory, draft_length, diagnostics) : 2;
   else if (kv.has("tokens"))
     blocks = in_tokens("tokens");
   return speculative && kv.has("draft_tokens") ? std::min(blocks, in_tokens("draft_tokens")) : blocks;

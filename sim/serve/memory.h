@@ -24,9 +24,9 @@ struct ServerMemory {
 
 const std::vector<config::Parameter>& kv_parameters();
 
-// Blocks of the pool: of the server that speculates, or of the one that holds the target alone. kUnlimitedBlocks where `kv` says
-// nothing.
-std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory, bool speculative,
-                          Diagnostics& diagnostics);
+// Blocks of the pool: of the server that drafts up to so many tokens, or without a draft length of the one that holds the target
+// alone. kUnlimitedBlocks where `kv` says nothing.
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
+                          std::optional<int> draft_length, Diagnostics& diagnostics);
 
 }  // namespace specsim::serve

@@ -36,14 +36,16 @@ const std::vector<Logged> kLogged = {
     {"Llama-3.1-8B", "rtx-4090", "llama-3.1-8b", "none", 2048, 256, 41408}};
 
 std::string server_of(const Logged& one, const std::string& kv = "utilization: 0.9", int draft_length = 3) {
-  const bool drafts = std::string(one.draft) != "none";
+  const std::string draft = one.draft;
+  const bool drafts = draft != "none";
+  const bool stands_alone = draft.find("eagle") == std::string::npos && draft.find("mtp") == std::string::npos;
   return fmt::format(
       "serve:\n  scheduler: {{kind: vllm_v1, max_num_batched_tokens: {}, max_num_seqs: {}}}\n  kv: {{{}}}\n"
       "  arrivals: {{process: poisson, rate: 1, requests: 1}}\n  lengths: {{prompt: 10, output: 10}}\n{}"
       "cost: {{model: roofline, hardware: {}, target: {}, draft: \"{}\"}}\n",
       one.rows, one.requests, kv,
       drafts ? fmt::format("  speculation: {{policy: {{kind: fixed, draft_length: {}}}, acceptance: {{alpha: 0.5}}{}}}\n",
-                           draft_length, std::string(one.draft).find("eagle") == std::string::npos ? ", method: draft_model" : "")
+                           draft_length, stands_alone ? ", method: draft_model" : "")
              : "",
       one.hardware, one.target, one.draft);
 }
@@ -112,6 +114,23 @@ TEST_CASE("SGLang's share holds weights and cache, TensorRT-LLM's the cache alon
   // Said, it is what lies beside the cache.
   CHECK(tokens("kind: sglang", "utilization: 0.83, reserved_gib: 1") ==
         Approx((0.83 * all - weights - gib) / token).epsilon(1e-3));
+}
+
+TEST_CASE("a request keeps a state of linear attention for each token that it may draft", "[serve][memory]") {
+  const Logged hybrid = {"Qwen3.6-27B", "h200-sxm", "qwen3.6-27b", "qwen3.6-27b-mtp", 8192, 256, 0};
+  const std::string kv = "utilization: 0.9, reserved_gib: 0";
+  const auto experiment = server(unquoted(server_of(hybrid, kv)));
+  const cost::ModelShape& target = *experiment.cost->deployment()->target;
+  const double state = target.recurrent_bytes();
+  CHECK(state > 48 * 48 * 128 * 128 * 4.0);         // layers, heads, and a head's own
+  const double cache = 4096.0 * 2 * 4 * 256 * 2.0;  // a usual context in one of the other layers: 4 heads of keys and of values
+  const double without = 16.0 * experiment.plain_blocks * (16 * cache + state);
+  for (const int drafts : {1, 3, 7}) {
+    // The module's layer has keys, too. Mutant: one state however long the drafts are.
+    const double held = pool(hybrid, kv, drafts) * (17 * cache + (1.0 + drafts) * state);
+    CHECK(held > 0.98 * without);  // the module's weights
+    CHECK(held < without);
+  }
 }
 
 TEST_CASE("what SGLang's command reserves where it is not told, by hand", "[serve][memory]") {
