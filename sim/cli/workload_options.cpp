@@ -21,7 +21,7 @@ void add_workload_options(po::options_description& description) {
                             "PATH=VALUE replaces a value of the config")("seed", text(), "seed in place of the config's")(
       "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
       "target", text(), "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder")(
-      "draft", text(), "the draft model; none: n-grams, or heads inside the target")(
+      "draft", text(), "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target")(
       "context", text(), "tokens cached by each sequence")("tensor-parallel", text(), "GPUs that share the target")(
       "draft-tensor-parallel", text(), "GPUs that share the draft; as many as share the target, which is what engines demand")(
       "dtype", text(), "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
