@@ -6,10 +6,10 @@
 --keep takes the figures that OUT/language.csv has as they are, and makes those of new sets and families; the manifest says so.
 
 Each published set of figures comes from one pair of models. The draft's one free parameter is moved until one of them is met (its
-row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Seven
+row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Eight
 families of distributions are asked: `language`, whose contexts differ in how open they are and in how well the draft knows them;
-`head` and `weak draft`, the same with drafts that differ more from context to context; `sure target`, a head whose target was trained to
-chat, asked where the temperature moves alone; `flat head`, a head whose logits, noise and all, are divided by a temperature of their own,
+`head` and `weak draft`, the same with drafts that differ more from context to context; `chat target`, `language` with a
+surer target; `sure target`, a head whose target was trained to chat, asked where the temperature moves alone; `flat head`, a head whose logits, noise and all, are divided by a temperature of their own,
 1.7, under a target that is surer than the first; `one sharpness`, normal logits without those
 two spreads; and `one overlap`, a zipf target with the draft along its temperature, the same at every position. The one figure of
 `weak draft`, its spread, was chosen on the acceptance by rank of Sequoia's repository, that of `head` on EAGLE's trees of Vicuna-7B at
@@ -31,6 +31,7 @@ FAMILIES = {
     "language": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 0.7}", 0.02, 30),
     "head": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 30),
     "weak draft": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1.4}", 0.01, 30),
+    "chat target": ("{family: normal_logits, sigma: 12, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 0.7}", 0.02, 45),
     "sure target": ("{family: normal_logits, sigma: 16, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 60),
     "flat head": ("{family: normal_logits, sigma: 12, spread: 0.4}",
                   "{from: {from: target, transform: logit_noise, value: {}, spread: 1}, transform: temperature, value: 1.7}", 0.01, 45),

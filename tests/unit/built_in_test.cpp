@@ -64,7 +64,7 @@ TEST_CASE("the built-in experiments read back from their printed configs are the
   check_same(values);
   const spec::Experiment experiment = made(values);
   CHECK(experiment.axes == std::vector<std::string>{"decode", "workload.batch", "workload.context_length"});
-  CHECK(experiment.cells.size() == 13 * 1 * 2);
+  CHECK(experiment.cells.size() == 15 * 1 * 2);
   CHECK(experiment.cells.back().workload.context == 2000.0);
 }
 
