@@ -6,12 +6,13 @@
 --keep takes the figures that OUT/language.csv has as they are, and makes those of new sets and families; the manifest says so.
 
 Each published set of figures comes from one pair of models. The draft's one free parameter is moved until one of them is met (its
-row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Eight
+row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Nine
 families of distributions are asked: `language`, whose contexts differ in how open they are and in how well the draft knows them;
 `head` and `weak draft`, the same with drafts that differ more from context to context; `chat target`, `language` with a
-surer target; `sure target`, a head whose target was trained to chat, asked where the temperature moves alone; `flat head`, a head whose logits, noise and all, are divided by a temperature of their own,
-1.7, under a target that is surer than the first; `one sharpness`, normal logits without those
-two spreads; and `one overlap`, a zipf target with the draft along its temperature, the same at every position. The one figure of
+surer target; `sure target`, a head whose target was trained to chat, asked where the temperature moves alone; `flat head`, a head whose
+logits, noise and all, are divided by a temperature of their own, 1.7, under a target that is surer than the first; `sharp module`, the same
+with .55 under a target that is a little more open, asked of the MTP module alone on which both were chosen; `one sharpness`, normal logits
+without those two spreads; and `one overlap`, a zipf target with the draft along its temperature, the same at every position. The one figure of
 `weak draft`, its spread, was chosen on the acceptance by rank of Sequoia's repository, that of `head` on EAGLE's trees of Vicuna-7B at
 temperature 0; the two of `flat head` on what temperature does: its own temperature on the three pairs of chains by their n-alpha at 0 and 1,
 the target's `sigma` on EAGLE-2's two trees at 1.
@@ -35,6 +36,8 @@ FAMILIES = {
     "sure target": ("{family: normal_logits, sigma: 16, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 60),
     "flat head": ("{family: normal_logits, sigma: 12, spread: 0.4}",
                   "{from: {from: target, transform: logit_noise, value: {}, spread: 1}, transform: temperature, value: 1.7}", 0.01, 45),
+    "sharp module": ("{family: normal_logits, sigma: 7, spread: 0.4}",
+                     "{from: {from: target, transform: logit_noise, value: {}, spread: 0.7}, transform: temperature, value: 0.55}", 0.02, 45),
     "one sharpness": ("{family: normal_logits, sigma: 4}", "{from: target, transform: logit_noise, value: {}}", 0.02, 30),
     "one overlap": ("{family: zipf, exponent: 1.1}", "{from: target, transform: temperature, value: {}}", 1.0001, 30),
 }
@@ -70,6 +73,7 @@ EAGLE_2_MEANS = "Li et al. (EAGLE-2), arXiv 2406.16858, Table 1, means over six 
 SEQUOIA = "Chen et al. (Sequoia), arXiv 2402.12374, Tables 1 and 3"
 RANKS = "Chen et al. (Sequoia), its repository, acceptance-rate-vector.pt; pair and temperature not stated, taken for 0"
 HEADS = "Cai et al. (Medusa), its repository, assets/medusa_acc.csv, the first head"
+MTP = "vLLM pull request 56724 (gf239, September 2026): Qwen3.5-9B and its MTP module, temperature 1; the draft length, which is not said, taken for 3"
 SIBLINGS = "Chen et al. (Sequoia), arXiv 2402.12374, appendix E: Llama-3 70B with 8B, CNN"
 
 
@@ -125,6 +129,14 @@ for pair, task, cold, warm in (("Vicuna-7B", "HumanEval", 4.29, 3.43), ("Vicuna-
                                                    ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), warm, 1)]))
 for pair, cold, warm in (("Vicuna-7B", 4.68, 4.2), ("LLaMA2-Chat-7B", 4.64, 4.41)):
     SETS.append((f"{EAGLE_2_MEANS}: {pair}", 0, [("EAGLE-2's tree of 59", EAGLE_2, cold), ("EAGLE-2's tree of 59", EAGLE_2, warm, 1)]))
+# What a target's cut tail does to drawn and to likeliest tokens. Of a draft that is cut, too, the words begin with "both".
+CUT, BOTH = "top_k: 20, top_p: 0.95", "both top_k: 20, top_p: 0.95"
+SETS.append((MTP, 1, [
+    ("chain of 3", chain(3), 2.64), ("chain of 3, likeliest tokens", argmaxes(3), 2.10), ("chain of 3", chain(3), 2.64, "top_p: 0.95"),
+    ("chain of 3, likeliest tokens", argmaxes(3), 2.27, "top_p: 0.95"), ("chain of 3", chain(3), 2.65, CUT), ("chain of 3", chain(3), 2.74, BOTH),
+    ("chain of 3, likeliest tokens", argmaxes(3), 2.39, CUT), ("chain of 3", chain(3), 2.46, "top_k: 1"), ("chain of 3, likeliest tokens", argmaxes(3), 2.92, "top_k: 1")]))
+# Who is asked of some sets alone, or of all but some.
+ONLY = {"sure target": (EAGLE_N_ALPHA, EAGLE_1, EAGLE_2_MEANS), "sharp module": (MTP,)}
 
 
 class Family:
@@ -135,8 +147,12 @@ class Family:
         self.target, self.draft, self.best, self.worst = FAMILIES[name]
 
     def tokens_per_round(self, value, temperature, methods):
-        """By method: of the same contexts and chance."""
-        cold = f", target_sampling: {{temperature: {temperature}}}" + (f", draft_sampling: {{temperature: {temperature}}}" if temperature else "")
+        """By method: of the same contexts and chance. A text in the place of the temperature is what the target's tail is cut by."""
+        if isinstance(temperature, str):
+            cut = temperature.removeprefix("both ")
+            cold = f", target_sampling: {{{cut}}}" + (f", draft_sampling: {{{cut}}}" if cut != temperature else "")
+        else:
+            cold = f", target_sampling: {{temperature: {temperature}}}" + (f", draft_sampling: {{temperature: {temperature}}}" if temperature else "")
         text = (
             f"experiment: language\nrounds: {self.rounds}\n"
             f"pair: {{vocab: 1000, target: {self.target}, draft: {self.draft.replace('{}', repr(value))}{cold if temperature != 1 else ''}}}\n"
@@ -204,10 +220,16 @@ def answers(family, temperature, figures):
         methods = [method.replace("{vector}", str(vector)) for method in methods]
     degrees = [figure[3] if len(figure) > 3 else temperature for figure in figures]
     found = {}
-    for one in sorted(set(degrees)):
+    for one in sorted(set(degrees), key=str):
         places = [place for place, own in enumerate(degrees) if own == one]
         found.update(zip(places, family.tokens_per_round(value, one, [methods[place] for place in places])))
     return found
+
+
+def where(temperature, figure):
+    """What a row's column of the temperature says."""
+    other = figure[3] if len(figure) > 3 else temperature
+    return f"{temperature}, {other}" if isinstance(other, str) else other
 
 
 def main():
@@ -218,11 +240,11 @@ def main():
     rows, asked = [], []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for number, (source, temperature, figures) in enumerate(SETS):
-            made = [{"source": source, "temperature": figure[3] if len(figure) > 3 else temperature, "method": figure[0],
+            made = [{"source": source, "temperature": where(temperature, figure), "method": figure[0],
                      "published": figure[2], "role": "predicted" if i else "fitted"} for i, figure in enumerate(figures)]
             rows += made
             for name in FAMILIES:
-                if name == "sure target" and not source.startswith((EAGLE_N_ALPHA, EAGLE_1, EAGLE_2_MEANS)):
+                if not source.startswith(ONLY.get(name, "")) or source == MTP and name in ("weak draft", "one sharpness", "one overlap"):
                     continue
                 if is_kept(kept, (source, float(temperature)), made, name):
                     for place, row in enumerate(made):
@@ -255,7 +277,7 @@ def write(out, rows):
                 for name in FAMILIES:
                     tokens = row.get(name)
                     error = "" if tokens is None or row["role"] == "fitted" else f" ({100 * (tokens / row['published'] - 1):+.1f} %)"
-                    cells.append(("not asked" if name == "sure target" else "none so good") if tokens is None else f"{tokens:.2f}{error}")
+                    cells.append(("not asked" if name in ONLY or source == MTP else "none so good") if tokens is None else f"{tokens:.2f}{error}")
                 file.write(f"| {row['temperature']} | {row['method']}{', fitted' if row['role'] == 'fitted' else ''} | {row['published']:.2f} | "
                            + " | ".join(cells) + " |\n")
         file.write("\n")
