@@ -81,6 +81,7 @@ double round_output_p(const theory::TokenMoments& tokens, std::span<const std::u
     else if (bucket[least] == 0 || tokens.mean()[k] < tokens.mean()[least])
       least = k;
   }
+  if (buckets == 1 && pooled < kFewTokens) return forbids ? 1.0 : std::numeric_limits<double>::quiet_NaN();
   // A pool of too few joins the smallest of the others.
   if (pooled < kFewTokens)
     for (std::size_t k = 0; k < classes; ++k)
