@@ -48,7 +48,7 @@ class Enumeration : public CellTheory {
   BlockRounds rounds_;
   std::vector<std::vector<double>> targets_;              // [context]
   std::vector<std::vector<std::vector<double>>> drafts_;  // [depth][context]
-  theory::TokenClasses classes_;                          // of the first context
+  theory::TokenClasses classes_;                          // the first context's
   RoundTheory answer_;
 };
 

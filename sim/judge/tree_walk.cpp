@@ -61,7 +61,7 @@ class TreeWalk final : public CellTheory {
   BlockRounds rounds_;
   NodeTheory rule_;
   std::vector<Level> levels_;
-  theory::TokenClasses classes_;  // of the context that is seen
+  theory::TokenClasses classes_;  // the classes of the context that is seen
   std::vector<double> behind_;    // the token behind a leaf, by class, where sorts_tokens()
   theory::StateMatrix target_;    // the target's own token
   double alike_;                  // contexts whose mean counts, where they are no states
