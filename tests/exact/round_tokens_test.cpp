@@ -97,6 +97,27 @@ TEST_CASE(
   CHECK_FALSE(known(cell_of(pair, "{process: markov}", chain(2), "hsd")));
 }
 
+TEST_CASE("typical_medusa: the program's entropy has 1e-5 within its logarithms, and the bar rises by it") {
+  const Distribution target = {0.6, 0.3, 0.1};
+  double entropy = 0.0;
+  for (const double p : target) entropy -= p * std::log(p);
+  // The last token, which is always drafted, lies a little above the bar of the exact entropy; 1e-5 raises that by three parts in
+  // 100,000. Mutants: nothing within the logarithms, and 1e-2.
+  const auto accepted = [&](const char* verifier, double below) {
+    const spec::Cell cell =
+        cell_of(explicit_pair(target, {0.0, 0.0, 1.0}), "{process: fixed}", chain(1),
+                fmt::format("{{kind: {}, epsilon: 1, delta: {:.17g}}}", verifier, 0.1 * std::exp(entropy) * (1.0 - below)));
+    const judge::Prediction prediction =
+        judge::predict_exact(cell, judge::gather_facts(cell, spec::plan_of(cell), nullptr), 1000);
+    const double expected = audit::audit_cell(cell).starts[0].expected_accepted;
+    CHECK(prediction.tokens_per_round == Approx(1.0 + expected).epsilon(0).margin(kExact));
+    return expected;
+  };
+  CHECK(accepted("typical", 1.5e-5) == Approx(1.0));
+  CHECK(accepted("typical_medusa", 1.5e-5) == 0.0);
+  CHECK(accepted("typical_medusa", 1e-3) == Approx(1.0));
+}
+
 // Two kinds of positions, each with two tokens; the next position's kind is drawn anew. Three drafted tokens are kept with min(1,
 // r_1 r_2 r_3), else the first i with Z / (Z + 1 - p_i), from the end backwards. Positions behind the final token are met again
 // as they were. With two drafted tokens nothing would show: the second is judged by its own position alone.
