@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace specsim::draft {
 
 DrafterEntry tree_ranked_drafter() {
@@ -19,6 +21,12 @@ DrafterEntry tree_ranked_drafter() {
          config::between(0, 1),
          {}},
         {"nodes", config::Type::integer, {}, "drafted, or as many as the table has", config::between(1, kMaxNodes), {}},
+        {"depth",
+         config::Type::integer,
+         "",
+         "levels at most, a draft pass each; left out: as many as the table has",
+         config::between(1, kMaxDraftLength),
+         {}},
         siblings_parameter()},
        "Nodes by falling product of the acceptances on their path; a node takes its parent along, which makes it the best tree "
        "there is. Siblings that are drawn come one after the other: a node takes its elder siblings along too, and the tree is "
@@ -34,7 +42,9 @@ DrafterEntry tree_ranked_drafter() {
           return Draft();
         }
         const tokens::Siblings siblings = siblings_of(arguments);
-        tokens::Tree tree = rank_tree(acceptance, static_cast<int>(arguments.integer("nodes")),
+        std::vector<std::vector<double>> rows = acceptance;
+        if (arguments.has("depth")) rows.resize(std::min(rows.size(), static_cast<std::size_t>(arguments.integer("depth"))));
+        tokens::Tree tree = rank_tree(rows, static_cast<int>(arguments.integer("nodes")),
                                       siblings == tokens::Siblings::point_mass ? Ranks::any : Ranks::first);
         return Draft(std::make_shared<TreeDrafter>(std::move(tree), siblings));
       },

@@ -1,5 +1,6 @@
 #include "sim/judge/agreement.h"
 
+#include "sim/judge/round_output.h"
 #include "sim/math/quantiles.h"
 
 #include <algorithm>
@@ -254,7 +255,10 @@ Agreement judge_cell(const spec::Cell& cell, const DistributionFacts& facts, con
   } else {
     // A lossy verifier's tokens differ from the target's: they are held to the distribution that theory says they have, if any.
     agreement.smallest_leak = kNaN;
-    agreement.p_output_distribution = facts.judged_mass.empty() ? kNaN : judged_p(facts, counts);
+    agreement.p_output_distribution = !facts.judged_mass.empty() ? judged_p(facts, counts)
+                                      : facts.tokens_of_round
+                                          ? round_output_p(*facts.tokens_of_round, counts.output, counts.rounds)
+                                          : kNaN;
   }
   if (!prediction.known || counts.rounds == 0) {
     agreement.z_tokens_per_round = kNaN;

@@ -23,9 +23,20 @@ class BlockEnumeration final : public TreeEnumeration {
   BlockEnumeration(BlockRounds rounds, bool joint_ratio) : TreeEnumeration(std::move(rounds)), joint_ratio_(joint_ratio) {}
 
  private:
-  [[nodiscard]] bool looks_ahead() const override { return false; }
-  [[nodiscard]] theory::RoundKernel tree_kernel(const theory::Automaton& /*own*/) const override { return {}; }
+  // The joint ratio of the whole block says how much of it stays, so that what is accepted tells of contexts behind it. Block
+  // verification looks no further than it accepts.
+  [[nodiscard]] bool looks_ahead() const override { return joint_ratio_ && draft_length(*rounds().cell) > 0; }
+  [[nodiscard]] theory::RoundKernel tree_kernel(const theory::Automaton& own) const override {
+    theory::RoundKernel kernel(own.states, draft_length(*rounds().cell));
+    kernel.moves = theory::joint_ratio_kernel(theory::block_context(own), kernel.draft_length());
+    return kernel;
+  }
   [[nodiscard]] theory::RoundKernel round_kernel(int draft_length, int context, double& error) const override;
+  [[nodiscard]] std::optional<theory::TokenMoments> tokens_by_class(const theory::Automaton& own,
+                                                                    const theory::TokenClasses& classes) const override {
+    if (!joint_ratio_) return std::nullopt;
+    return theory::joint_ratio_tokens(own, draft_length(*rounds().cell), classes);
+  }
 
   bool joint_ratio_;
 };
@@ -82,6 +93,13 @@ std::string why_not_followed(const BlockRounds& rounds, bool joint_ratio) {
   if (rounds.stops != nullptr)
     return fmt::format("verifier {} with chains that end by what was drafted is not worked out", verifier_name(*rounds.cell));
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
+  if (joint_ratio) {
+    if (std::string why = why_not_windows(rounds); !why.empty()) return why;
+    if (rounds.hidden() && rounds.lengths != nullptr)
+      return fmt::format(
+          "verifier {} with chains that a policy cuts to length, in contexts that move by themselves, is not worked out",
+          verifier_name(*rounds.cell));
+  }
   const int length = draft_length(*rounds.cell);
   const int vocab = rounds.cell->vocab;
   const bool alike = !rounds.sure_next() && rounds.shape->kind != families::ContextShape::Kind::regimes;

@@ -8,6 +8,7 @@
 #include "sim/theory/length_policies.h"
 #include "sim/theory/moving_requests.h"
 #include "sim/theory/round_distribution.h"
+#include "sim/theory/round_tokens.h"
 #include "sim/verify/position_rule.h"
 
 #include <functional>
@@ -47,12 +48,17 @@ class CellTheory {
   // The distributions of one context at one depth of the block, each once and in order. Returns the distribution of a token that
   // is emitted there, where the verifier is a lossy one of chains and contexts are alike; else nothing.
   virtual std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) = 0;
+  // Told before see(): the classes that the tokens of this context are counted by.
+  virtual void sorted_by(int /*context*/, const theory::TokenClasses& /*classes*/) {}
   // The distribution of the token behind a block that was accepted whole, of the verifiers above; empty: the target's.
   [[nodiscard]] virtual std::vector<double> behind_block(const verify::PositionDistributions& /*distributions*/) const {
     return {};
   }
   // Works out whatever takes long, once the last distributions were seen. Called on a worker thread.
   virtual void finish() {}
+  // What one round emits, by class, where the verifier is a lossy one for which see() returns nothing, and rounds are alike and
+  // independent of each other; else nothing. After finish().
+  [[nodiscard]] virtual std::optional<theory::TokenMoments> tokens_of_round() const { return std::nullopt; }
   // What theory says of a cell that shares the tables.
   [[nodiscard]] virtual RoundTheory answer(const spec::Cell& cell) const = 0;
 };

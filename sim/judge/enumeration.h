@@ -3,8 +3,10 @@
 #pragma once
 
 #include "sim/judge/block_rounds.h"
+#include "sim/judge/method.h"
 #include "sim/theory/enumeration.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,11 +19,24 @@ class Enumeration : public CellTheory {
  public:
   explicit Enumeration(BlockRounds rounds);
   std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) final;
+  void sorted_by(int context, const theory::TokenClasses& classes) final {
+    if (context == 0) classes_ = classes;
+  }
   void finish() final { answer_ = work_out(); }
+  // Where there is one context, and no policy: rounds are alike and independent of each other.
+  [[nodiscard]] std::optional<theory::TokenMoments> tokens_of_round() const final {
+    const bool alike = rounds_.shape->contexts == 1 && !rounds_.by_context && !has_policy(*rounds_.cell);
+    return alike ? tokens_by_class(automaton(0), classes_) : std::nullopt;
+  }
   [[nodiscard]] RoundTheory answer(const spec::Cell& /*cell*/) const final { return answer_; }
 
  protected:
   [[nodiscard]] virtual RoundTheory work_out() const = 0;
+  // What one round of these distributions emits, by class; nothing of lossless rules, and where it is not worked out.
+  [[nodiscard]] virtual std::optional<theory::TokenMoments> tokens_by_class(const theory::Automaton& /*own*/,
+                                                                            const theory::TokenClasses& /*classes*/) const {
+    return std::nullopt;
+  }
 
   [[nodiscard]] const BlockRounds& rounds() const { return rounds_; }
   // The automaton of all contexts or, with `context` >= 0, of that one as if there were no other.
@@ -33,6 +48,7 @@ class Enumeration : public CellTheory {
   BlockRounds rounds_;
   std::vector<std::vector<double>> targets_;              // [context]
   std::vector<std::vector<std::vector<double>>> drafts_;  // [depth][context]
+  theory::TokenClasses classes_;                          // the first context's
   RoundTheory answer_;
 };
 

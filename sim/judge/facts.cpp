@@ -26,7 +26,11 @@ void FactsObserver::see(int context, int depth, const verify::PositionDistributi
     for (std::size_t x = 0; x < emitted.size(); ++x) mass[classes.of_token[x]] += emitted[x] / contexts;
   };
   std::vector<double> emitted;
-  if (theory_ != nullptr) emitted = theory_->see(context, depth, distributions);
+  if (theory_ != nullptr) {
+    if (depth == 0 && !cell_->lossless())
+      theory_->sorted_by(context, {classes.of_token, static_cast<std::size_t>(classes.count)});
+    emitted = theory_->see(context, depth, distributions);
+  }
   if (!emitted.empty()) {
     facts_.judged_mass.resize(std::max(facts_.judged_mass.size(), static_cast<std::size_t>(depth) + 1));
     add(emitted, facts_.judged_mass[static_cast<std::size_t>(depth)]);
@@ -42,7 +46,10 @@ void FactsObserver::see(int context, int depth, const verify::PositionDistributi
 }
 
 void FactsObserver::finish(const decode::Prepared& prepared) {
-  if (theory_ != nullptr) theory_->finish();
+  if (theory_ != nullptr) {
+    theory_->finish();
+    if (!cell_->lossless()) facts_.tokens_of_round = theory_->tokens_of_round();
+  }
   if (context_shape(*cell_).contexts == 0) {  // fresh distributions: none was seen
     facts_.chi_squared = std::numeric_limits<double>::quiet_NaN();
     facts_.kl = std::numeric_limits<double>::quiet_NaN();

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,8 @@ struct DistributionFacts {
   std::vector<std::vector<double>> judged_mass;
   // The same of the token behind a block that was accepted whole, [class]; empty: the target's.
   std::vector<double> bonus_mass;
+  // Lossy rules of which the above is not known: what one round emits, by class, where theory knows that.
+  std::optional<theory::TokenMoments> tokens_of_round;
   decode::Prepared classes;  // without tables
 };
 

@@ -20,6 +20,7 @@ namespace specsim::judge {
   X(kseq)                   \
   X(optimal_transport)      \
   X(typical)                \
+  X(typical_medusa)         \
   X(lenience)               \
   X(top_k_match)            \
   X(gumbel)                 \

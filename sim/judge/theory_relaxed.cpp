@@ -23,10 +23,13 @@ TheoryEntry relaxed_threshold_theory() {
         const double single = verifier_arguments(cell).number("single");
         const double accumulated = verifier_arguments(cell).number("acc");
         const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);
-        return walk(std::move(rounds), {[=](const verify::PositionDistributions& distributions, int children) {
-                      return theory::threshold_accepted(distributions.target, distributions.drafted, children, sampling, single,
-                                                        accumulated);
-                    }});
+        NodeTheory rule{[=](const verify::PositionDistributions& distributions, int children) {
+          return theory::threshold_accepted(distributions.target, distributions.drafted, children, sampling, single, accumulated);
+        }};
+        rule.rejected = [=](const verify::PositionDistributions& distributions, int children) {
+          return theory::threshold_rejected(distributions.target, distributions.drafted, children, sampling, single, accumulated);
+        };
+        return walk(std::move(rounds), std::move(rule));
       }};
 }
 

@@ -25,6 +25,8 @@ class TreeWalk final : public CellTheory {
   [[nodiscard]] std::vector<double> behind_block(const verify::PositionDistributions& distributions) const override {
     return rule_.bonus ? rule_.bonus(distributions) : std::vector<double>();
   }
+  void sorted_by(int /*context*/, const theory::TokenClasses& classes) override { classes_ = classes; }
+  [[nodiscard]] std::optional<theory::TokenMoments> tokens_of_round() const override;
   void finish() override {
     if (rounds_.shape->contexts == 0) return sample_fresh();
     answer_ = rounds_.theory_of([this](int draft_length) { return walked(draft_length); });
@@ -36,18 +38,33 @@ class TreeWalk final : public CellTheory {
     int children = 0;
     int distributions = 0;  // the depth whose distributions it has
     theory::NodeMoves moves;
+    theory::NodeTokens tokens;  // where sorts_tokens()
   };
 
   // What an outcome of these masses by token does to the state.
   void spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const;
   [[nodiscard]] theory::RoundKernel walked(int draft_length) const;
+  // Whether see() tells what a token that is judged is, whatever was judged before it: of chains in contexts that are alike.
+  [[nodiscard]] bool tells_judged() const {
+    return rule_.final_token && rounds_.is_chain() && rounds_.drafter->siblings == tokens::Siblings::independent &&
+           !rounds_.by_context;
+  }
+  // Whether what a round emits is gathered class by class: of lossy rules, where rounds are alike and independent of each other.
+  [[nodiscard]] bool sorts_tokens() const {
+    return (rule_.final_token || rule_.rejected) && !tells_judged() && !rounds_.by_context && rounds_.shape->contexts > 0 &&
+           !has_policy(*rounds_.cell);
+  }
+  void sort_tokens(const verify::PositionDistributions& distributions, const std::vector<std::vector<double>>& accepted,
+                   Level& level) const;
   void sample_fresh();
 
   BlockRounds rounds_;
   NodeTheory rule_;
   std::vector<Level> levels_;
-  theory::StateMatrix target_;  // the target's own token
-  double alike_;                // contexts whose mean counts, where they are no states
+  theory::TokenClasses classes_;  // the classes of the context that is seen
+  std::vector<double> behind_;    // the token behind a leaf, by class, where sorts_tokens()
+  theory::StateMatrix target_;    // the target's own token
+  double alike_;                  // contexts whose mean counts, where they are no states
   RoundTheory answer_;
 };
 
@@ -81,16 +98,53 @@ void TreeWalk::spread(int context, const std::vector<double>& mass, theory::Stat
   }
 }
 
+void TreeWalk::sort_tokens(const verify::PositionDistributions& distributions, const std::vector<std::vector<double>>& accepted,
+                           Level& level) const {
+  const double share = 1.0 / alike_;
+  const auto add = [&](std::span<const double> by_token, double weight, std::vector<double>& sum) {
+    sum.resize(classes_.count, 0.0);
+    for (std::size_t x = 0; x < by_token.size(); ++x) sum[classes_.class_of[x]] += share * weight * by_token[x];
+  };
+  theory::NodeTokens& tokens = level.tokens;
+  tokens.accepted.resize(accepted.size());
+  tokens.rejected.resize(accepted.size() + 1);
+  double none = 1.0;
+  for (std::size_t rank = 0; rank < accepted.size(); ++rank) {
+    add(accepted[rank], 1.0, tokens.accepted[rank]);
+    none -= std::accumulate(accepted[rank].begin(), accepted[rank].end(), 0.0);
+    const int children = static_cast<int>(rank) + 1;
+    if (rule_.rejected)
+      add(rule_.rejected(distributions, children), 1.0, tokens.rejected[rank + 1]);
+    else
+      add(rule_.final_token(distributions), std::max(none, 0.0), tokens.rejected[rank + 1]);
+  }
+}
+
+std::optional<theory::TokenMoments> TreeWalk::tokens_of_round() const {
+  if (!sorts_tokens()) return std::nullopt;
+  std::vector<theory::NodeTokens> by_depth;
+  for (const Level& level : levels_) by_depth.push_back(level.tokens);
+  return theory::walked_tokens(rounds_.tree, by_depth, behind_);
+}
+
 std::vector<double> TreeWalk::see(int context, int depth, const verify::PositionDistributions& distributions) {
   if (depth == 0) spread(context, {distributions.target.begin(), distributions.target.end()}, target_);
   const std::span<const double> looked_at = distributions.looked_at.empty() ? distributions.drafted : distributions.looked_at;
   double entropy = 0.0;
   for (const double share : looked_at) entropy -= share > 0.0 ? share * std::log(share) : 0.0;
+  const bool sorts = sorts_tokens() && !classes_.class_of.empty();
+  if (sorts && depth == 0) {
+    const std::vector<double> behind = classes_.masses(
+        rule_.bonus ? rule_.bonus(distributions) : std::vector<double>(distributions.target.begin(), distributions.target.end()));
+    behind_.resize(classes_.count, 0.0);
+    for (std::size_t k = 0; k < behind.size(); ++k) behind_[k] += behind[k] / alike_;
+  }
   int known = -1;  // children that by_token is of
   std::vector<std::vector<double>> by_token;
   for (Level& level : levels_) {
     if (level.distributions != depth) continue;
     if (std::exchange(known, level.children) != level.children) by_token = rule_.accepted(distributions, level.children);
+    if (sorts) sort_tokens(distributions, by_token, level);
     for (std::size_t rank = 0; rank < by_token.size(); ++rank) {
       spread(context, by_token[rank], level.moves.accept[rank]);
       if (rounds_.stops == nullptr) continue;
@@ -101,8 +155,7 @@ std::vector<double> TreeWalk::see(int context, int depth, const verify::Position
     }
     if (rule_.final_token) spread(context, rule_.final_token(distributions), level.moves.final_token);
   }
-  const bool chain = rounds_.is_chain() && rounds_.drafter->siblings == tokens::Siblings::independent;
-  if (!rule_.final_token || !chain || rounds_.by_context) return {};
+  if (!tells_judged()) return {};
   return theory::emitted_distribution(
       theory::judge_accepting(rule_.admits(distributions), distributions.drafted, rule_.final_token(distributions)));
 }

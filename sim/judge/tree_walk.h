@@ -15,6 +15,9 @@ struct NodeTheory {
   std::function<std::vector<double>(const verify::PositionDistributions&)> final_token = {};
   // What is emitted behind a block that was accepted whole, where that is not the target's own sample.
   std::function<std::vector<double>(const verify::PositionDistributions&)> bonus = {};
+  // The token after a rejection by mass, P(none of so many children is accepted, and this token follows), where it is not
+  // final_token whatever was drafted. [token]
+  std::function<std::vector<double>(const verify::PositionDistributions&, int children)> rejected = {};
   // True: it makes no difference which of its siblings is accepted, and accepted() puts everything into [0][0].
   bool siblings_alike = false;
 };

@@ -59,6 +59,30 @@ MethodValues likeliest_tokens(std::int64_t depth, std::int64_t width, std::int64
 // The same with the tree of EAGLE-2's program, as many tokens as pay alone.
 MethodValues shipped_tree() { return {{"tree_dynamic", {}}, PartValues{"tree_point_mass", {}}}; }
 
+// How many tokens the trees of a table have that are offered. Small tables are offered whole: the tree of two siblings is the
+// only one that [[0.3, 0.28]] has.
+std::vector<std::int64_t> sizes_of_trees(const std::vector<std::vector<double>>& acceptance) {
+  double level = 1.0;
+  double nodes = 0.0;  // nodes of the whole table's tree
+  for (const std::vector<double>& row : acceptance) nodes += level *= static_cast<double>(row.size());
+  std::vector<std::int64_t> sizes = {2, 3, 4, 8, 16, 24, 32, 48, 63};
+  sizes.erase(std::upper_bound(sizes.begin(), sizes.end(), nodes,
+                               [](double all, std::int64_t size) { return all < static_cast<double>(size); }),
+              sizes.end());
+  if (!sizes.empty() && nodes < 63.0 && static_cast<double>(sizes.back()) != nodes)
+    sizes.push_back(static_cast<std::int64_t>(nodes));
+  return sizes;
+}
+
+MethodValues tree_of_table(const std::vector<std::vector<double>>& acceptance, std::int64_t nodes) {
+  return likeliest({{"tree_ranked", {{"acceptance", acceptance}, {"nodes", nodes}}}, PartValues{"tree_point_mass", {}}});
+}
+
+MethodValues shallow_tree(const std::vector<std::vector<double>>& acceptance, std::int64_t nodes, std::int64_t depth) {
+  return likeliest(
+      {{"tree_ranked", {{"acceptance", acceptance}, {"nodes", nodes}, {"depth", depth}}}, PartValues{"tree_point_mass", {}}});
+}
+
 // Six significant digits, as a person would write the number.
 double six_digits(double x) { return config::as_number(fmt::format("{:.6g}", x)).value_or(x); }
 
@@ -144,13 +168,7 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature) {
 
 spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance, bool one_pass, bool drawn) {
   std::size_t ranks = 0;
-  double level = 1.0;
-  double nodes = 0.0;  // nodes of the whole table's tree
-  for (const std::vector<double>& row : acceptance) {
-    ranks = std::max(ranks, row.size());
-    level *= static_cast<double>(row.size());
-    nodes += level;
-  }
+  for (const std::vector<double>& row : acceptance) ranks = std::max(ranks, row.size());
   spec::ExperimentValues values;
   values.name = "compare";
   values.rounds = 200000;
@@ -169,18 +187,22 @@ spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& 
   values.method = chain_of(1);
   for (const std::size_t length : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 24, 31, 48, 63})
     if (length <= acceptance.size()) values.methods.push_back(chain_of(length));
-  // Small tables are offered whole: the tree of two siblings is the only one that [[0.3, 0.28]] has.
-  std::vector<std::int64_t> budgets = {2, 3, 4, 8, 16, 24, 32, 48, 63};
-  budgets.erase(std::upper_bound(budgets.begin(), budgets.end(), nodes,
-                                 [](double all, std::int64_t budget) { return all < static_cast<double>(budget); }),
-                budgets.end());
-  if (!budgets.empty() && nodes < 63.0 && static_cast<double>(budgets.back()) != nodes)
-    budgets.push_back(static_cast<std::int64_t>(nodes));
   if (ranks > 1 && !one_pass)
-    for (const std::int64_t budget : budgets)
-      values.methods.push_back(
-          likeliest({{"tree_ranked", {{"acceptance", acceptance}, {"nodes", budget}}}, PartValues{"tree_point_mass", {}}}));
+    for (const std::int64_t budget : sizes_of_trees(acceptance)) values.methods.push_back(tree_of_table(acceptance, budget));
   return values;
+}
+
+std::vector<spec::MethodValues> shallow_trees(const std::vector<std::vector<double>>& acceptance) {
+  std::vector<spec::MethodValues> trees;
+  std::vector<std::vector<double>> rows;
+  for (std::size_t depth = 1; depth < acceptance.size(); ++depth) {
+    rows.push_back(acceptance[depth - 1]);
+    if (std::all_of(rows.begin(), rows.end(), [](const std::vector<double>& row) { return row.size() == 1; }))
+      continue;  // chains
+    for (const std::int64_t budget : sizes_of_trees(rows))
+      trees.push_back(shallow_tree(acceptance, budget, static_cast<std::int64_t>(depth)));
+  }
+  return trees;
 }
 
 }  // namespace specsim::plan

@@ -4,6 +4,7 @@
 #include "sim/spec/values.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace specsim::plan {
 
@@ -32,6 +33,9 @@ spec::ExperimentValues methods_to_compare(double alpha, double temperature);
 // is the accepted one given that its parent is, at batches 1, 8 and 32. `one_pass`: chains of drafter parallel, one pass a round.
 // `drawn`: the table is of drafts that were drawn, and so are the chains; a tree's ranks are siblings in the order of drawing.
 spec::ExperimentValues methods_on_table(const std::vector<std::vector<double>>& acceptance, bool one_pass, bool drawn = false);
+
+// The best trees of several sizes of fewer levels than the table has, which take fewer passes of the draft.
+std::vector<spec::MethodValues> shallow_trees(const std::vector<std::vector<double>>& acceptance);
 
 // For methods_to_compare(): the standard deviation of the noise on the draft's logits, in the middle of the contexts, with which
 // its tokens are accepted with probability `alpha`, .01 to .99, at temperature 1 and a vocabulary of kComparedVocab.

@@ -18,14 +18,6 @@ namespace specsim::plan {
 
 namespace {
 
-// What is ranked together.
-std::string workload_of(const spec::Cell& cell) {
-  std::string text = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
-  for (const auto& [path, value] : cell.axes)
-    if (spec::axis_kind(path) == spec::AxisKind::other) text += fmt::format(", {} {}", path, value);
-  return text;
-}
-
 using ByReplicate = std::vector<double>;
 
 double half_width(const ByReplicate& samples) { return report::half_width(report::mean_of(samples), kRankingLevel); }
@@ -232,13 +224,6 @@ struct Race {
   bool over = false;
 };
 
-// What theory says of an acceptance table, whose sum over the nodes of a tree takes no time. Of distributions that are drawn anew
-// in each replicate it would say something else in each.
-judge::Prediction exact_on_table(const spec::Cell& cell) {
-  if (cell.contexts->process->shape().kind != families::ContextShape::Kind::by_rank) return {};
-  return judge::predict_exact(cell, judge::gather_facts(cell, spec::plan_of(cell), nullptr), cell.rounds / kReplicates);
-}
-
 void look_at(Race& race, const Group& group, const Samples& samples, const RaceRule& rule) {
   std::vector<std::vector<double>> speedups;
   std::vector<std::size_t> members;
@@ -254,6 +239,18 @@ void look_at(Race& race, const Group& group, const Samples& samples, const RaceR
 }
 
 }  // namespace
+
+std::string workload_of(const spec::Cell& cell) {
+  std::string text = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
+  for (const auto& [path, value] : cell.axes)
+    if (spec::axis_kind(path) == spec::AxisKind::other) text += fmt::format(", {} {}", path, value);
+  return text;
+}
+
+judge::Prediction exact_on_table(const spec::Cell& cell) {
+  if (cell.contexts->process->shape().kind != families::ContextShape::Kind::by_rank) return {};
+  return judge::predict_exact(cell, judge::gather_facts(cell, spec::plan_of(cell), nullptr), cell.rounds / kReplicates);
+}
 
 std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, const run::RunOptions& options, Draws draws,
                                   const FirstAnswer& first_answer) {

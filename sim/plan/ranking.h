@@ -1,6 +1,7 @@
 // Methods of decoding side by side on the same workloads and the same distributions, fastest first.
 #pragma once
 
+#include "sim/judge/prediction.h"
 #include "sim/judge/rows.h"
 #include "sim/run/runner.h"
 #include "sim/tokens/tree.h"
@@ -49,6 +50,12 @@ struct Ranking {
   std::string workload;               // what is ranked together, in words
   std::vector<Contender> contenders;  // fastest first
 };
+
+// What is ranked together, in words.
+std::string workload_of(const spec::Cell& cell);
+// What theory says of an acceptance table, whose sum over the nodes of a tree takes no time; nothing of other cells, whose
+// distributions are drawn anew in each replicate: it would say something else in each.
+judge::Prediction exact_on_table(const spec::Cell& cell);
 
 // Sees the rankings of the first kFirstAnswer replicates while the others are run.
 using FirstAnswer = std::function<void(const std::vector<Ranking>&)>;

@@ -105,20 +105,13 @@ std::vector<std::vector<double>> kernel_from(const BlockContext& context, int dr
 // Rounds from one start that keep the whole block by its joint ratio, path by path.
 class JointRatioWalk {
  public:
-  JointRatioWalk(const BlockContext& context, int draft_length)
-      : context_(&context), draft_length_(draft_length), sums_(index_of(draft_length + 1)) {
-    for (auto& row : sums_) row.resize(index_of(context.states));
-  }
+  using End = std::function<void(std::span<const int> kept, const std::vector<Branch>& branches, std::span<const double> final)>;
+  JointRatioWalk(const BlockContext& context, int draft_length, End end)
+      : context_(&context), draft_length_(draft_length), end_(std::move(end)) {}
 
-  [[nodiscard]] std::vector<std::vector<double>> rows(int start) {
+  void from(int start) {
     const double left = walk(0, start, {1.0, 1.0, 1.0});
     SPECSIM_CHECK(left < 1e-12, "{} of the rounds end nowhere", left);
-    std::vector<std::vector<double>> rows;
-    for (const auto& row : sums_) {
-      auto& values = rows.emplace_back();
-      for (const math::CompensatedSum& sum : row) values.push_back(sum.value());
-    }
-    return rows;
   }
 
  private:
@@ -133,15 +126,20 @@ class JointRatioWalk {
     const std::vector<Branch>& branches = branches_at(*context_, length, state);
     if (length == draft_length_) {
       const double stays = std::min(prefix.target, prefix.draft);
-      for (const Branch& branch : branches) add(length, branch, stays * branch.target);
+      std::vector<double> final;
+      for (const Branch& branch : branches) final.push_back(stays * branch.target);
+      end_(kept_, branches, final);
       return prefix.draft - stays;
     }
     math::CompensatedSum back;
-    for (const Branch& branch : branches) {
+    for (std::size_t i = 0; i < branches.size(); ++i) {
+      const Branch& branch = branches[i];
       if (branch.draft == 0.0) continue;
       Prefix longer{prefix.target * branch.target, prefix.draft * branch.draft, 0.0};
       longer.largest = std::max(prefix.largest, longer.target / longer.draft);
+      kept_.push_back(static_cast<int>(i));
       back += walk(length + 1, branch.next, longer);
+      kept_.pop_back();
     }
     // As joint masses: what the target may still have here, over what was drafted.
     const double may = prefix.target / prefix.largest;
@@ -153,16 +151,17 @@ class JointRatioWalk {
     }
     if (!(back.value() > 0.0) || !(lacking.value() > 0.0)) return back.value();
     const double stays = length == 0 ? back.value() : back.value() * std::min(1.0, lacking.value() / excess.value());
+    std::vector<double> final;
     for (const Branch& branch : branches)
-      add(length, branch, stays * std::max(may * branch.target - prefix.draft * branch.draft, 0.0) / lacking.value());
+      final.push_back(stays * std::max(may * branch.target - prefix.draft * branch.draft, 0.0) / lacking.value());
+    end_(kept_, branches, final);
     return back.value() - stays;
   }
 
-  void add(int accepted, const Branch& branch, double mass) { sums_[index_of(accepted)][index_of(branch.next)] += mass; }
-
   const BlockContext* context_;
   int draft_length_;
-  std::vector<std::vector<math::CompensatedSum>> sums_;  // [accepted][state behind]
+  End end_;
+  std::vector<int> kept_;  // branches of the prefix
 };
 
 // Values >= 0 gathered by cell: of equal width in value / (1 + value), which keeps large ratios within reach.
@@ -316,10 +315,26 @@ std::vector<std::vector<double>> joint_ratio_kernel(const BlockContext& context,
   check_context(context, draft_length);
   std::vector<std::vector<double>> kernel(index_of(draft_length) + 1);
   for (int s = 0; s < context.states; ++s) {
-    const auto rows = JointRatioWalk(context, draft_length).rows(s);
-    for (std::size_t j = 0; j < kernel.size(); ++j) kernel[j].insert(kernel[j].end(), rows[j].begin(), rows[j].end());
+    std::vector<std::vector<math::CompensatedSum>> sums(kernel.size(),
+                                                        std::vector<math::CompensatedSum>(index_of(context.states)));
+    JointRatioWalk(context, draft_length,
+                   [&](std::span<const int> kept, const std::vector<Branch>& branches, std::span<const double> final) {
+                     for (std::size_t i = 0; i < final.size(); ++i) sums[kept.size()][index_of(branches[i].next)] += final[i];
+                   })
+        .from(s);
+    for (std::size_t j = 0; j < kernel.size(); ++j)
+      for (const math::CompensatedSum& sum : sums[j]) kernel[j].push_back(sum.value());
   }
   return kernel;
+}
+
+void each_joint_ratio_end(const BlockContext& context, int draft_length, int state,
+                          const std::function<void(std::span<const int> kept, std::span<const double> final)>& f) {
+  check_context(context, draft_length);
+  JointRatioWalk(
+      context, draft_length,
+      [&](std::span<const int> kept, const std::vector<Branch>& /*branches*/, std::span<const double> final) { f(kept, final); })
+      .from(state);
 }
 
 RoundDistribution block_distribution(const BlockContext& context, int draft_length, int state) {

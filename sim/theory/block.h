@@ -10,6 +10,7 @@
 #include "sim/theory/enumeration.h"
 #include "sim/theory/round_distribution.h"
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,10 @@ struct WeightedPair {
 // tokens stay with Z / (Z + 1 - carry_i) (Zhou et al. 2026, arXiv 2601.05724, as its program has it). What comes back to a prefix
 // then depends on all that was behind it, so every drafted path is walked: the branches of one path to the power of draft_length.
 [[nodiscard]] std::vector<std::vector<double>> joint_ratio_kernel(const BlockContext& context, int draft_length);
+// How such rounds from `state` end, f(kept, final): the branches, by number, that stay, and the mass of each branch as the final
+// token, for every prefix of every drafted path.
+void each_joint_ratio_end(const BlockContext& context, int draft_length, int state,
+                          const std::function<void(std::span<const int> kept, std::span<const double> final)>& f);
 // Distribution of accepted for a round that starts in `state`.
 [[nodiscard]] RoundDistribution block_distribution(const BlockContext& context, int draft_length, int state = 0);
 // Mean emitted per round of an endless sequence. Requires one recurrent class.

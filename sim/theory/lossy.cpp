@@ -5,6 +5,7 @@
 #include "sim/math/series.h"
 #include "sim/theory/bounds.h"
 #include "sim/theory/chosen_trees.h"
+#include "sim/theory/sibling_draws.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,36 +20,6 @@ namespace {
 
 using Distribution = std::vector<double>;
 
-// Every ordered draw of at most `drafts` siblings, f(tokens, probability): without replacement it ends with the distribution's
-// support.
-void each_draw(std::span<const double> draft, int drafts, TreeSampling sampling, std::vector<int>& tokens, double probability,
-               const std::function<void(const std::vector<int>&, double)>& f) {
-  Distribution distribution(draft.begin(), draft.end());
-  if (sampling == TreeSampling::without_replacement)
-    for (const int token : tokens) distribution[index_of(token)] = 0.0;
-  if (sampling == TreeSampling::top) {
-    std::vector<int> order(distribution.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return distribution[index_of(a)] > distribution[index_of(b)]; });
-    order.resize(std::min(order.size(), index_of(drafts)));
-    while (!order.empty() && distribution[index_of(order.back())] == 0.0) order.pop_back();  // not proposed
-    f(order, probability);
-    return;
-  }
-  const double left = std::accumulate(distribution.begin(), distribution.end(), 0.0);
-  if (tokens.size() == index_of(drafts) || left == 0.0) {
-    f(tokens, probability);
-    return;
-  }
-  for (std::size_t x = 0; x < distribution.size(); ++x) {
-    if (distribution[x] == 0.0) continue;
-    tokens.push_back(static_cast<int>(x));
-    each_draw(draft, drafts, sampling, tokens, probability * distribution[x] / left, f);
-    tokens.pop_back();
-  }
-}
-
 // The distribution, for a subtree, of the height of its longest accepted path and the state after the round: [height][state].
 // What is missing from 1 is the probability that its top node is not accepted.
 using Heights = std::vector<Distribution>;
@@ -62,14 +33,16 @@ double mass_of(const Heights& heights, std::size_t below) {
 
 class TypicalTree {
  public:
-  TypicalTree(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling, double epsilon, double delta)
+  TypicalTree(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling, double epsilon, double delta,
+              double within)
       : distributions_(distributions),
         tree_(tree),
         sampling_(sampling),
         depths_(tree.depths()),
         children_(index_of(tree.size())) {
     for (int node = 1; node < tree.size(); ++node) children_[index_of(tree.parent[index_of(node)])].push_back(node);
-    for (const Distribution& target : distributions.target) accepts_.push_back(typical_acceptance(target, epsilon, delta));
+    for (const Distribution& target : distributions.target)
+      accepts_.push_back(typical_acceptance(target, epsilon, delta, within));
   }
 
   // What follows below a node that is accepted at a state.
@@ -99,10 +72,9 @@ class TypicalTree {
       add_longest(each, state, 1.0, heights);
       return heights;
     }
-    std::vector<int> drawn;
     int ranks = 0;
     for (const int child : children) ranks = std::max(ranks, tree_.rank[index_of(child)] + 1);
-    each_draw(draft, ranks, sampling_, drawn, 1.0, [&](const std::vector<int>& tokens, double probability) {
+    each_draw(draft, ranks, sampling_, [&](const std::vector<int>& tokens, double probability) {
       std::vector<Heights> each;
       for (const int child : children) {
         const std::size_t rank = index_of(tree_.rank[index_of(child)]);
@@ -157,11 +129,11 @@ class TypicalTree {
 
 }  // namespace
 
-std::vector<double> typical_acceptance(std::span<const double> target, double epsilon, double delta) {
+std::vector<double> typical_acceptance(std::span<const double> target, double epsilon, double delta, double within) {
   SPECSIM_CHECK(epsilon >= 0.0 && delta >= 0.0, "epsilon = {}, delta = {}", epsilon, delta);
   math::CompensatedSum entropy;
   for (const double share : target) {
-    if (share > 0.0) entropy += -share * std::log(share);
+    if (share > 0.0) entropy += -share * std::log(share + within);
   }
   const double threshold = std::min(epsilon, delta * std::exp(-entropy.value()));
   std::vector<double> acceptance;
@@ -205,8 +177,7 @@ std::vector<double> top_k_acceptance(std::span<const double> target, int k) {
 std::vector<std::vector<double>> threshold_accepted(std::span<const double> target, std::span<const double> draft, int drafts,
                                                     TreeSampling sampling, double single, double accumulated) {
   std::vector<std::vector<double>> by_rank(index_of(drafts), std::vector<double>(target.size(), 0.0));
-  std::vector<int> none;
-  each_draw(draft, drafts, sampling, none, 1.0, [&](const std::vector<int>& tokens, double probability) {
+  each_draw(draft, drafts, sampling, [&](const std::vector<int>& tokens, double probability) {
     double sum = 0.0;
     double taken = 0.0;  // the coins below this accept a token before
     for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
@@ -218,6 +189,26 @@ std::vector<std::vector<double>> threshold_accepted(std::span<const double> targ
     }
   });
   return by_rank;
+}
+
+std::vector<double> threshold_rejected(std::span<const double> target, std::span<const double> draft, int drafts,
+                                       TreeSampling sampling, double single, double accumulated) {
+  std::vector<double> mass(target.size(), 0.0);
+  each_draw(draft, drafts, sampling, [&](const std::vector<int>& tokens, double probability) {
+    Distribution rest(target.begin(), target.end());
+    double sum = 0.0;
+    bool sure = false;
+    for (const int token : tokens) {
+      sum += rest[index_of(token)];
+      sure = sure || target[index_of(token)] >= single;
+      rest[index_of(token)] = 0.0;
+    }
+    const double rejected = probability * (sure ? 0.0 : std::max(0.0, 1.0 - sum / accumulated));
+    const double left = std::accumulate(rest.begin(), rest.end(), 0.0);
+    if (rejected == 0.0 || left == 0.0) return;
+    for (std::size_t x = 0; x < rest.size(); ++x) mass[x] += rejected * rest[x] / left;
+  });
+  return mass;
 }
 
 std::vector<double> top_n_acceptance(std::span<const double> target, int n, double delta) {
@@ -268,8 +259,7 @@ std::vector<std::vector<double>> first_accepted(std::span<const double> acceptan
     }
     return by_token;
   }
-  std::vector<int> drawn;
-  each_draw(draft, drafts, sampling, drawn, 1.0, [&](const std::vector<int>& tokens, double probability) {
+  each_draw(draft, drafts, sampling, [&](const std::vector<int>& tokens, double probability) {
     for (std::size_t rank = 0; rank < tokens.size(); ++rank) {
       if (acceptance[index_of(tokens[rank])] == 0.0) continue;
       by_token[rank][index_of(tokens[rank])] += probability;
@@ -280,9 +270,9 @@ std::vector<std::vector<double>> first_accepted(std::span<const double> acceptan
 }
 
 RoundKernel typical_kernel(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling, double epsilon,
-                           double delta) {
+                           double delta, double within) {
   check_tree(tree);
-  TypicalTree typical(distributions, tree, sampling, epsilon, delta);
+  TypicalTree typical(distributions, tree, sampling, epsilon, delta, within);
   RoundKernel kernel(distributions.states, tree.depth());
   for (int s = 0; s < distributions.states; ++s) {
     const Heights& heights = typical.below(0, s);
@@ -293,10 +283,10 @@ RoundKernel typical_kernel(const Automaton& distributions, const TreeShape& tree
 }
 
 RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition, const TreeShape& tree,
-                                 double epsilon, double delta) {
+                                 double epsilon, double delta, double within) {
   RoundKernel kernel(distributions.states, tree.depth());
   std::vector<Distribution> accepts;
-  for (const Distribution& target : distributions.target) accepts.push_back(typical_acceptance(target, epsilon, delta));
+  for (const Distribution& target : distributions.target) accepts.push_back(typical_acceptance(target, epsilon, delta, within));
   for (int start = 0; start < distributions.states; ++start) {
     const ChosenTree guessed = guessed_tree(tree, distributions, start);
     const std::function<void(int, int, const std::vector<bool>&, double)> go =

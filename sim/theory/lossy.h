@@ -16,8 +16,9 @@
 namespace specsim::theory {
 
 // Typical acceptance (Medusa, Cai et al. 2024, arXiv 2401.10774): 1 where target(x) > min(epsilon, delta e^-H(target)), else 0; H
-// in nats.
-[[nodiscard]] std::vector<double> typical_acceptance(std::span<const double> target, double epsilon, double delta);
+// in nats. within: what H's logarithms have added to each probability, 1e-5 in Medusa's program.
+[[nodiscard]] std::vector<double> typical_acceptance(std::span<const double> target, double epsilon, double delta,
+                                                     double within = 0.0);
 
 // Lenience (Leviathan et al. 2022, arXiv 2211.17192, appendix A.5): min(1, target / (lenience drafted)), lenience in (0, 1]; 1 is
 // the token rule. The paper multiplies the draft by it "before comparing" in algorithm 1 and changes nothing else, so a rejection
@@ -37,6 +38,10 @@ namespace specsim::theory {
 [[nodiscard]] std::vector<std::vector<double>> threshold_accepted(std::span<const double> target, std::span<const double> draft,
                                                                   int drafts, TreeSampling sampling, double single,
                                                                   double accumulated);
+
+// The token after a rejection of all of them, by mass: what the target has beside the children, whatever was drafted.
+[[nodiscard]] std::vector<double> threshold_rejected(std::span<const double> target, std::span<const double> draft, int drafts,
+                                                     TreeSampling sampling, double single, double accumulated);
 
 // TensorRT-LLM's relaxed acceptance: 1 for the target's n likeliest tokens, the lowest ids among equals, as far as they are at
 // least the likeliest one's probability less delta; else 0.
@@ -58,11 +63,11 @@ namespace specsim::theory {
 // Typical acceptance of a tree: every node is accepted or not by itself, and the round keeps the longest path that is accepted
 // whole, the first of several, and adds a token of the target's. Siblings without replacement are walked draw by draw.
 [[nodiscard]] RoundKernel typical_kernel(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling,
-                                         double epsilon, double delta);
+                                         double epsilon, double delta, double within = 0.0);
 
 // Typical acceptance of a tree whose tokens are guessed from the state at the round's start (guessed_tree in chosen_trees.h),
 // where the states move by `transition`, whatever the tokens are. Walks every path of states.
 [[nodiscard]] RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition,
-                                               const TreeShape& tree, double epsilon, double delta);
+                                               const TreeShape& tree, double epsilon, double delta, double within = 0.0);
 
 }  // namespace specsim::theory

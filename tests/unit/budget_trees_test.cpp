@@ -5,7 +5,12 @@
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace specsim::budget_trees_test {
 
@@ -83,6 +88,100 @@ TEST_CASE("dyspec: a draft that is sure gives a chain, one that is not a wide tr
   std::size_t sizes = 0;
   for (const std::uint64_t rounds : mixed.counts.drafted) sizes += rounds > 0 ? 1 : 0;
   CHECK(sizes > 1);
+}
+
+namespace {
+
+// DySpec's trees of a draft of three tokens by every draw, from algorithms 1 and 2 of its paper: how likely so many tokens are
+// drafted, and so many nodes get children, each [count].
+struct Drawn {
+  std::vector<double> tokens = std::vector<double>(16, 0.0);
+  std::vector<double> parents = std::vector<double>(16, 0.0);
+};
+
+class EveryDraw {
+ public:
+  // `takes_off`: what a sibling was worth is taken off the next one's estimate, as it should be.
+  EveryDraw(std::vector<double> draft, std::size_t nodes, int depth, double threshold, bool takes_off)
+      : draft_(std::move(draft)), nodes_(nodes), depth_(depth), threshold_(threshold), takes_off_(takes_off) {}
+
+  [[nodiscard]] Drawn all() {
+    go({{1.0, 0, 0}}, 1.0);
+    return found_;
+  }
+
+ private:
+  struct Node {
+    double estimate;  // what its next child is worth if it is sure
+    int depth;
+    unsigned children;  // tokens that are drawn, as bits
+  };
+
+  void go(std::vector<Node> tree, double probability) {
+    const auto open = [&](const Node& own) { return own.depth < depth_ && own.children != 7U && own.estimate > threshold_; };
+    std::size_t best = tree.size();
+    for (std::size_t i = 0; i < tree.size() && tree.size() - 1 < nodes_; ++i) {
+      if (!open(tree[i])) continue;
+      // By layers the first place of the first layer; else the place of the highest estimate, the earlier node of equals.
+      if (best == tree.size() || (threshold_ > 0.0 ? tree[i].depth < tree[best].depth : tree[i].estimate > tree[best].estimate))
+        best = i;
+    }
+    if (best == tree.size()) {
+      found_.tokens[tree.size() - 1] += probability;
+      found_.parents[static_cast<std::size_t>(
+          std::count_if(tree.begin(), tree.end(), [](const Node& own) { return own.children != 0U; }))] += probability;
+      return;
+    }
+    double left = 0.0;
+    for (std::size_t x = 0; x < draft_.size(); ++x) left += (tree[best].children >> x & 1U) == 0U ? draft_[x] : 0.0;
+    for (std::size_t x = 0; x < draft_.size(); ++x) {
+      if ((tree[best].children >> x & 1U) != 0U) continue;
+      const double own = draft_[x] / left;
+      std::vector<Node> next = tree;
+      next.push_back({next[best].estimate * own, next[best].depth + 1, 0U});
+      if (takes_off_) next[best].estimate *= 1.0 - own;
+      next[best].children |= 1U << x;
+      go(std::move(next), probability * own);
+    }
+  }
+
+  std::vector<double> draft_;
+  std::size_t nodes_;
+  int depth_;
+  double threshold_;
+  bool takes_off_;
+  Drawn found_;
+};
+
+}  // namespace
+
+TEST_CASE("dyspec: its trees are as large, and take as many passes, as its algorithms say, by every draw") {
+  const auto farthest = [](const std::vector<std::uint64_t>& counts, double rounds, const std::vector<double>& wanted) {
+    double most = 0.0;  // standard deviations
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const double count = i < counts.size() ? static_cast<double>(counts[i]) : 0.0;
+      const double variance = rounds * wanted[i] * (1.0 - wanted[i]);
+      const double off = std::abs(count - rounds * wanted[i]);
+      most = std::max(most, variance > 1e-6 ? off / std::sqrt(variance) : off < 0.5 ? 0.0 : 1e9);
+    }
+    return most;
+  };
+  const std::vector<double> draft = {0.6, 0.3, 0.1};
+  for (const auto& [nodes, depth, threshold] : {std::tuple{6, 3, 0.25}, {8, 3, 0.2}, {5, 4, 0.0}, {4, 2, 0.0}}) {
+    INFO(nodes << " nodes, " << depth << " deep, threshold " << threshold);
+    const Played own = played(fmt::format("{{kind: dyspec, nodes: {}, max_depth: {}, threshold: {}}}", nodes, depth, threshold),
+                              "without_replacement");
+    const auto rounds = static_cast<double>(own.counts.rounds);
+    const Drawn wanted = EveryDraw(draft, static_cast<std::size_t>(nodes), depth, threshold, true).all();
+    const Drawn wrong = EveryDraw(draft, static_cast<std::size_t>(nodes), depth, threshold, false).all();
+    CHECK(farthest(own.counts.drafted, rounds, wanted.tokens) < 5.0);
+    double mutant = farthest(own.counts.drafted, rounds, wrong.tokens);
+    if (threshold == 0.0) {  // a pass for each node that gets children
+      CHECK(farthest(own.counts.passes.rounds, rounds, wanted.parents) < 5.0);
+      mutant = std::max(mutant, farthest(own.counts.passes.rounds, rounds, wrong.parents));
+    }
+    CHECK(mutant > 5.0);
+  }
 }
 
 TEST_CASE("cs_drafting: a pass of the draft verifies what the text gave before, and gives one token more") {
