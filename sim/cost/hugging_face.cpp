@@ -91,9 +91,10 @@ class ConfigJson {
           "hybrid_override_pattern mixes layers of one kind each (state space, attention, feed-forward), allowed: layers of "
           "attention and feed-forward; a model's file in YAML may state means over the layers");
     if (const Value* value = find_anywhere("compress_ratios"); value != nullptr && value->is_list() && !value->items.empty())
-      return no(*value,
-                "compress_ratios caches one entry for several tokens (DeepSeek-V4's compressed attention), allowed: layers that cache "
-                "each token, its keys and values or its latent vector");
+      return no(
+          *value,
+          "compress_ratios caches one entry for several tokens (DeepSeek-V4's compressed attention), allowed: layers that cache "
+          "each token, its keys and values or its latent vector");
     if (const Value* value = root_.find("medusa_num_heads"))
       return no(*value,
                 "these are Medusa heads, whose file does not say how wide they are, allowed: medusa-heads-7b, -13b, -33b, or a "

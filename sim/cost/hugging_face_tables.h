@@ -35,8 +35,8 @@ inline constexpr std::array<Architecture, 68> kArchitectures = {{
 
 // Families whose newer members are something else than their names' beginning tells.
 inline constexpr std::array<std::string_view, 11> kOthers = {"gemma3n",       "falcon_h1",    "falcon_mamba",     "nemotron_h",
-                                                      "deepseek_v4",   "minimax_text", "granitemoehybrid", "minimax_m1",
-                                                      "longcat_flash", "mimo_v2",      "glm5_next"};
+                                                             "deepseek_v4",   "minimax_text", "granitemoehybrid", "minimax_m1",
+                                                             "longcat_flash", "mimo_v2",      "glm5_next"};
 
 // Defaults of transformers that files of these types leave out.
 struct LeftOut {
@@ -45,13 +45,13 @@ struct LeftOut {
   std::int64_t value;
 };
 inline constexpr std::array<LeftOut, 9> kLeftOut = {{{"gemma3", "num_attention_heads", 8},
-                                              {"gemma3", "num_key_value_heads", 4},
-                                              {"gemma3", "head_dim", 256},
-                                              {"gemma3", "vocab_size", 262208},
-                                              {"gemma3", "sliding_window_pattern", 6},
-                                              {"gemma", "head_dim", 256},
-                                              {"cohere2", "sliding_window_pattern", 4},
-                                              {"llama4", "no_rope_layer_interval", 4},
-                                              {"llama4", "interleave_moe_layer_step", 1}}};
+                                                     {"gemma3", "num_key_value_heads", 4},
+                                                     {"gemma3", "head_dim", 256},
+                                                     {"gemma3", "vocab_size", 262208},
+                                                     {"gemma3", "sliding_window_pattern", 6},
+                                                     {"gemma", "head_dim", 256},
+                                                     {"cohere2", "sliding_window_pattern", 4},
+                                                     {"llama4", "no_rope_layer_interval", 4},
+                                                     {"llama4", "interleave_moe_layer_step", 1}}};
 
 }  // namespace specsim::cost

@@ -28,9 +28,7 @@ struct TypeWords {
 };
 
 // Scales by groups of 32 are half a bit a weight, those of 128 an eighth.
-std::string int4_of(const Value* group_size) {
-  return group_size != nullptr && group_size->text == "32" ? "int4_g32" : "int4";
-}
+std::string int4_of(const Value* group_size) { return group_size != nullptr && group_size->text == "32" ? "int4_g32" : "int4"; }
 
 TypeWords of_weight_bits(const Value& bits, const Value* group_size, Diagnostics& diagnostics) {
   const auto number = config::read_integer(bits, config::between(1, 16), "bits", diagnostics);

@@ -67,11 +67,11 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
 }
 
 // An indexer: its queries come of the squeezed ones that attention's come of, its key and a weight for each of its heads of the
-// layer's input. Engines do not cut them (vLLM, SGLang: ReplicatedLinear).
+// layer's input, in one product of 16 bits. Engines do not cut them (vLLM, SGLang: ReplicatedLinear, wk_weights_proj).
 std::vector<Product> indexer_products(const ModelShape& model) {
   const double width = model.attention_inputs * model.hidden;
   return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, model.index_heads * model.index_dim, Sharding::none},
-          {"index_key", width, model.index_dim + model.index_heads, Sharding::none}};
+          {"index_key", width, model.index_dim + model.index_heads, Sharding::none, 1.0, true}};
 }
 
 // A layer of Gated DeltaNet: queries, keys, values, the output's gate, and two numbers for each head of values.
@@ -173,7 +173,9 @@ double ModelShape::kv_bytes_per_token() const {
   return sum * kv_bits / 8.0 + indexers() * index_key_bytes();
 }
 
-double ModelShape::indexers() const { return index_topk == 0.0 ? 0.0 : index_layers > 0.0 ? index_layers : layers - linear_layers; }
+double ModelShape::indexers() const {
+  return index_topk == 0.0 ? 0.0 : index_layers > 0.0 ? index_layers : layers - linear_layers;
+}
 
 // In 8 bits, with a scale of four bytes for each 128 (DeepSeek-V3.2 in vLLM and SGLang), whatever the type of the rest.
 double ModelShape::index_key_bytes() const {

@@ -20,6 +20,7 @@ struct Product {
   double outer = 0.0;
   Sharding sharding = Sharding::columns;
   double groups = 1.0;
+  bool plain = false;  // in 16 bits, whatever the type of the others
 };
 
 // Layers whose attention is alike.
@@ -34,8 +35,8 @@ struct AttentionKind {
   double picked = 0.0;     // cached tokens that an indexer picks for a new one; 0: none does
   // How many of `context` cached tokens a new one looks at; in chunks the mean over the places in one.
   [[nodiscard]] double seen(double context) const;
-  // How many entries a sequence's `tokens` new ones read of `seen` cached ones and their own, and how many of `pairs` each looks at:
-  // picks of several may be others, but are no more than there are.
+  // How many entries a sequence's `tokens` new ones read of `seen` cached ones and their own, and how many of `pairs` each looks
+  // at: picks of several may be others, but are no more than there are.
   [[nodiscard]] double read(double seen, double tokens) const;
   [[nodiscard]] double looked_at(double pairs) const;
   // How many of `tokens` stay in the cache.

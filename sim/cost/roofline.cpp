@@ -387,7 +387,7 @@ class RooflineCost final : public CostModel {
     for (const LayerKind& kind : model.layer_kinds(shards)) {
       double layer = 0.0;
       for (const Product& product : kind.products)
-        layer += one(product, rows, model.weight_bits, model.product_type,
+        layer += one(product, rows, product.plain ? 16.0 : model.weight_bits, product.plain ? std::string() : model.product_type,
                      product.sharding == Sharding::groups ? product.groups / shards : product.groups);
       if (kind.mixture) sum.experts += kind.layers * mixture;
       sum.all += kind.layers * (layer + (kind.mixture ? mixture : 0.0));

@@ -8,15 +8,15 @@ namespace specsim::cost {
 namespace {
 
 // Figures of one layer by ai-dynamo/aiconfigurator's measurements of whole attention layers over one new token (095f58a5, August
-// 2026; H100, H200, B200). An indexer's layer beside the same layer that takes the picks of another (GLM-5.2, SGLang 0.5.14): 40 us
-// over 4,096 cached tokens of one sequence on each of the three, of which its two products take 11.
+// 2026; H100, H200, B200). An indexer's layer beside the same layer that takes the picks of another (GLM-5.2, SGLang 0.5.14): 40
+// us over 4,096 cached tokens of one sequence on each of the three, of which its two products take 11.
 constexpr double kIndexerKernels = 11.0;
 constexpr double kCalibratedKernels = 4.0;  // kernels whose least times Calibration::elementwise_us adds up
 constexpr double kScoreBytes = 4.0;         // fp32
 constexpr double kScorePasses = 2.0;        // written by the product with the keys, read by the selection
 
-// Of the arithmetic in 8 bits: prompts of 16,384 and 32,768 tokens leave 21 ps (H200, vLLM 0.24) and 12 ps (B200) for each pair, of
-// which the selection takes 3.
+// Of the arithmetic in 8 bits: prompts of 16,384 and 32,768 tokens leave 21 ps (H200, vLLM 0.24) and 12 ps (B200) for each pair,
+// of which the selection takes 3.
 constexpr double kScoreShare = 0.5;
 
 }  // namespace

@@ -372,8 +372,9 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
   CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: these are Medusa heads") == 0);
   CHECK(mistakes_of("{\"hybrid_override_pattern\": \"M-M*\"}").find("config.json:1:29: hybrid_override_pattern mixes layers") ==
         0);
-  CHECK(mistakes_of("{\"compress_ratios\": [0, 4, 128]}").find("config.json:1:21: compress_ratios caches one entry for several") ==
-        0);
+  CHECK(
+      mistakes_of("{\"compress_ratios\": [0, 4, 128]}").find("config.json:1:21: compress_ratios caches one entry for several") ==
+      0);
   CHECK(mistakes_of("[1]") == "config.json:1:1: no JSON object, allowed: a model's config.json");
   CHECK(mistakes_of("{\"text_config\": 5}") == "config.json:1:17: the language model's part is 5, allowed: a map");
   CHECK(mistakes_of("{\"hidden_size\": 5,}").find("config.json:1:") == 0);
