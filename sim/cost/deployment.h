@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace specsim::cost {
 
@@ -19,5 +20,11 @@ struct Deployment {
   std::string attention = "automatic";  // how attention of several tokens reads the cache, where kernels are priced by fits
   bool round_unpriced = false;          // the engine counts a round's host time by method, and none was named
 };
+
+// With the engine as it runs on the deployment's GPU.
+inline Deployment as_it_runs(Deployment deployment) {
+  deployment.engine = engine_on(std::move(deployment.engine), deployment.hardware.compute_capability);
+  return deployment;
+}
 
 }  // namespace specsim::cost

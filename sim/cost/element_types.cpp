@@ -17,7 +17,7 @@ namespace specsim::cost {
 namespace {
 
 // Weights and activations that kernels multiply; the first row of a word is what it means alone. Bits count the scales: 16 bits
-// for each 128 weights (int4), 8 for each 16 (nvfp4) or 32 (mxfp4). Where a GGUF file stores some
+// for each 128 weights (int4) or 32 (int4_g32), 8 for each 16 (nvfp4) or 32 (mxfp4). Where a GGUF file stores some
 // layers in more bits than others these are its mean, of Llama-2-70B (llama.cpp's README of quantize, commit b8c1476).
 struct TypePair {
   const char* weights;
@@ -25,7 +25,7 @@ struct TypePair {
   const char* kernel;  // in kernels.h
   double bits;
 };
-constexpr std::array<TypePair, 23> kTypePairs = {{{"bf16", "bf16", "bfloat16", 16},
+constexpr std::array<TypePair, 25> kTypePairs = {{{"bf16", "bf16", "bfloat16", 16},
                                                   {"fp16", "fp16", "float16", 16},
                                                   {"fp8", "fp8", "fp8", 8},
                                                   {"fp8", "bf16", "int8_wo", 8},
@@ -37,6 +37,8 @@ constexpr std::array<TypePair, 23> kTypePairs = {{{"bf16", "bf16", "bfloat16", 1
                                                   {"int4", "bf16", "int4_wo", 4.125},
                                                   {"int4", "fp16", "int4_wo", 4.125},
                                                   {"int4", "fp8", "w4a8", 4.125},
+                                                  {"int4_g32", "bf16", "int4_wo", 4.5},
+                                                  {"int4_g32", "fp16", "int4_wo", 4.5},
                                                   {"nvfp4", "nvfp4", "nvfp4", 4.5},
                                                   {"nvfp4", "bf16", "int4_wo", 4.5},
                                                   {"mxfp4", "bf16", "w4a16_mxfp4", 4.25},

@@ -185,6 +185,12 @@ const std::vector<Parameter>& engine_parameters() {
          "small kernels of a layer of linear attention beside its products: convolution, gates, state, norm",
          config::between(0, 100),
          {}},
+        {"selection_ns_per_key",
+         Type::number,
+         "0.45",
+         "sparse attention: nanoseconds for each score of a row that the best are selected from",
+         config::between(0, 100),
+         {}},
         {"logit_passes", Type::number, "3", "passes over the logits from the LM head to the token", config::between(0, 100), {}},
         {"unequal_contexts",
          Type::number,
@@ -261,6 +267,7 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.fused_norms = a.boolean("fused_norms");
   engine.small_kernels = a.number("small_kernels");
   engine.linear_kernels = a.number("linear_kernels");
+  engine.selection_ns_per_key = a.number("selection_ns_per_key");
   const config::Value& proposals = a.value("proposals");
   if (!proposals.is_map())
     diagnostics.add(a.where("proposals"),

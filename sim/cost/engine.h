@@ -68,7 +68,8 @@ struct Engine {
   double unequal_contexts = 1.0;   // attention over a live server's contexts, over that of as many equal ones
   double switch_share = 0.0;       // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
   double linear_kernels = 4.0;     // those of a layer of linear attention beside its products
-  double small_kernels = 0.0;      // a layer's, between products and attention; 0: the GPU's calibration says what they take
+  double selection_ns_per_key = 0.45;  // an indexer's selection (sparse attention) for each score of a row
+  double small_kernels = 0.0;          // a layer's, between products and attention; 0: the GPU's calibration says what they take
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.
   std::array<double, 2> weight_only_shares = {0.75, 0.85};

@@ -2,6 +2,7 @@
 
 #include "sim/config/arguments.h"
 #include "sim/config/json.h"
+#include "sim/cost/hugging_face_tables.h"
 
 #include <fmt/format.h>
 
@@ -17,53 +18,6 @@ namespace {
 
 using config::Value;
 namespace fs = std::filesystem;
-
-// What is known of an architecture, by the beginning of its model_type; the longest that fits counts.
-struct Architecture {
-  std::string_view type;
-  bool gated;  // gate and up projections
-  bool tied;   // embeddings and LM head, where the file does not say
-};
-constexpr std::array<Architecture, 68> kArchitectures = {{
-    {"llama", true, false},      {"llama4", true, false},      {"mistral", true, false},     {"mistral3", true, false},
-    {"ministral", true, false},  {"mixtral", true, false},     {"qwen2", true, false},       {"qwen2_moe", true, false},
-    {"qwen3", true, false},      {"qwen3_moe", true, false},   {"qwen2_vl", true, false},    {"qwen2_5_vl", true, false},
-    {"qwen3_vl", true, false},   {"gemma", true, true},        {"gemma2", true, true},       {"gemma3", true, true},
-    {"gemma4", true, true},      {"phi3", true, false},        {"phi4", true, false},        {"phimoe", true, false},
-    {"deepseek", true, false},   {"deepseek_v2", true, false}, {"deepseek_v3", true, false}, {"kimi_k2", true, false},
-    {"gpt_oss", true, false},    {"cohere", true, true},       {"olmo", true, false},        {"olmoe", true, false},
-    {"granite", true, false},    {"granitemoe", true, false},  {"glm", true, false},         {"exaone", true, false},
-    {"internlm", true, false},   {"baichuan", true, false},    {"yi", true, false},          {"stablelm", true, false},
-    {"smollm", true, true},      {"ernie4_5", true, true},     {"hunyuan", true, false},     {"minicpm", true, false},
-    {"seed_oss", true, false},   {"minimax", true, false},     {"mimo", true, false},        {"xverse", true, false},
-    {"aquila", true, false},     {"orion", true, false},       {"eagle", true, false},       {"dots1", true, false},
-    {"bailing", true, false},    {"longcat", true, false},     {"arcee", false, false},      {"phi", false, false},
-    {"opt", false, true},        {"gpt2", false, true},        {"gpt_neo", false, true},     {"gpt_neox", false, false},
-    {"gptj", false, false},      {"gpt_bigcode", false, true}, {"bloom", false, true},       {"falcon", false, true},
-    {"mpt", false, true},        {"starcoder2", false, true},  {"codegen", false, false},    {"nemotron", false, false},
-    {"persimmon", false, false}, {"pythia", false, false},     {"qwen3_next", true, false},  {"qwen3_5", true, false},
-}};
-
-// Families whose newer members are something else than their names' beginning tells.
-constexpr std::array<std::string_view, 10> kOthers = {"gemma3n",       "falcon_h1",    "falcon_mamba",     "nemotron_h",
-                                                      "deepseek_v4",   "minimax_text", "granitemoehybrid", "minimax_m1",
-                                                      "longcat_flash", "mimo_v2"};
-
-// Defaults of transformers that files of these types leave out.
-struct LeftOut {
-  std::string_view type;
-  std::string_view key;
-  std::int64_t value;
-};
-constexpr std::array<LeftOut, 9> kLeftOut = {{{"gemma3", "num_attention_heads", 8},
-                                              {"gemma3", "num_key_value_heads", 4},
-                                              {"gemma3", "head_dim", 256},
-                                              {"gemma3", "vocab_size", 262208},
-                                              {"gemma3", "sliding_window_pattern", 6},
-                                              {"gemma", "head_dim", 256},
-                                              {"cohere2", "sliding_window_pattern", 4},
-                                              {"llama4", "no_rope_layer_interval", 4},
-                                              {"llama4", "interleave_moe_layer_step", 1}}};
 
 using Keys = std::vector<const char*>;
 
@@ -136,6 +90,11 @@ class ConfigJson {
           *value,
           "hybrid_override_pattern mixes layers of one kind each (state space, attention, feed-forward), allowed: layers of "
           "attention and feed-forward; a model's file in YAML may state means over the layers");
+    if (const Value* value = find_anywhere("compress_ratios"); value != nullptr && value->is_list() && !value->items.empty())
+      return no(
+          *value,
+          "compress_ratios caches one entry for several tokens (DeepSeek-V4's compressed attention), allowed: layers that cache "
+          "each token, its keys and values or its latent vector");
     if (const Value* value = root_.find("medusa_num_heads"))
       return no(*value,
                 "these are Medusa heads, whose file does not say how wide they are, allowed: medusa-heads-7b, -13b, -33b, or a "
@@ -243,10 +202,11 @@ class ConfigJson {
       put_number("rope_dim", rope, where({"qk_rope_head_dim"}));
       put_number("query_rank", optional({"q_lora_rank"}).value_or(0), where({"q_lora_rank"}));
       put_number("value_dim", required({"v_head_dim"}), where({"v_head_dim"}));
-      if (find({"index_topk"}) != nullptr)
-        assumed_.emplace_back("sparse attention (index_topk) is priced as attention over all cached tokens");
+      read_indexer();
       return;
     }
+    if (const Value* sparse = find({"sparse_attention_config"}); sparse != nullptr && sparse->is_map())
+      assumed_.emplace_back("sparse attention by blocks (sparse_attention_config) is priced as attention over all cached tokens");
     if (const auto head_dim = optional({"head_dim", "attention_head_dim", "kv_channels"}))
       put_number("head_dim", *head_dim, where({"head_dim", "attention_head_dim", "kv_channels"}));
     else if (hidden_ % std::max<std::int64_t>(count, 1) == 0)
@@ -265,6 +225,23 @@ class ConfigJson {
       assumed_.push_back(fmt::format("{} layers that read the cache of others are priced with one of their own", *shared));
     if (const auto inputs = optional({"hidden_size_per_layer_input"}); inputs && *inputs > 0)
       assumed_.emplace_back("embeddings of each layer are left out: their rows are looked up, not read whole");
+  }
+
+  // DeepSeek Sparse Attention; in GLM-5.2 most layers take the picks of one before.
+  void read_indexer() {
+    const Keys picked = {"index_topk"};
+    if (find(picked) == nullptr) return;
+    put_number("index_topk", required(picked), where(picked));
+    put_number("index_heads", required({"index_n_heads"}), where({"index_n_heads"}));
+    put_number("index_dim", required({"index_head_dim"}), where({"index_head_dim"}));
+    if (const Value* types = find({"indexer_types"}); types != nullptr && types->is_list() && !types->items.empty())
+      put_number("index_layers",
+                 std::count_if(types->items.begin(), types->items.end(), [](const Value& one) { return one.text == "full"; }),
+                 types->where);
+    else if (const auto every = optional({"index_topk_freq"}); every && *every > 1) {
+      const std::int64_t first = std::min(layers_, optional({"index_skip_topk_offset"}).value_or(0));
+      put_number("index_layers", std::max<std::int64_t>(1, first + (layers_ - first) / *every), where({"index_topk_freq"}));
+    }
   }
 
   void read_feed_forward() {

@@ -27,11 +27,14 @@ struct TypeWords {
   std::string activations;
 };
 
-TypeWords of_weight_bits(const Value& bits, Diagnostics& diagnostics) {
+// Scales by groups of 32 are half a bit a weight, those of 128 an eighth.
+std::string int4_of(const Value* group_size) { return group_size != nullptr && group_size->text == "32" ? "int4_g32" : "int4"; }
+
+TypeWords of_weight_bits(const Value& bits, const Value* group_size, Diagnostics& diagnostics) {
   const auto number = config::read_integer(bits, config::between(1, 16), "bits", diagnostics);
   if (!number || *number == 16) return {};
   if (*number > 4) return {"int8", "bf16"};  // 5 and 6 bits are rare, and unpacked to 8
-  return {"int4", "bf16"};
+  return {int4_of(group_size), "bf16"};
 }
 
 // compressed-tensors: what the first group of layers has.
@@ -49,7 +52,8 @@ TypeWords of_groups(const Value& groups) {
     return {lower_text(weights->find("strategy")) == "block" ? "fp8_block" : "fp8", both ? "fp8" : "bf16"};
   }
   if (eight) return {"int8", both ? "int8" : "bf16"};
-  return {"int4", both && lower_text(activations->find("type")) == "float" ? "fp8" : "bf16"};
+  if (both && lower_text(activations->find("type")) == "float") return {"int4", "fp8"};
+  return {int4_of(weights->find("group_size")), "bf16"};
 }
 
 // modelopt's names of algorithms.
@@ -77,7 +81,7 @@ TypeWords of_method(const Value& quantization, const std::string& method, Diagno
   if (const Value* groups = quantization.find("config_groups")) return of_groups(*groups);
   for (const char* key : {"bits", "w_bit", "wbits"})  // GPTQ, AWQ, AutoRound
     if (const Value* bits = quantization.find(key); bits != nullptr && !bits->is_null())
-      return of_weight_bits(*bits, diagnostics);
+      return of_weight_bits(*bits, quantization.find("group_size"), diagnostics);
   const Value* inner = quantization.find("quantization");
   return of_algorithm(lower_text((inner == nullptr ? quantization : *inner).find("quant_algo")));
 }
@@ -116,7 +120,7 @@ Value dtype_of_quantization(const Value& quantization, bool mixture, std::vector
   }
   for (const char* key : {"bits", "w_bit", "wbits"})
     if (const Value* bits = quantization.find(key);
-        bits != nullptr && !bits->is_null() && (words.weights == "int4" ? bits->text != "4" : bits->text != "8"))
+        bits != nullptr && !bits->is_null() && (words.weights.starts_with("int4") ? bits->text != "4" : bits->text != "8"))
       assumed.push_back(
           fmt::format("weights of {} bits are priced as {}; weight_bits says it otherwise", bits->text, words.weights));
   if (method == "bitsandbytes" && words.weights == "int4")

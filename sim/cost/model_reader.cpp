@@ -63,6 +63,14 @@ const std::vector<Key>& model_keys() {
             "latent attention: rotated elements of a key, cached once for all heads; head_dim counts them", 0),
       count("query_rank", &ModelShape::query_rank, "0", "latent attention: width that queries are squeezed through; 0: none", 0),
       count("value_dim", &ModelShape::value_dim, "0", "latent attention: width of a head's value", 0),
+      count("index_topk", &ModelShape::index_topk, "0",
+            "sparse attention (DSA): cached tokens that an indexer picks for each new one, which looks at them alone; 0: at all",
+            0),
+      count("index_heads", &ModelShape::index_heads, "0", "sparse attention: heads of the indexer", 0),
+      count("index_dim", &ModelShape::index_dim, "0",
+            "sparse attention: width of the indexer's heads, and of the key that it caches for a token in 8 bits", 0),
+      count("index_layers", &ModelShape::index_layers, "0",
+            "sparse attention: layers with an indexer of their own, the others take the picks of one before; 0: all", 0),
       count("fused_inputs", &ModelShape::fused_inputs, "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
       count("attention_inputs", &ModelShape::attention_inputs, "1",
             "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
@@ -190,6 +198,19 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
   else if (shape.shares_lm_head)
     diagnostics.add(a.where("shares_lm_head"),
                     "shares_lm_head is true, allowed: false beside prediction_heads, which have LM heads");
+  const bool indexed = shape.index_topk > 0.0;
+  if (indexed != (shape.index_heads > 0.0) || indexed != (shape.index_dim > 0.0) || (!indexed && shape.index_layers > 0.0) ||
+      (indexed && (shape.latent == 0.0 || shape.kv_window > 0.0)))
+    diagnostics.add(
+        a.where(indexed                   ? "index_topk"
+                : shape.index_heads > 0.0 ? "index_heads"
+                : shape.index_dim > 0.0   ? "index_dim"
+                                          : "index_layers"),
+        fmt::format(
+            "index_topk is {:g}, index_heads {:g}, index_dim {:g}, index_layers {:g}, allowed: the first three above 0 in a "
+            "model with latent attention and no window, or none of the four",
+            shape.index_topk, shape.index_heads, shape.index_dim, shape.index_layers));
+  at_most("index_layers", shape.index_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
   if (shape.latent > 0.0)
     at_most("rope_dim", shape.rope_dim, shape.head_dim - 1.0, fmt::format("less than head_dim, {:g}", shape.head_dim));
 }

@@ -11,6 +11,12 @@ double AttentionKind::seen(double context) const {
   return chunked ? 0.5 * window : window;
 }
 
+double AttentionKind::read(double seen, double tokens) const {
+  return picked > 0.0 ? std::min(tokens * picked, seen + tokens) : seen + tokens;
+}
+
+double AttentionKind::looked_at(double pairs) const { return picked > 0.0 ? std::min(picked, pairs) : pairs; }
+
 double AttentionKind::kept(double tokens) const { return window > 0.0 ? std::min(window, tokens) : tokens; }
 
 std::vector<AttentionKind> ModelShape::attention_kinds() const {
@@ -25,6 +31,7 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
     own.kv_heads = global && global_kv_heads > 0.0 ? global_kv_heads : kv_heads;
     own.head_dim = global && global_head_dim > 0.0 ? global_head_dim : head_dim;
     own.one_value = global && global_one_value;
+    own.picked = index_topk;
     own.elements = latent > 0.0 ? latent + rope_dim : 2.0 * own.kv_heads * own.head_dim;
     return own;
   };
@@ -57,6 +64,14 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
   list.push_back({"absorb_value", model.latent, model.value_dim, Sharding::groups, model.heads});
   list.push_back({"output", model.heads * model.value_dim, model.hidden, Sharding::rows});
   return list;
+}
+
+// An indexer: its queries come of the squeezed ones that attention's come of, its key and a weight for each of its heads of the
+// layer's input, in one product of 16 bits. Engines do not cut them (vLLM, SGLang: ReplicatedLinear, wk_weights_proj).
+std::vector<Product> indexer_products(const ModelShape& model) {
+  const double width = model.attention_inputs * model.hidden;
+  return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, model.index_heads * model.index_dim, Sharding::none},
+          {"index_key", width, model.index_dim + model.index_heads, Sharding::none, 1.0, true}};
 }
 
 // A layer of Gated DeltaNet: queries, keys, values, the output's gate, and two numbers for each head of values.
@@ -100,6 +115,7 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
   };
   for (const AttentionKind& kind : attention) add_layers(kind.layers, projections(*this, kind, shards));
   if (own_products && linear_layers > 0.0) add_layers(linear_layers, linear_projections(*this));
+  if (index_topk > 0.0) kinds.push_back({indexers(), false, indexer_products(*this)});
   return kinds;
 }
 
@@ -154,7 +170,18 @@ double ModelShape::weight_bytes() const {
 double ModelShape::kv_bytes_per_token() const {
   double sum = 0.0;
   for (const AttentionKind& kind : attention_kinds()) sum += kind.layers * kind.elements;
-  return sum * kv_bits / 8.0;
+  return sum * kv_bits / 8.0 + indexers() * index_key_bytes();
+}
+
+double ModelShape::indexers() const {
+  return index_topk == 0.0 ? 0.0 : index_layers > 0.0 ? index_layers : layers - linear_layers;
+}
+
+// In 8 bits, with a scale of four bytes for each 128 (DeepSeek-V3.2 in vLLM and SGLang), whatever the type of the rest.
+double ModelShape::index_key_bytes() const {
+  constexpr double kScaled = 128.0;
+  constexpr double kScaleBytes = 4.0;
+  return index_dim + kScaleBytes * std::ceil(index_dim / kScaled);
 }
 
 double ModelShape::recurrent_bytes() const {

@@ -20,6 +20,7 @@ struct Product {
   double outer = 0.0;
   Sharding sharding = Sharding::columns;
   double groups = 1.0;
+  bool plain = false;  // in 16 bits, whatever the type of the others
 };
 
 // Layers whose attention is alike.
@@ -31,8 +32,13 @@ struct AttentionKind {
   bool chunked = false;    // the window begins anew with every chunk of so many tokens
   double elements = 0.0;   // cached for a token in one layer
   bool one_value = false;  // values are the projection of keys
+  double picked = 0.0;     // cached tokens that an indexer picks for a new one; 0: none does
   // How many of `context` cached tokens a new one looks at; in chunks the mean over the places in one.
   [[nodiscard]] double seen(double context) const;
+  // How many entries a sequence's `tokens` new ones read of `seen` cached ones and their own, and how many of `pairs` each looks
+  // at: picks of several may be others, but are no more than there are.
+  [[nodiscard]] double read(double seen, double tokens) const;
+  [[nodiscard]] double looked_at(double pairs) const;
   // How many of `tokens` stay in the cache.
   [[nodiscard]] double kept(double tokens) const;
 };
@@ -67,6 +73,12 @@ struct ModelShape {
   double rope_dim = 0.0;
   double query_rank = 0.0;  // width that queries are squeezed through; 0: none
   double value_dim = 0.0;   // width of a head's value
+  // Sparse attention: an indexer of so many heads, so wide, scores all cached tokens for each new one by keys of its own, one for
+  // all of its heads, and the new one looks at the best index_topk alone. 0: at all.
+  double index_topk = 0.0;
+  double index_heads = 0.0;
+  double index_dim = 0.0;
+  double index_layers = 0.0;  // layers with an indexer of their own, the others take the picks of one before; 0: all
   // Attention by layer.
   double kv_window = 0.0;      // newest cached tokens that attention reads; 0: all
   double window_layers = 0.0;  // layers that have the window; 0: all of them
@@ -138,6 +150,8 @@ struct ModelShape {
   [[nodiscard]] double layer_bytes(double active) const;
   [[nodiscard]] double kv_bytes_per_token() const;  // cached for one token by all layers that look at it
   [[nodiscard]] double recurrent_bytes() const;     // the states of one sequence in all layers of linear attention
+  [[nodiscard]] double indexers() const;            // layers with an indexer of their own
+  [[nodiscard]] double index_key_bytes() const;     // cached by one of them for one token
 };
 
 // Distinct experts of `experts` that `tokens` tokens choose, `per_token` each, independently: N (1 - (1 - k/N)^n). The

@@ -312,7 +312,7 @@ std::vector<std::string> PassKernels::dearer_than_plain(const ModelShape& model)
       double sum = 0.0;
       for (const LayerKind& kind : model.layer_kinds(model.tensor_parallel))
         for (const Product& product : kind.products) {
-          if (product.sharding == Sharding::groups) continue;
+          if (product.sharding == Sharding::groups || product.plain) continue;
           const double inner = product.sharding == Sharding::rows ? product.inner / model.tensor_parallel : product.inner;
           const double outer = product.sharding == Sharding::columns ? product.outer / model.tensor_parallel : product.outer;
           sum += kind.layers * this->product(rows, inner, outer, bits, type).value_or(0.0);

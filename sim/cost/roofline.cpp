@@ -8,6 +8,7 @@
 #include "sim/cost/linear_attention.h"
 #include "sim/cost/pass_kernels.h"
 #include "sim/cost/roofline_parameters.h"
+#include "sim/cost/sparse_attention.h"
 
 #include <fmt/format.h>
 
@@ -31,12 +32,6 @@ double captured_rows(double rows, double largest) {
   if (rows > largest) return 0.0;
   const double usual = rows <= 1.0 ? 1.0 : rows <= 2.0 ? 2.0 : rows <= 4.0 ? 4.0 : 8.0 * std::ceil(rows / 8.0);
   return std::min(largest, usual);
-}
-
-// With the engine as it runs on the deployment's GPU.
-Deployment as_it_runs(Deployment deployment) {
-  deployment.engine = engine_on(std::move(deployment.engine), deployment.hardware.compute_capability);
-  return deployment;
 }
 
 class RooflineCost final : public CostModel {
@@ -139,7 +134,7 @@ class RooflineCost final : public CostModel {
       double sum = 0.0;
       for (const AttentionKind& kind : model.attention_kinds())
         sum += kind.layers * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind) * workload.batch * kind.kept(tokens);
-      return sum;
+      return sum + workload.batch * tokens * model.indexers() * model.index_key_bytes();
     };
     const auto weights = [](const ModelShape& model) {
       const double elsewhere = model.layer_bytes(model.experts) - model.layer_bytes(model.experts / model.expert_parallel);
@@ -267,9 +262,9 @@ class RooflineCost final : public CostModel {
         const double wait = of.live && !of.prompt ? 1.0 + (unequal - 1.0) * std::max(0.0, 1.0 - 1.0 / of.sequences) : 1.0;
         const double alone = beside_chunk && !of.prompt && of.tokens <= 1.0 && kernel ? kernels_->beside_chunk(model, kind) : 1.0;
         fitted += alone * wait * kernel.value_or(0.0);
-        const double bytes = bytes_per_token * of.sequences * (seen + of.tokens) / model.kv_shards(kind);
+        const double bytes = bytes_per_token * of.sequences * kind.read(seen, of.tokens) / model.kv_shards(kind);
         const double operations = widths * kind.layers * model.heads * of.sequences * of.tokens *
-                                  (of.pairs - (of.cached - seen)) / model.tensor_parallel;
+                                  kind.looked_at(of.pairs - (of.cached - seen)) / model.tensor_parallel;
         if (tiled)
           own += wait * tiled_attention_seconds(engine_, hardware_, model, kind, of.sequences, of.tokens,
                                                 of.pairs - (of.cached - seen), bytes / kind.layers);
@@ -278,7 +273,11 @@ class RooflineCost final : public CostModel {
       sum += all_fitted ? kind.layers * fitted : (tiled ? kind.layers * own : formula) + 1e-6 * kind.layers * c.attention_us;
     }
     double states = 0.0;  // moved, of whole sequences
-    for (const Attending& of : groups) states += of.sequences * states_moved(of.tokens, of.prompt);
+    sum += indexer_kernels_seconds(hardware_, model);
+    for (const Attending& of : groups) {
+      states += of.sequences * states_moved(of.tokens, of.prompt);
+      sum += index_seconds(engine_, hardware_, model, of.sequences, of.cached, of.tokens, of.pairs);
+    }
     return sum + states_seconds(engine_, hardware_, model, states);
   }
 
@@ -388,7 +387,7 @@ class RooflineCost final : public CostModel {
     for (const LayerKind& kind : model.layer_kinds(shards)) {
       double layer = 0.0;
       for (const Product& product : kind.products)
-        layer += one(product, rows, model.weight_bits, model.product_type,
+        layer += one(product, rows, product.plain ? 16.0 : model.weight_bits, product.plain ? std::string() : model.product_type,
                      product.sharding == Sharding::groups ? product.groups / shards : product.groups);
       if (kind.mixture) sum.experts += kind.layers * mixture;
       sum.all += kind.layers * (layer + (kind.mixture ? mixture : 0.0));

@@ -59,6 +59,15 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
       {"llama-4-maverick", 400, 17, 0.06, "400B, 17B active"},
       {"deepseek-v3", 671, 37, 0.015, "671B, 37B activated"},
       {"deepseek-v2-lite", 15.7, 2.4, 0.04, "15.7B, 2.4B activated"},
+      {"deepseek-v3.2", 671.7, 37.9, 0.015, "671B, 37B activated, and 61 indexers of 14M, a query's, a key's and weights"},
+      {"kimi-k2", 1040, 32.6, 0.035, "Kimi K2 report: 1.04T, 32.6B activated; with 1.17B of embeddings the shape has 32.7B"},
+      {"kimi-k2.5", 1040, 32.6, 0.035, "the same"},
+      {"glm-4.5", 355, 32, 0.03, "355B, 32B activated"},
+      {"glm-4.5-air", 106, 12, 0.07, "106B, 12B activated; 12.8B here"},
+      {"glm-4.7-flash", 30, 3, 0.2, "30B-A3B"},
+      {"glm-5", 744, 40, 0.02, "744B, 40B activated"},
+      {"glm-5.2", 744, 40, 0.02, "744B-A40B"},
+      {"minimax-m2", 229, 10, 0.04, "229B, 10B activated"},
       {"gemma-3-1b", 1.0, 0, 0.001, "report, table 1: 302M of embeddings, 698M beside"},
       {"gemma-3-4b", 3.884, 0, 0.003, "675M + 3,209M"},
       {"gemma-3-12b", 11.771, 0, 0.003, "1,012M + 10,759M"},
@@ -81,6 +90,11 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
   CHECK(near(1e-9 * shape_of("eagle3-llama-3.1-8b").own_parameters(), 0.425, 0.005));
   // DeepSeek-V3's report: 14B of the module for the next token but one, with its copies of embeddings and LM head.
   CHECK(near(1e-9 * shape_of("deepseek-v3-mtp").total_parameters(), 14.0, 0.06));
+  // GLM-5.2's: 9.95B in its 791 tensors, the indexer's too, without copies of embeddings and LM head (antirez/ds4 issue 458).
+  CHECK(near(1e-9 * shape_of("glm-5-mtp").own_parameters(), 9.95, 0.001));
+  // Kimi K2.5's experts have four bits and a scale of 16 for each 32, all else 16.
+  const ModelShape kimi = shape_of("kimi-k2.5");
+  CHECK(kimi.weight_bytes() == 2.0 * (kimi.total_parameters() - kimi.expert_parameters()) + 4.5 / 8 * kimi.expert_parameters());
 }
 
 TEST_CASE("latent attention: its cache, its products, its time", "[cost][models]") {
@@ -109,6 +123,53 @@ TEST_CASE("latent attention: its cache, its products, its time", "[cost][models]
   slow.replace(slow.find("20000"), 5, "1.000");
   const double pairs = 3.0 * (5 * 1000 + 15);
   CHECK(near(priced(small + "}", slow)->pass(Role::target, {3, 5, 1000, 5}).kv, 2.0 * 2 * 4 * (40 + 32) * pairs / (0.67 * 1e12)));
+}
+
+TEST_CASE("sparse attention: an indexer reads all its keys, attention what it picks", "[cost][models]") {
+  const std::string base =
+      "{layers: 4, hidden: 256, heads: 4, kv_heads: 4, head_dim: 24, ffn: 300, vocab: 1000, latent: 32, rope_dim: 8, query_rank: "
+      "20, value_dim: 16";
+  const std::string picks = ", index_topk: 100, index_heads: 2, index_dim: 128";
+  const auto kv = [&](const Pass& pass, const std::string& more, const std::string& gpu = kPlainGpu) {
+    return priced(base + more + "}", gpu)->pass(Role::target, pass).kv;
+  };
+  const double entry = 4.0 * (32 + 8) * 2;  // bytes of all layers
+  const double key = 128 + 4;               // a layer's, with its scale
+  // The engine's time to select from the scores, a row at a time on one multiprocessor, here the only one.
+  const auto selection = [](double rows, double pairs, double layers) { return 0.45e-9 * rows * pairs * layers; };
+  const auto indexed = [&](double sequences, double rows, double keys, double pairs, double layers) {
+    return layers * (sequences * keys * key + rows * pairs * 8) / 1e12 + selection(rows, pairs, layers);
+  };
+  // One token looks at 100 of 1,000; what it picks from grows with the context.
+  CHECK(near(kv({1, 1, 1000, 1}, picks), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 4)));
+  CHECK(near(kv({1, 1, 3000, 1}, picks), entry * 100 / 1e12 + indexed(1, 1, 3001, 3001, 4)));
+  CHECK(near(kv({1, 1, 1000, 1}, ""), entry * 1001 / 1e12));
+  // Verified tokens pick each for itself, keys are read once a sequence.
+  CHECK(near(kv({3, 5, 1000, 5}, picks), entry * 3 * 500 / 1e12 + indexed(3, 15, 1005, 1003, 4)));
+  // No more entries than there are.
+  CHECK(near(kv({1, 5, 200, 5}, picks), entry * 205 / 1e12 + indexed(1, 5, 205, 203, 4)));
+  CHECK(near(kv({1, 1, 50, 1}, picks), entry * 51 / 1e12 + indexed(1, 1, 51, 51, 4)));
+  // Layers that take the picks of one before have no indexer.
+  CHECK(near(kv({1, 1, 1000, 1}, picks + ", index_layers: 1"), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 1)));
+  // Neither part is cut between GPUs.
+  CHECK(near(kv({1, 1, 1000, 1}, picks + ", tensor_parallel: 4"), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 4)));
+  // Where arithmetic is dear: 2 heads of 128 a pair in 8 bits at half of the peak.
+  std::string slow = kPlainGpu;
+  slow.replace(slow.find("fp8_tflops: 20000"), 17, "fp8_tflops: 0.010");
+  CHECK(near(kv({3, 5, 1000, 5}, picks, slow),
+             entry * 3 * 500 / 1e12 + 4 * 2.0 * 2 * 128 * 15 * 1003 / 0.5e10 + selection(15, 1003, 4)));
+  const ModelShape shape = shape_of(base + picks + "}");
+  const double indexer = 20.0 * 2 * 128 + 256.0 * (128 + 2);
+  CHECK(shape.layer_parameters() == shape_of(base + "}").layer_parameters() + 4 * indexer);
+  CHECK(shape_of(base + picks + ", index_layers: 1}").layer_parameters() == shape_of(base + "}").layer_parameters() + indexer);
+  CHECK(shape.kv_bytes_per_token() == entry + 4 * key);
+  CHECK(near(kept_bytes(*priced(base + picks + "}"), 1000), 1000 * (entry + 4 * key)));
+  CHECK(near(kept_bytes(*priced(base + picks + ", kv_bits: 8}"), 1000), 1000 * (entry / 2 + 4 * key)));
+  // By name: 61 keys of 132 bytes beside DeepSeek-V3's 70 kB; in GLM-5.2 a layer in four has them.
+  CHECK(shape_of("deepseek-v3.2").kv_bytes_per_token() == shape_of("deepseek-v3").kv_bytes_per_token() + 61.0 * 132);
+  CHECK(shape_of("glm-5.2").kv_bytes_per_token() == 78.0 * 576 * 2 + 21.0 * 132);
+  CHECK(shape_of("glm-5").total_parameters() - shape_of("glm-5.2").total_parameters() ==
+        57.0 * (2048.0 * 32 * 128 + 6144.0 * (128 + 32)));
 }
 
 TEST_CASE("windows by layer: cache read and held", "[cost][models]") {

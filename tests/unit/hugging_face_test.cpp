@@ -82,6 +82,10 @@ void check_same(const ModelShape& a, const ModelShape& b) {
                                    {a.rope_dim, b.rope_dim},
                                    {a.query_rank, b.query_rank},
                                    {a.value_dim, b.value_dim},
+                                   {a.index_topk, b.index_topk},
+                                   {a.index_heads, b.index_heads},
+                                   {a.index_dim, b.index_dim},
+                                   {a.index_layers, b.index_layers},
                                    {a.kv_window, b.kv_window},
                                    {a.window_layers, b.window_layers},
                                    {a.global_head_dim, b.global_head_dim},
@@ -152,6 +156,35 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
         "num_nextn_predict_layers": 1, "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
         "vocab_size": 129280, "tie_word_embeddings": false, "quantization_config": {"quant_method": "fp8", "fmt": "e4m3",
         "activation_scheme": "dynamic", "weight_block_size": [128, 128]}})"},
+      {"deepseek-v3.2",
+       R"({"model_type": "deepseek_v32", "first_k_dense_replace": 3, "hidden_size": 7168, "index_head_dim": 128,
+        "index_n_heads": 64, "index_topk": 2048, "intermediate_size": 18432, "kv_lora_rank": 512, "moe_intermediate_size": 2048,
+        "moe_layer_freq": 1, "n_routed_experts": 256, "n_shared_experts": 1, "num_attention_heads": 128,
+        "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 128, "num_nextn_predict_layers": 1,
+        "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280,
+        "tie_word_embeddings": false, "quantization_config": {"quant_method": "fp8", "scale_fmt": "ue8m0",
+        "activation_scheme": "dynamic", "weight_block_size": [128, 128]}})"},
+      {"glm-5", R"({"model_type": "glm_moe_dsa", "first_k_dense_replace": 3, "head_dim": 64, "hidden_size": 6144,
+        "index_head_dim": 128, "index_n_heads": 32, "index_topk": 2048, "intermediate_size": 12288, "kv_lora_rank": 512,
+        "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_routed_experts": 256, "n_shared_experts": 1,
+        "num_attention_heads": 64, "num_experts_per_tok": 8, "num_hidden_layers": 78, "num_key_value_heads": 64,
+        "q_lora_rank": 2048, "qk_head_dim": 256, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256,
+        "vocab_size": 154880, "tie_word_embeddings": false})"},
+      {"kimi-k2.5", R"({"model_type": "kimi_k25", "text_config": {"model_type": "kimi_k2", "first_k_dense_replace": 1,
+        "hidden_size": 7168, "intermediate_size": 18432, "is_encoder_decoder": false, "kv_lora_rank": 512,
+        "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_routed_experts": 384, "n_shared_experts": 1,
+        "num_attention_heads": 64, "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 64,
+        "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 163840,
+        "quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"group_0": {
+        "input_activations": null, "weights": {"group_size": 32, "num_bits": 4, "type": "int"}}}, "kv_cache_scheme": null,
+        "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*", "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"]}},
+        "tie_word_embeddings": false})"},
+      {"minimax-m2", R"({"model_type": "minimax_m2", "head_dim": 128, "hidden_size": 3072, "intermediate_size": 1536,
+        "max_position_embeddings": 196608, "mtp_transformer_layers": 1, "num_attention_heads": 48, "num_experts_per_tok": 8,
+        "num_hidden_layers": 62, "num_key_value_heads": 8, "num_local_experts": 256, "num_mtp_modules": 3,
+        "shared_intermediate_size": 0, "tie_word_embeddings": false, "vocab_size": 200064, "quantization_config": {
+        "quant_method": "fp8", "activation_scheme": "dynamic", "weight_block_size": [128, 128],
+        "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]}})"},
       {"deepseek-v2-lite", R"({"model_type": "deepseek_v2", "first_k_dense_replace": 1, "hidden_size": 2048,
         "intermediate_size": 10944, "kv_lora_rank": 512, "moe_intermediate_size": 1408, "n_routed_experts": 64,
         "n_shared_experts": 2, "num_attention_heads": 16, "num_experts_per_tok": 6, "num_hidden_layers": 27,
@@ -185,6 +218,17 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
     check_same(read, tests::shape_of(row.name));
     CHECK(read.assumed.empty());
   }
+  // GLM-5.2's list of indexers, and the rule behind it.
+  std::string types;
+  for (int layer = 0; layer < 78; ++layer)
+    types += fmt::format("{}\"{}\"", layer > 0 ? ", " : "", layer < 3 || layer % 4 == 2 ? "full" : "shared");
+  const std::string glm =
+      R"({"model_type": "glm_moe_dsa", "first_k_dense_replace": 3, "hidden_size": 6144, "index_head_dim": 128, "index_n_heads": 32,
+      "index_topk": 2048, "intermediate_size": 12288, "kv_lora_rank": 512, "moe_intermediate_size": 2048, "n_routed_experts": 256,
+      "n_shared_experts": 1, "num_attention_heads": 64, "num_experts_per_tok": 8, "num_hidden_layers": 78, "q_lora_rank": 2048,
+      "num_key_value_heads": 64, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256, "vocab_size": 154880, )";
+  check_same(shape_of_json(glm + "\"indexer_types\": [" + types + "]}"), tests::shape_of("glm-5.2"));
+  check_same(shape_of_json(glm + "\"index_topk_freq\": 4, \"index_skip_topk_offset\": 3}"), tests::shape_of("glm-5.2"));
   // EAGLE's first heads are plain models of one layer: what is taken for granted is told.
   const ModelShape head = shape_of_json(
       R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
@@ -234,6 +278,7 @@ TEST_CASE("config.json: how a checkpoint is quantised", "[cost][models][hugging_
   };
   const std::vector<Row> rows = {
       {R"({"quant_method": "awq", "bits": 4, "group_size": 128})", "int4_wo", 4.125, 16},
+      {R"({"quant_method": "gptq", "bits": 4, "group_size": 32})", "int4_wo", 4.5, 16},
       {R"({"quant_method": "gptq", "bits": 8, "desc_act": false})", "int8_wo", 8, 16},
       {R"({"quant_method": "fp8", "activation_scheme": "static"})", "fp8", 8, 16},
       {R"({"quant_method": "fp8", "weight_block_size": [128, 128]})", "fp8_block", 8, 16},
@@ -306,6 +351,11 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
  "num_hidden_layers": 4, "full_attention_interval": 4, "vocab_size": 9, "linear_num_value_heads": 4, "linear_num_key_heads": 2,
  "linear_value_head_dim": 16, "linear_key_head_dim": 8})")
             .find("config.json:3:54: linear_key_head_dim is 8, allowed: as linear_value_head_dim") != std::string::npos);
+  const ModelShape blocks = shape_of_json(
+      R"({"model_type": "minimax_m3", "hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 8, "head_dim": 64,
+      "num_hidden_layers": 4, "num_key_value_heads": 2, "vocab_size": 1000, "sparse_attention_config": {"sparse_topk_blocks": 16}})");
+  REQUIRE(blocks.assumed.size() == 1);
+  CHECK(blocks.assumed[0].find("sparse attention by blocks") == 0);
   const ModelShape lightning = shape_of_json(
       R"({"model_type": "minimax_text_01", "hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 8,
       "num_hidden_layers": 4, "num_key_value_heads": 2, "attn_type_list": [0, 0, 0, 1], "vocab_size": 1000})");
@@ -322,6 +372,9 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
   CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: these are Medusa heads") == 0);
   CHECK(mistakes_of("{\"hybrid_override_pattern\": \"M-M*\"}").find("config.json:1:29: hybrid_override_pattern mixes layers") ==
         0);
+  CHECK(
+      mistakes_of("{\"compress_ratios\": [0, 4, 128]}").find("config.json:1:21: compress_ratios caches one entry for several") ==
+      0);
   CHECK(mistakes_of("[1]") == "config.json:1:1: no JSON object, allowed: a model's config.json");
   CHECK(mistakes_of("{\"text_config\": 5}") == "config.json:1:17: the language model's part is 5, allowed: a map");
   CHECK(mistakes_of("{\"hidden_size\": 5,}").find("config.json:1:") == 0);
