@@ -21,6 +21,8 @@ ROWS = Path("configs/published/llama_cpp.csv")
 TYPES = {"mxfp4": "{weights: q8_0, experts: mxfp4}", "iq4_nl": "q4_0", "q4_k_s": "q4_k_m", "q5_k_s": "q5_k_m"}
 SETS = {"fit": "fitted to", "held": "held back", "earlier": "of earlier kernels"}
 TOKENS = [(1, "1"), (2, "2"), (4, "3-4"), (8, "5-8"), (32, "10-32"), (128, "64-128"), (512, "256-512")]
+FEW = 8  # tokens, of which a kernel for few takes the products
+MIXTURES = ("a3b", "a4b", "gpt-oss")
 CONTEXTS = [(4095, "to 4K"), (16383, "8K"), (1e9, "32K")]
 
 
@@ -51,10 +53,14 @@ def price(specsim, engine, rows):
                    published_over_simulated=f"{published / priced[row['tokens']]:.3f}")
 
 
-def line(name, ratios):
-    errors = [100 * abs(r - 1) for r in ratios]
-    return (f"| {name} | {len(ratios)} | {quantile(ratios, 0.5):.2f} | {min(ratios):.2f} to {max(ratios):.2f} | "
-            f"{quantile(errors, 0.5):.0f} | {quantile(errors, 0.9):.0f} |\n")
+def told(rows):
+    """Count, median of published / simulated with least and most, and the error's median and 90th percentile in percent."""
+    ratios = [float(row["published_over_simulated"]) for row in rows]
+    if not ratios:
+        return " | | |"
+    errors = [100 * abs(ratio - 1) for ratio in ratios]
+    return (f" {len(ratios)} | {quantile(ratios, 0.5):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) | "
+            f"{quantile(errors, 0.5):.0f} / {quantile(errors, 0.9):.0f} |")
 
 
 def main():
@@ -80,22 +86,23 @@ def main():
         write = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         write.writeheader()
         write.writerows(rows)
-    text = ""
-    for kind, words in SETS.items():
-        ours = [row for row in rows if row["set"] == kind]
-        groups = {"all": ours}
-        for row in sorted(ours, key=lambda row: row["hardware"]):
-            groups.setdefault(row["hardware"], []).append(row)
-        for _, name in TOKENS:
-            groups[f"{name} tokens"] = [row for row in ours if band(TOKENS, int(row["tokens"])) == name]
-        for _, name in CONTEXTS:
-            groups[f"context {name}"] = [row for row in ours if band(CONTEXTS, int(row["context"])) == name]
-        groups["mixtures"] = [row for row in ours if any(word in row["model"] for word in ("a3b", "a4b", "oss"))]
-        text += (f"\nRows {words}, {len(ours)}: published / simulated\n\n| rows | count | median | least and most | median error, % | 90th percentile, % |\n"
-                 "|---|---|---|---|---|---|\n")
-        text += "".join(line(name, [float(row["published_over_simulated"]) for row in group]) for name, group in groups.items() if group)
-    (arguments.out / "llama_cpp.md").write_text(text.lstrip())
-    print(text.lstrip(), end="")
+    groups = {"all": rows}
+    for gpu in sorted({row["hardware"] for row in rows}):
+        groups[gpu] = [row for row in rows if row["hardware"] == gpu]
+    for most, name in TOKENS:
+        groups[f"{name} token{'s' if most > 1 else ''}"] = [row for row in rows if band(TOKENS, int(row["tokens"])) == name]
+    for _, name in CONTEXTS:
+        groups[f"context {name}"] = [row for row in rows if band(CONTEXTS, int(row["context"])) == name]
+    few = [row for row in rows if int(row["tokens"]) <= FEW]
+    for mixture, name in ((False, "without experts"), (True, "with experts")):
+        groups[f"to {FEW} tokens, {name}"] = [row for row in few if mixture == any(word in row["model"] for word in MIXTURES)]
+    text = ("llama-bench's passes of one sequence against engine llama_cpp's prices: rows, published / simulated in the middle (least and most; above 1 the "
+            "simulator is too fast), and the error's median and 90th percentile, percent.\n\n"
+            "| rows |" + "".join(f" {words} | ratio | error |" for words in SETS.values()) + "\n|---|" + "---|---|---|" * len(SETS) + "\n")
+    for name, group in groups.items():
+        text += f"| {name} |" + "".join(told([row for row in group if row["set"] == kind]) for kind in SETS) + "\n"
+    (arguments.out / "llama_cpp.md").write_text(text)
+    print(text, end="")
     return 0
 
 
