@@ -356,7 +356,7 @@ class RooflineCost final : public CostModel {
       const double usual = weights_alone ? engine_.weight_only_shares[bits < 8.0 ? 0 : 1] : bits >= 8.0 ? 0.77 : 0.62;
       return bits / 8.0 / (bits >= 16.0 ? 1.0 : quantized_efficiency_ > 0.0 ? quantized_efficiency_ : usual);
     };
-    const double reads = quantized_efficiency_ > 0.0 ? 0.0 : engine_.integer.reads;  // of the data sheet's bandwidth
+    const double reads = quantized_efficiency_ > 0.0 ? 0.0 : engine_.integer.reads;  // share of the data sheet's
     const double plain = hardware_.calibration.memory_efficiency;
     const auto own_bytes = [&](double bits) { return reads > 0.0 ? bits / 8.0 / reads : reading(bits, true) / plain; };
     const double shards = model.tensor_parallel;
