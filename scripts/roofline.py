@@ -207,7 +207,8 @@ def main():
     version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.strip()
     (out / "manifest.yaml").write_text(f'script: scripts/roofline.py\ncommand: "scripts/roofline.py {specsim} {out}"\nprogram: "{version}"\n'
                                        f"data: {DATA}\nplots: scripts/plot_roofline.py\n"
-                                       "beside it: scripts/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv\n")
+                                       "beside it: scripts/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv; "
+                                       "scripts/llama_cpp_prices.py, which writes llama_cpp.csv and .md from configs/published/llama_cpp.csv\n")
     print(f"{len(rows)} rows; goals missed on {', '.join(misses) or 'no GPU'}; see {out / 'roofline.md'}")
     return 0
 

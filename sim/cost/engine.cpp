@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 
@@ -25,10 +26,48 @@ const std::vector<Parameter>& integer_parameters() {
   static const std::vector<Parameter> parameters = {
       {"vector_rows", Type::integer, {}, "the most rows of the kernel for few rows", config::between(1, kMostRows), {}},
       {"expert_vector_tokens", Type::integer, {}, "the most tokens of that for experts", config::between(1, kMostRows), {}},
-      {"vector_share", Type::number, "0.0365", "its share of int8 arithmetic", config::between(1e-3, 1), {}},
+      {"expert_table_tokens",
+       Type::integer,
+       "7",
+       "most tokens of that for weights looked up in a table, before Ada",
+       config::between(1, kMostRows),
+       {}},
+      {"reads",
+       Type::number,
+       "0.89",
+       "share of the bandwidth at which weights are read; 0: the GPU's calibration",
+       config::between(0, 1),
+       {}},
+      {"vector_share", Type::number, "0.032", "its share of int8 arithmetic", config::between(1e-3, 1), {}},
       {"super_block_share", Type::number, "0", "that share of K-quants; 0: as the others", config::between(0, 1), {}},
+      {"table_share", Type::number, "0.0095", "that share of experts in MXFP4; 0: as the others", config::between(0, 1), {}},
       {"tile_rows", Type::integer, "128", "rows of the widest tile", config::between(8, kMostRows), {}},
-      {"tile_share", Type::number, "0.288", "share of int8 arithmetic in tiles", config::between(1e-3, 1), {}},
+      {"tile_share", Type::number, "0.265", "share of int8 arithmetic in tiles", config::between(1e-3, 1), {}},
+      {"product_us",
+       Type::number,
+       "5",
+       "a product takes at least; 0: the GPU's calibration",
+       config::between(0, kMostMicroseconds),
+       {}},
+      {"tile_us", Type::number, "4", "and in tiles so much more", config::between(0, kMostMicroseconds), {}},
+      {"layer_us",
+       Type::number,
+       "19",
+       "a layer's small kernels and attention's least; 0: the GPU's calibration",
+       config::between(0, kMostMicroseconds),
+       {}},
+      {"mixture_us",
+       Type::number,
+       "24",
+       "a layer's router and its experts' sum; 0: the GPU's calibration",
+       config::between(0, kMostMicroseconds),
+       {}},
+      {"single_mixture_us",
+       Type::number,
+       "12",
+       "mixture_us of one token; 0: as of more",
+       config::between(0, kMostMicroseconds),
+       {}},
       {"expert_tiles_of_all_rows",
        Type::boolean,
        "false",
@@ -38,7 +77,7 @@ const std::vector<Parameter>& integer_parameters() {
       {"expert_wait_us",
        Type::number,
        "0",
-       "a layer of experts in tiles waits so long for the host",
+       "a layer of experts in tiles waits so long for its rows to be sorted",
        config::between(0, kMostMicroseconds),
        {}},
       {"attention_reads", Type::number, "0.98", "share of the bandwidth at which it reads keys", config::between(0.05, 1), {}},
@@ -54,10 +93,18 @@ IntegerKernels read_integer_kernels(const config::Value& value, Diagnostics& dia
   if (diagnostics.list().size() != before) return kernels;
   kernels.vector_rows = static_cast<double>(a.integer("vector_rows"));
   kernels.expert_vector_tokens = static_cast<double>(a.integer("expert_vector_tokens"));
+  kernels.expert_table_tokens = static_cast<double>(a.integer("expert_table_tokens"));
+  kernels.reads = a.number("reads");
   kernels.vector_share = a.number("vector_share");
   kernels.super_block_share = a.number("super_block_share");
+  kernels.table_share = a.number("table_share");
   kernels.tile_rows = static_cast<double>(a.integer("tile_rows"));
   kernels.tile_share = a.number("tile_share");
+  kernels.product_us = a.number("product_us");
+  kernels.tile_us = a.number("tile_us");
+  kernels.layer_us = a.number("layer_us");
+  kernels.mixture_us = a.number("mixture_us");
+  kernels.single_mixture_us = a.number("single_mixture_us");
   kernels.expert_tiles_of_all_rows = a.boolean("expert_tiles_of_all_rows");
   kernels.expert_wait_us = a.number("expert_wait_us");
   kernels.attention_reads = a.number("attention_reads");
@@ -293,6 +340,12 @@ Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   const config::Value spec = to_config(choice, diagnostics);
   return diagnostics.list().size() == before ? read_engine(spec, diagnostics) : Engine();
+}
+
+double captured_rows(const Engine& engine, double rows) {
+  if (!engine.graphs || rows > engine.largest_graph) return 0.0;
+  const double usual = rows <= 1.0 ? 1.0 : rows <= 2.0 ? 2.0 : rows <= 4.0 ? 4.0 : 8.0 * std::ceil(rows / 8.0);
+  return std::min(engine.largest_graph, usual);
 }
 
 bool walks_keys(const Engine& engine, double compute_capability) {

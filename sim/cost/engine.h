@@ -12,16 +12,25 @@
 namespace specsim::cost {
 
 // Kernels of its own that multiply quantised weights with activations in int8: one for few rows, and one in tiles. Shares are of
-// the data sheet's dense int8 arithmetic, those of attention of its bf16 arithmetic and bandwidth. sim/cost/integer_kernels.h.
+// the data sheet's bandwidth and dense int8 arithmetic, those of attention of its bf16 arithmetic. With layers of such products
+// come small kernels of its own, whose times are the engine's too. sim/cost/integer_kernels.h.
 struct IntegerKernels {
   double vector_rows = 0.0;           // the most rows of the kernel for few; 0: the engine has no such kernels
   double expert_vector_tokens = 0.0;  // the same of a pass through experts, in tokens
-  double vector_share = 0.0365;
+  double expert_table_tokens = 7.0;   // the same of weights looked up in a table (MXFP4), on chips before Ada
+  double reads = 0.89;                // at which weights are read; 0: weight_only_shares of the GPU's calibration
+  double vector_share = 0.032;
   double super_block_share = 0.0;  // the same of types whose blocks of 256 have scales of scales (K-quants); 0: vector_share
+  double table_share = 0.0095;     // the same of experts whose weights are looked up in a table (MXFP4); 0: vector_share
   double tile_rows = 128.0;        // rows of the widest tile
-  double tile_share = 0.288;
+  double tile_share = 0.265;
+  double product_us = 5.0;          // a product takes at least; 0: what the GPU's calibration says
+  double tile_us = 4.0;             // and in tiles so much more: rows are quantised in blocks, tiles' edges put together
+  double layer_us = 19.0;           // a layer's norms, rotary embedding, residuals, and attention's least; 0: the calibration's
+  double mixture_us = 24.0;         // a layer's router and its experts' sum; 0: the calibration's, of three products
+  double single_mixture_us = 12.0;  // the same of one token, whose kernels are fused further; 0: mixture_us
   bool expert_tiles_of_all_rows = false;  // an expert's tiles are as wide as the pass has rows of all experts, not tokens
-  double expert_wait_us = 0.0;            // a layer of experts in tiles waits so long for the host, which sorts the rows
+  double expert_wait_us = 0.0;            // a layer of experts in tiles waits so long for its rows to be sorted
   double attention_reads = 0.98;
   double attention_share = 0.65;
 };
@@ -94,6 +103,8 @@ void add_proposal(Engine& engine, const std::string& proposal, const Location& w
 // `spec` as resolve_preset takes it. Reports what is wrong; the engine is then not to be used.
 Engine read_engine(const config::Value& spec, Diagnostics& diagnostics);
 Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics);
+// Rows of the captured pass that so many are padded up to; 0: none was captured for as many.
+double captured_rows(const Engine& engine, double rows);
 // Whether its attention of several tokens walks all keys there; not where the capability is not known (0).
 bool walks_keys(const Engine& engine, double compute_capability);
 // The engine as it runs on GPUs of that compute capability: with its own all-reduces, and norms behind them, where they do not

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace specsim::cost {
 
@@ -11,6 +12,7 @@ constexpr double kTileStep = 8.0;         // rows by which tiles of products gro
 constexpr double kWidestQueries = 64.0;   // queries of attention's widest tile
 constexpr double kMostHeadsInTile = 8.0;  // heads that share keys and lie in a tile of queries
 constexpr double kExpertProducts = 3.0;   // gate, up and down
+constexpr double kTablesAsOthers = 8.9;   // compute capability from which the kernel for few takes as many tokens of any type
 constexpr double kSecondsPerMicro = 1e-6;
 
 // The width of the tiles that `rows` are cut into: as few tiles as go, and no wider than that takes.
@@ -19,13 +21,11 @@ double tile_width(double rows, double most) {
   return std::min(most, kTileStep * std::ceil(rows / tiles / kTileStep));
 }
 
-double reading_seconds(const Hardware& hardware, double bytes) {
-  return bytes / (hardware.bandwidth * hardware.calibration.memory_efficiency);
-}
-
 double vector_share(const IntegerKernels& own, bool super_blocks) {
   return super_blocks && own.super_block_share > 0.0 ? own.super_block_share : own.vector_share;
 }
+
+bool in_table(const ModelShape& model) { return model.expert_type.find("mxfp4") != std::string::npos; }
 
 }  // namespace
 
@@ -34,16 +34,20 @@ bool runs_integer_kernels(const Deployment& deployment) {
          small_shared_memory(deployment.hardware);
 }
 
+bool has_own_layers(const Engine& engine, const ModelShape& model) {
+  return engine.integer.layer_us > 0.0 && (model.weight_bits < 16.0 || (model.experts > 0.0 && model.expert_bits < 16.0));
+}
+
 double integer_product_seconds(const Engine& engine, const Hardware& hardware, double rows, double inner, double outer,
                                double weight_bytes, bool super_blocks) {
   const IntegerKernels& own = engine.integer;
   const double n = std::ceil(rows);
-  const double reading = reading_seconds(hardware, inner * outer * weight_bytes);
+  const double reading = inner * outer * weight_bytes / hardware.bandwidth;
   const double operations = 2.0 * inner * outer / hardware.int8_flops;
-  const double fixed = kSecondsPerMicro * hardware.calibration.kernel_us;
+  const double fixed = kSecondsPerMicro * (own.product_us > 0.0 ? own.product_us : hardware.calibration.kernel_us);
   if (n <= own.vector_rows) return fixed + std::hypot(reading, operations * n / vector_share(own, super_blocks));
   const double width = tile_width(n, own.tile_rows);
-  return fixed + reading + operations * width * std::ceil(n / width) / own.tile_share;
+  return fixed + kSecondsPerMicro * own.tile_us + reading + operations * width * std::ceil(n / width) / own.tile_share;
 }
 
 double integer_experts_seconds(const Engine& engine, const Hardware& hardware, const ModelShape& model, double tokens, double met,
@@ -52,14 +56,19 @@ double integer_experts_seconds(const Engine& engine, const Hardware& hardware, c
   const double elements = kExpertProducts * model.hidden * model.expert_ffn / model.tensor_parallel;
   const double rows = tokens * model.experts_per_token / model.expert_parallel;
   const double operations = 2.0 * elements / hardware.int8_flops;
-  const double fixed = kSecondsPerMicro * (kExpertProducts * hardware.calibration.kernel_us + hardware.calibration.experts_us);
-  if (tokens <= own.expert_vector_tokens)
-    return fixed + std::hypot(reading_seconds(hardware, rows * elements * weight_bytes),
-                              operations * rows / vector_share(own, model.super_blocks));
+  const Calibration& c = hardware.calibration;
+  const double around = tokens <= 1.0 && own.single_mixture_us > 0.0 ? own.single_mixture_us : own.mixture_us;
+  const double fixed = kSecondsPerMicro * (own.mixture_us > 0.0 ? around : kExpertProducts * c.kernel_us + c.experts_us);
+  const bool table = in_table(model);
+  const bool narrow = table && hardware.compute_capability < kTablesAsOthers;
+  if (tokens <= (narrow ? std::min(own.expert_vector_tokens, own.expert_table_tokens) : own.expert_vector_tokens)) {
+    const double share = table && own.table_share > 0.0 ? own.table_share : vector_share(own, model.super_blocks);
+    return fixed + std::hypot(rows * elements * weight_bytes / hardware.bandwidth, operations * rows / share);
+  }
   const double width = tile_width(own.expert_tiles_of_all_rows ? rows : tokens, own.tile_rows);
   const double padded = met * std::max(width, rows / met);
   return fixed + kSecondsPerMicro * own.expert_wait_us +
-         std::hypot(reading_seconds(hardware, met * elements * weight_bytes), operations * padded / own.tile_share);
+         std::hypot(met * elements * weight_bytes / hardware.bandwidth, operations * padded / own.tile_share);
 }
 
 double tiled_attention_seconds(const Engine& engine, const Hardware& hardware, const ModelShape& model, const AttentionKind& kind,

@@ -18,10 +18,14 @@ constexpr double kIntegerExpertsSpread = 0.25;
 // and kernels that were asked for by another's name, or none, stay those.
 bool runs_integer_kernels(const Deployment& deployment);
 
-// Seconds of a product whose weights are read as if they had `weight_bytes` bytes: what a kernel loses of the bandwidth is in
-// them. `super_blocks`: of K-quants, which take more arithmetic for few rows. Few rows: arithmetic of plain cores, which grows
-// with every row, partly hides behind reading. In tiles: a block reads a tile of weights, then multiplies, so that the two add
-// up.
+// Whether small kernels of the model's layers are priced by the engine's own figures where its deployment runs such kernels: some
+// of the layers' weights have fewer than 16 bits.
+bool has_own_layers(const Engine& engine, const ModelShape& model);
+
+// Seconds of a product whose weights are read as if they had `weight_bytes` bytes: what a kernel loses of the data sheet's
+// bandwidth is in them. `super_blocks`: of K-quants, which take more arithmetic for few rows. Few rows: arithmetic of plain
+// cores, which grows with every row, partly hides behind reading. In tiles: a block reads a tile of weights, then multiplies, so
+// that the two add up.
 double integer_product_seconds(const Engine& engine, const Hardware& hardware, double rows, double inner, double outer,
                                double weight_bytes, bool super_blocks);
 

@@ -27,11 +27,18 @@ namespace {
 constexpr double kLatentEfficiency = 0.67;  // share of the peak that latent attention reaches: FlashMLA, 660 of 989 TFLOP/s, H800
 constexpr double kLogitBytes = 4.0;
 
+<<<<<<< HEAD
 // Rows that engines capture graphs for; a pass is padded up to the next one.
 double captured_rows(double rows, double largest) {
   if (rows > largest) return 0.0;
   const double usual = rows <= 1.0 ? 1.0 : rows <= 2.0 ? 2.0 : rows <= 4.0 ? 4.0 : 8.0 * std::ceil(rows / 8.0);
   return std::min(largest, usual);
+=======
+// With the engine as it runs on the deployment's GPU.
+Deployment as_it_runs(Deployment deployment) {
+  deployment.engine = engine_on(std::move(deployment.engine), deployment.hardware.compute_capability);
+  return deployment;
+>>>>>>> c1aff197a6132fc8972dcd39126a51d25c3c08b2
 }
 
 class RooflineCost final : public CostModel {
@@ -196,10 +203,13 @@ class RooflineCost final : public CostModel {
     return integer_ && deployment_.attention == "automatic" && model.latent == 0.0 && model.kv_bits >= 16.0;
   }
 
+  // Its layers' small kernels and attention's floor are the engine's, not the GPU's calibration's.
+  [[nodiscard]] bool own_layers(const ModelShape& model) const { return integer_ && has_own_layers(engine_, model); }
+
   // Seconds of a layer's norms, rotary embedding, activation and residuals.
   [[nodiscard]] double small_kernels_seconds(const ModelShape& model, double rows) const {
     const Calibration& c = hardware_.calibration;
-    double floor = 1e-6 * c.elementwise_us;
+    double floor = 1e-6 * (own_layers(model) ? engine_.integer.layer_us : c.elementwise_us);
     double width = kElementwisePasses * model.hidden;
     if (engine_.small_kernels > 0.0 && kernels_) {  // a calibration was fitted with its own number of them
       const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0);
@@ -270,7 +280,8 @@ class RooflineCost final : public CostModel {
                                                 of.pairs - (of.cached - seen), bytes / kind.layers);
         formula += wait * std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops);
       }
-      sum += all_fitted ? kind.layers * fitted : (tiled ? kind.layers * own : formula) + 1e-6 * kind.layers * c.attention_us;
+      sum += all_fitted ? kind.layers * fitted
+                        : (tiled ? kind.layers * own : formula) + 1e-6 * kind.layers * (own_layers(model) ? 0.0 : c.attention_us);
     }
     double states = 0.0;  // moved, of whole sequences
     sum += indexer_kernels_seconds(hardware_, model);
@@ -286,7 +297,7 @@ class RooflineCost final : public CostModel {
                                 const OtherEngines& peers) const {
     const ModelShape& model = shape(role);
     const double wanted = std::ceil(all_rows - 1e-9);
-    const double captured = engine_.graphs ? captured_rows(std::max(wanted, peers.widest), engine_.largest_graph) : 0.0;
+    const double captured = captured_rows(engine_, std::max(wanted, peers.widest));
     const double rows = captured > 0.0 ? captured : wanted;
     const double logit_rows = std::ceil(head_rows - 1e-9);
     const double others = model.expert_parallel - 1.0;
@@ -358,12 +369,15 @@ class RooflineCost final : public CostModel {
       const double usual = weights_alone ? engine_.weight_only_shares[bits < 8.0 ? 0 : 1] : bits >= 8.0 ? 0.77 : 0.62;
       return bits / 8.0 / (bits >= 16.0 ? 1.0 : quantized_efficiency_ > 0.0 ? quantized_efficiency_ : usual);
     };
+    const double reads = quantized_efficiency_ > 0.0 ? 0.0 : engine_.integer.reads;  // share of the data sheet's
+    const double plain = hardware_.calibration.memory_efficiency;
+    const auto own_bytes = [&](double bits) { return reads > 0.0 ? bits / 8.0 / reads : reading(bits, true) / plain; };
     const double shards = model.tensor_parallel;
     const auto one = [&](const Product& product, double n, double bits, const std::string& type, double groups) {
       const double inner = product.sharding == Sharding::rows ? product.inner / shards : product.inner;
       const double outer = product.sharding == Sharding::columns ? product.outer / shards : product.outer;
       if (integer_ && bits < 16.0 && groups == 1.0)
-        return integer_product_seconds(engine_, hardware_, n, inner, outer, reading(bits, true), model.super_blocks);
+        return integer_product_seconds(engine_, hardware_, n, inner, outer, own_bytes(bits), model.super_blocks);
       if (kernels_ && groups == 1.0)
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
       const Dtype* dtype = find_dtype(type);
@@ -375,7 +389,7 @@ class RooflineCost final : public CostModel {
     };
     const bool own_experts = integer_ && model.experts > 0.0 && model.expert_bits < 16.0;
     const std::optional<double> experts =
-        own_experts ? integer_experts_seconds(engine_, hardware_, model, tokens, active, reading(model.expert_bits, true))
+        own_experts ? integer_experts_seconds(engine_, hardware_, model, tokens, active, own_bytes(model.expert_bits))
         : kernels_  ? kernels_->experts(model, tokens)
                     : std::nullopt;
     double mixture = experts.value_or(1e-6 * hardware_.calibration.experts_us);  // a layer's

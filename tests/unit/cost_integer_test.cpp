@@ -55,16 +55,18 @@ TEST_CASE("llama.cpp over 32,768 cached tokens on an RTX 3090, which no figure w
 
 TEST_CASE("K-quants grow with each row of few more than plain ones, by one model of two", "[cost][integer]") {
   // Qwen2.5-32B and Qwen3-4B Q4_K_M by llama-bench on an RTX 5090 (llama.cpp PR 21086); the share is the first one's. As plain
-  // types, 8 tokens were .76 and .73 of what was measured, and 1 token to 8 grew by 1.44 and 1.24 for 2.00 and 1.88.
-  for (const auto& [name, context, one, eight] :
-       {std::tuple{"qwen2.5-32b", 33024.0, 19.799, 39.526}, std::tuple{"qwen3-4b", 8448.0, 3.67, 6.904}}) {
+  // types 8 tokens were .76 and .73 of what was measured. Attention of 8 tokens takes 27 us a layer less since PR 21159
+  // (Llama-3.1-8B at 32,768 cached tokens, 8.91 ms before and 8.05 after).
+  constexpr double kFaster = 0.0266;
+  for (const auto& [name, context, layers, one, eight] :
+       {std::tuple{"qwen2.5-32b", 33024.0, 64.0, 19.799, 39.526}, std::tuple{"qwen3-4b", 8448.0, 36.0, 3.67, 6.904}}) {
     INFO(name);
     const auto model = on("rtx-5090", fmt::format("{{preset: {}, dtype: q4_k_m}}", name));
     const auto pass = [&, context = context](double tokens) {
       return 1e3 * model->pass(Role::target, {1, tokens, context, 0}).total();
     };
     CHECK(std::abs(pass(1) / one - 1.0) < 0.12);
-    CHECK(std::abs(pass(8) / eight - 1.0) < 0.09);
+    CHECK(std::abs(pass(8) / (eight - kFaster * layers) - 1.0) < 0.09);
     const auto plain =
         on("rtx-5090", fmt::format("{{preset: {}, dtype: q4_k_m}}", name),
            "{preset: llama_cpp, integer_kernels: {vector_rows: 8, expert_vector_tokens: 8, super_block_share: 0}}");
@@ -110,7 +112,7 @@ TEST_CASE("a product for few rows grows with each of them, and one in tiles is n
 TEST_CASE("experts for few tokens are read by each, in tiles they are as wide as the pass has tokens", "[cost][integer]") {
   const auto model = on("rtx-3090", kOss);
   // Four tokens choose 16 experts, of which 13 are others: each choice is read.
-  CHECK(near(experts(*model, 4), 4.0 * experts(*model, 1), 0.05));
+  CHECK(near(experts(*model, 4) - experts(*model, 2), 2.0 * (experts(*model, 3) - experts(*model, 2)), 0.05));
   // 32 experts of 128 rows each, where the 512 rows that are chosen would fill 16 each. Mutant: tiles of what an expert gets.
   CHECK(experts(*model, 128) > 2.4 * experts(*model, 32));
   CHECK(experts(*model, 128) < 3.4 * experts(*model, 32));
@@ -138,6 +140,41 @@ TEST_CASE("a mixture under llama.cpp on an RTX 3090 as measured, which no figure
   CHECK(ms(*model, 128, 1024) > 9.0 * ms(*model, 1, 1024));
 }
 
+TEST_CASE("fixed times are llama.cpp's own, not those of a calibration by another engine", "[cost][integer]") {
+  // Llama-3.2-1B Q4_0 on an RTX 4090 (llama.cpp PR 20586), which no figure was fitted to; before, 1.50 and 1.06 of the time.
+  const std::string small = "{preset: llama-3.2-1b, dtype: q4_0}";
+  const auto pass = [](const CostModel& model, double tokens) {
+    return 1e3 * model.pass(Role::target, {1, tokens, 256, 0}).total();
+  };
+  const auto model = on("rtx-4090", small);
+  CHECK(pass(*model, 1) / 1.0995 < 1.2);
+  CHECK(pass(*model, 1) / 1.0995 > 0.9);
+  CHECK(std::abs(pass(*model, 8) / 1.8051 - 1.0) < 0.12);
+  // Mutant: the calibration's, 5.4 us a product there.
+  const auto by_calibration =
+      on("rtx-4090", small,
+         "{preset: llama_cpp, integer_kernels: {vector_rows: 8, expert_vector_tokens: 8, reads: 0, product_us: 0, layer_us: 0}}");
+  CHECK(pass(*by_calibration, 1) / 1.0995 > 1.25);
+  // In 16 bits other kernels run, and the calibration holds.
+  CHECK(near(ms(*on("rtx-4090", "llama-3.2-1b"), 1, 0),
+             ms(*on("rtx-4090", "llama-3.2-1b", "{preset: llama_cpp, integer_kernels: {}}"), 1, 0), 0.05));
+}
+
+TEST_CASE("MXFP4's weights are looked up: more arithmetic, and on Ampere tiles from eight tokens on", "[cost][integer]") {
+  const auto ampere = on("rtx-3090", kOss);
+  const auto blackwell = on("rtx-5090", kOss);
+  CHECK(experts(*ampere, 8) < experts(*ampere, 7));
+  CHECK(near(experts(*blackwell, 8) - experts(*blackwell, 7), experts(*blackwell, 7) - experts(*blackwell, 6), 1e-6));
+  const auto with = [](const std::string& figure) {
+    return on("rtx-3090", kOss,
+              "{preset: llama_cpp, integer_kernels: {vector_rows: 8, expert_vector_tokens: 8, " + figure + "}}");
+  };
+  // 24 layers of experts with one token take 12 us less each, and no more with several.
+  CHECK(near(experts(*with("single_mixture_us: 0"), 1) - experts(*ampere, 1), 24 * 12e-6, 1e-6));
+  CHECK(near(experts(*with("single_mixture_us: 0"), 4), experts(*ampere, 4)));
+  CHECK(experts(*with("table_share: 0"), 4) < 0.8 * experts(*ampere, 4));
+}
+
 TEST_CASE("integer_kernels of an engine are checked", "[cost][integer]") {
   const auto message = [](const std::string& kernels) {
     std::string mistakes;
@@ -150,6 +187,7 @@ TEST_CASE("integer_kernels of an engine are checked", "[cost][integer]") {
   CHECK(message("{vector_rows: 8, expert_vector_tokens: 8}").empty());
   CHECK(message("{}").empty());  // as engines without such kernels
   CHECK(message("{vector_rows: 0, expert_vector_tokens: 8}").find("vector_rows") != std::string::npos);
+  CHECK(message("{vector_rows: 8, expert_vector_tokens: 8, reads: 1.5}").find("reads") != std::string::npos);
   CHECK(message("{tiles: 8}").find("unknown key \"tiles\"") != std::string::npos);
 }
 
