@@ -27,20 +27,6 @@ namespace {
 constexpr double kLatentEfficiency = 0.67;  // share of the peak that latent attention reaches: FlashMLA, 660 of 989 TFLOP/s, H800
 constexpr double kLogitBytes = 4.0;
 
-<<<<<<< HEAD
-// Rows that engines capture graphs for; a pass is padded up to the next one.
-double captured_rows(double rows, double largest) {
-  if (rows > largest) return 0.0;
-  const double usual = rows <= 1.0 ? 1.0 : rows <= 2.0 ? 2.0 : rows <= 4.0 ? 4.0 : 8.0 * std::ceil(rows / 8.0);
-  return std::min(largest, usual);
-=======
-// With the engine as it runs on the deployment's GPU.
-Deployment as_it_runs(Deployment deployment) {
-  deployment.engine = engine_on(std::move(deployment.engine), deployment.hardware.compute_capability);
-  return deployment;
->>>>>>> c1aff197a6132fc8972dcd39126a51d25c3c08b2
-}
-
 class RooflineCost final : public CostModel {
  public:
   RooflineCost(Deployment deployment, double memory_share, double quantized_efficiency)
