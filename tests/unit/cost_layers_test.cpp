@@ -53,6 +53,7 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
       {"qwen3-next-80b-a3b", 79.674, 3.564, 0.015,
        "Qwen3-Coder-Next's checkpoint: 79,674,391,296, of them 3,874,929,408 active with embeddings; routers, .05 of them, are "
        "left out"},
+      {"qwen3.5-397b-a17b", 397, 17, 0.05, "397B, 17B activated; 16.2B here, and an LM head of 1.0B"},
       {"gpt-oss-20b", 20.91, 3.61, 0.003, "gpt-oss model card, table 1: 20.91B, 3.61B active"},
       {"gpt-oss-120b", 116.83, 5.13, 0.003, "the same: 116.83B, 5.13B active"},
       {"llama-4-scout", 109, 17, 0.06, "109B with its eyes, 17B active"},
