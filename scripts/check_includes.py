@@ -54,7 +54,7 @@ ALLOWED = {
     # A server that they meet: schedulers, paged cache, policies, prices of steps, metrics.
     "serve": BASIS + ["families", "draft", "cost", "placement", "arrivals", "spec", "run", "report"],
     # Servers under load as experiments: read once, swept over loads, judged.
-    "load": ["base", "rng", "config", "cost", "engine", "arrivals", "serve", "spec", "report"],
+    "load": ["base", "rng", "config", "cost", "engine", "arrivals", "serve", "spec", "plan", "report"],
     # Which theory covers which cell, what it says, and the verdict.
     "judge": ["base", "math", "config", "verify", "decode", "theory", "spec", "run", "report"],
     # Exact enumeration of what production runs.

@@ -161,7 +161,13 @@ void print_schedule(const std::vector<ScanPoint>& points) {
                           worst->loss > 0.0005 ? fmt::format("; loses at most {:.1f} % against the best of each batch (at {:g})",
                                                              100.0 * worst->loss, worst->at)
                                                : ""));
-  if (plan::rises(points))
+  if (const auto rise = plan::smooth_rise(points))
+    print_words(
+        fmt::format("(at {:g} it rises, for there more sequences share what a pass reads: without that it would lose {:.0f} % at "
+                    "{:g}. vLLM's "
+                    "num_speculative_tokens_per_batch_size takes such lengths, TensorRT-LLM's draft_len_schedule does not)",
+                    rise->at, 100.0 * rise->loss, rise->worst));
+  else if (plan::rises(points))
     print_words(
         "(the best one goes up and down because a pass over batch x (draft length + 1) rows is padded to captured sizes and cut "
         "into whole tiles: one row more can cost as much as the next hundred)");

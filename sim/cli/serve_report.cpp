@@ -119,13 +119,12 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
   const std::string& engine = experiment.product;
   const cost::Deployment* const deployment = experiment.cost->deployment();
   if (engine.empty() || deployment == nullptr) return;
-  std::vector<plan::LengthsFrom> by_batch;
+  std::vector<plan::LengthRange> by_batch;
   int length = load::length_at(table.best, requests);
   bool faster_without = load::plain_is_faster(table.best, requests);
   if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
-    for (const load::LengthRange& range : table.best.ranges)
-      by_batch.push_back({static_cast<int>(range.from), static_cast<int>(range.to), range.draft_length});
-    length = table.best.ranges.front().draft_length;
+    by_batch = table.best.ranges;
+    length = std::ranges::max_element(by_batch, {}, &plan::LengthRange::draft_length)->draft_length;
     faster_without = load::plain_is_faster(table.best);
   } else if (table.best.ranges.size() > 1) {
     print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
@@ -147,12 +146,13 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
 }  // namespace
 
 void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests) {
-  const load::LengthTable table = load::length_table(experiment, workload);
+  const load::LengthTable table = load::length_table(
+      experiment, workload, plan::takes_lengths_that_rise(experiment.product) ? plan::Rise::once : plan::Rise::never);
   if (table.longest == 0) return;
   std::string words = fmt::format(
       "most tokens a second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
       "each: {}; at most {:.1f} % below the best of each number alone",
-      table.cached, load::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
+      table.cached, plan::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
   if (const std::string plain = load::plain_text(table.best); !plain.empty()) words += "; " + plain;
   if (table.fitting > 0) words += fmt::format("; the cache holds {} such requests", table.fitting);
   if (table.stated < table.longest)

@@ -10,13 +10,9 @@
 
 namespace specsim::load {
 
-namespace {
+using plan::LengthRange;
 
-constexpr double kNotOffered = 1e6;
-
-}  // namespace
-
-LengthTable length_table(const ServeExperiment& experiment, const arrivals::RequestTrace& workload) {
+LengthTable length_table(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, plan::Rise rise) {
   constexpr double kMostRequests = 1024.0;  // nobody's steps are longer, and the table's work grows with them
   LengthTable table;
   double prompts = 0.0;
@@ -40,7 +36,7 @@ LengthTable length_table(const ServeExperiment& experiment, const arrivals::Requ
     if (fitting < most) table.fitting = static_cast<std::uint32_t>(most = fitting);
   }
   if (table.stated > 0)
-    table.best = best_lengths(experiment, *acceptance, table.cached, static_cast<std::uint32_t>(most), table.stated);
+    table.best = best_lengths(experiment, *acceptance, table.cached, static_cast<std::uint32_t>(most), table.stated, rise);
   return table;
 }
 
@@ -58,8 +54,8 @@ constexpr double kAlike = 0.01;  // servers that differ by no more are alike: pr
 // The requests at which a server without a draft is the faster one, from and to.
 std::vector<LengthRange> plain_ranges(const BestLengths& best) {
   std::vector<LengthRange> ranges;
-  for (std::uint32_t requests = 1; requests <= best.plain_gain.size(); ++requests) {
-    if (best.plain_gain[requests - 1] <= kAlike) continue;
+  for (int requests = 1; requests <= static_cast<int>(best.plain_gain.size()); ++requests) {
+    if (best.plain_gain[static_cast<std::size_t>(requests) - 1] <= kAlike) continue;
     if (!ranges.empty() && ranges.back().to + 1 == requests)
       ranges.back().to = requests;
     else
@@ -88,7 +84,7 @@ std::string plain_text(const BestLengths& best) {
   std::string text;
   for (const LengthRange& range : ranges) {
     const std::string separator = text.empty() ? "" : ", ";
-    if (range.to == best.plain_gain.size())
+    if (range.to == static_cast<int>(best.plain_gain.size()))
       text += fmt::format("{}from {} requests at once on", separator, range.from);
     else if (range.from == range.to)
       text += fmt::format("{}with {} requests at once", separator, range.from);
@@ -99,7 +95,7 @@ std::string plain_text(const BestLengths& best) {
 }
 
 BestLengths best_lengths(const ServeExperiment& experiment, const serve::Acceptance& acceptance, double cached,
-                         std::uint32_t most, int longest) {
+                         std::uint32_t most, int longest, plan::Rise rise) {
   const serve::HostTime host = experiment.scheduler()->host_time();
   // A step of a table's range of 0 keeps the draft's cache, for the steps of other ranges.
   const serve::StepPricer pricer(*experiment.cost, experiment.speculation->method, host, longest > 0);
@@ -121,35 +117,17 @@ BestLengths best_lengths(const ServeExperiment& experiment, const serve::Accepta
     }
     plain[requests - 1] =
         1.0 / step_seconds(plain_pricer, acceptance, {requests, 0, requests * cached}, requests * (cached + 1.0), 0) / best;
-    // What is not offered loses more than anything that is.
-    for (double& rate : own) rate = rate > 0.0 ? 1.0 - rate / best : kNotOffered;
+    for (double& rate : own) rate = 1.0 - rate / best;  // 1 where it is not offered
   }
-  // From the largest step down: the least that is lost from here on where no longer step drafts more than `length`.
-  std::vector<std::vector<double>> least(most + 1, std::vector<double>(lengths, 0.0));
-  for (std::size_t step = most; step-- > 0;)
-    for (std::size_t length = 0; length < lengths; ++length) {
-      const double here = lost[step][length] + least[step + 1][length];
-      least[step][length] = length > 0 ? std::min(here, least[step][length - 1]) : here;
-    }
   BestLengths best;
-  std::size_t length = lengths - 1;
-  for (std::uint32_t step = 0; step < most; ++step) {
-    while (length > 0 && least[step][length - 1] <= least[step][length]) --length;
-    best.worst_loss = std::max(best.worst_loss, lost[step][length]);
-    best.plain_gain.push_back(plain[step] / (1.0 - lost[step][length]) - 1.0);
-    if (!best.ranges.empty() && best.ranges.back().draft_length == static_cast<int>(length))
-      best.ranges.back().to = step + 1;
-    else
-      best.ranges.push_back({step + 1, step + 1, static_cast<int>(length)});
+  const std::vector<int> chosen = plan::choose_lengths(lost, rise);
+  for (std::size_t step = 0; step < most; ++step) {
+    const double loss = lost[step][static_cast<std::size_t>(chosen[step])];
+    best.worst_loss = std::max(best.worst_loss, loss);
+    best.plain_gain.push_back(plain[step] / (1.0 - loss) - 1.0);
   }
+  best.ranges = plan::ranges_of(chosen);
   return best;
-}
-
-std::string ranges_text(const std::vector<LengthRange>& ranges) {
-  std::string text;
-  for (const LengthRange& range : ranges)
-    text += fmt::format("{}[{}, {}, {}]", text.empty() ? "" : ", ", range.from, range.to, range.draft_length);
-  return "[" + text + "]";
 }
 
 }  // namespace specsim::load

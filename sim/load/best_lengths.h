@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/load/experiment.h"
+#include "sim/plan/draft_lengths.h"
 
 #include <cstdint>
 #include <string>
@@ -9,15 +10,9 @@
 
 namespace specsim::load {
 
-struct LengthRange {
-  std::uint32_t from = 1;  // requests in the step
-  std::uint32_t to = 1;
-  int draft_length = 0;
-};
-
 struct BestLengths {
-  std::vector<LengthRange> ranges;  // draft lengths never rise with the requests
-  double worst_loss = 0.0;          // the largest share of its tokens a second that a step loses because the ranges never rise
+  std::vector<plan::LengthRange> ranges;  // by requests in the step
+  double worst_loss = 0.0;                // the largest share of its tokens a second that a step loses by them
   // [requests - 1]: by which share a server without a draft emits more tokens a second than one with these ranges. It is no
   // range of length 0: there the server still computes the draft's cache, to draft again later.
   std::vector<double> plain_gain;
@@ -25,9 +20,9 @@ struct BestLengths {
 
 // The best draft lengths for steps of up to `most` requests that decode, with `cached` tokens of context each, among lengths up
 // to `longest`: by expected tokens over the step's seconds, both with the acceptance and the prices of the experiment, which
-// must speculate.
+// must speculate. They rise with the requests where `rise` says so and it is worth it.
 BestLengths best_lengths(const ServeExperiment& experiment, const serve::Acceptance& acceptance, double cached,
-                         std::uint32_t most, int longest);
+                         std::uint32_t most, int longest, plan::Rise rise);
 
 // The best draft lengths of an experiment: among those up to the policy's longest (the server's num_speculative_tokens) whose
 // acceptance is stated, for steps of up to as many requests as scheduler and pool let run at once.
@@ -39,7 +34,7 @@ struct LengthTable {
   std::uint32_t running = 0;  // requests that the scheduler runs at once at most
   std::uint32_t fitting = 0;  // requests that the pool holds at such a length, where those are fewer; 0: they are not
 };
-LengthTable length_table(const ServeExperiment& experiment, const arrivals::RequestTrace& workload);
+LengthTable length_table(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, plan::Rise rise);
 // The draft length of the ranges for a step of so many requests.
 int length_at(const BestLengths& best, double requests);
 // Whether a server without a draft emits more tokens a second than one with these ranges, in a step of so many requests or in
@@ -48,8 +43,5 @@ bool plain_is_faster(const BestLengths& best, double requests);
 bool plain_is_faster(const BestLengths& best);
 // Where it does, in words; "" where it nowhere does.
 std::string plain_text(const BestLengths& best);
-
-// [[1, 8, 4], [9, 64, 2]], as vLLM takes it for num_speculative_tokens_per_batch_size.
-std::string ranges_text(const std::vector<LengthRange>& ranges);
 
 }  // namespace specsim::load

@@ -89,14 +89,11 @@ void note_sizes(const Deployment& d, const char* engine, EngineCommand& own) {
 }
 
 // Pull request 32374, merged in June 2026: vLLM 0.24 has it, 0.19 does not. The lengths may not exceed num_speculative_tokens.
-std::string table_vllm(const std::vector<LengthsFrom>& by_batch) {
-  std::string list;
-  for (const LengthsFrom& one : by_batch)
-    list += fmt::format("{}[{}, {}, {}]", list.empty() ? "" : ", ", one.from, one.to, one.draft_length);
-  return list.empty() ? "" : ", \"num_speculative_tokens_per_batch_size\": [" + list + "]";
+std::string table_vllm(const std::vector<LengthRange>& by_batch) {
+  return by_batch.empty() ? "" : ", \"num_speculative_tokens_per_batch_size\": " + ranges_text(by_batch);
 }
 
-EngineCommand vllm(const Deployment& d, int draft_length, double batch, const std::vector<LengthsFrom>& by_batch) {
+EngineCommand vllm(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& by_batch) {
   EngineCommand own{kVllm, "", {}};
   // SpeculativeConfig.verify_equal_vocab_size_if_draft_model, vllm/config/speculative.py.
   if (vocabularies_differ(d)) {
@@ -152,7 +149,7 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
   return own;
 }
 
-EngineCommand sglang(const Deployment& d, int draft_length, double batch, const std::vector<LengthsFrom>& /*by_batch*/) {
+EngineCommand sglang(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& /*by_batch*/) {
   EngineCommand own{kSglang, "", {}};
   // Since pull request 23838 a draft of another vocabulary is refused; before, it was served and its tokens meant others.
   if (vocabularies_differ(d)) {
@@ -204,7 +201,7 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
   return own;
 }
 
-EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, const std::vector<LengthsFrom>& /*by_batch*/) {
+EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& /*by_batch*/) {
   EngineCommand own{kLlamaCpp, "", {}};
   if (d.target->tensor_parallel > 1.0) {
     own.notes.emplace_back("several GPUs take a model's layers in turn (--split-mode layer), which is not what is priced here");
@@ -259,14 +256,14 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
 }
 
 // draft_len_schedule since pull request 10860 (March 2026): {4: 4, 8: 2} drafts 4 up to 4 sequences, 2 up to 8, nothing above.
-std::string table_tensorrt(const std::vector<LengthsFrom>& by_batch) {
+std::string table_tensorrt(const std::vector<LengthRange>& by_batch) {
   std::string list;
-  for (const LengthsFrom& one : by_batch)
+  for (const LengthRange& one : by_batch)
     if (one.draft_length > 0) list += fmt::format("{}{}: {}", list.empty() ? "" : ", ", one.to, one.draft_length);
   return list.empty() ? "" : ", draft_len_schedule: {" + list + "}";
 }
 
-EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, const std::vector<LengthsFrom>& by_batch) {
+EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& by_batch) {
   EngineCommand own{kTensorRt, "", {}};
   if (vocabularies_differ(d)) {
     own.notes.push_back(vocabularies(d) + ": the draft must have the target's tokenizer");
@@ -300,11 +297,13 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
 struct Server {
   std::string_view name;
   bool takes_lengths;  // draft lengths by batch
+  bool that_rise;      // and such as rise with it
   bool planned;        // `plan` prints its command
-  EngineCommand (*command)(const Deployment&, int draft_length, double batch, const std::vector<LengthsFrom>& by_batch);
+  EngineCommand (*command)(const Deployment&, int draft_length, double batch, const std::vector<LengthRange>& by_batch);
 };
-constexpr std::array kServers = {Server{"vLLM", true, true, vllm}, Server{"SGLang", false, true, sglang},
-                                 Server{"llama.cpp", false, true, llama_cpp}, Server{"TensorRT-LLM", true, false, tensorrt}};
+constexpr std::array kServers = {Server{"vLLM", true, true, true, vllm}, Server{"SGLang", false, false, true, sglang},
+                                 Server{"llama.cpp", false, false, true, llama_cpp},
+                                 Server{"TensorRT-LLM", true, false, false, tensorrt}};
 
 const Server* find_server(std::string_view name) {
   const auto* const found = std::ranges::find(kServers, name, &Server::name);
@@ -318,8 +317,13 @@ bool takes_lengths_by_batch(const std::string& engine) {
   return server != nullptr && server->takes_lengths;
 }
 
+bool takes_lengths_that_rise(const std::string& engine) {
+  const Server* const server = find_server(engine);
+  return server != nullptr && server->that_rise;
+}
+
 std::optional<EngineCommand> engine_command(const std::string& engine, const Deployment& deployment, int draft_length,
-                                            double batch, const std::vector<LengthsFrom>& by_batch) {
+                                            double batch, const std::vector<LengthRange>& by_batch) {
   const Server* const server = find_server(engine);
   if (!deployment.target || server == nullptr) return std::nullopt;
   return server->command(deployment, draft_length, batch, by_batch);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/cost/deployment.h"
+#include "sim/plan/draft_lengths.h"
 
 #include <optional>
 #include <string>
@@ -18,17 +19,15 @@ struct EngineCommand {
 // A command for each engine, with placeholders in <> for paths. `batch`: sequences that it must hold at once.
 std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch);
 
-// The draft length by sequences in the step, from 1 on without gaps; never rises.
-struct LengthsFrom {
-  int from = 1;
-  int to = 1;
-  int draft_length = 0;
-};
 // The command of one engine, "vLLM", "SGLang", "TensorRT-LLM" or "llama.cpp"; nothing for another. `by_batch` goes into it where
-// the engine takes such a table, which vLLM and TensorRT-LLM do; `draft_length` is the longest of them.
+// the engine takes such a table, which vLLM and TensorRT-LLM do: from 1 sequence on without gaps; `draft_length` is the longest
+// of them.
 std::optional<EngineCommand> engine_command(const std::string& engine, const cost::Deployment& deployment, int draft_length,
-                                            double batch, const std::vector<LengthsFrom>& by_batch);
+                                            double batch, const std::vector<LengthRange>& by_batch);
 bool takes_lengths_by_batch(const std::string& engine);
+// TensorRT-LLM refuses a table whose first length is not its longest (validate_draft_len_schedule_and_sort,
+// tensorrt_llm/llmapi/llm_args.py).
+bool takes_lengths_that_rise(const std::string& engine);
 
 // Why a target and its draft can be served by no engine, or by some only: vocabularies and widths that differ. A line each, for
 // readers who see the table of draft lengths and no commands.

@@ -1,10 +1,11 @@
 #include "sim/plan/schedule.h"
 
-#include "sim/base/check.h"
+#include "sim/base/error.h"
+#include "sim/plan/draft_lengths.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <iterator>
 #include <set>
 
 namespace specsim::plan {
@@ -26,46 +27,42 @@ std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& 
   return points;
 }
 
-std::vector<int> falling_lengths(const std::vector<std::vector<double>>& speedups) {
-  if (speedups.empty()) return {};
-  const std::size_t lengths = speedups[0].size();
-  // least[i][k]: what the first i + 1 places lose where the last of them has draft length k, those before at least k.
-  std::vector<std::vector<double>> least(speedups.size(), std::vector<double>(lengths, 0.0));
-  std::vector<std::vector<std::size_t>> before(speedups.size(), std::vector<std::size_t>(lengths, 0));
-  for (std::size_t i = 0; i < speedups.size(); ++i) {
-    SPECSIM_CHECK(speedups[i].size() == lengths, "{} draft lengths, then {}", lengths, speedups[i].size());
-    const double best = *std::max_element(speedups[i].begin(), speedups[i].end());
-    double cheapest = std::numeric_limits<double>::infinity();
-    std::size_t from = lengths - 1;
-    for (std::size_t k = lengths; k-- > 0;) {
-      if (i > 0 && least[i - 1][k] < cheapest) {
-        cheapest = least[i - 1][k];
-        from = k;
-      }
-      before[i][k] = from;
-      least[i][k] = (i > 0 ? cheapest : 0.0) + std::log(best / speedups[i][k]);
-    }
+namespace {
+
+// [place][draft length]: share of the place's best speedup that the length gives up.
+std::vector<std::vector<double>> lost_shares(const std::vector<ScanPoint>& points) {
+  std::vector<std::vector<double>> lost;
+  for (const ScanPoint& point : points) {
+    std::vector<double>& own = lost.emplace_back();
+    for (const PlanPoint& p : point.plan.points) own.push_back(1.0 - p.speedup / point.plan.best_point().speedup);
   }
-  std::vector<int> chosen(speedups.size());
-  auto at = static_cast<std::size_t>(std::min_element(least.back().begin(), least.back().end()) - least.back().begin());
-  for (std::size_t i = speedups.size(); i-- > 0;) {
-    chosen[i] = static_cast<int>(at);
-    at = before[i][at];
-  }
-  return chosen;
+  return lost;
 }
 
+}  // namespace
+
 void smooth(std::vector<ScanPoint>& points) {
-  std::vector<std::vector<double>> speedups;
-  for (const ScanPoint& point : points) {
-    std::vector<double>& own = speedups.emplace_back();
-    for (const PlanPoint& p : point.plan.points) own.push_back(p.speedup);
-  }
-  const std::vector<int> lengths = falling_lengths(speedups);
+  const std::vector<std::vector<double>> lost = lost_shares(points);
+  const std::vector<int> lengths = choose_lengths(lost, Rise::once);
   for (std::size_t i = 0; i < points.size(); ++i) {
     points[i].smooth = lengths[i];
-    points[i].loss = 1.0 - speedups[i][static_cast<std::size_t>(lengths[i])] / points[i].plan.best_point().speedup;
+    points[i].loss = lost[i][static_cast<std::size_t>(lengths[i])];
   }
+}
+
+std::optional<SmoothRise> smooth_rise(const std::vector<ScanPoint>& points) {
+  const auto longer = std::adjacent_find(points.begin(), points.end(),
+                                         [](const ScanPoint& a, const ScanPoint& b) { return a.smooth < b.smooth; });
+  if (longer == points.end()) return std::nullopt;
+  SmoothRise rise{std::next(longer)->at, 0.0, 0.0};
+  const std::vector<std::vector<double>> lost = lost_shares(points);
+  const std::vector<int> falling = choose_lengths(lost, Rise::never);
+  for (std::size_t i = 0; i < points.size(); ++i)
+    if (const double loss = lost[i][static_cast<std::size_t>(falling[i])]; loss > rise.loss) {
+      rise.loss = loss;
+      rise.worst = points[i].at;
+    }
+  return rise;
 }
 
 std::vector<Stretch> stretches(const std::vector<ScanPoint>& points) {

@@ -1,4 +1,4 @@
-// A draft length for every batch: the best one goes up and down with tiles and captured sizes, and a server wants one that falls.
+// A draft length for every batch: the best one goes up and down with tiles and captured sizes, and a server wants few ranges.
 #pragma once
 
 #include "sim/plan/planner.h"
@@ -21,11 +21,7 @@ struct ScanPoint {
 std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& curve, const std::vector<double>& grid,
                             const std::function<cost::Workload(double)>& workload_at);
 
-// The draft lengths that never rise along the grid and lose least against the best of each place: the sum of the logarithms of
-// lost speedup is least. speedups: [place][draft length].
-std::vector<int> falling_lengths(const std::vector<std::vector<double>>& speedups);
-
-// Fills in ScanPoint::smooth and ScanPoint::loss.
+// Fills in ScanPoint::smooth, by choose_lengths of draft_lengths.h, and ScanPoint::loss.
 void smooth(std::vector<ScanPoint>& points);
 
 // A stretch of the grid on which the recommendation is one draft length.
@@ -38,6 +34,14 @@ std::vector<Stretch> stretches(const std::vector<ScanPoint>& points);
 
 // True where the best draft length rises somewhere along the grid.
 bool rises(const std::vector<ScanPoint>& points);
+
+// Where the smoothed one rises, and what never rising would lose.
+struct SmoothRise {
+  double at = 0.0;     // the first batch of the longer draft
+  double loss = 0.0;   // the largest share of the best speedup of a batch that lengths which never rise give up
+  double worst = 0.0;  // the batch at which they do
+};
+std::optional<SmoothRise> smooth_rise(const std::vector<ScanPoint>& points);
 
 // 1, 2, 4, ... and between two of them some more, those one above a power of two among them: there another tile or captured size
 // begins. `from` and `to` are whole.

@@ -148,7 +148,7 @@ function byBatch(answer: Answer): HTMLElement | null {
     ],
   });
   const schedule = ((answer.schedule ?? []) as Answer[]).map((stretch) => `${stretch.draft_length} up to batch ${stretch.to}`).join(", ");
-  return figure("Best draft length by batch", `Smoothed: ${schedule}`, picture, h("p", { class: "note" }, "Dots: best at each batch. Line: a schedule that never rises, ", schedule, "."));
+  return figure("Best draft length by batch", `Smoothed: ${schedule}`, picture, h("p", { class: "note" }, "Dots: best at each batch. Line: a schedule for a server, ", schedule, "."));
 }
 
 function map(answer: Answer, batch: number, context: number): HTMLElement | null {
