@@ -67,6 +67,11 @@ std::string layers_by_kind(const cost::ModelShape& shape) {
   if (shape.latent > 0.0)
     text += fmt::format(" Latent attention: {} and {} rotated elements are cached in place of keys and values.", shape.latent,
                         shape.rope_dim);
+  if (shape.picked_layers + shape.heavy_layers > 0.0)
+    text += fmt::format(
+        " Compressed attention: {} layers cache an entry for {} tokens and pick {} of them, {} layers one for {} and look at "
+        "all.",
+        shape.picked_layers, shape.picked_tokens, shape.index_topk, shape.heavy_layers, shape.heavy_tokens);
   if (shape.kv_window > 0.0)
     text += fmt::format(" {} layers see {} tokens{}.", shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All",
                         shape.kv_window, shape.chunked ? ", chunk by chunk" : "");

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -80,25 +81,8 @@ class ConfigJson {
     };
     if (const Value* value = root_.find("is_encoder_decoder"); value != nullptr && value->text == "true")
       return no(*value, "is_encoder_decoder is true, allowed: a decoder alone");
-    if (const Value* value = root_.find("block_configs"))
-      return no(
-          *value,
-          "block_configs gives each layer a shape of its own, allowed: layers that are alike; a model's file in YAML may state "
-          "means over the layers");
-    if (const Value* value = find_anywhere("hybrid_override_pattern"))
-      return no(
-          *value,
-          "hybrid_override_pattern mixes layers of one kind each (state space, attention, feed-forward), allowed: layers of "
-          "attention and feed-forward; a model's file in YAML may state means over the layers");
-    if (const Value* value = find_anywhere("compress_ratios"); value != nullptr && value->is_list() && !value->items.empty())
-      return no(
-          *value,
-          "compress_ratios caches one entry for several tokens (DeepSeek-V4's compressed attention), allowed: layers that cache "
-          "each token, its keys and values or its latent vector");
-    if (const Value* value = root_.find("medusa_num_heads"))
-      return no(*value,
-                "these are Medusa heads, whose file does not say how wide they are, allowed: medusa-heads-7b, -13b, -33b, or a "
-                "model's file in YAML with their prediction_heads and head_matrices");
+    for (const Refused& one : kRefused)
+      if (const Value* value = find_anywhere(one.key)) return no(*value, fmt::format("{} {}", one.key, one.text));
     return true;
   }
 
@@ -205,6 +189,7 @@ class ConfigJson {
       read_indexer();
       return;
     }
+    read_compressed();
     if (const Value* sparse = find({"sparse_attention_config"}); sparse != nullptr && sparse->is_map())
       assumed_.emplace_back("sparse attention by blocks (sparse_attention_config) is priced as attention over all cached tokens");
     if (const auto head_dim = optional({"head_dim", "attention_head_dim", "kv_channels"}))
@@ -225,6 +210,36 @@ class ConfigJson {
       assumed_.push_back(fmt::format("{} layers that read the cache of others are priced with one of their own", *shared));
     if (const auto inputs = optional({"hidden_size_per_layer_input"}); inputs && *inputs > 0)
       assumed_.emplace_back("embeddings of each layer are left out: their rows are looked up, not read whole");
+  }
+
+  // DeepSeek-V4: layers with the window alone (0), with entries of a few tokens that an indexer picks from, and of many.
+  void read_compressed() {
+    const Keys key = {"compress_ratios"};
+    const Value* list = find(key);
+    if (list == nullptr || !list->is_list() || list->items.empty()) return;
+    std::map<std::int64_t, std::int64_t> layers;  // [tokens of an entry]; the module's ratios may follow the layers'
+    for (std::size_t i = 0; i < list->items.size() && i < static_cast<std::size_t>(layers_); ++i)
+      ++layers[integer(list->items[i], "compress_ratios")];
+    layers.erase(0);
+    if (static_cast<std::int64_t>(list->items.size()) < layers_ || layers.size() > 2) {
+      diagnostics_.add(list->where,
+                       fmt::format("compress_ratios has {} layers and {} ratios above 0, allowed: at least the {} layers "
+                                   "of num_hidden_layers, one or two ratios",
+                                   list->items.size(), layers.size(), layers_));
+      return;
+    }
+    put_truth("one_vector", true);
+    put_number("query_rank", optional({"q_lora_rank"}).value_or(0), where({"q_lora_rank"}));
+    put_number("output_groups", required({"o_groups"}), where({"o_groups"}));
+    put_number("output_rank", required({"o_lora_rank"}), where({"o_lora_rank"}));
+    put_number("residual_streams", optional({"hc_mult"}).value_or(1), where({"hc_mult"}));
+    if (layers.empty()) return;
+    put_number("picked_tokens", layers.begin()->first, where(key));
+    put_number("picked_layers", layers.begin()->second, where(key));
+    read_indexer();
+    if (layers.size() < 2) return;
+    put_number("heavy_tokens", layers.rbegin()->first, where(key));
+    put_number("heavy_layers", layers.rbegin()->second, where(key));
   }
 
   // DeepSeek Sparse Attention; in GLM-5.2 most layers take the picks of one before.
@@ -424,6 +439,10 @@ class ConfigJson {
   void read_types() {
     if (const Value* quantization = find_anywhere("quantization_config")) {
       Value dtype = dtype_of_quantization(*quantization, mixture_, assumed_, diagnostics_);
+      if (dtype.is_map() && word("expert_dtype") == "fp4" && dtype.find("experts") == nullptr)
+        dtype.fields.push_back({"experts", where({"expert_dtype"}), config::scalar("mxfp4", where({"expert_dtype"}))});
+      if (dtype.is_map() && is("deepseek_v4") && dtype.find("cache") == nullptr)  // engines keep it in no other type
+        dtype.fields.push_back({"cache", quantization->where, config::scalar("fp8", quantization->where)});
       if (dtype.is_map()) put("dtype", std::move(dtype));
       return;
     }

@@ -61,7 +61,8 @@ const std::vector<Key>& model_keys() {
             "latent attention (MLA): width of the cached vector that keys and values are made of; 0: none", 0),
       count("rope_dim", &ModelShape::rope_dim, "0",
             "latent attention: rotated elements of a key, cached once for all heads; head_dim counts them", 0),
-      count("query_rank", &ModelShape::query_rank, "0", "latent attention: width that queries are squeezed through; 0: none", 0),
+      count("query_rank", &ModelShape::query_rank, "0",
+            "latent attention, and one_vector: width that queries are squeezed through; 0: none", 0),
       count("value_dim", &ModelShape::value_dim, "0", "latent attention: width of a head's value", 0),
       count("index_topk", &ModelShape::index_topk, "0",
             "sparse attention (DSA): cached tokens that an indexer picks for each new one, which looks at them alone; 0: at all",
@@ -71,6 +72,24 @@ const std::vector<Key>& model_keys() {
             "sparse attention: width of the indexer's heads, and of the key that it caches for a token in 8 bits", 0),
       count("index_layers", &ModelShape::index_layers, "0",
             "sparse attention: layers with an indexer of their own, the others take the picks of one before; 0: all", 0),
+      count("picked_layers", &ModelShape::picked_layers, "0",
+            "compressed attention (DeepSeek-V4): layers that keep an entry for each picked_tokens tokens beside the window's, of "
+            "which an indexer picks index_topk; 0: none",
+            0),
+      count("picked_tokens", &ModelShape::picked_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
+      count(
+          "heavy_layers", &ModelShape::heavy_layers, "0",
+          "compressed attention: layers that keep an entry for each heavy_tokens tokens beside the window's, and look at all of "
+          "them; 0: none",
+          0),
+      count("heavy_tokens", &ModelShape::heavy_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
+      flag("one_vector", &ModelShape::one_vector, "false",
+           "what is cached of a head is its key and its value at once (DeepSeek-V4)"),
+      count("output_groups", &ModelShape::output_groups, "0",
+            "groups of heads whose outputs are squeezed to output_rank before the output's projection; 0: they are not", 0),
+      count("output_rank", &ModelShape::output_rank, "0", "width that a group's output is squeezed to", 0),
+      count("residual_streams", &ModelShape::residual_streams, "1",
+            "residual vectors that hyper-connections mix before and behind attention and feed-forward (DeepSeek-V4's 4)"),
       count("fused_inputs", &ModelShape::fused_inputs, "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
       count("attention_inputs", &ModelShape::attention_inputs, "1",
             "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
@@ -185,7 +204,8 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
   if (shape.window_layers > 0.0 && shape.kv_window == 0.0 && !a.given("kv_window"))
     diagnostics.add(a.where("window_layers"),
                     "window_layers is given without kv_window, allowed: with the window that they have");
-  if ((shape.latent > 0.0) != (shape.value_dim > 0.0) || (shape.latent == 0.0 && shape.rope_dim + shape.query_rank > 0.0))
+  const double of_latent = shape.rope_dim + (shape.one_vector ? 0.0 : shape.query_rank);
+  if ((shape.latent > 0.0) != (shape.value_dim > 0.0) || (shape.latent == 0.0 && of_latent > 0.0))
     diagnostics.add(a.where(shape.latent > 0.0 ? "latent" : "value_dim"),
                     fmt::format("latent is {:g}, rope_dim {:g}, query_rank {:g}, value_dim {:g}, allowed: latent and value_dim "
                                 "above 0, with the others or without, or none of the four",
@@ -200,7 +220,7 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
                     "shares_lm_head is true, allowed: false beside prediction_heads, which have LM heads");
   const bool indexed = shape.index_topk > 0.0;
   if (indexed != (shape.index_heads > 0.0) || indexed != (shape.index_dim > 0.0) || (!indexed && shape.index_layers > 0.0) ||
-      (indexed && (shape.latent == 0.0 || shape.kv_window > 0.0)))
+      (indexed && shape.picked_layers == 0.0 && (shape.latent == 0.0 || shape.kv_window > 0.0)))
     diagnostics.add(
         a.where(indexed                   ? "index_topk"
                 : shape.index_heads > 0.0 ? "index_heads"
@@ -208,11 +228,43 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
                                           : "index_layers"),
         fmt::format(
             "index_topk is {:g}, index_heads {:g}, index_dim {:g}, index_layers {:g}, allowed: the first three above 0 in a "
-            "model with latent attention and no window, or none of the four",
+            "model with latent attention and no window, or with picked_layers, or none of the four",
             shape.index_topk, shape.index_heads, shape.index_dim, shape.index_layers));
   at_most("index_layers", shape.index_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
   if (shape.latent > 0.0)
     at_most("rope_dim", shape.rope_dim, shape.head_dim - 1.0, fmt::format("less than head_dim, {:g}", shape.head_dim));
+}
+
+// Compressed attention: DeepSeek-V4's parts, which go together.
+void check_compressed(const ModelShape& shape, const config::Arguments& a, Diagnostics& diagnostics) {
+  const auto pair = [&](const char* first, double one, const char* second, double other) {
+    if ((one > 0.0) != (other > 0.0))
+      diagnostics.add(a.where(one > 0.0 ? first : second),
+                      fmt::format("{} is {:g}, {} {:g}, allowed: both above 0, or neither", first, one, second, other));
+  };
+  pair("picked_layers", shape.picked_layers, "picked_tokens", shape.picked_tokens);
+  pair("heavy_layers", shape.heavy_layers, "heavy_tokens", shape.heavy_tokens);
+  pair("output_groups", shape.output_groups, "output_rank", shape.output_rank);
+  const double compressed = shape.picked_layers + shape.heavy_layers;
+  const char* const given = shape.picked_layers > 0.0 ? "picked_layers" : "heavy_layers";
+  if (compressed > shape.layers)
+    diagnostics.add(a.where(given), fmt::format("picked_layers is {:g}, heavy_layers {:g}, allowed: the {:g} layers together",
+                                                shape.picked_layers, shape.heavy_layers, shape.layers));
+  if (compressed > 0.0 && (shape.kv_window == 0.0 || shape.window_layers > 0.0 || shape.chunked || shape.linear_layers > 0.0 ||
+                           shape.latent > 0.0 || shape.index_layers > 0.0))
+    diagnostics.add(a.where(given), fmt::format("{} is {:g}, allowed: beside kv_window, which all layers see, without latent, "
+                                                "window_layers, chunked, linear_layers and index_layers",
+                                                given, shape.picked_layers > 0.0 ? shape.picked_layers : shape.heavy_layers));
+  if (shape.picked_layers > 0.0 && shape.index_topk == 0.0)
+    diagnostics.add(a.where("picked_layers"), fmt::format("picked_layers is {:g}, allowed: with index_topk, index_heads and "
+                                                          "index_dim of the indexer that picks",
+                                                          shape.picked_layers));
+  if (shape.one_vector && shape.latent > 0.0)
+    diagnostics.add(a.where("one_vector"), "one_vector is true, allowed: false beside latent, which is one vector too");
+  if (shape.output_groups > 0.0 && (!shape.one_vector || std::fmod(shape.heads, shape.output_groups) != 0.0))
+    diagnostics.add(a.where("output_groups"),
+                    fmt::format("output_groups is {:g}, allowed: with one_vector, a divisor of the {:g} heads",
+                                shape.output_groups, shape.heads));
 }
 
 }  // namespace
@@ -263,6 +315,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
                     "experts_per_token as experts, or none of them",
                     shape.experts, shape.experts_per_token, shape.expert_ffn));
   check_layers(shape, a, diagnostics);
+  check_compressed(shape, a, diagnostics);
   if (std::fmod(shape.heads, shape.tensor_parallel) != 0.0)
     diagnostics.add(a.where("tensor_parallel"),
                     fmt::format("tensor_parallel is {}, allowed: a divisor of the {} heads", shape.tensor_parallel, shape.heads));

@@ -11,15 +11,40 @@ double AttentionKind::seen(double context) const {
   return chunked ? 0.5 * window : window;
 }
 
-double AttentionKind::read(double seen, double tokens) const {
-  return picked > 0.0 ? std::min(tokens * picked, seen + tokens) : seen + tokens;
+double AttentionKind::read(double context, double tokens) const {
+  const double plain = seen(context) + tokens;
+  if (compression == 0.0) return picked > 0.0 ? std::min(tokens * picked, plain) : plain;
+  const double entries = context / compression;
+  return plain + (picked > 0.0 ? std::min(tokens * picked, entries) : entries);
 }
 
-double AttentionKind::looked_at(double pairs) const { return picked > 0.0 ? std::min(picked, pairs) : pairs; }
+double AttentionKind::looked_at(double context, double pairs) const {
+  const double plain = pairs - (context - seen(context));
+  if (compression == 0.0) return picked > 0.0 ? std::min(picked, plain) : plain;
+  const double entries = pairs / compression;
+  return std::min(window, plain) + (picked > 0.0 ? std::min(picked, entries) : entries);
+}
 
-double AttentionKind::kept(double tokens) const { return window > 0.0 ? std::min(window, tokens) : tokens; }
+double AttentionKind::kept(double tokens) const {
+  return (window > 0.0 ? std::min(window, tokens) : tokens) + (compression > 0.0 ? tokens / compression : 0.0);
+}
 
 std::vector<AttentionKind> ModelShape::attention_kinds() const {
+  if (picked_layers + heavy_layers > 0.0) {
+    std::vector<AttentionKind> kinds;
+    const auto add = [&](double count, double compression, double picked) {
+      if (count <= 0.0) return;
+      AttentionKind own{count, kv_heads, head_dim, kv_window};
+      own.elements = (one_vector ? 1.0 : 2.0) * kv_heads * head_dim;
+      own.picked = picked;
+      own.compression = compression;
+      kinds.push_back(own);
+    };
+    add(layers - picked_layers - heavy_layers, 0.0, 0.0);
+    add(picked_layers, picked_tokens, index_topk);
+    add(heavy_layers, heavy_tokens, 0.0);
+    return kinds;
+  }
   const double attending = layers - linear_layers;
   const double windowed = kv_window == 0.0 ? 0.0 : window_layers == 0.0 ? attending : window_layers;
   const auto kind = [&](double count, bool window) {
@@ -32,7 +57,7 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
     own.head_dim = global && global_head_dim > 0.0 ? global_head_dim : head_dim;
     own.one_value = global && global_one_value;
     own.picked = index_topk;
-    own.elements = latent > 0.0 ? latent + rope_dim : 2.0 * own.kv_heads * own.head_dim;
+    own.elements = latent > 0.0 ? latent + rope_dim : (one_vector ? 1.0 : 2.0) * own.kv_heads * own.head_dim;
     return own;
   };
   std::vector<AttentionKind> kinds;
@@ -51,6 +76,19 @@ namespace {
 // head by head, so that the cache is read as it is.
 std::vector<Product> projections(const ModelShape& model, const AttentionKind& kind, double shards) {
   const double width = model.attention_inputs * model.hidden;
+  if (model.one_vector) {
+    const double queries = model.heads * kind.head_dim;
+    std::vector<Product> list = {{"latent", width, model.query_rank + kind.kv_heads * kind.head_dim, Sharding::none}};
+    list.push_back({"query", model.query_rank > 0.0 ? model.query_rank : width, queries});
+    if (model.output_groups == 0.0) {
+      list.push_back({"output", queries, model.hidden, Sharding::rows});
+      return list;
+    }
+    list.push_back(
+        {"squeeze_output", queries / model.output_groups, model.output_rank, Sharding::groups, model.output_groups, true});
+    list.push_back({"output", model.output_groups * model.output_rank, model.hidden, Sharding::rows});
+    return list;
+  }
   if (model.latent == 0.0) {
     const double copies = shards / std::min(shards, kind.kv_heads);
     const double queries = (model.gated_attention ? 2.0 : 1.0) * model.heads;
@@ -66,12 +104,22 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
   return list;
 }
 
+// Vectors of a token that a compressor adds up into an entry: values and gates; those of picked entries overlap.
+constexpr double kApart = 2.0;
+constexpr double kOverlapping = 4.0;
+
 // An indexer: its queries come of the squeezed ones that attention's come of, its key and a weight for each of its heads of the
 // layer's input, in one product of 16 bits. Engines do not cut them (vLLM, SGLang: ReplicatedLinear, wk_weights_proj).
 std::vector<Product> indexer_products(const ModelShape& model) {
   const double width = model.attention_inputs * model.hidden;
+  const double key = (model.picked_layers > 0.0 ? kOverlapping : 1.0) * model.index_dim;
   return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, model.index_heads * model.index_dim, Sharding::none},
-          {"index_key", width, model.index_dim + model.index_heads, Sharding::none, 1.0, true}};
+          {"index_key", width, key + model.index_heads, Sharding::none, 1.0, true}};
+}
+
+// What a compressed entry is made of: a vector and a gate of each token, twice where the tokens of neighbouring entries overlap.
+LayerKind compressor(const ModelShape& model, double layers, double vectors) {
+  return {layers, false, {{"compress", model.hidden, vectors * model.kv_heads * model.head_dim, Sharding::none, 1.0, true}}};
 }
 
 // A layer of Gated DeltaNet: queries, keys, values, the output's gate, and two numbers for each head of values.
@@ -116,6 +164,8 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
   for (const AttentionKind& kind : attention) add_layers(kind.layers, projections(*this, kind, shards));
   if (own_products && linear_layers > 0.0) add_layers(linear_layers, linear_projections(*this));
   if (index_topk > 0.0) kinds.push_back({indexers(), false, indexer_products(*this)});
+  if (picked_layers > 0.0) kinds.push_back(compressor(*this, picked_layers, kOverlapping));
+  if (heavy_layers > 0.0) kinds.push_back(compressor(*this, heavy_layers, kApart));
   return kinds;
 }
 
@@ -169,19 +219,21 @@ double ModelShape::weight_bytes() const {
 
 double ModelShape::kv_bytes_per_token() const {
   double sum = 0.0;
-  for (const AttentionKind& kind : attention_kinds()) sum += kind.layers * kind.elements;
+  for (const AttentionKind& kind : attention_kinds())
+    sum += kind.layers * kind.elements / (kind.compression > 0.0 ? kind.compression : 1.0);
   return sum * kv_bits / 8.0 + indexers() * index_key_bytes();
 }
 
 double ModelShape::indexers() const {
-  return index_topk == 0.0 ? 0.0 : index_layers > 0.0 ? index_layers : layers - linear_layers;
+  if (index_topk == 0.0) return 0.0;
+  return picked_layers > 0.0 ? picked_layers : index_layers > 0.0 ? index_layers : layers - linear_layers;
 }
 
-// In 8 bits, with a scale of four bytes for each 128 (DeepSeek-V3.2 in vLLM and SGLang), whatever the type of the rest.
+// In 8 bits, with a scale of four bytes for each 128 (DeepSeek-V3.2 and V4 in vLLM and SGLang), whatever the type of the rest.
 double ModelShape::index_key_bytes() const {
   constexpr double kScaled = 128.0;
   constexpr double kScaleBytes = 4.0;
-  return index_dim + kScaleBytes * std::ceil(index_dim / kScaled);
+  return (index_dim + kScaleBytes * std::ceil(index_dim / kScaled)) / index_entry_tokens();
 }
 
 double ModelShape::recurrent_bytes() const {

@@ -32,14 +32,16 @@ struct AttentionKind {
   bool chunked = false;    // the window begins anew with every chunk of so many tokens
   double elements = 0.0;   // cached for a token in one layer
   bool one_value = false;  // values are the projection of keys
-  double picked = 0.0;     // cached tokens that an indexer picks for a new one; 0: none does
-  // How many of `context` cached tokens a new one looks at; in chunks the mean over the places in one.
+  double picked = 0.0;     // cached entries that an indexer picks for a new token; 0: none does
+  // Beside the window's tokens an entry for so many tokens is kept of all, and picked from; 0: none, entries are tokens.
+  double compression = 0.0;
+  // How many of `context` cached tokens, as they are, a new one looks at; in chunks the mean over the places in one.
   [[nodiscard]] double seen(double context) const;
-  // How many entries a sequence's `tokens` new ones read of `seen` cached ones and their own, and how many of `pairs` each looks
-  // at: picks of several may be others, but are no more than there are.
-  [[nodiscard]] double read(double seen, double tokens) const;
-  [[nodiscard]] double looked_at(double pairs) const;
-  // How many of `tokens` stay in the cache.
+  // How many entries a sequence's `tokens` new ones read of `context` cached tokens and their own, and how many each looks at
+  // that would look at `pairs` tokens without a window: picks of several may be others, but are no more than there are.
+  [[nodiscard]] double read(double context, double tokens) const;
+  [[nodiscard]] double looked_at(double context, double pairs) const;
+  // How many entries stay in the cache of `tokens`.
   [[nodiscard]] double kept(double tokens) const;
 };
 
@@ -79,6 +81,16 @@ struct ModelShape {
   double index_heads = 0.0;
   double index_dim = 0.0;
   double index_layers = 0.0;  // layers with an indexer of their own, the others take the picks of one before; 0: all
+  // Compressed attention (DeepSeek-V4): all layers see the window; some keep an entry for each picked_tokens tokens beside it, of
+  // which an indexer picks, some one for each heavy_tokens, of which all are looked at.
+  double picked_layers = 0.0;
+  double picked_tokens = 0.0;
+  double heavy_layers = 0.0;
+  double heavy_tokens = 0.0;
+  bool one_vector = false;     // what is cached of a head is its key and its value at once
+  double output_groups = 0.0;  // attention's output is squeezed to output_rank, group by group of heads, first; 0: it is not
+  double output_rank = 0.0;
+  double residual_streams = 1.0;  // hyper-connections mix so many at a layer's two parts
   // Attention by layer.
   double kv_window = 0.0;      // newest cached tokens that attention reads; 0: all
   double window_layers = 0.0;  // layers that have the window; 0: all of them
@@ -127,6 +139,10 @@ struct ModelShape {
 
   // It reads the target's hidden states and cannot stand alone.
   [[nodiscard]] bool on_target() const { return fused_inputs > 0.0 || prediction_heads > 0.0; }
+  // Attention over one cached vector, of which no kernel was measured alone.
+  [[nodiscard]] bool over_one_vector() const { return latent > 0.0 || one_vector; }
+  // Tokens that an entry stands for of those that an indexer scores.
+  [[nodiscard]] double index_entry_tokens() const { return picked_tokens > 0.0 ? picked_tokens : 1.0; }
   // Bytes of the target's hidden states that it reads of a token; 0: it stands alone. An EAGLE head joins one with the token.
   [[nodiscard]] double state_bytes() const;
   [[nodiscard]] double lm_heads() const { return prediction_heads > 0.0 ? prediction_heads : 1.0; }

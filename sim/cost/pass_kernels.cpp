@@ -211,7 +211,7 @@ std::optional<double> PassKernels::product(double rows, double inner, double out
 std::optional<double> PassKernels::attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
                                              double context, bool prompt) const {
   const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
-  if (fits.one == nullptr || model.latent > 0.0) return std::nullopt;
+  if (fits.one == nullptr || model.over_one_vector()) return std::nullopt;
   KernelShape x;
   x.batch = batch;
   x.context = context + tokens;
@@ -336,7 +336,7 @@ double PassKernels::share_of_keys(const KernelFit& fit, const ModelShape& model)
 
 std::string PassKernels::cache_assumption(const ModelShape& model) const {
   const KernelFit* one = (model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_).one;
-  if (one == nullptr || model.latent > 0.0 || share_of_keys(*one, model) >= 1.0) return "";
+  if (one == nullptr || model.over_one_vector() || share_of_keys(*one, model) >= 1.0) return "";
   return fmt::format(
       "{}: no attention over a cache of {:g} bits was measured on {}; it is priced as that in {} over as many bytes", model.name,
       model.kv_bits, hardware_.name, one->dtype.name);
@@ -403,7 +403,7 @@ std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, c
   if (model.tensor_parallel > 1.0)
     look(allreduce_fit(model.tensor_parallel, false), rows * model.hidden * kActivationBytes, kMega, "MB to add up between GPUs");
   const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
-  if (model.latent > 0.0) return list;
+  if (model.over_one_vector()) return list;
   for (const AttentionKind& kind : model.attention_kinds()) {
     const double keys = kind.seen(pass.context) + pass.tokens;
     const double bytes = pass.batch * keys * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind);

@@ -186,13 +186,13 @@ class RooflineCost final : public CostModel {
 
   // Caches of fewer bits and latent ones have kernels of which nothing was measured.
   [[nodiscard]] bool tiles_attention(const ModelShape& model) const {
-    return integer_ && deployment_.attention == "automatic" && model.latent == 0.0 && model.kv_bits >= 16.0;
+    return integer_ && deployment_.attention == "automatic" && !model.over_one_vector() && model.kv_bits >= 16.0;
   }
 
   // Its layers' small kernels and attention's floor are the engine's, not the GPU's calibration's.
   [[nodiscard]] bool own_layers(const ModelShape& model) const { return integer_ && has_own_layers(engine_, model); }
 
-  // Seconds of a layer's norms, rotary embedding, activation and residuals.
+  // Seconds of a layer's norms, rotary embedding, activation, residuals and what mixes them.
   [[nodiscard]] double small_kernels_seconds(const ModelShape& model, double rows) const {
     const Calibration& c = hardware_.calibration;
     double floor = 1e-6 * (own_layers(model) ? engine_.integer.layer_us : c.elementwise_us);
@@ -205,7 +205,8 @@ class RooflineCost final : public CostModel {
       width = 4.0 * kNorms * model.hidden +
               (activated + 2.0 * (model.heads + model.kv_heads) * model.head_dim) / model.tensor_parallel;
     }
-    return floor + rows * width * kActivationBytes / (hardware_.bandwidth * c.memory_efficiency);
+    return floor + rows * width * kActivationBytes / (hardware_.bandwidth * c.memory_efficiency) +
+           hyper_connections_seconds(hardware_, model, rows);
   }
 
   struct Products {
@@ -241,7 +242,7 @@ class RooflineCost final : public CostModel {
       const double bytes_per_token = kind.layers * kind.elements * model.kv_bits / 8.0;
       // Two operations for each element of a query's product with a key, and for each that a value adds.
       const double widths = model.latent > 0.0 ? 2.0 * (2.0 * model.latent + model.rope_dim) : 4.0 * kind.head_dim;
-      const double flops = hardware_.flops * (model.latent > 0.0 ? kLatentEfficiency : 1.0);
+      const double flops = hardware_.flops * (model.over_one_vector() ? kLatentEfficiency : 1.0);
       double formula = 0.0;
       double fitted = 0.0;
       const bool beside_chunk = groups.size() > 1 && groups.begin()->sequences > 0.0;
@@ -258,9 +259,9 @@ class RooflineCost final : public CostModel {
         const double wait = of.live && !of.prompt ? 1.0 + (unequal - 1.0) * std::max(0.0, 1.0 - 1.0 / of.sequences) : 1.0;
         const double alone = beside_chunk && !of.prompt && of.tokens <= 1.0 && kernel ? kernels_->beside_chunk(model, kind) : 1.0;
         fitted += alone * wait * kernel.value_or(0.0);
-        const double bytes = bytes_per_token * of.sequences * kind.read(seen, of.tokens) / model.kv_shards(kind);
+        const double bytes = bytes_per_token * of.sequences * kind.read(of.cached, of.tokens) / model.kv_shards(kind);
         const double operations = widths * kind.layers * model.heads * of.sequences * of.tokens *
-                                  kind.looked_at(of.pairs - (of.cached - seen)) / model.tensor_parallel;
+                                  kind.looked_at(of.cached, of.pairs) / model.tensor_parallel;
         if (tiled)
           own += wait * tiled_attention_seconds(engine_, hardware_, model, kind, of.sequences, of.tokens,
                                                 of.pairs - (of.cached - seen), bytes / kind.layers);
@@ -270,7 +271,7 @@ class RooflineCost final : public CostModel {
                         : (tiled ? kind.layers * own : formula) + 1e-6 * kind.layers * (own_layers(model) ? 0.0 : c.attention_us);
     }
     double states = 0.0;  // moved, of whole sequences
-    sum += indexer_kernels_seconds(hardware_, model);
+    sum += sparse_kernels_seconds(hardware_, model);
     for (const Attending& of : groups) {
       states += of.sequences * states_moved(of.tokens, of.prompt);
       sum += index_seconds(engine_, hardware_, model, of.sequences, of.cached, of.tokens, of.pairs);

@@ -173,6 +173,46 @@ TEST_CASE("sparse attention: an indexer reads all its keys, attention what it pi
         57.0 * (2048.0 * 32 * 128 + 6144.0 * (128 + 32)));
 }
 
+TEST_CASE("compressed attention: a window, and entries of several tokens", "[cost][models]") {
+  // Three layers: the window alone; entries of 4 tokens, 10 of them picked; entries of 128.
+  const std::string base =
+      "{layers: 3, hidden: 256, heads: 4, kv_heads: 1, head_dim: 64, ffn: 300, vocab: 1000, one_vector: true, query_rank: 20, "
+      "output_groups: 2, output_rank: 30, kv_window: 100";
+  const std::string entries =
+      ", picked_layers: 1, picked_tokens: 4, index_topk: 10, index_heads: 2, index_dim: 128, heavy_layers: "
+      "1, heavy_tokens: 128";
+  const double entry = 64.0 * 2;  // bytes of a layer's: one vector
+  const double key = 128 + 4;
+  const auto kv = [&](const Pass& pass, const std::string& more) {
+    return priced(base + more + "}")->pass(Role::target, pass).kv;
+  };
+  const auto indexed = [&](double sequences, double rows, double tokens, double pairs) {
+    return (sequences * tokens / 4 * key + rows * pairs / 4 * 8) / 1e12 + 0.45e-9 * rows * pairs / 4;
+  };
+  CHECK(near(kv({1, 1, 1280, 1}, entries), entry * (3 * 101 + 10 + 1280 / 128) / 1e12 + indexed(1, 1, 1281, 1281)));
+  // Verified tokens pick each for itself, the rest is read once a sequence. Mutant: entries are picked once.
+  CHECK(near(kv({3, 5, 1280, 5}, entries), 3 * entry * (3 * 105 + 50 + 10) / 1e12 + indexed(3, 15, 1285, 1283)));
+  // Before the window is full, and no more picks than entries.
+  CHECK(near(kv({1, 1, 20, 1}, entries), entry * (3 * 21 + 5 + 20.0 / 128) / 1e12 + indexed(1, 1, 21, 21)));
+  CHECK(near(kv({1, 1, 1280, 1}, ""), entry * 3 * 101 / 1e12));
+  const ModelShape shape = shape_of(base + entries + "}");
+  const double layer = 256.0 * (20 + 64) + 20.0 * 4 * 64 + 2 * 128.0 * 30 + 60.0 * 256 + 3 * 256.0 * 300;
+  const double indexer = 20.0 * 2 * 128 + 256.0 * (4 * 128 + 2);
+  const double compressors = 256.0 * 64 * (4 + 2);
+  CHECK(shape.layer_parameters() == 3 * layer + indexer + compressors);
+  CHECK(shape.kv_bytes_per_token() == Approx(entry * (1 + 0.25 + 1.0 / 128) + key / 4));
+  CHECK(near(kept_bytes(*priced(base + entries + "}"), 1280), entry * (3 * 100 + 320 + 10) + 320 * key));
+  // Hyper-connections: 25 us a layer, and the streams read and written around both parts.
+  const auto launch = [&](const std::string& more) { return priced(base + more + "}")->pass(Role::target, {1, 8, 0, 8}).launch; };
+  const double vectors = 2 * (4 + 1 + 4 + 1 + 4);
+  CHECK(launch(", residual_streams: 4") - launch("") == Approx(3 * (25e-6 + 8 * vectors * 256 * 2 / 1e12)));
+  // Public counts: 284B and 1.6T parameters, 13B and 49B of them met by a token.
+  CHECK(shape_of("deepseek-v4-flash").total_parameters() == Approx(284e9).epsilon(0.01));
+  CHECK(shape_of("deepseek-v4-flash").active_parameters() == Approx(13e9).epsilon(0.06));
+  CHECK(shape_of("deepseek-v4-pro").total_parameters() == Approx(1.6e12).epsilon(0.02));
+  CHECK(shape_of("deepseek-v4-pro").active_parameters() == Approx(49e9).epsilon(0.03));
+}
+
 TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
   const std::string base = "{layers: 6, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 512, vocab: 1000";
   const double layer = 2.0 * 2 * 64 * 2;  // bytes a token

@@ -86,6 +86,13 @@ void check_same(const ModelShape& a, const ModelShape& b) {
                                    {a.index_heads, b.index_heads},
                                    {a.index_dim, b.index_dim},
                                    {a.index_layers, b.index_layers},
+                                   {a.picked_layers, b.picked_layers},
+                                   {a.picked_tokens, b.picked_tokens},
+                                   {a.heavy_layers, b.heavy_layers},
+                                   {a.heavy_tokens, b.heavy_tokens},
+                                   {a.output_groups, b.output_groups},
+                                   {a.output_rank, b.output_rank},
+                                   {a.residual_streams, b.residual_streams},
                                    {a.kv_window, b.kv_window},
                                    {a.window_layers, b.window_layers},
                                    {a.global_head_dim, b.global_head_dim},
@@ -99,6 +106,7 @@ void check_same(const ModelShape& a, const ModelShape& b) {
   CHECK(a.gated == b.gated);
   CHECK(a.tied_embeddings == b.tied_embeddings);
   CHECK(a.chunked == b.chunked);
+  CHECK(a.one_vector == b.one_vector);
   CHECK(a.global_one_value == b.global_one_value);
   CHECK(a.shares_lm_head == b.shares_lm_head);
   CHECK(a.shares_embeddings == b.shares_embeddings);
@@ -164,6 +172,15 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
         "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280,
         "tie_word_embeddings": false, "quantization_config": {"quant_method": "fp8", "scale_fmt": "ue8m0",
         "activation_scheme": "dynamic", "weight_block_size": [128, 128]}})"},
+      {"deepseek-v4-flash",
+       R"({"model_type": "deepseek_v4", "expert_dtype": "fp4", "hc_mult": 4, "head_dim": 512, "hidden_size": 4096,
+        "index_head_dim": 128, "index_n_heads": 64, "index_topk": 512, "moe_intermediate_size": 2048, "n_routed_experts": 256,
+        "n_shared_experts": 1, "num_attention_heads": 64, "num_experts_per_tok": 6, "num_hidden_layers": 43,
+        "num_key_value_heads": 1, "o_groups": 8, "o_lora_rank": 1024, "q_lora_rank": 1024, "qk_rope_head_dim": 64,
+        "sliding_window": 128, "tie_word_embeddings": false, "vocab_size": 129280, "quantization_config": {"quant_method": "fp8",
+        "scale_fmt": "ue8m0", "weight_block_size": [128, 128]}, "compress_ratios": [0, 0, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128,
+        4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4, 128, 4,
+        0]})"},
       {"glm-5", R"({"model_type": "glm_moe_dsa", "first_k_dense_replace": 3, "head_dim": 64, "hidden_size": 6144,
         "index_head_dim": 128, "index_n_heads": 32, "index_topk": 2048, "intermediate_size": 12288, "kv_lora_rank": 512,
         "moe_intermediate_size": 2048, "moe_layer_freq": 1, "n_routed_experts": 256, "n_shared_experts": 1,
@@ -369,12 +386,12 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
         "config.json:2:17: hidden_size is \"wide\", allowed: an integer in [1, 1000000000]");
   CHECK(mistakes_of("{\"is_encoder_decoder\": true}") ==
         "config.json:1:24: is_encoder_decoder is true, allowed: a decoder alone");
-  CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: these are Medusa heads") == 0);
+  CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: medusa_num_heads is of Medusa heads") == 0);
   CHECK(mistakes_of("{\"hybrid_override_pattern\": \"M-M*\"}").find("config.json:1:29: hybrid_override_pattern mixes layers") ==
         0);
-  CHECK(
-      mistakes_of("{\"compress_ratios\": [0, 4, 128]}").find("config.json:1:21: compress_ratios caches one entry for several") ==
-      0);
+  CHECK(mistakes_of("{\"kv_source_layers\": [0]}").find("config.json:1:22: kv_source_layers has layers that look at") == 0);
+  CHECK(mistakes_of(kLlama + ", \"compress_ratios\": [0, 4, 128]}")
+            .find("compress_ratios has 3 layers and 2 ratios above 0, allowed: at least the 32 layers") != std::string::npos);
   CHECK(mistakes_of("[1]") == "config.json:1:1: no JSON object, allowed: a model's config.json");
   CHECK(mistakes_of("{\"text_config\": 5}") == "config.json:1:17: the language model's part is 5, allowed: a map");
   CHECK(mistakes_of("{\"hidden_size\": 5,}").find("config.json:1:") == 0);
