@@ -25,6 +25,8 @@ from pathlib import Path
 
 import yaml
 
+import served_speedups
+
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 REFERENCE = Path("docs/reference.md")
 METHODS = Path("docs/methods")
@@ -289,6 +291,17 @@ def published_speedup_ratios():
     return published_ratios("speedup")
 
 
+def served_ratios(quantity):
+    """Of scored rows; a server's plain speed counts once."""
+    rows = [row for row in rows_of("results/served/served_speedups.csv") if row["scored"] == "yes"]
+    return served_speedups.ratios_of(rows, quantity)
+
+
+def served(quantity):
+    ratios = served_ratios(quantity)
+    return f"{geometric_mean(ratios):.2f} over {len(ratios)}, {sum(abs(ratio - 1) <= 0.1 for ratio in ratios)} within 10 %, {sum(abs(ratio - 1) <= 0.2 for ratio in ratios)} within 20 %"
+
+
 def geometric_mean(values):
     return math.exp(sum(math.log(value) for value in values) / len(values))
 
@@ -320,6 +333,9 @@ VALUES = {
     "claims refuted": lambda: f"{claims_counted()[2]}",
     "claims conditional": lambda: f"{claims_counted()[0] - claims_counted()[1] - claims_counted()[2]}",
     "published speedups": lambda: f"{len(published_speedup_ratios())}",
+    "served speedups": lambda: served("speedup"),
+    "served plain steps": lambda: served("plain"),
+    "served rounds": lambda: served("round"),
     "published over simulated": lambda: f"{geometric_mean(published_speedup_ratios()):.2f}",
     "published over simulated, least": lambda: f"{min(published_speedup_ratios()):.2f}",
     "published over simulated, most": lambda: f"{max(published_speedup_ratios()):.2f}",

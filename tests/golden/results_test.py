@@ -18,6 +18,7 @@ SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 RESULTS = Path("results")
 # script, folder, its tables; its text
 MADE = [("roofline", "roofline", ["roofline.csv"], None), ("published_speedups", "roofline", ["published_speedups.csv"], None),
+        ("served_speedups", "served", ["served_speedups.csv"], "served_speedups.md"),
         ("llama_cpp_prices", "roofline", ["llama_cpp.csv"], "llama_cpp.md"),
         ("timing_claims", "timing_claims", [f"{name}.csv" for name in ("knees", "crossings", "regimes", "varying_context", "placements", "batch")],
          "timing_claims.md")]
