@@ -84,7 +84,7 @@ void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
         fmt::format(": of {} recorded drafts that go further, cut there, it misses the tokens per round by {:+.1f} to {:+.1f} %",
                     held.tables, 100.0 * held.least, 100.0 * held.most);
   if (plan.best > curve.measured) {
-    const auto end = plan.points.begin() + curve.measured + 1;
+    const auto end = plan.points.begin() + std::min(curve.measured + 1, static_cast<int>(plan.points.size()));
     const auto best =
         std::max_element(plan.points.begin(), end, [](const auto& a, const auto& b) { return a.speedup < b.speedup; });
     text += fmt::format(". Of the measured lengths the best is {}, speedup {:.4f}", best->draft_length, best->speedup);
@@ -95,7 +95,10 @@ void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
 void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
   const Plan& plan = advice.plan;
   if (plan.best == 0)
-    print_output("\ndo not speculate: no draft length up to {} is faster than plain decoding\n", curve.longest());
+    print_output("\ndo not speculate: {}\n",
+                 plan.points.size() == 1
+                     ? "no draft fits into memory"
+                     : fmt::format("no draft length up to {} is faster than plain decoding", plan.points.size() - 1));
   else
     print_output("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
   if (plan.best > 0 && plan.best_point().speedup > plan.best_point().tokens_per_round)
@@ -197,11 +200,14 @@ void print_sensitivities(const Advice& advice) {
   print_words(text);
 }
 
-void print_memory(const Advice& advice) {
+void print_memory(const Advice& advice, bool drafted) {
   if (!advice.memory) return;
   print_words("memory: " + advice.memory->to_text());
-  print_output("  largest batch at this context: {:g} with the draft and its look-ahead slots, {:g} without\n",
-               advice.largest_batch_with_draft, advice.largest_batch_without);
+  print_words(
+      fmt::format("largest batch at this context: {}{:g} without a draft; a server holds fewer, for it keeps room for "
+                  "activations and the logits that it samples from: specsim serve says how many",
+                  drafted ? fmt::format("{:g} with the draft and its look-ahead slots, ", advice.largest_batch_with_draft) : "",
+                  advice.largest_batch_without));
 }
 
 void print_commands(const Advice& advice) {
@@ -222,6 +228,9 @@ void print_advice(const plan::Planned& planned, const Advice& advice) {
   print_setting(planned);
   for (const std::string& warning : advice.warnings) print_words("WARNING: " + warning);
   print_points(advice.plan, in_seconds);
+  if (advice.longer_do_not_fit)
+    print_words(fmt::format("(longer drafts than {} do not fit into memory beside both models and their caches)",
+                            advice.plan.points.size() - 1));
   print_assumed(planned.curve, advice.plan);
   if (planned.cell->cost().most_drafts() == planned.curve.longest())
     print_output("(no longer draft is tried: there are {} heads, which guess a token each)\n", planned.curve.longest());
@@ -231,7 +240,8 @@ void print_advice(const plan::Planned& planned, const Advice& advice) {
   print_scan("context", advice.by_context, false);
   print_cliff(advice);
   if (advice.plan.best > 0) print_sensitivities(advice);
-  print_memory(advice);
+  const cost::Deployment* const deployment = planned.cell->cost().deployment();
+  print_memory(advice, deployment != nullptr && deployment->draft.has_value());
   print_commands(advice);
 }
 

@@ -141,6 +141,12 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
                  experiment.prefill_engines > 0 ? ", for the engines that decode (those of prompts draft nothing)" : "",
                  own->command);
   for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
+  const std::string& policy = experiment.speculation->policy_name;
+  if (!own->command.empty() && policy != "fixed" && policy != "table")
+    print_words(fmt::format(
+        "these lengths were not simulated: the run's policy is {}, which no flag asks for. --policy 'table:{}' "
+        "simulates them",
+        policy, by_batch.empty() ? fmt::format("[[1, {}, {}]]", table.running, length) : plan::ranges_text(by_batch)));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ using AcceptanceSource = std::variant<std::shared_ptr<const serve::StatedAccepta
 
 struct Speculation {
   serve::PolicyMaker policy;  // called for every replica and run
+  std::string policy_name;
   AcceptanceSource acceptance;
   serve::DraftMethod method = serve::DraftMethod::eagle;
   int longest = 0;  // drafts that the policy may choose, as num_speculative_tokens

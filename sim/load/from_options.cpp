@@ -142,9 +142,18 @@ void take_scheduler_defaults(const ServeRequest& request, Composer& composer) {
     composer.set("serve.kv.utilization", share, "--hardware");
 }
 
+// The scheduler of the server that an engine's prices are of; vLLM's where there is none.
+std::string scheduler_of(const std::string& engine) {
+  for (const serve::SchedulerEntry& entry : serve::schedulers().entries())
+    if (const std::string_view own = entry.engine; !own.empty() && (engine == own || engine.starts_with(std::string(own) + "_")))
+      return entry.info.name;
+  return "vllm_v1";
+}
+
 // The server that options alone describe, where there is no config; what the user changes by path stands.
 void fill_defaults(const ServeRequest& request, Composer& composer) {
-  if (composer.lacks("serve.scheduler", "kind")) composer.set("serve.scheduler.kind", "vllm_v1", "--hardware");
+  if (composer.lacks("serve.scheduler", "kind"))
+    composer.set("serve.scheduler.kind", scheduler_of(request.engine.value_or("")), "--hardware");
   if (composer.lacks("cost", "model")) composer.set("cost.model", "roofline", "--hardware");
   const cost::CostEntry* const cost = composer.entry_at("cost.model", cost::cost_models());
   if (cost == nullptr || !cost->info.has_parameter("hardware")) {  // priced by other numbers than a GPU's: no memory to fill

@@ -280,7 +280,10 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
       choose(serve::server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
   const auto read_policy = [&](std::function<bool(int)> offers,
                                std::function<bool(serve::Confidence)> knows) -> std::unique_ptr<serve::ServerPolicy> {
-    if (choice.entry != nullptr) speculation.policy = choice.entry->read(choice.arguments, diagnostics);
+    if (choice.entry != nullptr) {
+      speculation.policy = choice.entry->read(choice.arguments, diagnostics);
+      speculation.policy_name = choice.entry->info.name;
+    }
     if (!speculation.policy) return nullptr;
     auto policy = untimed_policy(speculation.policy, std::move(offers), knows);
     if (policy->confidence() && knows && !knows(*policy->confidence()))

@@ -12,8 +12,7 @@ std::optional<Cliff> cliff_of(const cost::CostModel& cost, const cost::Workload&
                               const Plan& plan) {
   for (double batch = workload.batch + 1.0; batch <= std::min(1.25 * workload.batch + 1.0, workload.batch + 16.0); batch += 1.0) {
     const cost::Workload next{batch, workload.context};
-    const auto memory = cost.memory_budget(next, 2, cost::Kept::both);
-    if (memory && !memory->fits()) return std::nullopt;
+    if (longest_fitting(cost, next, plan.best) < plan.best) return std::nullopt;
     try {
       const Plan other = make_plan(cost, next, curve);
       const double there = other.points[static_cast<std::size_t>(plan.best)].speedup;
@@ -32,11 +31,13 @@ Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const
   advice.plan = make_plan(cost, workload, curve);
   const Plan& plan = advice.plan;
   const int best = plan.best;
-  advice.break_even = break_even(cost, workload, curve.longest());
+  const int longest = static_cast<int>(plan.points.size()) - 1;
+  advice.longer_do_not_fit = longest < curve.longest();
+  advice.break_even = break_even(cost, workload, std::max(1, longest));
   if (best > 0)
     advice.break_even_chosen = break_even(cost, workload, best, best);
   else
-    advice.regime = why_it_loses(cost, workload, curve.longest());
+    advice.regime = longest < 1 ? Regime::does_not_fit : why_it_loses(cost, workload, longest);
   if (cost.in_seconds()) {
     advice.by_batch = scan(cost, curve, fine_batches(1, 1024), [&](double x) { return cost::Workload{x, workload.context}; });
     smooth(advice.by_batch);

@@ -24,6 +24,7 @@ struct Advice {
   std::optional<BreakEvenAlpha> break_even;         // break-even at the draft length that forgives most
   std::optional<BreakEvenAlpha> break_even_chosen;  // break-even at the chosen draft length
   Regime regime = Regime::pays;
+  bool longer_do_not_fit = false;  // drafts that are longer than the plan's do not fit into memory
   // Over batches and contexts beside the planned ones; empty where times are no seconds.
   std::vector<ScanPoint> by_batch;
   std::vector<ScanPoint> by_context;

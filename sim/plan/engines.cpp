@@ -298,12 +298,10 @@ struct Server {
   std::string_view name;
   bool takes_lengths;  // draft lengths by batch
   bool that_rise;      // and such as rise with it
-  bool planned;        // `plan` prints its command
   EngineCommand (*command)(const Deployment&, int draft_length, double batch, const std::vector<LengthRange>& by_batch);
 };
-constexpr std::array kServers = {Server{"vLLM", true, true, true, vllm}, Server{"SGLang", false, false, true, sglang},
-                                 Server{"llama.cpp", false, false, true, llama_cpp},
-                                 Server{"TensorRT-LLM", true, false, false, tensorrt}};
+constexpr std::array kServers = {Server{"vLLM", true, true, vllm}, Server{"SGLang", false, false, sglang},
+                                 Server{"llama.cpp", false, false, llama_cpp}, Server{"TensorRT-LLM", true, false, tensorrt}};
 
 const Server* find_server(std::string_view name) {
   const auto* const found = std::ranges::find(kServers, name, &Server::name);
@@ -332,8 +330,8 @@ std::optional<EngineCommand> engine_command(const std::string& engine, const Dep
 std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch) {
   if (!deployment.target) return {};
   std::vector<EngineCommand> list;
-  for (const Server& server : kServers)
-    if (server.planned) list.push_back(server.command(deployment, draft_length, batch, {}));
+  list.reserve(kServers.size());
+  for (const Server& server : kServers) list.push_back(server.command(deployment, draft_length, batch, {}));
   return list;
 }
 

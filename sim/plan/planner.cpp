@@ -107,9 +107,18 @@ void find_ties(const cost::CostModel& cost, const cost::Workload& workload, Plan
 
 }  // namespace
 
+int longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
+  for (int k = longest; k >= 0; --k) {
+    const auto memory = cost.memory_budget(workload, k + 1, k > 0 ? cost::Kept::both : cost::Kept::target);
+    if (!memory || memory->fits()) return k;
+  }
+  return -1;
+}
+
 Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve) {
   Plan plan;
-  for (int k = 0; k <= curve.longest(); ++k) {
+  const int longest = std::max(0, longest_fitting(cost, workload, curve.longest()));
+  for (int k = 0; k <= longest; ++k) {
     const auto at = static_cast<std::size_t>(k);
     PlanPoint point;
     point.draft_length = k;
@@ -122,7 +131,7 @@ Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, cons
   }
   std::vector<int> others = {0};
   if (plan.best > 1) others.push_back(plan.best - 1);
-  if (plan.best < curve.longest()) others.push_back(plan.best + 1);
+  if (plan.best < longest) others.push_back(plan.best + 1);
   for (const int other : others) {
     if (other == plan.best) continue;
     const PlanPoint& a = plan.best_point();
@@ -213,13 +222,13 @@ std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<dou
       std::transform(alphas.begin(), alphas.end(), column,
                      [&](double alpha) { return MapCell{workload.batch, workload.context, alpha, 0, 0.0, 0.0, why}; });
     };
-    const auto memory = cost.memory_budget(workload, 2, cost::Kept::both);
-    if (memory && !memory->fits()) {
+    const int fitting = longest_fitting(cost, workload, longest);
+    if (fitting < 1) {
       unknown(Regime::does_not_fit);
       return;
     }
     try {
-      const Ladder ladder(cost, workload, longest);
+      const Ladder ladder(cost, workload, fitting);
       const auto even = break_even_of(ladder, 0);
       std::transform(alphas.begin(), alphas.end(), column,
                      [&](double alpha) { return map_cell_of(ladder, even, workload, alpha); });
@@ -237,13 +246,14 @@ std::vector<MapCell> make_own_map(const cost::CostModel& cost, const std::vector
     MapCell& cell = cells[at];
     const cost::Workload workload{batches[at / contexts.size()], contexts[at % contexts.size()]};
     cell = {workload.batch, workload.context, curve.equivalent_alpha(1)};
-    if (const auto memory = cost.memory_budget(workload, 2, cost::Kept::both); memory && !memory->fits()) {
+    const int fitting = longest_fitting(cost, workload, curve.longest());
+    if (fitting < 1) {
       cell.regime = Regime::does_not_fit;
       return;
     }
     try {
       const Plan plan = make_plan(cost, workload, curve);
-      const Ladder ladder(cost, workload, curve.longest());
+      const Ladder ladder(cost, workload, fitting);
       const auto even = break_even_of(ladder, 0);
       cell.best = plan.best;
       cell.speedup = plan.best_point().speedup;

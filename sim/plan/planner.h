@@ -27,7 +27,7 @@ struct Margin {
 };
 
 struct Plan {
-  std::vector<PlanPoint> points;  // [draft_length], 0: plain decoding
+  std::vector<PlanPoint> points;  // [draft_length], 0: plain decoding; as many as fit into memory
   int best = 0;                   // draft length; 0: do not speculate
   std::vector<Margin> margins;    // how far the best is ahead of its neighbours and of plain decoding
   std::vector<int> ties;          // draft lengths that lose to the best by less than the standard error of the prices
@@ -35,7 +35,11 @@ struct Plan {
   [[nodiscard]] const PlanPoint& best_point() const { return points[static_cast<std::size_t>(best)]; }
 };
 
-// Prices every draft length from 0 to the curve's longest() at the workload, and finds the fastest.
+// The longest draft, up to `longest`, whose slots and states fit into memory beside both models and their caches; 0: plain
+// decoding fits alone; -1: nothing does.
+int longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest);
+
+// Prices every draft length from 0 to the curve's longest() that fits into memory at the workload, and finds the fastest.
 Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);
 
 // Why speculation does not pay, or does; the last two: it cannot be said, for want of memory or of prices (a table's edge).

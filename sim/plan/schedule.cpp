@@ -15,8 +15,7 @@ std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& 
   std::vector<ScanPoint> points;
   for (const double x : grid) {
     const cost::Workload workload = workload_at(x);
-    const auto memory = cost.memory_budget(workload, 2, cost::Kept::both);
-    if (memory && !memory->fits()) continue;
+    if (longest_fitting(cost, workload, 1) < 1) continue;
     try {
       ScanPoint point{x, make_plan(cost, workload, curve)};
       point.smooth = point.plan.best;
@@ -29,12 +28,15 @@ std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& 
 
 namespace {
 
-// [place][draft length]: share of the place's best speedup that the length gives up.
+// [place][draft length]: share of the place's best speedup that the length gives up; 1 where it does not fit.
 std::vector<std::vector<double>> lost_shares(const std::vector<ScanPoint>& points) {
+  std::size_t lengths = 0;
+  for (const ScanPoint& point : points) lengths = std::max(lengths, point.plan.points.size());
   std::vector<std::vector<double>> lost;
   for (const ScanPoint& point : points) {
     std::vector<double>& own = lost.emplace_back();
     for (const PlanPoint& p : point.plan.points) own.push_back(1.0 - p.speedup / point.plan.best_point().speedup);
+    own.resize(lengths, 1.0);
   }
   return lost;
 }

@@ -55,6 +55,12 @@ def engines(checks):
             checks.holds("TensorRT-LLM's schedule", f"max_draft_len: 3, draft_len_schedule: {{{schedule}}}}}" in text)
         if scheduler == "llama_cpp":
             checks.exact("llama.cpp's slots bound its steps", (ranges[-1][1], "--spec-draft-n-max 3" in text), (4, True))
+    # Prices of an engine bring its scheduler.
+    for engine, scheduler in (("trtllm", "trtllm"), ("sglang_sync", "sglang"), ("vllm_sync", "vllm_v1")):
+        text = serve("--policy", "fixed:3", "--engine", engine)
+        checks.exact(f"--engine {engine}: commands", [name for name in others.values() if name in text], [others[scheduler]])
+    text = serve("--policy", "goodput")
+    checks.holds("a policy that no server has is named", "these lengths were not simulated: the run's policy is goodput" in " ".join(text.split()))
     checks.holds("static batches are no engine's", "flags for" not in serve("--policy", "fixed:3", "--set", "serve.scheduler={kind: static, batch: 8}"))
     checks.holds("without a draft there is nothing to say", "most tokens" not in serve("--policy", "off"))
 

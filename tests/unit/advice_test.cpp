@@ -36,7 +36,7 @@ cost::Deployment deployment(const std::string& target, const std::string& draft)
 
 std::string preset(const std::string& name, const std::string& more = "") { return "{preset: " + name + more + "}"; }
 
-// Of vLLM, SGLang, llama.cpp: the command, or "no: why".
+// Of vLLM, SGLang, llama.cpp, TensorRT-LLM: the command, or "no: why".
 std::vector<std::string> answers(const cost::Deployment& d, int draft_length = 3, double batch = 1.0) {
   std::vector<std::string> list;
   for (const EngineCommand& own : plan::engine_commands(d, draft_length, batch))
@@ -51,7 +51,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   const auto list =
       answers(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b", ", tensor_parallel: 4")));
-  REQUIRE(list.size() == 3);
+  REQUIRE(list.size() == 4);
   CHECK(holds(list[0], "--tensor-parallel-size 4 "));
   CHECK(holds(list[0], "\"method\": \"draft_model\", "));
   CHECK(holds(list[0], "\"draft_tensor_parallel_size\": 4"));
@@ -246,8 +246,31 @@ TEST_CASE("the recommendation over batches says what it loses", "[plan][schedule
   // The planned batch's point is the plan itself.
   for (const plan::ScanPoint& point : advice.by_batch)
     if (point.at == 16.0) CHECK(point.plan.best_point().speedup == advice.plan.best_point().speedup);
-  CHECK(advice.commands.size() == 3);
+  CHECK(advice.commands.size() == 4);
   CHECK(advice.largest_batch_without > advice.largest_batch_with_draft);
+}
+
+TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan]") {
+  // A request keeps a state of linear attention for each token that it drafts: 64 of 8,192 tokens have room for those of two.
+  // Mutant: room is looked for at draft length 1.
+  cost::Deployment d = deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp"));
+  Diagnostics diagnostics;
+  d.hardware = cost::read_hardware(config::scalar("h200-sxm", {"test", 1, 1}), diagnostics);
+  const auto model = cost::make_roofline(d);
+  const plan::AcceptanceCurve curve = plan::constant_acceptance(0.9, 5);
+  const int longest = plan::longest_fitting(*model, {64, 8192}, 5);
+  CHECK(longest == 2);
+  for (const int k : {longest, longest + 1})
+    CHECK(model->memory_budget({64, 8192}, k + 1, cost::Kept::both)->fits() == (k == longest));
+  const plan::Plan own = plan::make_plan(*model, {64, 8192}, curve);
+  CHECK(own.points.size() == 3);
+  CHECK(own.best == 2);
+  const plan::Advice advice = plan::advise(*model, {64, 8192}, curve);
+  CHECK(advice.longer_do_not_fit);
+  for (const plan::ScanPoint& point : advice.by_batch)
+    CHECK(model->memory_budget({point.at, 8192}, point.smooth + 1, cost::Kept::both)->fits());
+  CHECK(plan::make_plan(*model, {1, 512}, curve).points.size() == 6);
+  CHECK(plan::longest_fitting(*model, {4096, 65536}, 5) == -1);
 }
 
 TEST_CASE("the map at one's own acceptance is the plan at each place", "[plan]") {
