@@ -204,6 +204,14 @@ const std::vector<Parameter>& engine_parameters() {
          "the default is the middle of four libraries",
          config::between(0.05, 1),
          {}},
+        {"weight_only_growth",
+         Type::number_list,
+         "[0.06, 0.03]",
+         "what these take longer for each doubling of the rows up to 64, relative, with 4 bits and with 8; the default is the "
+         "middle "
+         "of three libraries",
+         config::between(0, 1),
+         {}},
         {"integer_kernels",
          Type::value,
          "{}",
@@ -306,6 +314,12 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
     diagnostics.add(
         a.where("weight_only_shares"),
         fmt::format("weight_only_shares is [{:g}], allowed: a number for 4 bits and one for 8", fmt::join(shares, ", ")));
+  if (const std::vector<double> growth = a.numbers("weight_only_growth"); growth.size() == engine.weight_only_growth.size())
+    std::copy(growth.begin(), growth.end(), engine.weight_only_growth.begin());
+  else
+    diagnostics.add(
+        a.where("weight_only_growth"),
+        fmt::format("weight_only_growth is [{:g}], allowed: a number for 4 bits and one for 8", fmt::join(growth, ", ")));
   engine.methods = read_methods(a.value("methods"), diagnostics);
   engine.integer = read_integer_kernels(a.value("integer_kernels"), diagnostics);
   engine.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));

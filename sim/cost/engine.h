@@ -82,6 +82,8 @@ struct Engine {
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.
   std::array<double, 2> weight_only_shares = {0.75, 0.85};
+  // What such kernels take longer for each doubling of the rows up to 64, relative.
+  std::array<double, 2> weight_only_growth = {0.06, 0.03};
   IntegerKernels integer;
   EngineMethods methods;
   double logit_passes = 3.0;  // over the logits: written by the LM head, read by softmax and by the sampler

@@ -75,11 +75,9 @@ bool of_weights_alone(double bits, const Dtype* dtype) {
   return dtype == nullptr ? bits < 8.0 : dtype->activation_bytes >= kActivationBytes && dtype->weight_bytes < kActivationBytes;
 }
 
-double weight_only_growth(double weight_bytes, double rows) {
-  constexpr double kFourBits = 0.06;
-  constexpr double kEightBits = 0.03;
+double weight_only_growth(const std::array<double, 2>& growth, double weight_bytes, double rows) {
   constexpr double kDoublings = 6.0;
-  return 1.0 + (weight_bytes < 1.0 ? kFourBits : kEightBits) * std::min(kDoublings, std::log2(std::max(1.0, rows)));
+  return 1.0 + growth[weight_bytes < 1.0 ? 0 : 1] * std::min(kDoublings, std::log2(std::max(1.0, rows)));
 }
 
 void check_allreduce_kernels(const Engine& engine, const Hardware& hardware, const config::Value& where,
@@ -108,7 +106,8 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
       allreduce_(served.allreduce.empty() ? engine_ : served.allreduce),
       fused_quantisation_(served.fused_quantisation),
       narrow_products_(narrow_products),
-      switch_share_(served.switch_share) {
+      switch_share_(served.switch_share),
+      weight_only_growth_(served.weight_only_growth) {
   const Engine& attending = served.kernels == engine_ ? served : engine_of_library(engine_);
   const bool walks = walks_keys(attending, hardware_.compute_capability);
   wide_keys_ = attention_fits(false, walks);

@@ -8,6 +8,7 @@
 #include "sim/cost/model_shape.h"
 #include "sim/cost/pass.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,10 +25,11 @@ std::string attention_in_use(const std::string& attention, const std::string& ch
 // Whether kernels of the type quantise weights alone. Of a type without a name (nullptr) fewer than 8 bits do; 8 may be of
 // kernels that quantise activations too.
 bool of_weights_alone(double bits, const Dtype* dtype);
-// Kernels that quantise weights alone unpack them for every tile of rows: at 4, 8 and 16 rows those of TensorRT-LLM on an H200
-// take 1.7 times one with 4 bits and 1.13 with 8, on an A100 1.0 to 1.06, of SGLang on an H100 1.12 with 8. The middle of them
-// beside tiles of 16 rows, relative, for each doubling of the rows up to 64; beyond, arithmetic takes over.
-double weight_only_growth(double weight_bytes, double rows);
+// How much longer kernels that quantise weights alone take over `rows` than over one beside what their bytes and arithmetic take,
+// for they unpack weights for every tile of rows, by `growth`, an engine's weight_only_growth; beyond 64 rows arithmetic takes
+// over. Its default is the middle of TensorRT-LLM's kernels on an H200 (1.7 times one row at 4, 8 and 16 with 4 bits, 1.13 with
+// 8) and on an A100 (1.0 to 1.06), and of SGLang's on an H100 (1.12 with 8).
+double weight_only_growth(const std::array<double, 2>& growth, double weight_bytes, double rows);
 // The standard deviation of the logarithm of a price by it and the engine's weight_only_shares where no fit serves: of six
 // measured sets (1 to 64 rows) five are missed by .12 to .26, SGLang's int8 on an H100 by .58, for its kernel is slow.
 constexpr double kWeightOnlySpread = 0.3;
@@ -128,6 +130,7 @@ class PassKernels {
   bool fused_quantisation_;
   bool narrow_products_;
   double switch_share_;
+  std::array<double, 2> weight_only_growth_;
   std::vector<std::shared_ptr<const KernelFit>> borrowed_;  // fits of other GPUs, where this one has none
   AttentionFits wide_keys_;
   AttentionFits narrow_keys_;

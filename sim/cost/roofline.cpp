@@ -369,7 +369,7 @@ class RooflineCost final : public CostModel {
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
       const Dtype* dtype = find_dtype(type);
       const bool weights_alone = of_weights_alone(bits, dtype);
-      const double growth = weights_alone ? weight_only_growth(bits / 8.0, n) : 1.0;
+      const double growth = weights_alone ? weight_only_growth(engine_.weight_only_growth, bits / 8.0, n) : 1.0;
       return growth * product_seconds(hardware_, n, inner, outer, reading(bits, weights_alone), groups,
                                       dtype == nullptr ? kActivationBytes : dtype->activation_bytes,
                                       dtype == nullptr ? 0.0 : peak_flops(hardware_, dtype->arithmetic), weights_alone);

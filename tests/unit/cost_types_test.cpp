@@ -201,4 +201,15 @@ TEST_CASE("an engine's shares of the bandwidth price weights alone, the same for
   CHECK(near(at("a100-80gb-sxm", "trtllm", "[0.4, 0.8]"), at("a100-80gb-sxm", "trtllm", "[0.8, 0.8]")));
 }
 
+TEST_CASE("weights alone: an engine says what more rows take", "[cost][types]") {
+  const auto over = [](const char* growth, double rows) {
+    const auto model = served("rtx-3090", "{preset: llama-2-7b, dtype: int4}",
+                              fmt::format("engine: {{preset: graphs, weight_only_growth: {}}}", growth));
+    const PassTime time = model->pass(Role::target, {1, rows, 0, 0});
+    return time.weights + time.compute;
+  };
+  CHECK(near(over("[0, 0]", 1), over("[0.5, 0]", 1)));
+  CHECK(near(over("[0.1, 0]", 8), 1.3 * over("[0, 0.7]", 8)));  // three doublings; those of 8 bits are not read
+}
+
 }  // namespace specsim::cost_types_test
