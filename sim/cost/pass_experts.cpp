@@ -12,6 +12,11 @@ namespace {
 constexpr double kFromMicro = 1e-6;
 constexpr double kUsualSkew = 1.01;  // exponent of the routing's power law: the mildest that was measured
 constexpr const char* kPlain = "bfloat16";
+// Experts quantised by tensor have no more bytes or arithmetic than those with scales by block: where their kernel was measured
+// at so much more, a version's choice of it is at work, which the next one mends, and the others' serves.
+constexpr const char* kByTensor = "fp8";
+constexpr const char* kByBlock = "fp8_block";
+constexpr double kMuchDearer = 1.5;
 constexpr double kFewTokens = 16.0;  // tokens of a pass, to say which kernel computes a model's experts
 
 // Standard deviation of the logarithm of the price of a layer unlike those that its kernel was measured on, or on another
@@ -59,7 +64,11 @@ PassKernels::ExpertsPrice PassKernels::price_experts(const ModelShape& model, do
   const KernelFit* found = fit_of_type(KernelKind::experts, model.expert_bits, type);
   if (found != nullptr)
     for (const bool own : {true, false})
-      if (const ExpertsPrice price = fastest_experts(x, found->dtype.name, own); price.kernel != nullptr) return price;
+      if (const ExpertsPrice price = fastest_experts(x, found->dtype.name, own); price.kernel != nullptr) {
+        if (found->dtype.name != kByTensor) return price;
+        const ExpertsPrice blocks = fastest_experts(x, kByBlock, own);
+        return blocks.kernel != nullptr && price.us > kMuchDearer * blocks.us ? blocks : price;
+      }
   ExpertsPrice plain = fastest_experts(x, kPlain, true);
   if (plain.kernel == nullptr) plain = fastest_experts(x, kPlain, false);
   if (plain.kernel == nullptr) return {};
@@ -94,9 +103,15 @@ std::string PassKernels::experts_assumption(const ModelShape& model) const {
   const ExpertsPrice price = price_experts(model, kFewTokens, model.expert_type);
   if (price.kernel == nullptr)
     return fmt::format("{}: priced from the data sheet of {}, where no layer like it was measured", layer, hardware_.name);
-  if (price.measured == Measured::like) return "";
+  const bool as_blocks = price.kernel->dtype.name == kByBlock && model.expert_type != kByBlock;
+  if (price.measured == Measured::like && !as_blocks) return "";
   const std::string kernel =
       price.kernel->engine + "'s kernel" + (price.kernel->kernel.empty() ? "" : " ") + price.kernel->kernel;
+  if (as_blocks)
+    return fmt::format(
+        "{}: in fp8 by tensor they were measured at {:.1f} times those in blocks or more at {:g} tokens; priced as "
+        "these, by {}",
+        layer, kMuchDearer, kFewTokens, kernel);
   if (price.measured == Measured::bytes)
     return fmt::format("{}: no layer of {} bits like it was measured on {}; priced by its bytes with {} for bf16", layer,
                        model.expert_bits, hardware_.name, kernel);
