@@ -120,7 +120,7 @@ void Server::begin_together(arrivals::Picoseconds now, arrivals::Picoseconds lon
 // How many of each sequence's drafts the step verifies, as the policy shares rows out.
 void Server::share_rows() {
   SharedStep step{static_cast<std::uint32_t>(current_.items.size())};
-  const bool looks = parts_.policy->confidence() != Confidence::history;
+  const bool looks = parts_.policy->confidence() != draft::Confidence::history;
   chains_.clear();
   for (const Item& item : current_.items) {
     step.rows += item.rows - item.drafts;
