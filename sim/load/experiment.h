@@ -50,7 +50,6 @@ struct DrawnLengths {
 };
 
 struct ServeExperiment {
-  std::string name;
   std::string file;
   spec::ConfigText config;  // the config, with --set applied
   std::uint64_t seed = 1;

@@ -414,7 +414,6 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   const std::size_t before = diagnostics.list().size();
   const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "config", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
-  experiment.name = top.text("experiment");
   experiment.seed = static_cast<std::uint64_t>(top.integer("seed"));
   const config::Arguments serve = config::read_arguments(top.value("serve"), serve_parameters(), {}, "serve", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
