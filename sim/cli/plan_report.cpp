@@ -156,8 +156,8 @@ void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smo
 void print_schedule(const std::vector<ScanPoint>& points) {
   if (points.empty()) return;
   std::string list;
-  for (const plan::Stretch& stretch : plan::stretches(points))
-    list += fmt::format("{}{} up to {:g}", list.empty() ? "draft length " : ", ", length_text(stretch.draft_length), stretch.to);
+  for (const plan::LengthRange& range : plan::ranges_of(points))
+    list += fmt::format("{}{} up to {}", list.empty() ? "draft length " : ", ", length_text(range.draft_length), range.to);
   const auto worst =
       std::max_element(points.begin(), points.end(), [](const ScanPoint& a, const ScanPoint& b) { return a.loss < b.loss; });
   print_words(fmt::format("smoothed over batches: {}{}", list,

@@ -246,13 +246,6 @@ Interval between(double low, double high) {
   return interval;
 }
 
-Interval between_open(double low, double high) {
-  Interval interval = between(low, high);
-  interval.low_open = true;
-  interval.high_open = true;
-  return interval;
-}
-
 const Arguments::Slot& Arguments::slot(const std::string& name, Type type) const {
   const auto found = slots_.find(name);
   SPECSIM_CHECK(found != slots_.end(), "no parameter {} in the table", name);

@@ -40,8 +40,7 @@ struct Interval {
 Interval any_number();
 Interval at_least(double low);
 Interval above(double low);
-Interval between(double low, double high);       // both ends closed
-Interval between_open(double low, double high);  // both ends open
+Interval between(double low, double high);  // both ends closed
 
 struct Parameter {
   std::string name;

@@ -61,11 +61,6 @@ const Value* find_path(const Value& root, std::string_view path) {
   return value;
 }
 
-void set_path(Value& root, std::string_view path, Value value, Diagnostics& diagnostics) {
-  const Location where = value.where;
-  set_path(root, path, std::move(value), where, diagnostics);
-}
-
 void set_path(Value& root, std::string_view path, Value value, const Location& where, Diagnostics& diagnostics) {
   const std::vector<std::string_view> parts = split_path(path);
   const std::string shown = quote_for_message(path);

@@ -56,8 +56,6 @@ const Value* find_path(const Value& root, std::string_view path);
 // Puts `value` at "a.b.c", making maps on the way; reports to `diagnostics` where the path runs through a scalar or
 // beyond a list's end. `path_where` is the place of the path itself, for such reports and for what is made on the way.
 void set_path(Value& root, std::string_view path, Value value, const Location& path_where, Diagnostics& diagnostics);
-// The same where path and value were written in one place.
-void set_path(Value& root, std::string_view path, Value value, Diagnostics& diagnostics);
 
 // The number that a plain scalar writes: 5, -0.5, 1e6. Never of a quoted text, with a leading zero, .nan, .inf, 0x10, 1_000,
 // or beyond the range. An integer may be written 1e6 or 2.0 and is exact in all 64 bits.

@@ -179,7 +179,6 @@ std::shared_ptr<const KernelFits> read_fits(const config::Value& file, Diagnosti
   const config::Arguments a = config::read_arguments(file, parameters, {}, "kernels", diagnostics);
   if (diagnostics.list().size() != before) return nullptr;
   auto fits = std::make_shared<KernelFits>();
-  fits->source = a.text("source");
   for (const config::Value& item : a.value("fits").items) fits->list.push_back(read_fit(item, diagnostics));
   join_small_products(fits->list);
   return diagnostics.list().size() == before ? fits : nullptr;

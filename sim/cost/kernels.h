@@ -92,7 +92,6 @@ const std::vector<const char*>& kernel_figures(KernelKind kind);
 
 // The fits of one GPU.
 struct KernelFits {
-  std::string source;
   std::vector<KernelFit> list;
 
   // The first of the engine, dtype and kernel ("": any); nullptr for none.

@@ -1,10 +1,9 @@
 #include "sim/base/index.h"
-#include "sim/base/token.h"
 #include "sim/draft/length_policy.h"
 #include "sim/draft/shared_rows.h"
 
 #include <algorithm>
-#include <string>
+#include <memory>
 
 namespace specsim::draft {
 
@@ -12,22 +11,18 @@ namespace {
 
 class AdaptiveVerification final : public LengthPolicy {
  public:
-  enum class Confidence { estimate, history, head };
-  enum class Budget { previous, early_stop, rows };
-  struct Settings {
-    Confidence confidence = Confidence::estimate;
-    Budget budget = Budget::previous;
-    double rows = 0.0;
-    int refit = 0;
-  };
-  AdaptiveVerification(const Settings& settings, const LengthChoice& choice)
-      : own_(settings), longest_(choice.longest), batch_(choice.batch), row_times_(choice.row_times) {}
+  AdaptiveVerification(const SharedRows& settings, const LengthChoice& choice)
+      : own_(settings),
+        confidence_(*settings.confidence),
+        longest_(choice.longest),
+        batch_(choice.batch),
+        row_times_(choice.row_times) {}
   [[nodiscard]] int sequences() const override { return batch_; }
   [[nodiscard]] bool shares_rows() const override { return true; }
   [[nodiscard]] Memory start() const override {
     Memory memory;
     memory.length = longest_;
-    memory.learnt = AcceptanceFit::start(index_of(longest_), own_.confidence == Confidence::estimate);
+    memory.learnt = AcceptanceFit::start(index_of(longest_), confidence_);
     return memory;
   }
 
@@ -36,15 +31,15 @@ class AdaptiveVerification final : public LengthPolicy {
     std::size_t budget = 0;
     const auto time = [&](std::size_t tokens) { return round_time(tokens, chains.size()); };
     switch (own_.budget) {
-      case Budget::previous:
+      case RowBudget::previous:
         budget = best_budget(earlier(memory, chains), static_cast<double>(chains.size()), time);
         remember(memory, chains);
         break;
-      case Budget::early_stop:
+      case RowBudget::early_stop:
         budget = budget_stopped_early(slots, static_cast<double>(chains.size()), time);
         break;
-      case Budget::rows:
-        budget = static_cast<std::size_t>(own_.rows * static_cast<double>(chains.size()) + 1e-9);
+      case RowBudget::rows:
+        budget = own_.fixed_budget(chains.size());
         break;
     }
     std::fill(verified.begin(), verified.end(), 0);
@@ -54,31 +49,21 @@ class AdaptiveVerification final : public LengthPolicy {
 
   void observe_shared(Memory& memory, std::span<const Chain> chains, std::span<const int> verified,
                       std::span<const int> accepted) const override {
-    if (own_.confidence == Confidence::head) return;
+    if (confidence_ == Confidence::head) return;
     AcceptanceFit fit = fit_of(memory);
-    for (std::size_t i = 0; i < chains.size(); ++i)
-      for (int k = 0; k < verified[i] && k <= accepted[i]; ++k)
-        fit.observe(index_of(k), certainty(chains[i].outlooks[index_of(k)]), k < accepted[i]);
+    for (std::size_t i = 0; i < chains.size(); ++i) fit.observe(chains[i].outlooks, index_of(verified[i]), index_of(accepted[i]));
     if (++memory.rounds % own_.refit == 0) fit.refit();
   }
 
  private:
-  [[nodiscard]] AcceptanceFit fit_of(Memory& memory) const {
-    return {memory.learnt, index_of(longest_), own_.confidence == Confidence::estimate};
-  }
-  [[nodiscard]] double certainty(const Outlook& outlook) const {
-    return own_.confidence == Confidence::estimate ? outlook.certainty : 0.0;
-  }
-  [[nodiscard]] double confidence(const AcceptanceFit& fit, std::size_t k, const Outlook& outlook) const {
-    return own_.confidence == Confidence::head ? outlook.overlap : fit.chance(k, certainty(outlook));
-  }
+  [[nodiscard]] AcceptanceFit fit_of(Memory& memory) const { return {memory.learnt, index_of(longest_), confidence_}; }
   [[nodiscard]] std::vector<DraftSlot> drafted(Memory& memory, std::span<const Chain> chains) const {
     const AcceptanceFit fit = fit_of(memory);
     std::vector<DraftSlot> slots;
     for (std::size_t i = 0; i < chains.size(); ++i) {
       double survival = 1.0;
       for (std::size_t k = 0; k < chains[i].outlooks.size(); ++k) {
-        survival *= confidence(fit, k, chains[i].outlooks[k]);
+        survival *= fit.chance(chains[i].outlooks, k);
         slots.push_back({survival, k, i});
       }
     }
@@ -104,7 +89,7 @@ class AdaptiveVerification final : public LengthPolicy {
     for (const Chain& chain : chains) {
       const std::size_t first = chain.number * index_of(longest_);
       if (memory.earlier.size() < first + index_of(longest_)) memory.earlier.resize(first + index_of(longest_), 1.0);
-      for (std::size_t k = 0; k < chain.outlooks.size(); ++k) memory.earlier[first + k] = confidence(fit, k, chain.outlooks[k]);
+      for (std::size_t k = 0; k < chain.outlooks.size(); ++k) memory.earlier[first + k] = fit.chance(chain.outlooks, k);
     }
   }
 
@@ -118,7 +103,8 @@ class AdaptiveVerification final : public LengthPolicy {
     return share > 0.0 ? row_times_[below] + share * (row_times_[below + 1] - row_times_[below]) : row_times_[below];
   }
 
-  Settings own_;
+  SharedRows own_;
+  Confidence confidence_;
   int longest_;
   int batch_;
   std::vector<double> row_times_;
@@ -132,27 +118,7 @@ PolicyEntry adaptive_verification_policy() {
        "every sequence drafts all it can, and the batch verifies those tokens that are likeliest to survive, out of one budget "
        "of rows",
        "vLLM, enable_adaptive_verification (pull requests 47808, 52228); DeepSeek (DSpark), arXiv 2607.05147",
-       {{"confidence",
-         config::Type::text,
-         "estimate",
-         "a token's chance of acceptance: estimate, fitted while it runs to the log-odds of the draft's likeliest token and the "
-         "position; history, to the position alone; head, a trained head that is perfect",
-         {},
-         {"estimate", "history", "head"}},
-        {"budget",
-         config::Type::text,
-         "previous",
-         "how many tokens the batch verifies: previous, the most expected tokens per time at the confidences of the round before "
-         "(vLLM); early_stop, one more while that raises them, at this round's (DSpark); rows, as said",
-         {},
-         {"previous", "early_stop", "rows"}},
-        {"rows",
-         config::Type::number,
-         "1",
-         "with budget: rows, drafted tokens that are verified of each sequence in the mean",
-         config::between(0, kMaxDraftLength),
-         {}},
-        {"refit", config::Type::integer, "100", "rounds from one fit of the estimate to the next", config::between(1, 1e6), {}}},
+       shared_rows_parameters("round"),
        "A token survives if all of its chain are accepted as far as it; the budget goes to the largest estimates of the whole "
        "batch, a beginning of each chain, and the rest is dropped unseen after it was drafted and paid for. What is verified "
        "counts as drafted. In a batch the pass is that of the mean number of rows, between the numbers that are captured: within "
@@ -171,17 +137,7 @@ PolicyEntry adaptive_verification_policy() {
        "early_stop ends at the first step of the pass's time: kernels that take rows in tiles stop it at once.",
        ""},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        using Policy = AdaptiveVerification;
-        const std::string& confidence = arguments.text("confidence");
-        const std::string& budget = arguments.text("budget");
-        return std::make_unique<Policy>(Policy::Settings{confidence == "head"      ? Policy::Confidence::head
-                                                         : confidence == "history" ? Policy::Confidence::history
-                                                                                   : Policy::Confidence::estimate,
-                                                         budget == "rows"         ? Policy::Budget::rows
-                                                         : budget == "early_stop" ? Policy::Budget::early_stop
-                                                                                  : Policy::Budget::previous,
-                                                         arguments.number("rows"), static_cast<int>(arguments.integer("refit"))},
-                                        choice);
+        return std::make_unique<AdaptiveVerification>(read_shared_rows(arguments), choice);
       },
       false,
       true};

@@ -4,9 +4,9 @@ namespace specsim::draft {
 
 namespace {
 
-class Confidence final : public LengthPolicy {
+class LeastConfidence final : public LengthPolicy {
  public:
-  Confidence(double least, int longest) : least_(least), longest_(longest) {}
+  LeastConfidence(double least, int longest) : least_(least), longest_(longest) {}
   [[nodiscard]] Memory start() const override { return {.length = longest_}; }
   [[nodiscard]] bool goes_on(const Memory& /*memory*/, double probability, double /*entropy*/) const override {
     return probability >= least_;
@@ -33,7 +33,7 @@ PolicyEntry confidence_policy() {
            "batch, which waits for its longest chain: simulated, a quarter below the best fixed length at 32 "
            "(results/method_claims/adaptive)."},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-            return std::make_unique<Confidence>(arguments.number("least"), choice.longest);
+            return std::make_unique<LeastConfidence>(arguments.number("least"), choice.longest);
           }};
 }
 

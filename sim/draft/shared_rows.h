@@ -1,23 +1,54 @@
 // A budget of rows that a batch shares out among its drafted tokens: estimates of which of them survive, and how large it is.
+// Both policies adaptive_verification go by it, decode's and the server's.
 #pragma once
 
+#include "sim/config/arguments.h"
+#include "sim/draft/length_policy.h"
+
 #include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 namespace specsim::draft {
+
+// What tells how likely a drafted token is accepted, before it is verified: what was accepted at its position, what the draft's
+// distribution there looks like, or how it overlaps with the target's.
+enum class Confidence { history, estimate, head };
+
+// How many tokens the batch verifies: as best_budget() has it for the round before, as budget_stopped_early() has it for this
+// one, or so many of each sequence.
+enum class RowBudget { previous, early_stop, rows };
+
+struct SharedRows {
+  std::optional<Confidence> confidence;  // nullopt: the best that is known
+  RowBudget budget = RowBudget::previous;
+  double rows = 0.0;  // rows verified of each sequence in the mean, with RowBudget::rows
+  int refit = 0;      // rounds from one fit to the next
+
+  [[nodiscard]] std::size_t fixed_budget(std::size_t sequences) const {
+    return static_cast<std::size_t>(rows * static_cast<double>(sequences) + 1e-9);
+  }
+};
+// confidence, budget, rows and refit, where a batch verifies once a `round`: a server's is a step.
+std::vector<config::Parameter> shared_rows_parameters(std::string_view round);
+SharedRows read_shared_rows(const config::Arguments& arguments);
 
 // The chance that each position's token is accepted once it is reached, learnt from what was: sigmoid(slope x + intercept[k]), x
 // the log-odds of the draft's likeliest token, one slope for all positions. vLLM's constants.
 class AcceptanceFit {
  public:
-  // A fit of `positions`, kept in memory that start() made. `with_slope`: false leaves x out, and the positions' own rates are
-  // learnt.
-  AcceptanceFit(std::vector<double>& memory, std::size_t positions, bool with_slope)
-      : memory_(memory), positions_(positions), with_slope_(with_slope) {}
-  static std::vector<double> start(std::size_t positions, bool with_slope);
+  // A fit of `positions`, kept in memory that start() made. Confidence::history leaves x out, and the positions' own rates are
+  // learnt; Confidence::head learns nothing, since an outlook has all.
+  AcceptanceFit(std::vector<double>& memory, std::size_t positions, Confidence confidence)
+      : memory_(memory), positions_(positions), confidence_(confidence) {}
+  static std::vector<double> start(std::size_t positions, Confidence confidence);
 
-  [[nodiscard]] double chance(std::size_t k, double certainty) const;
-  void observe(std::size_t k, double certainty, bool accepted);
+  // Of token k of a chain with these outlooks, at which Confidence::history does not look.
+  [[nodiscard]] double chance(std::span<const LengthPolicy::Outlook> outlooks, std::size_t k) const;
+  // Learns from a chain of which so many tokens were verified and so many accepted.
+  void observe(std::span<const LengthPolicy::Outlook> outlooks, std::size_t verified, std::size_t accepted);
   // One Newton step on the log-loss of what was observed since the last one, damped where that is little. The information matrix
   // is an arrowhead, so that the slope's step is found by leaving out the intercepts one by one.
   void refit();
@@ -25,10 +56,13 @@ class AcceptanceFit {
  private:
   [[nodiscard]] double* own(std::size_t k);
   [[nodiscard]] const double* own(std::size_t k) const;
+  [[nodiscard]] double certainty(std::span<const LengthPolicy::Outlook> outlooks, std::size_t k) const {
+    return confidence_ == Confidence::estimate ? outlooks[k].certainty : 0.0;
+  }
 
   std::vector<double>& memory_;
   std::size_t positions_;
-  bool with_slope_;
+  Confidence confidence_;
 };
 
 // A drafted token that may be verified.

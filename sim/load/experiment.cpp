@@ -58,7 +58,7 @@ serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve:
   setting.passes = [&pricer, acceptance](double sequences, double rows, double context, int draft_length) {
     return pass_seconds(pricer, *acceptance, {sequences, rows, context}, draft_length);
   };
-  setting.knows = [acceptance](serve::Confidence confidence) { return acceptance->knows(confidence); };
+  setting.knows = [acceptance](draft::Confidence confidence) { return acceptance->knows(confidence); };
   parts.policy = speculation.policy(setting);
   const bool cached = speculation.method != serve::DraftMethod::ngram && parts.policy->longest() > 0;
   parts.lookahead = cached ? acceptance->widest(parts.policy->longest()) : 0;
@@ -131,7 +131,7 @@ arrivals::RequestTrace make_requests(const ServeExperiment& experiment) {
 
 std::unique_ptr<serve::ServerPolicy> untimed_policy(const serve::PolicyMaker& policy,
                                                     std::function<bool(int draft_length)> offers,
-                                                    std::function<bool(serve::Confidence)> knows) {
+                                                    std::function<bool(draft::Confidence)> knows) {
   return policy({[](const serve::BatchState&, int) { return 1.0; }, std::move(offers), {}, std::move(knows)});
 }
 

@@ -51,7 +51,6 @@ struct DrawnLengths {
 };
 
 struct ServeExperiment {
-  std::string name;
   std::string file;
   spec::ConfigText config;  // the config, with --set applied
   std::uint64_t seed = 1;
@@ -101,7 +100,7 @@ double step_seconds(const serve::StepPricer& pricer, const serve::Acceptance& ac
 // The policy of an experiment that speculates, where no step is timed, as for the lengths that it may choose. `knows`: of drafts.
 std::unique_ptr<serve::ServerPolicy> untimed_policy(const serve::PolicyMaker& policy,
                                                     std::function<bool(int draft_length)> offers,
-                                                    std::function<bool(serve::Confidence)> knows = {});
+                                                    std::function<bool(draft::Confidence)> knows = {});
 
 // How drafts are accepted, as the experiment says; it must speculate.
 std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experiment, const arrivals::RequestTrace& workload);

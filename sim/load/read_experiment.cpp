@@ -252,17 +252,17 @@ void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& a
     }
 }
 
-using KnowsDrafts = std::function<bool(serve::Confidence)>;
+using KnowsDrafts = std::function<bool(draft::Confidence)>;
 
 // What a policy goes by and nobody tells it, of stated acceptance or of executed rounds.
-std::string unknown_confidence(serve::Confidence confidence, const KnowsDrafts& knows, bool stated) {
-  const char* const name = confidence == serve::Confidence::head ? "head" : "estimate";
+std::string unknown_confidence(draft::Confidence confidence, const KnowsDrafts& knows, bool stated) {
+  const char* const name = confidence == draft::Confidence::head ? "head" : "estimate";
   if (!stated)
     return fmt::format(
         "confidence is {}, and drafts of fresh distributions or of recorded acceptance show nothing, allowed: "
         "history, or contexts from a pool",
         name);
-  const bool overlaps = knows(serve::Confidence::head);
+  const bool overlaps = knows(draft::Confidence::head);
   return fmt::format(
       "confidence is {}, and {} of drafts, allowed: {}history, or pair and decode beside serve in place of "
       "acceptance, whose rounds are executed",
@@ -279,7 +279,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
   const config::Choice<serve::ServerPolicyEntry> choice =
       choose(serve::server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
   const auto read_policy = [&](std::function<bool(int)> offers,
-                               std::function<bool(serve::Confidence)> knows) -> std::unique_ptr<serve::ServerPolicy> {
+                               std::function<bool(draft::Confidence)> knows) -> std::unique_ptr<serve::ServerPolicy> {
     if (choice.entry != nullptr) {
       speculation.policy = choice.entry->read(choice.arguments, diagnostics);
       speculation.policy_name = choice.entry->info.name;
@@ -301,7 +301,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
     }
     const std::unique_ptr<serve::ServerPolicy> policy =
         read_policy([&](int draft_length) { return !acceptance || acceptance->offers(draft_length); },
-                    acceptance ? [&](serve::Confidence own) { return acceptance->knows(own); } : KnowsDrafts());
+                    acceptance ? [&](draft::Confidence own) { return acceptance->knows(own); } : KnowsDrafts());
     if (policy) speculation.longest = policy->longest();
     if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
@@ -315,7 +315,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
     if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); },
-                                        [&](serve::Confidence own) { return serve::executed_knows(*cell, own); })) {
+                                        [&](draft::Confidence own) { return serve::executed_knows(*cell, own); })) {
       speculation.longest = policy->longest();
       if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
         diagnostics.add(where,
@@ -417,7 +417,6 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   const std::size_t before = diagnostics.list().size();
   const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "config", diagnostics);
   if (diagnostics.list().size() != before) return experiment;
-  experiment.name = top.text("experiment");
   experiment.seed = static_cast<std::uint64_t>(top.integer("seed"));
   const config::Arguments serve = config::read_arguments(top.value("serve"), serve_parameters(), {}, "serve", diagnostics);
   if (diagnostics.list().size() != before) return experiment;

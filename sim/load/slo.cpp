@@ -56,19 +56,14 @@ double own_limit(const std::vector<CurvePoint>& tried, std::size_t replication, 
 }  // namespace
 
 const std::vector<SloPreset>& slo_presets() {
-  static const char* const kMlperf = "MLPerf Inference rules (mlcommons/inference_policies, inference_rules.adoc, 2026)";
-  static const char* const kDistserve = "DistServe, arXiv 2401.09670";
-  static const std::vector<SloPreset> presets = {{"mlperf:llama3.1-8b-server", limits(2000, 100, 99), kMlperf},
-                                                 {"mlperf:llama3.1-8b-interactive", limits(500, 30, 99), kMlperf},
-                                                 {"mlperf:llama2-70b-server", limits(2000, 200, 99), kMlperf},
-                                                 {"mlperf:llama2-70b-interactive", limits(450, 40, 99), kMlperf},
-                                                 {"mlperf:llama3.1-405b-server", limits(6000, 175, 99), kMlperf},
-                                                 {"mlperf:llama3.1-405b-interactive", limits(4500, 80, 99), kMlperf},
-                                                 {"mlperf:deepseek-r1-server", limits(2000, 80, 99), kMlperf},
-                                                 {"mlperf:deepseek-r1-interactive", limits(1500, 15, 99), kMlperf},
-                                                 {"mlperf:gpt-oss-120b-server", limits(3000, 80, 99), kMlperf},
-                                                 {"mlperf:gpt-oss-120b-interactive", limits(2000, 20, 99), kMlperf},
-                                                 {"distserve:opt-13b-sharegpt", jointly(limits(200, 100, 90)), kDistserve}};
+  // MLPerf Inference rules (mlcommons/inference_policies, inference_rules.adoc, 2026); DistServe, arXiv 2401.09670.
+  static const std::vector<SloPreset> presets = {
+      {"mlperf:llama3.1-8b-server", limits(2000, 100, 99)},         {"mlperf:llama3.1-8b-interactive", limits(500, 30, 99)},
+      {"mlperf:llama2-70b-server", limits(2000, 200, 99)},          {"mlperf:llama2-70b-interactive", limits(450, 40, 99)},
+      {"mlperf:llama3.1-405b-server", limits(6000, 175, 99)},       {"mlperf:llama3.1-405b-interactive", limits(4500, 80, 99)},
+      {"mlperf:deepseek-r1-server", limits(2000, 80, 99)},          {"mlperf:deepseek-r1-interactive", limits(1500, 15, 99)},
+      {"mlperf:gpt-oss-120b-server", limits(3000, 80, 99)},         {"mlperf:gpt-oss-120b-interactive", limits(2000, 20, 99)},
+      {"distserve:opt-13b-sharegpt", jointly(limits(200, 100, 90))}};
   return presets;
 }
 

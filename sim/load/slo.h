@@ -13,7 +13,6 @@ namespace specsim::load {
 struct SloPreset {
   std::string name;  // mlperf:llama2-70b-server
   serve::Slo slo;
-  std::string source;
 };
 const std::vector<SloPreset>& slo_presets();
 // nullptr where there is none of this name.

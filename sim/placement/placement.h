@@ -62,7 +62,6 @@ struct Parts {
 struct MeanAndPercentiles {
   double mean = 0.0;
   double p50 = 0.0;
-  double p90 = 0.0;
   double p99 = 0.0;
 };
 
@@ -86,9 +85,7 @@ struct Result {
   MeanAndPercentiles
       time_per_output_token;       // (end - time to first token) / (output_tokens - 1), over sequences of more than one token
   MeanAndPercentiles inter_token;  // between bursts: a round's tokens come at once and count as one
-  double tokens_per_second = 0.0;
-  std::uint64_t events = 0;
-  std::uint64_t fingerprint = 0;  // the engine's hash over all events
+  std::uint64_t fingerprint = 0;   // the engine's hash over all events
 };
 
 struct PlacedBatch;

@@ -81,13 +81,14 @@ std::vector<int> choose_lengths(const std::vector<std::vector<double>>& lost, Ri
   return worst_loss(lost, rising) + kWorthARise < worst_loss(lost, falling) ? rising : falling;
 }
 
+void add_to_ranges(std::vector<LengthRange>& ranges, int sequences, int draft_length) {
+  if (ranges.empty() || ranges.back().draft_length != draft_length) ranges.push_back({sequences, sequences, draft_length});
+  ranges.back().to = sequences;
+}
+
 std::vector<LengthRange> ranges_of(const std::vector<int>& lengths) {
   std::vector<LengthRange> ranges;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const int sequences = static_cast<int>(i) + 1;
-    if (ranges.empty() || ranges.back().draft_length != lengths[i]) ranges.push_back({sequences, sequences, lengths[i]});
-    ranges.back().to = sequences;
-  }
+  for (std::size_t i = 0; i < lengths.size(); ++i) add_to_ranges(ranges, static_cast<int>(i) + 1, lengths[i]);
   return ranges;
 }
 

@@ -23,6 +23,8 @@ enum class Rise { never, once };
 // more. lost: [place][draft length], share of the best length's speed at the place that the length loses; 1: it is not offered.
 std::vector<int> choose_lengths(const std::vector<std::vector<double>>& lost, Rise rise);
 
+// Goes on with the last range, or begins another where the length changes. Numbers of sequences rise from call to call.
+void add_to_ranges(std::vector<LengthRange>& ranges, int sequences, int draft_length);
 // The ranges of lengths for 1, 2, 3, ... sequences.
 std::vector<LengthRange> ranges_of(const std::vector<int>& lengths);
 

@@ -1,7 +1,6 @@
 #include "sim/plan/schedule.h"
 
 #include "sim/base/error.h"
-#include "sim/plan/draft_lengths.h"
 
 #include <algorithm>
 #include <cmath>
@@ -67,13 +66,10 @@ std::optional<SmoothRise> smooth_rise(const std::vector<ScanPoint>& points) {
   return rise;
 }
 
-std::vector<Stretch> stretches(const std::vector<ScanPoint>& points) {
-  std::vector<Stretch> list;
-  for (const ScanPoint& point : points) {
-    if (list.empty() || list.back().draft_length != point.smooth) list.push_back({point.at, point.at, point.smooth});
-    list.back().to = point.at;
-  }
-  return list;
+std::vector<LengthRange> ranges_of(const std::vector<ScanPoint>& points) {
+  std::vector<LengthRange> ranges;
+  for (const ScanPoint& point : points) add_to_ranges(ranges, static_cast<int>(point.at), point.smooth);
+  return ranges;
 }
 
 bool rises(const std::vector<ScanPoint>& points) {

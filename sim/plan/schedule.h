@@ -1,6 +1,7 @@
 // A draft length for every batch: the best one goes up and down with tiles and captured sizes, and a server wants few ranges.
 #pragma once
 
+#include "sim/plan/draft_lengths.h"
 #include "sim/plan/planner.h"
 
 #include <functional>
@@ -24,13 +25,8 @@ std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& 
 // Fills in ScanPoint::smooth, by choose_lengths of draft_lengths.h, and ScanPoint::loss.
 void smooth(std::vector<ScanPoint>& points);
 
-// A stretch of the grid on which the recommendation is one draft length.
-struct Stretch {
-  double from = 0.0;
-  double to = 0.0;
-  int draft_length = 0;
-};
-std::vector<Stretch> stretches(const std::vector<ScanPoint>& points);
+// The ranges of a grid of batches on which the recommendation is one draft length.
+std::vector<LengthRange> ranges_of(const std::vector<ScanPoint>& points);
 
 // True where the best draft length rises somewhere along the grid.
 bool rises(const std::vector<ScanPoint>& points);

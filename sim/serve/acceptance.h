@@ -6,6 +6,7 @@
 #include "sim/base/error.h"
 #include "sim/config/value.h"
 #include "sim/draft/length_policy.h"
+#include "sim/draft/shared_rows.h"
 #include "sim/rng/philox.h"
 #include "sim/spec/cell.h"
 
@@ -19,10 +20,6 @@
 #include <vector>
 
 namespace specsim::serve {
-
-// What tells how likely a draft token is accepted, before it is verified: what was accepted at its position, what the draft's
-// distribution there looks like, or how it overlaps with the target's.
-enum class Confidence { history, estimate, head };
 
 // Rounds of requests as a server plays them that verifies a part of what they draft: how much is known only then. One server's.
 class Rounds {
@@ -56,7 +53,7 @@ class Acceptance {
   [[nodiscard]] virtual double tokens_per_round(int draft_length) const = 0;
 
   // ---- where a round verifies a part of what it drafted ----
-  [[nodiscard]] virtual bool knows(Confidence confidence) const { return confidence == Confidence::history; }
+  [[nodiscard]] virtual bool knows(draft::Confidence confidence) const { return confidence == draft::Confidence::history; }
   // The rounds of a server; accepted() says how they end, unless they are executed. It must live longer.
   [[nodiscard]] virtual std::unique_ptr<Rounds> rounds() const;
 
@@ -141,7 +138,7 @@ std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const st
                                                 std::uint32_t tokens, bool cut = false);
 // Whether a server may verify a part of what the cell's method drafts, and what it may go by.
 bool executed_cuts(const spec::Cell& cell);
-bool executed_knows(const spec::Cell& cell, Confidence confidence);
+bool executed_knows(const spec::Cell& cell, draft::Confidence confidence);
 // Whether a policy of the server may choose this length for the cell's method, and whether it drafts without passes of a model.
 bool executed_offers(const spec::Cell& cell, int draft_length);
 bool drafts_without_passes(const spec::Cell& cell);

@@ -143,8 +143,8 @@ class ExecutedChains final : public Acceptance {
       tokens += rounds.reached[static_cast<std::size_t>(place)];
     return tokens;
   }
-  [[nodiscard]] bool knows(Confidence confidence) const override {
-    return played_ != nullptr || confidence == Confidence::history;
+  [[nodiscard]] bool knows(draft::Confidence confidence) const override {
+    return played_ != nullptr || confidence == draft::Confidence::history;
   }
   [[nodiscard]] std::unique_ptr<Rounds> rounds() const override {
     return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
@@ -199,8 +199,8 @@ class ExecutedBlocks final : public Acceptance {
     for (std::size_t place = 1; place < rounds_.reached.size(); ++place) tokens += rounds_.reached[place];
     return tokens;
   }
-  [[nodiscard]] bool knows(Confidence confidence) const override {
-    return played_ != nullptr || confidence == Confidence::history;
+  [[nodiscard]] bool knows(draft::Confidence confidence) const override {
+    return played_ != nullptr || confidence == draft::Confidence::history;
   }
   [[nodiscard]] std::unique_ptr<Rounds> rounds() const override {
     return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
@@ -251,8 +251,8 @@ bool executed_offers(const spec::Cell& cell, int draft_length) {
 
 bool executed_cuts(const spec::Cell& cell) { return cuts_chains(cell) || spec::can_cut(cell); }
 
-bool executed_knows(const spec::Cell& cell, Confidence confidence) {
-  return confidence == Confidence::history || spec::can_cut(cell);
+bool executed_knows(const spec::Cell& cell, draft::Confidence confidence) {
+  return confidence == draft::Confidence::history || spec::can_cut(cell);
 }
 
 bool drafts_without_passes(const spec::Cell& cell) {

@@ -79,7 +79,7 @@ class ServerPolicy {
   // is told how many were accepted. Every request that ends is forgotten.
   [[nodiscard]] virtual bool shares_rows() const { return false; }
   // What it goes by; nothing where it shares no rows out or asks for no estimate.
-  [[nodiscard]] virtual std::optional<Confidence> confidence() const { return std::nullopt; }
+  [[nodiscard]] virtual std::optional<draft::Confidence> confidence() const { return std::nullopt; }
   // Sets verified[i]: how many tokens of the i-th chain are verified.
   virtual void share(const SharedStep& /*step*/, std::span<const DraftedChain> /*chains*/,
                      std::span<std::uint32_t> /*verified*/) {}
@@ -100,9 +100,9 @@ DisableAbove read_disable_above(const config::Arguments& arguments);
 // What a policy may ask of the server it works for.
 struct PolicySetting {
   StepSeconds seconds;
-  std::function<bool(int draft_length)> offers;  // whether drafts of this length can be made; empty: any
-  TimedStep passes = {};                         // empty where no step is timed
-  std::function<bool(Confidence)> knows = {};    // what is known of drafts; empty: what was accepted alone
+  std::function<bool(int draft_length)> offers;       // whether drafts of this length can be made; empty: any
+  TimedStep passes = {};                              // empty where no step is timed
+  std::function<bool(draft::Confidence)> knows = {};  // what is known of drafts; empty: what was accepted alone
 };
 
 // Makes a policy, as often as servers are started.

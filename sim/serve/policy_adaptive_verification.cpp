@@ -15,6 +15,9 @@ namespace specsim::serve {
 
 namespace {
 
+using draft::Confidence;
+using draft::RowBudget;
+
 // Times of passes as the server measures them when it starts: of the target by its rows, and of the draft by its sequences. Up to
 // the largest captured graph a pass takes what the next captured one does, and beyond, where none is padded, what lies between
 // the sizes that were timed.
@@ -86,13 +89,9 @@ class TimedPasses {
 
 class SharesRows final : public ServerPolicy {
  public:
-  enum class Budget { previous, early_stop, rows };
   struct Settings {
     int draft_length = 0;
-    std::optional<Confidence> confidence;  // nullopt: the best that is known, but no perfect head
-    Budget budget = Budget::previous;
-    double rows = 0.0;
-    int refit = 0;
+    draft::SharedRows sharing;
     double context = 0.0;
     std::uint32_t largest_graph = 0;
     DisableAbove disable;
@@ -102,8 +101,9 @@ class SharesRows final : public ServerPolicy {
         length_(index_of(settings.draft_length)),
         passes_(server.passes, settings.draft_length, settings.context, settings.largest_graph) {
     const bool estimates = server.knows && server.knows(Confidence::estimate);
-    goes_by_ = settings.confidence.value_or(estimates ? Confidence::estimate : Confidence::history);
-    learnt_ = draft::AcceptanceFit::start(length_, goes_by_ == Confidence::estimate);
+    goes_by_ =
+        own_.sharing.confidence.value_or(estimates ? Confidence::estimate : Confidence::history);  // but by no perfect head
+    learnt_ = draft::AcceptanceFit::start(length_, goes_by_);
   }
   [[nodiscard]] int draft_length(const BatchState& batch) override { return own_.disable.holds(batch) ? 0 : own_.draft_length; }
   [[nodiscard]] int longest() const override { return own_.draft_length; }
@@ -119,11 +119,11 @@ class SharesRows final : public ServerPolicy {
     for (const DraftedChain& chain : chains) drafts += chain.drafted;
     // The budget goes by what was known of the drafts of the step before, and who has it by what is known of these.
     std::size_t budget = 0;
-    if (own_.budget == Budget::previous) budget = draft::best_budget(slots_of(chains), step.emitting, time);
+    if (own_.sharing.budget == RowBudget::previous) budget = draft::best_budget(slots_of(chains), step.emitting, time);
     estimate(chains);
     const std::vector<draft::DraftSlot> slots = slots_of(chains);
-    if (own_.budget == Budget::early_stop) budget = draft::budget_stopped_early(slots, step.emitting, time);
-    if (own_.budget == Budget::rows) budget = static_cast<std::size_t>(own_.rows * static_cast<double>(chains.size()) + 1e-9);
+    if (own_.sharing.budget == RowBudget::early_stop) budget = draft::budget_stopped_early(slots, step.emitting, time);
+    if (own_.sharing.budget == RowBudget::rows) budget = own_.sharing.fixed_budget(chains.size());
     std::fill(verified.begin(), verified.end(), 0);
     for (std::size_t i = 0; i < std::min(budget, drafts); ++i) ++verified[slots[i].chain];
   }
@@ -132,19 +132,14 @@ class SharesRows final : public ServerPolicy {
                       std::span<const std::uint32_t> accepted) override {
     if (goes_by_ == Confidence::head) return;
     draft::AcceptanceFit fit = fit_of();
-    for (std::size_t i = 0; i < chains.size(); ++i) {
-      if (chains[i].ended) continue;
-      for (std::size_t k = 0; k < verified[i] && k <= accepted[i]; ++k) fit.observe(k, certainty(chains[i], k), k < accepted[i]);
-    }
-    if (++steps_ % own_.refit == 0) fit.refit();
+    for (std::size_t i = 0; i < chains.size(); ++i)
+      if (!chains[i].ended) fit.observe(chains[i].outlooks, verified[i], accepted[i]);
+    if (++steps_ % own_.sharing.refit == 0) fit.refit();
   }
   void forget(arrivals::RequestId request) override { earlier_.erase(request); }
 
  private:
-  [[nodiscard]] draft::AcceptanceFit fit_of() { return {learnt_, length_, goes_by_ == Confidence::estimate}; }
-  [[nodiscard]] double certainty(const DraftedChain& chain, std::size_t k) const {
-    return goes_by_ == Confidence::estimate ? chain.outlooks[k].certainty : 0.0;
-  }
+  [[nodiscard]] draft::AcceptanceFit fit_of() { return {learnt_, length_, goes_by_}; }
   // Replaces what was known of each sequence's drafts by what is known of these. Of a request that has ended nobody looks.
   void estimate(std::span<const DraftedChain> chains) {
     const draft::AcceptanceFit fit = fit_of();
@@ -152,8 +147,7 @@ class SharesRows final : public ServerPolicy {
       if (chain.ended) continue;
       std::vector<double>& own = earlier_[chain.request];
       own.resize(length_, 1.0);
-      for (std::size_t k = 0; k < chain.drafted; ++k)
-        own[k] = goes_by_ == Confidence::head ? chain.outlooks[k].overlap : fit.chance(k, certainty(chain, k));
+      for (std::size_t k = 0; k < chain.drafted; ++k) own[k] = fit.chance(chain.outlooks, k);
     }
   }
   // The drafts by what is known now; a sequence of which nothing is counts as sure.
@@ -183,43 +177,27 @@ class SharesRows final : public ServerPolicy {
 }  // namespace
 
 ServerPolicyEntry adaptive_verification_policy() {
-  std::vector<config::Parameter> parameters = {
-      {"draft_length", config::Type::integer, {}, "tokens that every sequence drafts", config::between(1, kMaxDraftLength), {}},
-      {"confidence",
-       config::Type::text,
-       "",
-       "a token's chance of acceptance: estimate, fitted while it runs to the log-odds of the draft's likeliest token and the "
-       "position; history, to the position alone; head, a trained head that is perfect; left out: estimate where rounds are "
-       "executed, else history",
-       {},
-       {"estimate", "history", "head"}},
-      {"budget",
-       config::Type::text,
-       "previous",
-       "how many tokens the batch verifies: previous, the most expected tokens per time at the confidences of the step before "
-       "(vLLM); early_stop, one more while that raises them, at this step's (DSpark); rows, as said",
-       {},
-       {"previous", "early_stop", "rows"}},
-      {"rows",
-       config::Type::number,
-       "1",
-       "with budget: rows, drafted tokens that are verified of each sequence in the mean",
-       config::between(0, kMaxDraftLength),
-       {}},
-      {"refit", config::Type::integer, "100", "steps from one fit of the estimate to the next", config::between(1, 1e6), {}},
-      {"context",
-       config::Type::number,
-       "8192",
-       "cached tokens of each request of the timed steps (VLLM_ADAPTIVE_VERIFICATION_PROFILE_CONTEXT_LEN)",
-       config::between(0, 1e9),
-       {}},
-      {"largest_graph",
-       config::Type::integer,
-       "512",
-       "rows of the largest captured graph (max_cudagraph_capture_size), up to which steps are timed as padded; 0: each number "
-       "of rows is timed",
-       config::between(0, 1e6),
-       {}}};
+  std::vector<config::Parameter> parameters = draft::shared_rows_parameters("step");
+  parameters[0].fallback = "";
+  parameters[0].summary += "; left out: estimate where rounds are executed, else history";
+  parameters.insert(
+      parameters.begin(),
+      {"draft_length", config::Type::integer, {}, "tokens that every sequence drafts", config::between(1, kMaxDraftLength), {}});
+  parameters.insert(
+      parameters.end(),
+      {{"context",
+        config::Type::number,
+        "8192",
+        "cached tokens of each request of the timed steps (VLLM_ADAPTIVE_VERIFICATION_PROFILE_CONTEXT_LEN)",
+        config::between(0, 1e9),
+        {}},
+       {"largest_graph",
+        config::Type::integer,
+        "512",
+        "rows of the largest captured graph (max_cudagraph_capture_size), up to which steps are timed as padded; 0: each number "
+        "of rows is timed",
+        config::between(0, 1e6),
+        {}}});
   for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
   return {
       {"adaptive_verification",
@@ -242,18 +220,7 @@ ServerPolicyEntry adaptive_verification_policy() {
       [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
         SharesRows::Settings settings;
         settings.draft_length = static_cast<int>(arguments.integer("draft_length"));
-        if (arguments.has("confidence")) {
-          const std::string& confidence = arguments.text("confidence");
-          settings.confidence = confidence == "head"      ? Confidence::head
-                                : confidence == "history" ? Confidence::history
-                                                          : Confidence::estimate;
-        }
-        const std::string& budget = arguments.text("budget");
-        settings.budget = budget == "rows"         ? SharesRows::Budget::rows
-                          : budget == "early_stop" ? SharesRows::Budget::early_stop
-                                                   : SharesRows::Budget::previous;
-        settings.rows = arguments.number("rows");
-        settings.refit = static_cast<int>(arguments.integer("refit"));
+        settings.sharing = draft::read_shared_rows(arguments);
         settings.context = arguments.number("context");
         settings.largest_graph = static_cast<std::uint32_t>(arguments.integer("largest_graph"));
         settings.disable = read_disable_above(arguments);

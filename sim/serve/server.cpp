@@ -120,7 +120,7 @@ void Server::begin_together(arrivals::Picoseconds now, arrivals::Picoseconds lon
 // How many of each sequence's drafts the step verifies, as the policy shares rows out.
 void Server::share_rows() {
   SharedStep step{static_cast<std::uint32_t>(current_.items.size())};
-  const bool looks = parts_.policy->confidence() != Confidence::history;
+  const bool looks = parts_.policy->confidence() != draft::Confidence::history;
   chains_.clear();
   for (const Item& item : current_.items) {
     step.rows += item.rows - item.drafts;
@@ -223,7 +223,6 @@ void Server::run(arrivals::Picoseconds now) {
   ++(rows > kMostGraphRows ? totals_.eager_steps : uniform_ ? totals_.uniform_steps : totals_.mixed_steps);
   totals_.prefill_steps += mixed_ ? 1 : 0;
   totals_.rows += rows;
-  totals_.prefill_rows += prefill_rows_;
   totals_.draft_rows += verified_drafts_;
   totals_.rounds += decode_rows;
   totals_.largest_batch = std::max(totals_.largest_batch, static_cast<std::uint32_t>(current_.items.size()));
@@ -271,7 +270,6 @@ void Server::account(arrivals::Picoseconds now) {
   const StepPrice price = price_;
   const arrivals::Picoseconds began = began_;
   const auto cause = static_cast<std::size_t>(mixed_ ? Cause::interference : Cause::decode);
-  std::uint64_t accepted = 0;
   std::uint32_t single = 0;  // chunks of one token, the usual ones
   for (const Item& item : current_.items) {
     Sequence& sequence = state_.at(item.request);
@@ -292,7 +290,6 @@ void Server::account(arrivals::Picoseconds now) {
       ++sequence.rounds;
       sequence.drafted += item.verified;
       sequence.accepted += item.accepted;
-      accepted += item.accepted;
     }
     sequence.since = now;
     if (got == 1 && sequence.last_token == began) {
@@ -302,7 +299,6 @@ void Server::account(arrivals::Picoseconds now) {
       account_chunk(sequence, got, now);
     }
   }
-  totals_.accepted += accepted;
   if (single == 0) return;
   common_gap_[1] += single;
   largest_chunk_ = std::max(largest_chunk_, 1U);

@@ -25,10 +25,8 @@ struct ServerTotals {
   std::uint64_t steps = 0;
   std::uint64_t prefill_steps = 0;  // steps that computed tokens of prompts
   std::uint64_t rows = 0;
-  std::uint64_t prefill_rows = 0;
   std::uint64_t draft_rows = 0;
-  std::uint64_t rounds = 0;  // rounds of decoding: each sequence of each step that decodes has one
-  std::uint64_t accepted = 0;
+  std::uint64_t rounds = 0;         // rounds of decoding: each sequence of each step that decodes has one
   std::uint64_t uniform_steps = 0;  // steps in which all sequences have as many rows, so that a full CUDA graph can hold them
   std::uint64_t mixed_steps = 0;    // steps in which they have not
   std::uint64_t eager_steps = 0;    // steps of more rows than the largest CUDA graph

@@ -97,7 +97,7 @@ class OverlapAcceptance final : public Acceptance {
       }
     return 1.0 + tokens / count;
   }
-  [[nodiscard]] bool knows(Confidence confidence) const override { return confidence != Confidence::estimate; }
+  [[nodiscard]] bool knows(draft::Confidence confidence) const override { return confidence != draft::Confidence::estimate; }
   [[nodiscard]] std::unique_ptr<Rounds> rounds() const override { return std::make_unique<OverlapRounds>(*this, overlaps_); }
 
  private:

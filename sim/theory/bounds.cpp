@@ -113,11 +113,6 @@ double argmax_draft_alpha(std::span<const double> target, std::span<const double
   return target[static_cast<std::size_t>(argmax(draft))];
 }
 
-double greedy_alpha(std::span<const double> target, std::span<const double> draft) {
-  check_pair(target, draft);
-  return draft[static_cast<std::size_t>(argmax(target))];
-}
-
 std::vector<double> soft_argmax_distribution(std::span<const double> target, std::span<const double> draft) {
   const double accepted = soft_argmax_alpha(target, draft);
   const auto best = static_cast<std::size_t>(argmax(draft));

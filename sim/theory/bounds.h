@@ -36,7 +36,6 @@ namespace specsim::theory {
 // Acceptance probabilities of other rules at one position.
 [[nodiscard]] double sample_match_alpha(std::span<const double> target, std::span<const double> draft);  // sum target draft
 [[nodiscard]] double argmax_draft_alpha(std::span<const double> target, std::span<const double> draft);  // target(argmax draft)
-[[nodiscard]] double greedy_alpha(std::span<const double> target, std::span<const double> draft);        // draft(argmax target)
 
 // Distribution of the token emitted at one position when the draft's argmax x is judged by target(x) / draft(x) with the *soft*
 // draft probability, and the residual is taken from the soft draft (a published pseudocode): x is emitted with

@@ -109,37 +109,6 @@ Vector mean_reward(const std::vector<RoundDistribution>& distributions, std::spa
   return mean;
 }
 
-// Solves matrix x = right by elimination with row pivoting; both are consumed.
-Vector solve(Matrix matrix, Vector right) {
-  const std::size_t size = right.size();
-  for (std::size_t column = 0; column < size; ++column) {
-    std::size_t pivot = column;
-    for (std::size_t row = column + 1; row < size; ++row) {
-      if (std::abs(matrix[row * size + column]) > std::abs(matrix[pivot * size + column])) pivot = row;
-    }
-    SPECSIM_CHECK(matrix[pivot * size + column] != 0.0, "singular at column {}", column);
-    if (pivot != column) {
-      std::swap_ranges(matrix.begin() + static_cast<std::ptrdiff_t>(pivot * size),
-                       matrix.begin() + static_cast<std::ptrdiff_t>((pivot + 1) * size),
-                       matrix.begin() + static_cast<std::ptrdiff_t>(column * size));
-      std::swap(right[pivot], right[column]);
-    }
-    const double* pivot_row = matrix.data() + column * size;
-    for (std::size_t row = column + 1; row < size; ++row) {
-      double* entries = matrix.data() + row * size;
-      const double factor = entries[column] / pivot_row[column];
-      if (factor == 0.0) continue;
-      for (std::size_t j = column; j < size; ++j) entries[j] -= factor * pivot_row[j];
-      right[row] -= factor * right[column];
-    }
-  }
-  for (std::size_t row = size; row-- > 0;) {
-    for (std::size_t j = row + 1; j < size; ++j) right[row] -= matrix[row * size + j] * right[j];
-    right[row] /= matrix[row * size + row];
-  }
-  return right;
-}
-
 // Everything that one pass of a (sub-)distribution of start states through a round tells, scaled to its mass.
 SequenceTotals totals_of(const Modulation& modulation, Vector started, int draft_length) {
   SequenceTotals totals;
@@ -341,66 +310,16 @@ double reward_variance(const Modulation& modulation, std::span<const double> sta
 }
 
 double emitted_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds) {
-  return reward_variance(modulation, start, draft_length, rounds, emitted_reward(draft_length));
-}
-
-double asymptotic_reward_variance(const Modulation& modulation, int draft_length, std::span<const double> reward) {
-  check_modulation(modulation, draft_length);
-  check_reward(reward, draft_length);
-  const std::size_t states = index_of(modulation.states);
-  const Matrix transition = weighted_kernel(modulation, draft_length, Vector(reward.size(), 1.0));
-  const Vector stationary = stationary_distribution(transition, states);
-  const std::vector<RoundDistribution> distributions = round_distribution_by_state(modulation, draft_length);
-  const double centre = dot(stationary, mean_reward(distributions, reward));
-  Vector centred(reward.begin(), reward.end());
-  for (double& value : centred) value -= centre;
-  Vector squared(centred);
-  for (double& value : squared) value *= value;
-  // (I - transition + 1 stationary') bias = E[centred reward | state]; the rank-one term picks the solution with
-  // stationary mean 0.
-  Matrix matrix(transition);
-  for (std::size_t s = 0; s < states; ++s) {
-    for (std::size_t next = 0; next < states; ++next) {
-      double& entry = matrix[s * states + next];
-      entry = (s == next ? 1.0 : 0.0) - entry + stationary[next];
-    }
-  }
-  const Vector bias = solve(std::move(matrix), mean_reward(distributions, centred));
-  const Vector cross = weighted_kernel_times(modulation, draft_length, centred, bias);
-  return std::max(0.0, dot(stationary, mean_reward(distributions, squared)) + 2.0 * dot(stationary, cross));
-}
-
-double asymptotic_emitted_variance(const Modulation& modulation, int draft_length) {
-  return asymptotic_reward_variance(modulation, draft_length, emitted_reward(draft_length));
-}
-
-std::vector<double> emitted_reward(int draft_length) {
   SPECSIM_CHECK(draft_length >= 0, "draft_length = {}", draft_length);
-  Vector reward(index_of(draft_length) + 1);
-  std::iota(reward.begin(), reward.end(), 1.0);
-  return reward;
-}
-
-std::vector<double> alpha_residual_reward(int draft_length, double alpha) {
-  SPECSIM_CHECK(draft_length >= 0, "draft_length = {}", draft_length);
-  Vector reward;
-  for (int j = 0; j <= draft_length; ++j) reward.push_back(j - alpha * std::min(j + 1, draft_length));
-  return reward;
+  Vector emitted(index_of(draft_length) + 1);  // [accepted]
+  std::iota(emitted.begin(), emitted.end(), 1.0);
+  return reward_variance(modulation, start, draft_length, rounds, emitted);
 }
 
 double tokens_per_round_standard_error(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,
                                        double sequences) {
   SPECSIM_CHECK(sequences > 0.0, "sequences = {}", sequences);
   return std::sqrt(emitted_variance(modulation, start, draft_length, rounds) / sequences) / rounds;
-}
-
-double alpha_standard_error(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,
-                            double sequences) {
-  SPECSIM_CHECK(sequences > 0.0, "sequences = {}", sequences);
-  SPECSIM_CHECK(draft_length >= 1, "draft_length = {}", draft_length);
-  const SequenceTotals totals = expected_totals(modulation, start, draft_length, rounds);
-  const Vector reward = alpha_residual_reward(draft_length, totals.alpha());
-  return std::sqrt(reward_variance(modulation, start, draft_length, rounds, reward) / sequences) / total(totals.tries);
 }
 
 }  // namespace specsim::theory

@@ -69,24 +69,13 @@ struct SequenceTotals {
 [[nodiscard]] double long_run_tokens_per_round(const Modulation& modulation, int draft_length);
 
 // Exact variance, over one sequence of exactly `rounds` rounds, of the sum of reward[accepted] (size draft_length + 1).
-// Reward j + 1 gives emitted; j - alpha min(j + 1, draft_length) gives the numerator of the delta method for alpha.
+// Reward j + 1 gives emitted_variance().
 [[nodiscard]] double reward_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,
                                      std::span<const double> reward);
 [[nodiscard]] double emitted_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds);
 
-// lim over rounds of reward_variance / rounds, by the Poisson equation. Requires one recurrent class.
-[[nodiscard]] double asymptotic_reward_variance(const Modulation& modulation, int draft_length, std::span<const double> reward);
-[[nodiscard]] double asymptotic_emitted_variance(const Modulation& modulation, int draft_length);
-
-// Rewards for the two uses above, indexed by accepted.
-[[nodiscard]] std::vector<double> emitted_reward(int draft_length);
-[[nodiscard]] std::vector<double> alpha_residual_reward(int draft_length, double alpha);
-
-// Standard errors of pooled estimates from `sequences` independent sequences of `rounds` rounds each: emitted / rounds,
-// and accepted / tries by the delta method around its expectation.
+// Standard error of emitted / rounds over `sequences` independent sequences of `rounds` rounds each.
 [[nodiscard]] double tokens_per_round_standard_error(const Modulation& modulation, std::span<const double> start,
                                                      int draft_length, int rounds, double sequences);
-[[nodiscard]] double alpha_standard_error(const Modulation& modulation, std::span<const double> start, int draft_length,
-                                          int rounds, double sequences);
 
 }  // namespace specsim::theory

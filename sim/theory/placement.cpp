@@ -121,7 +121,6 @@ Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double ve
   result.round = all * longer + none * (verify + draft) + some * (longer + draft);
   // Of a block that is finished, the share of those who guessed wrong: 1 - one of the batch in the mean, and nobody's is none.
   result.in_vain = none * std::min(draft, verify) + (1.0 - one - none) * draft;
-  result.waiting = (all + some) * (longer - verify);
   result.tokens = sequences * emitted.value();
   return result;
 }

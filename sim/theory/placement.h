@@ -32,7 +32,6 @@ namespace specsim::theory {
 struct Overlap {
   double round = 0.0;    // E[time from one verification to the next]
   double in_vain = 0.0;  // E[pre-drafting that is thrown away], a round
-  double waiting = 0.0;  // E[target idle until a pre-drafted block is whole]
   double tokens = 0.0;   // E[emitted], of the batch
   [[nodiscard]] double rate() const { return tokens / round; }
 };

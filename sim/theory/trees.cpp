@@ -223,24 +223,6 @@ std::vector<std::vector<double>> sequoia_programme(const std::vector<double>& ac
   return best;
 }
 
-TreeChoice best_tree_choice(const std::vector<double>& acceptance, int depth, double draft_pass,
-                            const std::vector<double>& target_pass) {
-  SPECSIM_CHECK(target_pass.size() >= 2, "{} target passes", target_pass.size());
-  SPECSIM_CHECK(draft_pass >= 0.0, "draft pass = {}", draft_pass);
-  const auto best = sequoia_programme(acceptance, static_cast<int>(target_pass.size()) - 1, depth);
-  TreeChoice choice;
-  choice.time = target_pass[1];
-  for (int level = 0; level <= depth; ++level) {
-    for (std::size_t size = 1; size < target_pass.size(); ++size) {
-      SPECSIM_CHECK(target_pass[size] > 0.0, "target pass = {}", target_pass[size]);
-      const double time = level * draft_pass + target_pass[size];
-      const double tokens = best[index_of(level)][size];
-      if (tokens / time > choice.tokens / choice.time) choice = {static_cast<int>(size), level, tokens, time};
-    }
-  }
-  return choice;
-}
-
 RankAcceptance rank_acceptance(const std::vector<std::vector<double>>& cumulative_by_head) {
   RankAcceptance acceptance;
   for (const std::vector<double>& cumulative : cumulative_by_head) {

@@ -54,16 +54,6 @@ struct BestTree {
 // O(depth size^2 ranks).
 [[nodiscard]] std::vector<std::vector<double>> sequoia_programme(const std::vector<double>& acceptance, int size, int depth);
 
-struct TreeChoice {
-  int size = 1;
-  int depth = 0;
-  double tokens = 1.0;
-  double time = 1.0;
-};
-// The size and depth with the most tokens per time: a round takes depth draft_pass + target_pass[size] (entry 0 unused).
-[[nodiscard]] TreeChoice best_tree_choice(const std::vector<double>& acceptance, int depth, double draft_pass,
-                                          const std::vector<double>& target_pass);
-
 // Accuracy by rank from cumulative top-k accuracies, head by head (Medusa, Cai et al. 2024, arXiv 2401.10774). The heads are
 // taken to be right independently of one another, which real heads are not.
 [[nodiscard]] RankAcceptance rank_acceptance(const std::vector<std::vector<double>>& cumulative_by_head);

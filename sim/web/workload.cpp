@@ -231,8 +231,8 @@ Json answer_plan(const Json& question) {
   reply["reason"] = plan.best == 0 ? plan::to_text(advice.regime) : "";
   reply["by_batch"] = scan_of(advice.by_batch);
   reply["by_context"] = scan_of(advice.by_context);
-  for (const plan::Stretch& stretch : plan::stretches(advice.by_batch))
-    reply["schedule"].push_back({{"from", stretch.from}, {"to", stretch.to}, {"draft_length", stretch.draft_length}});
+  for (const plan::LengthRange& range : plan::ranges_of(advice.by_batch))
+    reply["schedule"].push_back({{"from", number(range.from)}, {"to", number(range.to)}, {"draft_length", range.draft_length}});
   if (advice.cliff)
     reply["cliff"] = {{"batch", advice.cliff->batch},
                       {"speedup", number(advice.cliff->speedup)},

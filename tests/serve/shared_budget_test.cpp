@@ -46,7 +46,7 @@ std::unique_ptr<serve::ServerPolicy> made(const std::string& more) {
   diagnostics.throw_if_any();
   const serve::PolicyMaker maker = chosen.entry->read(chosen.arguments, diagnostics);
   diagnostics.throw_if_any();
-  return maker({{}, {}, seconds, [](serve::Confidence) { return true; }});
+  return maker({{}, {}, seconds, [](draft::Confidence) { return true; }});
 }
 
 // AdaptiveVerificationManager of vLLM, with what a mutant gets wrong.

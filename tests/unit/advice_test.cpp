@@ -240,8 +240,8 @@ TEST_CASE("the recommendation over batches says what it loses", "[plan][schedule
     CHECK(point.loss < 0.2);
   }
   CHECK(count == (rise ? 1 : 0));
-  const auto list = plan::stretches(advice.by_batch);
-  CHECK(list.front().from == 1.0);
+  const auto list = plan::ranges_of(advice.by_batch);
+  CHECK(list.front().from == 1);
   CHECK(list.back().to == advice.by_batch.back().at);
   // The planned batch's point is the plan itself.
   for (const plan::ScanPoint& point : advice.by_batch)

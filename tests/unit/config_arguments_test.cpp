@@ -61,7 +61,7 @@ TEST_CASE("intervals say what they hold", "[config]") {
   CHECK(at_least(0.0).to_text() == "at least 0");
   CHECK(above(0.0).to_text() == "above 0");
   CHECK(between(0.0, 1.0).to_text() == "in [0, 1]");
-  CHECK(between_open(-0.5, 1e6).to_text() == "in (-0.5, 1000000)");
+  CHECK(Interval{-0.5, 1e6, true, true}.to_text() == "in (-0.5, 1000000)");
   CHECK(Interval{0.0, 1.0, true, false}.to_text() == "in (0, 1]");
   Interval most;
   most.high = 1e-9;
@@ -71,8 +71,8 @@ TEST_CASE("intervals say what they hold", "[config]") {
 
   CHECK(between(0.0, 1.0).contains(0.0));
   CHECK(between(0.0, 1.0).contains(1.0));
-  CHECK_FALSE(between_open(0.0, 1.0).contains(0.0));
-  CHECK_FALSE(between_open(0.0, 1.0).contains(1.0));
+  CHECK_FALSE(Interval{0.0, 1.0, true, true}.contains(0.0));
+  CHECK_FALSE(Interval{0.0, 1.0, true, true}.contains(1.0));
   CHECK(above(0.0).contains(5e-324));
   CHECK_FALSE(above(0.0).contains(-0.0));
   CHECK(at_least(0.0).contains(-0.0));

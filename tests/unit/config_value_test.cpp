@@ -294,7 +294,8 @@ TEST_CASE("paths find and set", "[config]") {
   }
   const auto set = [&](const std::string& path, const std::string& text) {
     Diagnostics diagnostics;
-    set_path(root, path, parse_text(text, "--set " + path, diagnostics), diagnostics);
+    const Value value = parse_text(text, "--set " + path, diagnostics);
+    set_path(root, path, value, value.where, diagnostics);
     return messages(diagnostics);
   };
   CHECK(set("pair.vocab", "20").empty());
@@ -318,7 +319,7 @@ TEST_CASE("paths find and set", "[config]") {
 
   Value nothing;
   Diagnostics diagnostics;
-  set_path(nothing, "a.b", parsed("1"), diagnostics);
+  set_path(nothing, "a.b", parsed("1"), {}, diagnostics);
   CHECK(diagnostics.empty());
   CHECK(to_flow_text(nothing) == "{a: {b: 1}}");
 }

@@ -172,23 +172,6 @@ TEST_CASE("Sequoia's published vectors: programme equals greedy at budget 512, i
   }
 }
 
-TEST_CASE("best size and depth by time: every pair tried against the programme", "[theory][trees]") {
-  const std::vector<double> vector = {0.6, 0.15, 0.05};
-  std::vector<double> target_pass = {0.0};
-  for (int size = 1; size <= 24; ++size) target_pass.push_back(1.0 + (size > 8 ? 0.04 * (size - 8) : 0.0));
-  const TreeChoice choice = best_tree_choice(vector, 8, 0.1, target_pass);
-  double best = 0.0;
-  for (int size = 1; size <= 24; ++size) {
-    for (int depth = size > 1 ? 1 : 0; depth <= 8; ++depth) {
-      best = std::max(
-          best, best_tree_greedy({vector}, size, depth).tokens / (0.1 * depth + target_pass[static_cast<std::size_t>(size)]));
-    }
-  }
-  CHECK(std::abs(choice.tokens / choice.time - best) < 1e-13);
-  // A draft as slow as the target is not worth a level.
-  CHECK(best_tree_choice(vector, 8, 1.0, target_pass).depth == 0);
-}
-
 TEST_CASE("Medusa's heads: ranks from cumulative accuracies, its tree under independence", "[theory][trees][published]") {
   // assets/medusa_acc.csv of the Medusa repository, Vicuna 7B, top-1 to top-5 of heads 0 to 3.
   const RankAcceptance heads = rank_acceptance({{0.56, 0.672, 0.727, 0.76, 0.78},
