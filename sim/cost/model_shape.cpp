@@ -49,7 +49,7 @@ namespace {
 
 // A layer's projections. Weights of latent attention are absorbed: queries go into the latent space and values come out of it,
 // head by head, so that the cache is read as it is.
-std::vector<Product> projections(const ModelShape& model, const AttentionKind& kind, double shards) {
+std::vector<Product> typed_projections(const ModelShape& model, const AttentionKind& kind, double shards) {
   const double width = model.attention_inputs * model.hidden;
   if (model.latent == 0.0) {
     const double copies = shards / std::min(shards, kind.kv_heads);
@@ -66,11 +66,18 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
   return list;
 }
 
+std::vector<Product> projections(const ModelShape& model, const AttentionKind& kind, double shards) {
+  std::vector<Product> list = typed_projections(model, kind, shards);
+  for (Product& product : list) product.plain = product.plain || model.plain_attention;
+  return list;
+}
+
 // An indexer: its queries come of the squeezed ones that attention's come of, its key and a weight for each of its heads of the
 // layer's input, in one product of 16 bits. Engines do not cut them (vLLM, SGLang: ReplicatedLinear, wk_weights_proj).
 std::vector<Product> indexer_products(const ModelShape& model) {
   const double width = model.attention_inputs * model.hidden;
-  return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, model.index_heads * model.index_dim, Sharding::none},
+  return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, model.index_heads * model.index_dim, Sharding::none,
+           1.0, model.plain_attention},
           {"index_key", width, model.index_dim + model.index_heads, Sharding::none, 1.0, true}};
 }
 
@@ -78,8 +85,10 @@ std::vector<Product> indexer_products(const ModelShape& model) {
 std::vector<Product> linear_projections(const ModelShape& model) {
   const double values = model.linear_value_heads * model.linear_head_dim;
   const double keys = model.linear_key_heads * model.linear_head_dim;
-  return {{"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * model.linear_value_heads},
-          {"linear_output", values, model.hidden, Sharding::rows}};
+  const bool plain = model.plain_attention;
+  return {
+      {"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * model.linear_value_heads, Sharding::columns, 1.0, plain},
+      {"linear_output", values, model.hidden, Sharding::rows, 1.0, plain}};
 }
 
 }  // namespace
@@ -105,8 +114,8 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
       if (of_layers <= 0.0) return;
       LayerKind own{count * of_layers / layers, mixture, first};
       if (width > 0.0) {
-        own.products.push_back({"up", hidden, (gated ? 2.0 : 1.0) * width});
-        own.products.push_back({"down", width, hidden, Sharding::rows});
+        own.products.push_back({"up", hidden, (gated ? 2.0 : 1.0) * width, Sharding::columns, 1.0, false, mixture});
+        own.products.push_back({"down", width, hidden, Sharding::rows, 1.0, false, mixture});
       }
       kinds.push_back(std::move(own));
     };
@@ -160,7 +169,11 @@ double ModelShape::own_parameters() const {
 double ModelShape::layer_bytes(double active) const {
   const double experts_own = expert_parameters();
   const double met = experts > 0.0 ? active / experts : 0.0;
-  return ((layer_parameters() - experts_own) * weight_bits + met * experts_own * expert_bits) / 8.0;
+  double plain = 0.0;
+  for (const LayerKind& kind : layer_kinds())
+    for (const Product& product : kind.products)
+      if (product.plain) plain += kind.layers * product.groups * product.inner * product.outer;
+  return ((layer_parameters() - experts_own - plain) * weight_bits + 16.0 * plain + met * experts_own * expert_bits) / 8.0;
 }
 
 double ModelShape::weight_bytes() const {

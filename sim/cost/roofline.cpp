@@ -198,7 +198,8 @@ class RooflineCost final : public CostModel {
     double floor = 1e-6 * (own_layers(model) ? engine_.integer.layer_us : c.elementwise_us);
     double width = kElementwisePasses * model.hidden;
     if (engine_.small_kernels > 0.0 && kernels_) {  // a calibration was fitted with its own number of them
-      const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0);
+      const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0) +
+                             (model.latent > 0.0 ? engine_.latent_kernels : 0.0);
       floor *= std::max(0.0, kernels) / kCalibratedKernels;
       // Norms read and write the vector and the residual, the activation reads gate and up, rotary embedding what it turns.
       const double activated = model.experts > 0.0 ? 0.0 : 3.0 * model.ffn;
@@ -386,11 +387,28 @@ class RooflineCost final : public CostModel {
     Seconds sum;
     for (const LayerKind& kind : model.layer_kinds(shards)) {
       double layer = 0.0;
-      for (const Product& product : kind.products)
-        layer += one(product, rows, product.plain ? 16.0 : model.weight_bits, product.plain ? std::string() : model.product_type,
-                     product.sharding == Sharding::groups ? product.groups / shards : product.groups);
-      if (kind.mixture) sum.experts += kind.layers * mixture;
-      sum.all += kind.layers * (layer + (kind.mixture ? mixture : 0.0));
+      double beside = 0.0;
+      double beside_bytes = 0.0;
+      for (const Product& product : kind.products) {
+        const double took =
+            one(product, rows, product.plain ? 16.0 : model.weight_bits, product.plain ? std::string() : model.product_type,
+                product.sharding == Sharding::groups ? product.groups / shards : product.groups);
+        (product.beside ? beside : layer) += took;
+        if (product.beside) beside_bytes += product.inner * product.outer * model.weight_bits / 8.0 / shards;
+      }
+      double routed = 0.0;
+      if (kind.mixture) {
+        sum.experts += kind.layers * mixture;
+        // Measured layers of experts begin with the router's scores.
+        const double router =
+            experts && !own_experts ? one({"router", model.hidden, model.experts, Sharding::none}, rows, 16.0, "", 1.0) : 0.0;
+        routed = mixture + router;
+      }
+      // Two streams share the memory: the shorter one hides behind the other but for its bytes.
+      const double sharing = beside_bytes / (hardware_.bandwidth * hardware_.calibration.memory_efficiency);
+      sum.all += kind.layers * (layer + (rows <= engine_.shared_rows && captured_rows(engine_, rows) > 0.0
+                                             ? std::max(beside, routed + std::min(beside, sharing))
+                                             : beside + routed));
     }
     if (logit_rows > 0.0)
       sum.all += model.lm_heads() * one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);
