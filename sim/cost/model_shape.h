@@ -22,7 +22,7 @@ struct Product {
   Sharding sharding = Sharding::columns;
   double groups = 1.0;
   bool plain = false;   // in 16 bits, whatever the type of the others
-  bool beside = false;  // of a shared expert, which engines may run beside the others
+  bool beside = false;  // a shared expert's, which engines may run beside the others
 };
 
 // Layers whose attention is alike.
