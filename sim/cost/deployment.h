@@ -23,7 +23,8 @@ struct Deployment {
 
 // With the engine as it runs on the deployment's GPU.
 inline Deployment as_it_runs(Deployment deployment) {
-  deployment.engine = engine_on(std::move(deployment.engine), deployment.hardware.compute_capability);
+  deployment.engine = engine_on(std::move(deployment.engine), deployment.hardware.compute_capability,
+                                deployment.target.has_value() && deployment.target->experts > 0.0);
   return deployment;
 }
 

@@ -89,7 +89,8 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
       type_word("weights", "type of the layers' weights", weight_words()),
       type_word("activations", "type of what they are multiplied with", {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
       type_word("cache", "type of cached keys and values", cached),
-      type_word("experts", "type of a mixture's experts, where they have another one", weight_words())};
+      type_word("experts", "type of a mixture's experts, where they have another one", weight_words()),
+      type_word("attention", "type of attention's projections, where they have another one", {"bf16"})};
   const config::Value map = config::spelled_out(dtype, "weights");
   const std::size_t before = diagnostics.list().size();
   const config::Arguments a = config::read_arguments(map, parameters, {}, "dtype", diagnostics);
@@ -117,6 +118,7 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
     shape.expert_bits = experts->bits;
     shape.expert_type = experts->kernel;
   }
+  shape.plain_attention = a.has("attention");
   if (a.has("cache"))
     for (const CacheWord& one : kCacheWords)
       if (a.text("cache") == one.word) shape.kv_bits = one.bits;

@@ -183,6 +183,18 @@ const std::vector<Parameter>& engine_parameters() {
          "lowest and highest compute capability of GPUs that run allreduce, and norms in it; on others it uses its own; []: all",
          config::between(0, 100),
          {}},
+        {"allreduce_of_mixtures",
+         Type::boolean,
+         "false",
+         "allreduce, and norms in it, are of models with experts alone; others take its own",
+         {},
+         {}},
+        {"shared_rows",
+         Type::number,
+         "0",
+         "rows of a captured pass up to which shared experts run beside the others, on a stream of their own; 0: after them",
+         config::between(0, 1e6),
+         {}},
         {"serial_attention_capabilities",
          Type::number_list,
          "[]",
@@ -232,6 +244,12 @@ const std::vector<Parameter>& engine_parameters() {
          Type::number,
          "0",
          "small kernels of a layer, between products and attention; 0: the GPU's calibration says what they take",
+         config::between(0, 100),
+         {}},
+        {"latent_kernels",
+         Type::number,
+         "0",
+         "small kernels of a layer of latent attention (MLA) beyond small_kernels, where the engine says those",
          config::between(0, 100),
          {}},
         {"linear_kernels",
@@ -299,6 +317,8 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
     diagnostics.add(
         a.where("allreduce_capabilities"),
         fmt::format("allreduce_capabilities is [{:g}], allowed: [lowest, highest], or none", fmt::join(capabilities, ", ")));
+  engine.allreduce_of_mixtures = a.boolean("allreduce_of_mixtures");
+  engine.shared_rows = a.number("shared_rows");
   engine.serial_attention_capabilities = a.numbers("serial_attention_capabilities");
   const std::vector<double>& walked = engine.serial_attention_capabilities;
   bool paired = walked.size() % 2 == 0;
@@ -327,6 +347,7 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.fused_quantisation = a.boolean("fused_quantisation");
   engine.fused_norms = a.boolean("fused_norms");
   engine.small_kernels = a.number("small_kernels");
+  engine.latent_kernels = a.number("latent_kernels");
   engine.linear_kernels = a.number("linear_kernels");
   engine.selection_ns_per_key = a.number("selection_ns_per_key");
   const config::Value& proposals = a.value("proposals");
@@ -369,10 +390,10 @@ bool walks_keys(const Engine& engine, double compute_capability) {
   return false;
 }
 
-Engine engine_on(Engine engine, double compute_capability) {
+Engine engine_on(Engine engine, double compute_capability, bool mixture) {
   const std::vector<double>& range = engine.allreduce_capabilities;
   if (range.empty() || compute_capability <= 0.0) return engine;
-  if (compute_capability < range.front() || compute_capability > range.back()) {
+  if (compute_capability < range.front() || compute_capability > range.back() || (engine.allreduce_of_mixtures && !mixture)) {
     engine.allreduce = engine.kernels;
     engine.fused_norms = false;
   }

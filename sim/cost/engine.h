@@ -57,6 +57,8 @@ struct Engine {
   // Lowest and highest compute capability, pair by pair, of GPUs on which attention of several tokens walks all keys in one block
   // for each head and block of queries; on others blocks share the keys.
   std::vector<double> serial_attention_capabilities;
+  bool allreduce_of_mixtures = false;   // `allreduce` is of models with experts alone
+  double shared_rows = 0.0;             // rows of a captured pass up to which shared experts run beside the others; 0: none
   double most_pcie_gpus = 0.0;          // GPUs without NVLink that its own all-reduce takes; NCCL's beyond; 0: any number
   bool graphs = false;                  // passes are captured; rows are padded up to the next captured number
   bool fused_quantisation = false;      // activations are quantised by the kernel before a product, not by one of its own
@@ -76,6 +78,7 @@ struct Engine {
   double round_us = 0.0;           // host time of a speculative round beyond its passes
   double unequal_contexts = 1.0;   // attention over a live server's contexts, over that of as many equal ones
   double switch_share = 0.0;       // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
+  double latent_kernels = 0.0;     // those of a layer of latent attention beyond small_kernels
   double linear_kernels = 4.0;     // those of a layer of linear attention beside its products
   double selection_ns_per_key = 0.45;  // an indexer's selection (sparse attention) for each score of a row
   double small_kernels = 0.0;          // a layer's, between products and attention; 0: the GPU's calibration says what they take
@@ -110,8 +113,8 @@ double captured_rows(const Engine& engine, double rows);
 // Whether its attention of several tokens walks all keys there; not where the capability is not known (0).
 bool walks_keys(const Engine& engine, double compute_capability);
 // The engine as it runs on GPUs of that compute capability: with its own all-reduces, and norms behind them, where they do not
-// run `allreduce`. Of a capability that is not known (0) it stays as it is.
-Engine engine_on(Engine engine, double compute_capability);
+// run `allreduce`, or not for such a model. Of a capability that is not known (0) it stays as it is.
+Engine engine_on(Engine engine, double compute_capability, bool mixture);
 // The engine of configs/engines that has the name of a library of kernels: of a GPU's kernels, or of those that another engine
 // takes. `library`: one of kernel_engines().
 const Engine& engine_of_library(const std::string& library);

@@ -111,7 +111,15 @@ const std::vector<Key>& model_keys() {
         Type::value,
         "",
         "types: a word for weights and what they are multiplied with (bf16, fp8, int8, int4, nvfp4, mxfp4), or {weights, "
-        "activations, cache, experts}",
+        "activations, cache, experts, attention}",
+        {},
+        {}}},
+      {{"checkpoints",
+        Type::value,
+        "",
+        "dtype of checkpoints that are published beside it, by the word that benchmarks call them: {fp8: fp8_block, fp4: "
+        "{weights: "
+        "nvfp4, attention: bf16}}",
         {},
         {}}},
       {{"weight_bits",
@@ -287,6 +295,12 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   if (a.has("assumed"))
     for (const config::Value& text : a.value("assumed").items) shape.assumed.push_back(text.text);
   if (a.has("dtype")) read_element_types(a.value("dtype"), shape, diagnostics);
+  if (a.has("checkpoints"))
+    for (const config::Field& field : a.value("checkpoints").fields) {
+      ModelShape other;  // reports what is wrong with it
+      read_element_types(field.value, other, diagnostics);
+      shape.checkpoints[field.key] = config::to_flow_text(field.value);
+    }
   if (!a.has("dtype") || a.given("weight_bits")) {
     shape.weight_bits = shape.expert_bits = a.number("weight_bits");
     shape.product_type = shape.expert_type = "";

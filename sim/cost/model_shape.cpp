@@ -74,7 +74,7 @@ namespace {
 
 // A layer's projections. Weights of latent attention are absorbed: queries go into the latent space and values come out of it,
 // head by head, so that the cache is read as it is.
-std::vector<Product> projections(const ModelShape& model, const AttentionKind& kind, double shards) {
+std::vector<Product> typed_projections(const ModelShape& model, const AttentionKind& kind, double shards) {
   const double width = model.attention_inputs * model.hidden;
   if (model.one_vector) {
     const double queries = model.heads * kind.head_dim;
@@ -104,6 +104,12 @@ std::vector<Product> projections(const ModelShape& model, const AttentionKind& k
   return list;
 }
 
+std::vector<Product> projections(const ModelShape& model, const AttentionKind& kind, double shards) {
+  std::vector<Product> list = typed_projections(model, kind, shards);
+  for (Product& product : list) product.plain = product.plain || model.plain_attention;
+  return list;
+}
+
 // Vectors of a token that a compressor adds up into an entry: values and gates; those of picked entries overlap.
 constexpr double kApart = 2.0;
 constexpr double kOverlapping = 4.0;
@@ -113,7 +119,8 @@ constexpr double kOverlapping = 4.0;
 std::vector<Product> indexer_products(const ModelShape& model) {
   const double width = model.attention_inputs * model.hidden;
   const double key = (model.picked_layers > 0.0 ? kOverlapping : 1.0) * model.index_dim;
-  return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, model.index_heads * model.index_dim, Sharding::none},
+  return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, model.index_heads * model.index_dim, Sharding::none,
+           1.0, model.plain_attention},
           {"index_key", width, key + model.index_heads, Sharding::none, 1.0, true}};
 }
 
@@ -126,8 +133,10 @@ LayerKind compressor(const ModelShape& model, double layers, double vectors) {
 std::vector<Product> linear_projections(const ModelShape& model) {
   const double values = model.linear_value_heads * model.linear_head_dim;
   const double keys = model.linear_key_heads * model.linear_head_dim;
-  return {{"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * model.linear_value_heads},
-          {"linear_output", values, model.hidden, Sharding::rows}};
+  const bool plain = model.plain_attention;
+  return {
+      {"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * model.linear_value_heads, Sharding::columns, 1.0, plain},
+      {"linear_output", values, model.hidden, Sharding::rows, 1.0, plain}};
 }
 
 }  // namespace
@@ -153,8 +162,8 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
       if (of_layers <= 0.0) return;
       LayerKind own{count * of_layers / layers, mixture, first};
       if (width > 0.0) {
-        own.products.push_back({"up", hidden, (gated ? 2.0 : 1.0) * width});
-        own.products.push_back({"down", width, hidden, Sharding::rows});
+        own.products.push_back({"up", hidden, (gated ? 2.0 : 1.0) * width, Sharding::columns, 1.0, false, mixture});
+        own.products.push_back({"down", width, hidden, Sharding::rows, 1.0, false, mixture});
       }
       kinds.push_back(std::move(own));
     };
@@ -210,7 +219,11 @@ double ModelShape::own_parameters() const {
 double ModelShape::layer_bytes(double active) const {
   const double experts_own = expert_parameters();
   const double met = experts > 0.0 ? active / experts : 0.0;
-  return ((layer_parameters() - experts_own) * weight_bits + met * experts_own * expert_bits) / 8.0;
+  double plain = 0.0;
+  for (const LayerKind& kind : layer_kinds())
+    for (const Product& product : kind.products)
+      if (product.plain) plain += kind.layers * product.groups * product.inner * product.outer;
+  return ((layer_parameters() - experts_own - plain) * weight_bits + 16.0 * plain + met * experts_own * expert_bits) / 8.0;
 }
 
 double ModelShape::weight_bytes() const {

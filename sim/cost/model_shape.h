@@ -4,6 +4,7 @@
 #include "sim/config/arguments.h"
 #include "sim/cost/presets.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Product {
   double outer = 0.0;
   Sharding sharding = Sharding::columns;
   double groups = 1.0;
-  bool plain = false;  // in 16 bits, whatever the type of the others
+  bool plain = false;   // in 16 bits, whatever the type of the others
+  bool beside = false;  // a shared expert's, which engines may run beside the others
 };
 
 // Layers whose attention is alike.
@@ -128,6 +130,9 @@ struct ModelShape {
   // Kernels of kernels.h that multiply the layers' weights and the experts' alone; empty: by their bits.
   std::string product_type;
   std::string expert_type;
+  bool plain_attention = false;  // attention's projections have 16 bits, whatever the other weights have
+  // Types of checkpoints that others published of the model and servers load, by the word that they go by: fp8, fp4, bf16, int4.
+  std::map<std::string, std::string> checkpoints;
   bool gguf = false;               // types of a GGUF file, which holds a module (in_target_checkpoint) in the same
   bool super_blocks = false;       // K-quants
   Location dtype_where;            // the place that asks for these types, for messages

@@ -78,8 +78,10 @@ PassKernels::ExpertsPrice PassKernels::price_experts(const ModelShape& model, do
   if (narrow != nullptr) one.dtype = *narrow;
   std::fill(one.correction.begin(), one.correction.end(), 0.0);  // it is of another kernel
   const double rows = std::max(1.0, tokens * x.experts_per_token / std::max(1.0, met_experts(model, tokens)));
-  const double growth =
-      of_weights_alone(model.expert_bits, narrow) ? weight_only_growth(weight_only_growth_, one.dtype.weight_bytes, rows) : 1.0;
+  // Of any engine the middle: what of experts grows under Marlin nobody measured.
+  const double growth = of_weights_alone(model.expert_bits, narrow)
+                            ? weight_only_growth(Engine{}.weight_only_growth, one.dtype.weight_bytes, rows)
+                            : 1.0;
   return {plain.kernel, growth * one.microseconds(hardware_, x), Measured::bytes};
 }
 

@@ -106,8 +106,7 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
       allreduce_(served.allreduce.empty() ? engine_ : served.allreduce),
       fused_quantisation_(served.fused_quantisation),
       narrow_products_(narrow_products),
-      switch_share_(served.switch_share),
-      weight_only_growth_(served.weight_only_growth) {
+      switch_share_(served.switch_share) {
   const Engine& attending = served.kernels == engine_ ? served : engine_of_library(engine_);
   const bool walks = walks_keys(attending, hardware_.compute_capability);
   wide_keys_ = attention_fits(false, walks);

@@ -130,7 +130,6 @@ class PassKernels {
   bool fused_quantisation_;
   bool narrow_products_;
   double switch_share_;
-  std::array<double, 2> weight_only_growth_;
   std::vector<std::shared_ptr<const KernelFit>> borrowed_;  // fits of other GPUs, where this one has none
   AttentionFits wide_keys_;
   AttentionFits narrow_keys_;

@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/deployment_memory.h"
 #include "sim/cost/deployment_warnings.h"
 #include "sim/cost/element_types.h"
 #include "sim/cost/integer_kernels.h"
@@ -123,36 +124,7 @@ class RooflineCost final : public CostModel {
   [[nodiscard]] const Deployment* deployment() const override { return &deployment_; }
 
   [[nodiscard]] std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const override {
-    const auto cached = [&](const ModelShape& model, double tokens) {
-      double sum = 0.0;
-      for (const AttentionKind& kind : model.attention_kinds())
-        sum += kind.layers * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind) * workload.batch * kind.kept(tokens);
-      return sum + workload.batch * tokens * model.indexers() * model.index_key_bytes();
-    };
-    const auto weights = [](const ModelShape& model) {
-      const double elsewhere = model.layer_bytes(model.experts) - model.layer_bytes(model.experts / model.expert_parallel);
-      return (model.weight_bytes() - elsewhere - model.offload_share * model.layer_bytes(model.experts)) / model.tensor_parallel;
-    };
-    MemoryBudget memory_budget;
-    double slots = 0.0;  // slots in every cache for drafts that may be rejected
-    const auto keep = [&](const char* what, const std::optional<ModelShape>& model) {
-      if (!model) return;
-      const double kv = cached(*model, workload.context + std::min(look_ahead, 1));
-      memory_budget.lines.push_back({fmt::format("{} weights", what), weights(*model)});
-      if (model->offload_share > 0.0)  // one layer that is computed on and the next that comes
-        memory_budget.lines.push_back({fmt::format("{} layers on their way", what),
-                                       2.0 * model->layer_bytes(model->experts) / model->layers / model->tensor_parallel});
-      memory_budget.lines.push_back({fmt::format("{} KV", what), kv});
-      const double states = workload.batch * model->recurrent_bytes() / model->tensor_parallel;  // one more for each draft
-      if (states > 0.0) memory_budget.lines.push_back({fmt::format("{} states", what), states});
-      slots += cached(*model, workload.context + look_ahead) - kv + look_ahead * states;
-      memory_budget.gpus = std::max(memory_budget.gpus, model->tensor_parallel);
-    };
-    if (kept != Kept::draft) keep("target", target_);
-    if (kept != Kept::target) keep("draft", draft_);
-    if (slots > 0.0) memory_budget.lines.push_back({"look-ahead slots", slots});
-    memory_budget.available_bytes = hardware_.memory_bytes * memory_share_;
-    return memory_budget;
+    return memory_of(deployment_, memory_share_, workload, look_ahead, kept);
   }
 
   [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const override {
@@ -198,7 +170,8 @@ class RooflineCost final : public CostModel {
     double floor = 1e-6 * (own_layers(model) ? engine_.integer.layer_us : c.elementwise_us);
     double width = kElementwisePasses * model.hidden;
     if (engine_.small_kernels > 0.0 && kernels_) {  // a calibration was fitted with its own number of them
-      const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0);
+      const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0) +
+                             (model.latent > 0.0 ? engine_.latent_kernels : 0.0);
       floor *= std::max(0.0, kernels) / kCalibratedKernels;
       // Norms read and write the vector and the residual, the activation reads gate and up, rotary embedding what it turns.
       const double activated = model.experts > 0.0 ? 0.0 : 3.0 * model.ffn;
@@ -387,11 +360,28 @@ class RooflineCost final : public CostModel {
     Seconds sum;
     for (const LayerKind& kind : model.layer_kinds(shards)) {
       double layer = 0.0;
-      for (const Product& product : kind.products)
-        layer += one(product, rows, product.plain ? 16.0 : model.weight_bits, product.plain ? std::string() : model.product_type,
-                     product.sharding == Sharding::groups ? product.groups / shards : product.groups);
-      if (kind.mixture) sum.experts += kind.layers * mixture;
-      sum.all += kind.layers * (layer + (kind.mixture ? mixture : 0.0));
+      double beside = 0.0;
+      double beside_bytes = 0.0;
+      for (const Product& product : kind.products) {
+        const double took =
+            one(product, rows, product.plain ? 16.0 : model.weight_bits, product.plain ? std::string() : model.product_type,
+                product.sharding == Sharding::groups ? product.groups / shards : product.groups);
+        (product.beside ? beside : layer) += took;
+        if (product.beside) beside_bytes += product.inner * product.outer * model.weight_bits / 8.0 / shards;
+      }
+      double routed = 0.0;
+      if (kind.mixture) {
+        sum.experts += kind.layers * mixture;
+        // Measured layers of experts begin with the router's scores.
+        const double router =
+            experts && !own_experts ? one({"router", model.hidden, model.experts, Sharding::none}, rows, 16.0, "", 1.0) : 0.0;
+        routed = mixture + router;
+      }
+      // Two streams share the memory: the shorter one hides behind the other but for its bytes.
+      const double sharing = beside_bytes / (hardware_.bandwidth * hardware_.calibration.memory_efficiency);
+      sum.all += kind.layers * (layer + (rows <= engine_.shared_rows && captured_rows(engine_, rows) > 0.0
+                                             ? std::max(beside, routed + std::min(beside, sharing))
+                                             : beside + routed));
     }
     if (logit_rows > 0.0)
       sum.all += model.lm_heads() * one({"lm_head", model.hidden, model.vocab}, logit_rows, model.head_bits, "", 1.0);

@@ -77,22 +77,29 @@ std::optional<std::string> engine_called(const std::string& text) {
   return std::nullopt;
 }
 
-// Types as a model's `dtype` names them; empty: the model's own.
+// What a served checkpoint's types are called, those of its weights where the model names no checkpoint so, and of the cache.
+// Empty: the model's own.
 struct Precision {
+  std::string word;
   std::string weights;
   std::string cache;
 };
 
 std::optional<Precision> precision_of(const std::string& precision, const std::string& products) {
-  // Served checkpoints of fewer bits keep keys and values in fp8 as well.
-  if (products == "fp8_block") return Precision{"fp8_block", "fp8"};
-  for (const auto& [name, types] : {std::pair<const char*, Precision>{"", {}},
-                                    {"bf16", {}},
-                                    {"fp8", {"fp8", "fp8"}},
-                                    {"fp4", {"nvfp4", "fp8"}},
-                                    {"int4", {"int4", "bf16"}}})
-    if (precision == name) return types;
+  // Servers of checkpoints of 8 bits and nvfp4 keep keys and values in fp8 as well, those of int4 do not (InferenceX's scripts).
+  if (products == "fp8_block") return Precision{"fp8", "fp8_block", "fp8"};
+  for (const Precision& one :
+       {Precision{"", "", ""}, {"bf16", "", ""}, {"fp8", "fp8", "fp8"}, {"fp4", "nvfp4", "fp8"}, {"int4", "int4", ""}})
+    if (precision == one.word) return one;
   return std::nullopt;
+}
+
+// Whether the server keeps keys, values and states of linear attention in fewer bits: as InferenceX's scripts say, SGLang's on
+// Hopper does not.
+bool narrow_cache(const Precision& precision, const std::string& engine, const Hardware& hardware) {
+  constexpr double kBlackwell = 10.0;
+  return !precision.cache.empty() &&
+         (engine != "sglang" || hardware.compute_capability >= kBlackwell || precision.weights == "fp8_block");
 }
 
 class StepReader {
@@ -153,8 +160,17 @@ class StepModels {
     PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", shards), {}}}};
     // A checkpoint that was published in so many bits is served as it is.
     const ModelShape published = read_model(PresetChoice{*model_name, {}, {}}, "model", diagnostics);
-    if (!precision.weights.empty() && !(precision.weights == "fp8" && published.weight_bits == 8.0))
-      served.changes.push_back({"dtype", fmt::format("{{weights: {}, cache: {}}}", precision.weights, precision.cache), {}});
+    const auto checkpoint = published.checkpoints.find(precision.word);
+    const bool as_published = (precision.word == "fp8" && published.weight_bits == 8.0) ||
+                              (precision.word == "int4" && published.experts > 0.0 && published.expert_bits < 8.0);
+    if (checkpoint != published.checkpoints.end())
+      served.changes.push_back({"dtype", checkpoint->second, {}});
+    else if (!precision.weights.empty() && !as_published)
+      served.changes.push_back({"dtype", precision.weights, {}});
+    if (narrow_cache(precision, engine_name.value_or(""), d.hardware)) {
+      served.changes.push_back({"kv_bits", "8", {}});
+      if (published.linear_value_heads > 0.0) served.changes.push_back({"state_bits", "16", {}});
+    }
     ModelShape shape = read_model(served, "model", diagnostics);
     if (!diagnostics.empty()) return {nullptr, fmt::format("{} cannot be cut in {:g}", *model_name, shards)};
     if (d.hardware.kernels == nullptr) return {nullptr, fmt::format("no kernels of {} were measured", *hardware_name)};
@@ -177,8 +193,14 @@ double served_seconds(const CostModel& model, double concurrency, double prompt,
   double beside = 0.0;  // what a prompt adds to the steps that it shares
   for (double before = 0.0; before < prompt_tokens; before += kPromptChunk) {
     const double tokens = std::min(kPromptChunk, prompt_tokens - before);
-    const PassTime chunk = model.pass(Role::target, {1.0, tokens, before, std::min(1.0, tokens - 1.0)});
-    beside += chunk.total() - chunk.weights - chunk.host;
+    if (model.deployment()->engine.kernels == "sglang") {  // batches of prompts go alone
+      beside += model.pass(Role::target, {1.0, tokens, before, std::min(1.0, tokens - 1.0)}).total();
+      continue;
+    }
+    const double context = prompt_tokens + 0.5 * steps;
+    const Segment chunk{1.0, tokens, before, tokens * (before + 0.5 * (tokens + 1.0))};
+    const Segment decoding{concurrency, concurrency, concurrency * context, concurrency * (context + 1.0)};
+    beside += model.mixed_pass(Role::target, chunk, decoding, concurrency + 1.0, {}).total() - decode;
   }
   return decode + (concurrency - 1.0) / steps * beside;
 }

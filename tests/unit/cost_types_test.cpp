@@ -70,7 +70,8 @@ TEST_CASE("vLLM takes FlashInfer's all-reduce on Hopper and on Blackwell's serve
 TEST_CASE("more than two GPUs on PCIe add up by NCCL under vLLM and SGLang", "[cost][types]") {
   const Hardware l40s = hardware_of("l40s");
   const auto time = [&](const char* library, double gpus) {
-    return *PassKernels(l40s, library, "automatic", engine_of_library(library)).allreduce(gpus, 65536, false);
+    const Engine engine = engine_on(engine_of_library(library), l40s.compute_capability, false);
+    return *PassKernels(l40s, library, "automatic", engine).allreduce(gpus, 65536, false);
   };
   KernelShape x;
   x.gpus = 8;

@@ -1,0 +1,14 @@
+// The memory of a deployment's fullest GPU: weights, caches, states, and slots of drafts.
+#pragma once
+
+#include "sim/cost/cost_model.h"
+#include "sim/cost/deployment.h"
+#include "sim/cost/memory_budget.h"
+
+namespace specsim::cost {
+
+// What decoding the workload keeps of `kept`, with slots for `look_ahead` new tokens of each sequence, beside `memory_share` of a
+// GPU's memory.
+MemoryBudget memory_of(const Deployment& deployment, double memory_share, const Workload& workload, int look_ahead, Kept kept);
+
+}  // namespace specsim::cost
