@@ -182,6 +182,13 @@ ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, co
   return ExitCode::fine;
 }
 
+// A table of which nothing is priced has said nothing: a script is told so by the status.
+ExitCode priced_any(const std::string& path, std::size_t rows, bool any) {
+  if (any) return ExitCode::fine;
+  print_error("{}: none of {} rows is priced, so that there is no error to tell\n", path, rows);
+  return ExitCode::disagree;
+}
+
 }  // namespace
 
 ExitCode kernels_command(const std::vector<std::string>& arguments) {
@@ -193,10 +200,11 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
   if (!parse(
           arguments, options, "table",
-          "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--force]\n\nTABLE: measured kernels, .csv or "
-          ".csv.xz, told apart "
-          "by their "
-          "header",
+          "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--force]\n\nTABLE: measured kernels or whole "
+          "steps, .csv or .csv.xz, told apart by their header.\nus: microseconds; ms: milliseconds; bytes: of one GPU's vector; "
+          "context: cached tokens of a sequence;\nn, k, m: outputs, inputs and rows of a product; set_over_l2, kv_over_l2: bytes "
+          "over the second-level cache's;\ndtype: " +
+              fmt::format("{}", fmt::join(cost::dtype_names(), ", ")),
           "  specsim kernels gemm_aic.csv.xz --out out/products\n"
           "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n"
           "  specsim kernels my_products.csv --out out/mine --fit\n",
@@ -225,15 +233,23 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
     if (values.count("fit") > 0)
       throw BadInput({"--fit", 0, 0}, "given with a table of whole steps, allowed: with a table of kernels");
     const cost::PricedSteps steps = cost::price_step_table(path, lines, engine);
+    for (const std::string& warning : steps.warnings) print_warning(warning);
     claim();
     write_steps(steps, path, values.count("bands") > 0, folder);
-    return ExitCode::fine;
+    return priced_any(path, steps.rows.size(), std::any_of(steps.rows.begin(), steps.rows.end(), [](const cost::PricedStep& row) {
+                        return row.priced_ms > 0.0;
+                      }));
   }
+  if (values.count("engine") > 0)
+    throw BadInput({"--engine", 0, 0}, "given with a table of kernels, whose column engine says it, allowed: with whole steps");
   const cost::PricedTable table = cost::price_kernel_table(path, lines);
   for (const std::string& warning : table.warnings) print_warning(warning);
   claim();
   write_kernels(table, path, values.count("bands") > 0, folder);
-  return values.count("fit") > 0 ? fit_kernels(path, table, values["out"].as<std::string>()) : ExitCode::fine;
+  if (values.count("fit") > 0) return fit_kernels(path, table, values["out"].as<std::string>());
+  return priced_any(path, table.rows.size(), std::any_of(table.rows.begin(), table.rows.end(), [](const cost::PricedKernel& row) {
+                      return row.priced_us > 0.0;
+                    }));
 }
 
 }  // namespace specsim::cli

@@ -4,6 +4,8 @@
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
 #include "sim/cli/options.h"
+#include "sim/cli/output_form.h"
+#include "sim/cli/workload_options.h"
 #include "sim/config/value.h"
 #include "sim/cost/element_types.h"
 #include "sim/cost/pass_kernels.h"
@@ -115,7 +117,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       cells.push_back(fmt::format("{:.1f}", 100.0 * one.error));
       cells.push_back(fmt::format("{:.3f}", one.ratio));
       for (const double x : {t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling})
-        cells.push_back(fmt::format("{:.3f}", 1e3 * x));
+        cells.push_back(fmt::format("{:.3f}", 1e3 * x + 0.0));
       cells.emplace_back(one.fits.value_or(true) ? "" : "does not fit");
       table.add(cells);
     }
@@ -197,6 +199,9 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   for (const char* option : {"hardware", "model"})
     if (values.count(option) == 0)
       throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
+  if (values.count("csv") > 0 && for_machines()) throw BadInput({"--csv", 0, 0}, "given with --format, allowed: one of them");
+  refuse_two_types([&](const char* option) { return values.count(option) > 0 && !values[option].defaulted(); },
+                   values.count("dtype") > 0 ? values["dtype"].as<std::string>() : "");
   const plan::PassGrid grid = read_grid(values);
   check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_choices());
   const std::vector<PassSetting> settings = read_settings(values, grid.role);

@@ -80,6 +80,9 @@ std::optional<cost::PresetChoice> read_target(const Options& options, bool built
   std::string last;  // the last option that changes the target
   for (const char* option : {"tensor-parallel", "dtype", "weight-bits", "kv-bits"})
     if (options.has(option)) last = option;
+  const auto has = [&](const char* option) { return options.has(option); };
+  const std::string types = options.has("dtype") ? options.text("dtype") : "";
+  refuse_two_types(has, types);
   const bool of_table = takes_target(options, recorded);
   if (!options.has("target") && !of_table && last.empty()) return std::nullopt;
   if (!options.has("target") && !built_in)
@@ -143,6 +146,14 @@ std::vector<std::int64_t> read_counts(const Options& options, const std::string&
 }
 
 }  // namespace
+
+void refuse_two_types(const std::function<bool(const char*)>& has, const std::string& types) {
+  if (types.empty()) return;
+  const char* const together = "given with --dtype, allowed: one of them";
+  if (has("weight-bits")) throw BadInput({"--weight-bits", 0, 0}, together);
+  if (has("kv-bits") && types.find("cache") != std::string::npos)
+    throw BadInput({"--kv-bits", 0, 0}, "given with the cache of --dtype, allowed: one of them");
+}
 
 RecordedPair recorded_pair(const spec::AcceptanceTable& table) {
   return {table.draft, table.draft_where, table.target, table.target_where, table.tensor_parallel, table.one_pass};

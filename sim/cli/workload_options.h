@@ -8,6 +8,7 @@
 #include <boost/program_options.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ RecordedPair recorded_pair(const spec::AcceptanceTable& table);
 // Adds the options hardware, target, draft, context, tensor-parallel, draft-tensor-parallel, weight-bits, kv-bits and engine,
 // which describe a workload, and set and seed, which change whatever experiment there is.
 void add_workload_options(boost::program_options::options_description& description);
+// Refuses --weight-bits, and --kv-bits beside a cache, together with --dtype, which holds `types`: one of the two would be lost.
+// `has`: whether an option was given. Throws BadInput.
+void refuse_two_types(const std::function<bool(const char*)>& has, const std::string& types);
 // The options of a workload that were not given, with the defaults that stand in: "--hardware h100-sxm --context 2048"; "" where
 // all were given. `recorded` are the models unless an option says otherwise.
 std::string assumptions(const Options& options, const RecordedPair& recorded = {});

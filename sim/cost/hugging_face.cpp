@@ -42,6 +42,7 @@ class ConfigJson {
     read_windows();
     read_head();
     read_types();
+    check_layer_keys(*text_, layers_, mixture_, assumed_, diagnostics_);
     if (!assumed_.empty()) {
       Value list;
       list.kind = config::Kind::list;
@@ -115,8 +116,8 @@ class ConfigJson {
   }
   [[nodiscard]] bool truth(const char* key) const { return word(key) == "true"; }
 
-  std::int64_t integer(const Value& value, const std::string& key, double low = 0.0) {
-    return config::read_integer(value, config::between(low, 1e9), key, diagnostics_).value_or(0);
+  std::int64_t integer(const Value& value, const std::string& key) {
+    return config::read_integer(value, config::between(0, 1e9), key, diagnostics_).value_or(0);
   }
   std::optional<std::int64_t> optional(const Keys& keys) {
     if (const Value* value = find(keys)) return integer(*value, keys.front());
@@ -129,7 +130,8 @@ class ConfigJson {
     return std::nullopt;
   }
   std::int64_t required(const Keys& keys) {
-    if (const Value* value = find(keys)) return integer(*value, keys.front(), 1.0);
+    if (const Value* value = find(keys))
+      return config::read_integer(*value, config::between(1, 1e7), keys.front(), diagnostics_).value_or(0);  // as a shape's
     if (const auto value = optional(keys)) return *value;
     diagnostics_.add(text_->where, fmt::format("config.json lacks \"{}\"{}, allowed: an integer of at least 1", keys.front(),
                                                text_ == &root_ ? "" : " in the language model's part"));
@@ -378,8 +380,10 @@ class ConfigJson {
     const Keys convolved = {"linear_conv_kernel_dim"};
     put_number("linear_value_heads", required(values), where(values));
     put_number("linear_key_heads", required(keys), where(keys));
-    put_number("linear_head_dim", required(width), where(width));
-    if (const auto other = optional({"linear_key_head_dim"}); other && *other != integer(*find(width), width.front()))
+    const std::int64_t wide = required(width);
+    put_number("linear_head_dim", wide, where(width));
+    const std::size_t told = diagnostics_.list().size();
+    if (const auto other = optional({"linear_key_head_dim"}); other && *other != wide && diagnostics_.list().size() == told)
       diagnostics_.add(where({"linear_key_head_dim"}),
                        fmt::format("linear_key_head_dim is {}, allowed: as linear_value_head_dim", *other));
     put_number("linear_convolved", optional(convolved).value_or(4), where(convolved));

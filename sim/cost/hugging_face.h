@@ -3,6 +3,7 @@
 
 #include "sim/config/value.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,5 +24,10 @@ config::Value read_config_json(const std::string& path, Diagnostics& diagnostics
 // known is told in `assumed`. `mixture`: whether the model has experts, which may be quantised alone.
 config::Value dtype_of_quantization(const config::Value& quantization, bool mixture, std::vector<std::string>& assumed,
                                     Diagnostics& diagnostics);
+
+// Keys that speak of single layers, in the language model's part `text`: what cannot be is reported, what is not known is told in
+// `assumed`.
+void check_layer_keys(const config::Value& text, std::int64_t layers, bool mixture, std::vector<std::string>& assumed,
+                      Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

@@ -4,6 +4,7 @@
 #include "sim/cost/element_types.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/presets.h"
+#include "sim/cost/step_tables.h"
 #include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
@@ -78,8 +79,8 @@ class TableReader {
     const double from = open ? std::max(least, kLeast) : least;
     const std::optional<double> x = config::as_number(field);
     if (!x || *x < from || *x > kMost)
-      throw BadInput({file_, static_cast<int>(number), 0}, fmt::format("{} is {}, allowed: a number in [{:g}, {:g}]", name,
-                                                                       config::quote_for_message(field), from, kMost));
+      throw BadInput(at(line, number, name), fmt::format("{} is {}, allowed: a number in [{:g}, {:g}]", name,
+                                                         config::quote_for_message(field), from, kMost));
     return *x;
   }
   // A figure that counts something, 1 or more.
@@ -87,11 +88,22 @@ class TableReader {
                              std::optional<double> otherwise = {}) const {
     const double x = figure(line, number, name, otherwise, 1.0);
     if (x != std::floor(x))
-      throw BadInput(at(number),
+      throw BadInput(at(line, number, name),
                      fmt::format("{} is {}, allowed: a whole number", name, config::quote_for_message(line[*column(name)])));
+    // No kernel has sides or sequences of a thousand million; an all-reduce may have as many bytes.
+    constexpr double kMostCounted = 1e9;
+    if (x > kMostCounted && std::string_view(name) != "bytes")
+      throw BadInput(at(line, number, name), fmt::format("{} is {:g}, allowed: at most {:g}", name, x, kMostCounted));
     return x;
   }
   [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
+  // The place of a field, as far as the line has no quotes.
+  [[nodiscard]] Location at(const std::vector<std::string>& line, std::size_t number, const char* name) const {
+    const auto own = column(name);
+    std::size_t place = 1;
+    for (std::size_t i = 0; own && i < *own; ++i) place += line[i].size() + 1;
+    return {file_, static_cast<int>(number), own ? static_cast<int>(place) : 0};
+  }
 
  private:
   std::string file_;
@@ -127,11 +139,20 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
       x.experts = count("experts");
       x.experts_per_token = count("topk");
       x.tokens = count("tokens");
-      x.skew = routing_skew(read.text(line, "routing"), read.at(number));
+      x.skew = routing_skew(read.text(line, "routing"), read.at(line, number, "routing"));
+      if (x.experts_per_token > x.experts)
+        throw BadInput(
+            read.at(line, number, "topk"),
+            fmt::format("topk is {:g} of {:g} experts, allowed: at most as many as experts", x.experts_per_token, x.experts));
+      if (x.expert_width != std::floor(x.expert_width))
+        throw BadInput(read.at(line, number, "tp"),
+                       fmt::format("tp is {:g}, allowed: a divisor of inter, {:g}", count("tp"), count("inter")));
       return x;
     case KernelKind::allreduce:
       x.gpus = count("gpus");
       x.bytes = count("bytes");
+      if (x.gpus < 2.0)
+        throw BadInput(read.at(line, number, "gpus"), "gpus is 1, allowed: two or more, for one GPU has nothing to add up");
       return x;
     default:
       break;
@@ -145,8 +166,12 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
   if (kind != KernelKind::attention_prefill)
     x.context = read.figure(line, number, "context", {}, 0.0, kind == KernelKind::attention_decode);
   if (x.kv_heads > x.heads)
-    throw BadInput(read.at(number),
+    throw BadInput(read.at(line, number, "kv_heads"),
                    fmt::format("kv_heads is {:g} of {:g} heads, allowed: at most as many as heads", x.kv_heads, x.heads));
+  if (std::fmod(x.heads, x.kv_heads) != 0.0)
+    throw BadInput(
+        read.at(line, number, "kv_heads"),
+        fmt::format("kv_heads is {:g} of {:g} heads, allowed: a divisor, for each serves as many", x.kv_heads, x.heads));
   return x;
 }
 
@@ -206,6 +231,13 @@ struct Pricer {
     return prices.empty() ? 0.0 : quantile(prices, 0.5);
   }
 };
+
+// What tells a mistaken unit, at any number of rows. Of 690,000 rows of the public tables none alone is priced at over 17 times
+// or under 1/102 of what it took, and none streams weights at over 1.1 times the data sheet's bandwidth; a wrong unit is off by
+// 1000.
+constexpr double kMostStream = 1.3;
+constexpr double kMostRatio = 30.0;
+constexpr double kLeastRatio = 1.0 / 150.0;
 
 struct RowBand {
   double most;
@@ -283,6 +315,7 @@ const TableKind& read_kind(const std::string& file, const std::vector<std::strin
     std::vector<std::string> allowed;
     for (const TableKind& one : table_kinds())
       allowed.push_back(fmt::format("{} ({})", kernel_kind_name(one.kind), fmt::join(one.columns, ",")));
+    for (const std::string& columns : step_table_columns()) allowed.push_back(fmt::format("whole steps ({})", columns));
     throw BadInput({file, 1, 0},
                    fmt::format("the header is {}, allowed: the columns of {}",
                                config::quote_for_message(fmt::format("{}", fmt::join(header, ","))), fmt::join(allowed, "; ")));
@@ -336,6 +369,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
   std::map<std::string, std::optional<Hardware>> known;
   std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
   std::vector<double> ratios;
+  std::vector<double> streams;  // what products with weights from memory say of the bandwidth, over the data sheet's
   for (std::size_t i = 1; i < fields.size(); ++i) {
     const std::vector<std::string>& line = fields[i];
     if (line.size() != table.header.size())
@@ -347,7 +381,8 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     row.dtype = *kind->dtype == '\0' ? "bfloat16" : usual_dtype(read.text(line, kind->dtype));
     if (row.dtype.empty()) row.dtype = "float16";
     if (find_dtype(row.dtype) == nullptr)
-      throw BadInput(read.at(i + 1), config::unknown_name(std::string(kind->dtype) + " is", row.dtype, dtype_names()));
+      throw BadInput(read.at(line, i + 1, kind->dtype),
+                     config::unknown_name(std::string(kind->dtype) + " is", row.dtype, dtype_names()));
     row.us = read.figure(line, i + 1, "us");
     const std::string kernel = read.text(line, "kernel");
     const Hardware* hardware = hardware_named(row.gpu, known, table.warnings);
@@ -372,14 +407,21 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     row.warm = *kind->over_l2 != '\0' && read.column(kind->over_l2) &&
                read.figure(line, i + 1, kind->over_l2, {}, 0.0, false) < kind->cold;
     row.covered = pricer.own != nullptr && pricer.own->covers(*hardware, shape);
+    if (table.kind == KernelKind::product && read.column("set_over_l2") && !row.warm)
+      streams.push_back(shape.outer * shape.inner * find_dtype(row.dtype)->weight_bytes / hardware->bandwidth / (1e-6 * row.us));
     ratios.push_back(row.priced_us / row.us);
   }
   check_rows(file, table, std::any_of(known.begin(), known.end(), [](const auto& entry) { return entry.second.has_value(); }));
-  constexpr std::size_t kEnough = 20;
-  constexpr double kUnits = 100.0;  // no fit is off by that much in the middle
-  if (ratios.size() >= kEnough) {
+  if (!streams.empty()) {
+    const double middle = quantile(streams, 0.5);
+    if (middle > kMostStream)
+      throw BadInput({file, 1, 0}, fmt::format("column us says {:.3g} times the GPU's bandwidth in the middle for weights from "
+                                               "memory, allowed: times in microseconds",
+                                               middle));
+  }
+  if (!ratios.empty()) {
     const double middle = quantile(ratios, 0.5);
-    if (middle > kUnits || middle < 1.0 / kUnits)
+    if (middle > kMostRatio || middle < kLeastRatio)
       throw BadInput(
           {file, 1, 0},
           fmt::format("the prices are {:.3g} times the column us in the middle, allowed: times in microseconds", middle));

@@ -6,6 +6,7 @@
 #include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -50,6 +51,10 @@ constexpr double kMeanLength = 0.9;
 constexpr double kMostGpus = 8.0;        // the most GPUs of one server
 constexpr double kPromptChunk = 8192.0;  // tokens of prompts in a step
 
+// In the middle a price is within so many times the measurement, or the unit is mistaken (1000 times): no step alone of the
+// public tables is off by more than 10 times.
+constexpr double kMostStepRatio = 30.0;
+
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
@@ -67,6 +72,8 @@ std::optional<std::string> preset_called(PresetKind kind, const std::string& tex
       if (known == spelling) return known;
   return std::nullopt;
 }
+
+constexpr const char* kOtherEngine = "vllm";  // prices steps of engines that are not known, as it does kernels
 
 // The profile of an engine that a table calls "vllm 0.20.1".
 std::optional<std::string> engine_called(const std::string& text) {
@@ -116,11 +123,17 @@ class StepReader {
     const std::string& field = text(line, name);
     const std::optional<double> x = config::as_number(field);
     if (!x || *x < least || *x > 1e12)
-      throw BadInput(at(number),
+      throw BadInput(at(line, number, name),
                      fmt::format("{} is {}, allowed: a number from {:g} on", name, config::quote_for_message(field), least));
     return *x;
   }
   [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
+  // The place of a field, as far as the line has no quotes.
+  [[nodiscard]] Location at(const std::vector<std::string>& line, std::size_t number, const char* name) const {
+    std::size_t place = 1;
+    for (std::size_t i = 0; i < line.size() && header_[i] != name; ++i) place += line[i].size() + 1;
+    return {file_, static_cast<int>(number), static_cast<int>(place)};
+  }
 
  private:
   std::string file_;
@@ -151,11 +164,10 @@ class StepModels {
     const auto engine_name = engine_called(engine);
     if (!hardware_name) return {nullptr, fmt::format("no GPU {}", gpu)};
     if (!model_name) return {nullptr, fmt::format("no model {}", model)};
-    if (!engine_ && !engine_name) return {nullptr, fmt::format("no engine {}", engine)};
     Diagnostics diagnostics;
     Deployment d;
     d.hardware = read_hardware(PresetChoice{*hardware_name, {}, {}}, diagnostics);
-    d.engine = read_engine(engine_ ? *engine_ : PresetChoice{*engine_name, {}, {}}, diagnostics);
+    d.engine = read_engine(engine_ ? *engine_ : PresetChoice{engine_name.value_or(kOtherEngine), {}, {}}, diagnostics);
     diagnostics.throw_if_any();
     PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", shards), {}}}};
     // A checkpoint that was published in so many bits is served as it is.
@@ -222,13 +234,24 @@ double quantile_of(std::vector<double> list, double share) {
 
 bool is_step_table(const std::vector<std::string>& header) { return table_of(header).has_value(); }
 
+std::vector<std::string> step_table_columns() {
+  std::vector<std::string> list;
+  for (const StepHeader& one : step_headers()) list.push_back(fmt::format("{}", fmt::join(one.columns, ",")));
+  return list;
+}
+
 PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
                              const std::optional<PresetChoice>& engine) {
   PricedSteps table;
   table.header = fields.at(0);
   const StepTable kind = table_of(table.header).value();
+  const char* const time = kind == StepTable::served ? "silicon_tpot_ms" : kind == StepTable::server ? "median_ms" : "ms";
   const StepReader read(file, table.header);
   StepModels models(engine);
+  const auto warn = [&](std::string text) {
+    if (std::find(table.warnings.begin(), table.warnings.end(), text) == table.warnings.end())
+      table.warnings.push_back(std::move(text));
+  };
   for (std::size_t i = 1; i < fields.size(); ++i) {
     const std::vector<std::string>& line = fields[i];
     if (line.size() != table.header.size())
@@ -240,14 +263,14 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     row.gpu = read.text(line, served ? "system" : "gpu");
     row.engine = read.text(line, served ? "backend" : "engine");
     row.model = read.text(line, served ? "model_path" : "model");
-    row.ms = figure(served ? "silicon_tpot_ms" : kind == StepTable::server ? "median_ms" : "ms", 1e-6);
+    row.ms = figure(time, 1e-6);
     const double shards = figure(served ? "tp_size" : "tp", 1.0);
     Precision precision;
     if (served) {
       const std::string& text = read.text(line, "precision");
       const auto known = precision_of(text, read.text(line, "gemm_quant_mode"));
       if (!known)
-        throw BadInput(read.at(i + 1),
+        throw BadInput(read.at(line, i + 1, "precision"),
                        fmt::format("precision is {}, allowed: bf16, fp8, fp4, int4", config::quote_for_message(text)));
       precision = *known;
     }
@@ -258,6 +281,9 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
       row.engine = engine->name;
     else if (const auto name = engine_called(row.engine))
       row.engine = *name;
+    else if (model != nullptr)
+      warn(fmt::format("engine {} is not known: its steps are priced as {}'s; --engine names another",
+                       config::quote_for_message(row.engine), kOtherEngine));
     if (kind == StepTable::server) {
       row.phase = "decode";
       const double context = figure("mean_context", 0.0);
@@ -266,7 +292,8 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     } else if (kind == StepTable::layerwise) {
       const std::string& phase = read.text(line, "phase");
       if (phase != "gen" && phase != "ctx")
-        throw BadInput(read.at(i + 1), fmt::format("phase is {}, allowed: gen, ctx", config::quote_for_message(phase)));
+        throw BadInput(read.at(line, i + 1, "phase"),
+                       fmt::format("phase is {}, allowed: gen, ctx", config::quote_for_message(phase)));
       row.phase = phase == "gen" ? "decode" : "prompt";
       const double tokens = figure("new_tokens", 1.0);
       const double context = figure("context", 0.0);
@@ -283,6 +310,16 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
       if (unknown_load) row.why = "no concurrency is given";
       if (row.why.empty()) row.priced_ms = 1e3 * served_seconds(*model, row.batch, prompt, output);
     }
+  }
+  std::vector<double> ratios;
+  for (const PricedStep& row : table.rows)
+    if (row.priced_ms > 0.0) ratios.push_back(row.priced_ms / row.ms);
+  if (!ratios.empty()) {
+    const double middle = quantile_of(ratios, 0.5);
+    if (middle > kMostStepRatio || middle < 1.0 / kMostStepRatio)
+      throw BadInput({file, 1, 0}, fmt::format("the prices are {:.3g} times the column {} in the middle, allowed: times in "
+                                               "milliseconds",
+                                               middle, time));
   }
   return table;
 }

@@ -26,12 +26,15 @@ struct PricedSteps {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> lines;  // the table's fields, unchanged
   std::vector<PricedStep> rows;                 // one for each line
+  std::vector<std::string> warnings;
 };
 
 // Whether the header is one of a table of steps: gpu,engine,model,tp,ep,batch,mean_context,median_ms or
 // gpu,engine,model,tp,phase,batch,new_tokens,context,ms, or backend,model_path,system,precision,isl,osl,tp_size,concurrency,
 // silicon_tpot_ms.
 bool is_step_table(const std::vector<std::string>& header);
+// The columns of each of these, with commas between.
+std::vector<std::string> step_table_columns();
 // Prices the table's rows, with `engine` in place of the one that each names where it is given. Throws BadInput with the line of
 // `file`.
 PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,

@@ -34,7 +34,7 @@ with tempfile.TemporaryDirectory() as folder:
             for (n, k, m), us in zip(shapes, times):
                 file.write(f"h100-sxm,vllm,1,bfloat16,mine,{n},{k},{m},{us},9\n")
 
-    write([10.0] * len(shapes))
+    write([100.0] * len(shapes))
     specsim("kernels", table, "--out", os.path.join(folder, "shipped"))
     with open(os.path.join(folder, "shipped", "priced.csv"), encoding="utf-8") as file:
         priced = [float(row["priced_us"]) for row in csv.DictReader(file)]
@@ -69,6 +69,14 @@ with tempfile.TemporaryDirectory() as folder:
     assert "0.500" in errors, errors  # the shipped prices are half of what was measured
     with open(table, encoding="utf-8") as file:
         lines = file.readlines()
+    # Three rows of one shape say nothing of others.
+    with open(table, "w", encoding="utf-8") as file:
+        file.writelines(lines[:4])
+    told = specsim("kernels", table, "--out", os.path.join(folder, "one"), "--fit")
+    assert "made of 1 shapes alone, no error held out" in told and ": held out" not in told, told
+    with open(os.path.join(folder, "one", "fitted", "h100-sxm.kernels.yaml"), encoding="utf-8") as file:
+        spread = file.read().split("    spread: ")[1:]
+    assert any(float(text.split()[0]) >= 0.1 and "too few shapes" in text[:120] for text in spread), spread
     with open(table, "w", encoding="utf-8") as file:
         file.writelines(lines[:3])
     message = specsim("kernels", table, "--out", os.path.join(folder, "few"), "--fit", status=2)

@@ -47,15 +47,6 @@ std::vector<std::vector<std::string>> product_table(const std::string& us) {
   return {{"gpu", "engine", "dtype", "n", "k", "m", "us"}, {"h100-sxm", "vllm", "bfloat16", "8192", "8192", "8", us}};
 }
 
-std::string message_of(const std::vector<std::vector<std::string>>& fields) {
-  try {
-    (void)price_kernel_table("t.csv", fields);
-  } catch (const BadInput& error) {
-    return to_string(error.list().front().where) + ": " + error.list().front().message;
-  }
-  return "";
-}
-
 }  // namespace
 
 TEST_CASE("a product that streams its weights, by hand", "[cost][kernels]") {
@@ -412,45 +403,6 @@ TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
   CHECK(errors[0].count == 2);
   CHECK(errors[1].rows == "2-16");
   CHECK(near(errors[1].median_ratio, table.rows[0].priced_us / 100));
-}
-
-TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
-  CHECK(message_of({}).find("it is empty") != std::string::npos);
-  CHECK(message_of({{"a", "b"}}).find("t.csv:1: the header is \"a,b\", allowed: the columns of product") != std::string::npos);
-  CHECK(message_of(product_table("fast")) == "t.csv:2: us is \"fast\", allowed: a number in [1e-09, 1e+15]");
-  auto half = product_table("100");
-  half[1][5] = "8.5";
-  CHECK(message_of(half) == "t.csv:2: m is \"8.5\", allowed: a whole number");
-  // A price over it would be infinite.
-  CHECK(message_of(product_table("5e-324")) == "t.csv:2: us is \"5e-324\", allowed: a number in [1e-09, 1e+15]");
-  auto fields = product_table("100");
-  fields[1][2] = "bfloat17";
-  CHECK(message_of(fields).find("t.csv:2: dtype is \"bfloat17\", did you mean \"bfloat16\"? allowed: bfloat16, ") !=
-        std::string::npos);
-  fields = product_table("100");
-  fields[1].pop_back();
-  CHECK(message_of(fields) == "t.csv:2: 6 fields, allowed: 7 as in the header");
-  // Headers that mean a table, and tables that say nothing.
-  const std::vector<std::string> header = product_table("100")[0];
-  auto other = header;
-  other.push_back(header[1]);
-  CHECK(message_of({other}) == "t.csv:1: column \"" + header[1] + "\" twice, allowed: each once");
-  CHECK(message_of({{"gpu;engine;dtype;n;k;m;us"}}) == "t.csv:1: fields with semicolons between, allowed: commas");
-  other = header;
-  other[0] = "GPU";
-  CHECK(message_of({other}).find("in capitals, allowed: small letters") != std::string::npos);
-  other = header;
-  std::replace(other.begin(), other.end(), std::string("us"), std::string("ms"));
-  CHECK(message_of({other}) == "t.csv:1: column ms, allowed: us, for times are in microseconds");
-  CHECK(message_of({header}) == "t.csv:1: a header alone, allowed: rows of measured kernels below it");
-  fields = product_table("100");
-  fields[1][0] = "h100-smx";
-  CHECK(message_of(fields).find(
-            "t.csv:2: no row is on a known GPU; the first is on \"h100-smx\", did you mean \"h100-sxm\"? allowed: ") !=
-        std::string::npos);
-  fields = product_table("0.1");
-  for (int i = 0; i < 30; ++i) fields.push_back(fields[1]);
-  CHECK(message_of(fields).find("allowed: times in microseconds") != std::string::npos);
 }
 
 TEST_CASE("what is wrong in a file of fits is told by its place", "[cost][kernels]") {

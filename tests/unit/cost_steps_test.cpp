@@ -118,6 +118,20 @@ TEST_CASE("tables of steps are told apart by their header and priced row by row"
   CHECK(near(errors.back().median_ratio, steps.rows[0].priced_ms / 14.0));
 }
 
+TEST_CASE("steps of an engine that is not known are priced as another's, which is said", "[cost][steps]") {
+  const PricedSteps steps =
+      price_step_table("steps.csv", {kServer, {"b300", "mine 1.0", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
+  CHECK(steps.rows[0].priced_ms > 10.0);
+  REQUIRE(steps.warnings.size() == 1);
+  CHECK(steps.warnings[0] == "engine \"mine 1.0\" is not known: its steps are priced as vllm's; --engine names another");
+}
+
+TEST_CASE("steps in seconds or microseconds are a mistaken unit", "[cost][steps]") {
+  for (const char* time : {"0.014", "14000"})
+    CHECK(refusal({kServer, {"b300", "vllm", "Qwen3-32B", "1", "1", "8", "4096", time}})
+              .find("times the column median_ms in the middle, allowed: times in milliseconds") != std::string::npos);
+}
+
 TEST_CASE("served tokens wait for the prompts of others", "[cost][steps]") {
   const auto tpot = [](const char* prompt, const char* output, const char* clients) {
     return price_step_table(
@@ -137,12 +151,12 @@ TEST_CASE("mistakes in a table of steps are named with their line", "[cost][step
     line[at] = field;
     return refusal({kLayers, good, line});
   };
-  CHECK(with(8, "-14") == "steps.csv:3: ms is \"-14\", allowed: a number from 1e-06 on");
-  CHECK(with(5, "many") == "steps.csv:3: batch is \"many\", allowed: a number from 1 on");
-  CHECK(with(4, "decode") == "steps.csv:3: phase is \"decode\", allowed: gen, ctx");
+  CHECK(with(8, "-14") == "steps.csv:3:36: ms is \"-14\", allowed: a number from 1e-06 on");
+  CHECK(with(5, "many") == "steps.csv:3:27: batch is \"many\", allowed: a number from 1 on");
+  CHECK(with(4, "decode") == "steps.csv:3:23: phase is \"decode\", allowed: gen, ctx");
   CHECK(refusal({kLayers, {"b300"}}) == "steps.csv:2: 1 fields, allowed: 9 as in the header");
   CHECK(refusal({kServed, {"vllm", "Llama-3.1-8B", "h200_sxm", "fp3", "1024", "1024", "1", "4", "10"}}) ==
-        "steps.csv:2: precision is \"fp3\", allowed: bf16, fp8, fp4, int4");
+        "steps.csv:2:28: precision is \"fp3\", allowed: bf16, fp8, fp4, int4");
 }
 
 }  // namespace specsim::cost_steps_test

@@ -382,8 +382,8 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
                     " \"intermediate_size\": 9\n}") ==
         "config.json:1:1: config.json lacks \"num_attention_heads\", allowed: an integer of at least 1");
   CHECK(mistakes_of("{\"model_type\": \"llama\",\n \"hidden_size\": \"wide\", \"num_hidden_layers\": 0}") ==
-        "config.json:2:46: num_hidden_layers is 0, allowed: an integer in [1, 1000000000]\n"
-        "config.json:2:17: hidden_size is \"wide\", allowed: an integer in [1, 1000000000]");
+        "config.json:2:46: num_hidden_layers is 0, allowed: an integer in [1, 10000000]\n"
+        "config.json:2:17: hidden_size is \"wide\", allowed: an integer in [1, 10000000]");
   CHECK(mistakes_of("{\"is_encoder_decoder\": true}") ==
         "config.json:1:24: is_encoder_decoder is true, allowed: a decoder alone");
   CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: medusa_num_heads is of Medusa heads") == 0);
@@ -392,6 +392,13 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
   CHECK(mistakes_of("{\"kv_source_layers\": [0]}").find("config.json:1:22: kv_source_layers has layers that look at") == 0);
   CHECK(mistakes_of(kLlama + ", \"compress_ratios\": [0, 4, 128]}")
             .find("compress_ratios has 3 layers and 2 ratios above 0, allowed: at least the 32 layers") != std::string::npos);
+  CHECK(mistakes_of(kLlama + ", \"full_attention_interval\": 0}").find("full_attention_interval is 0, allowed: from 1 on") !=
+        std::string::npos);
+  const std::string mixture = kLlama + ", \"num_experts\": 8, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 64, ";
+  CHECK(mistakes_of(mixture + "\"decoder_sparse_step\": 0}").find("decoder_sparse_step is 0, allowed: from 1 on") !=
+        std::string::npos);
+  CHECK(mistakes_of(mixture + "\"mlp_only_layers\": [0, 99]}").find("mlp_only_layers has \"99\", allowed: layers from 0 to 31") !=
+        std::string::npos);
   CHECK(mistakes_of("[1]") == "config.json:1:1: no JSON object, allowed: a model's config.json");
   CHECK(mistakes_of("{\"text_config\": 5}") == "config.json:1:17: the language model's part is 5, allowed: a map");
   CHECK(mistakes_of("{\"hidden_size\": 5,}").find("config.json:1:") == 0);

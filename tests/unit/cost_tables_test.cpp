@@ -1,0 +1,99 @@
+// Tables of measured kernels: what is wrong in them, mistaken units, kernels that cannot exist.
+#include "sim/cost/kernel_tables.h"
+#include "tests/support/costs.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace specsim::cost_tables_test {
+
+using namespace specsim::cost;
+
+namespace {
+
+std::vector<std::vector<std::string>> product_table(const std::string& us) {
+  return {{"gpu", "engine", "dtype", "n", "k", "m", "us"}, {"h100-sxm", "vllm", "bfloat16", "8192", "8192", "8", us}};
+}
+
+std::string message_of(const std::vector<std::vector<std::string>>& fields) {
+  try {
+    (void)price_kernel_table("t.csv", fields);
+  } catch (const BadInput& error) {
+    return to_string(error.list().front().where) + ": " + error.list().front().message;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
+  CHECK(message_of({}).find("it is empty") != std::string::npos);
+  CHECK(message_of({{"a", "b"}}).find("t.csv:1: the header is \"a,b\", allowed: the columns of product") != std::string::npos);
+  CHECK(message_of(product_table("fast")) == "t.csv:2:36: us is \"fast\", allowed: a number in [1e-09, 1e+15]");
+  auto half = product_table("100");
+  half[1][5] = "8.5";
+  CHECK(message_of(half) == "t.csv:2:34: m is \"8.5\", allowed: a whole number");
+  // A price over it would be infinite.
+  CHECK(message_of(product_table("5e-324")) == "t.csv:2:36: us is \"5e-324\", allowed: a number in [1e-09, 1e+15]");
+  auto fields = product_table("100");
+  fields[1][2] = "bfloat17";
+  CHECK(message_of(fields).find("t.csv:2:15: dtype is \"bfloat17\", did you mean \"bfloat16\"? allowed: bfloat16, ") !=
+        std::string::npos);
+  fields = product_table("100");
+  fields[1].pop_back();
+  CHECK(message_of(fields) == "t.csv:2: 6 fields, allowed: 7 as in the header");
+  // Headers that mean a table, and tables that say nothing.
+  const std::vector<std::string> header = product_table("100")[0];
+  auto other = header;
+  other.push_back(header[1]);
+  CHECK(message_of({other}) == "t.csv:1: column \"" + header[1] + "\" twice, allowed: each once");
+  CHECK(message_of({{"gpu;engine;dtype;n;k;m;us"}}) == "t.csv:1: fields with semicolons between, allowed: commas");
+  other = header;
+  other[0] = "GPU";
+  CHECK(message_of({other}).find("in capitals, allowed: small letters") != std::string::npos);
+  other = header;
+  std::replace(other.begin(), other.end(), std::string("us"), std::string("ms"));
+  CHECK(message_of({other}) == "t.csv:1: column ms, allowed: us, for times are in microseconds");
+  CHECK(message_of({header}) == "t.csv:1: a header alone, allowed: rows of measured kernels below it");
+  fields = product_table("100");
+  fields[1][0] = "h100-smx";
+  CHECK(message_of(fields).find(
+            "t.csv:2: no row is on a known GPU; the first is on \"h100-smx\", did you mean \"h100-sxm\"? allowed: ") !=
+        std::string::npos);
+  // A mistaken unit is seen in one row.
+  CHECK(message_of(product_table("0.05")).find("allowed: times in microseconds") != std::string::npos);
+  CHECK(message_of(product_table("50000")).find("allowed: times in microseconds") != std::string::npos);
+  CHECK(message_of({{"a", "b"}}).find("whole steps (gpu,engine,model,tp,ep,batch,mean_context,median_ms)") != std::string::npos);
+}
+
+TEST_CASE("weights from memory come at the data sheet's bandwidth at most", "[cost][kernels]") {
+  auto fields = product_table("10");  // 134 MB: 4 times the bandwidth of an H100, 5 times the price
+  fields[0].push_back("set_over_l2");
+  fields[1].push_back("9");
+  CHECK(message_of(fields).find("t.csv:1: column us says 4.01 times the GPU's bandwidth") == 0);
+  fields[1].back() = "0.5";  // out of the cache
+  CHECK_NOTHROW(price_kernel_table("t.csv", fields));
+}
+
+TEST_CASE("kernels that cannot exist are refused with their column", "[cost][kernels]") {
+  auto fields = product_table("100");
+  fields[1][3] = "1e12";
+  CHECK(message_of(fields) == "t.csv:2:24: n is 1e+12, allowed: at most 1e+09");
+  const std::vector<std::string> experts = {"gpu",  "engine",  "dtype", "kernel",  "hidden", "inter",
+                                            "topk", "experts", "tp",    "routing", "tokens", "us"};
+  const auto of_experts = [&](const char* topk, const char* tp) {
+    return message_of({experts, {"h100-sxm", "vllm", "bfloat16", "", "4096", "14336", topk, "8", tp, "balanced", "8", "500"}});
+  };
+  CHECK(of_experts("9", "1") == "t.csv:2:36: topk is 9 of 8 experts, allowed: at most as many as experts");
+  CHECK(of_experts("2", "3") == "t.csv:2:40: tp is 3, allowed: a divisor of inter, 14336");
+  CHECK(message_of({{"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
+                    {"h100-sxm", "vllm", "", "32", "5", "128", "bfloat16", "1", "1024", "10"}}) ==
+        "t.csv:2:19: kv_heads is 5 of 32 heads, allowed: a divisor, for each serves as many");
+  CHECK(message_of({{"gpu", "engine", "kernel", "gpus", "bytes", "us"}, {"h100-sxm", "vllm", "", "1", "1024", "10"}}) ==
+        "t.csv:2:16: gpus is 1, allowed: two or more, for one GPU has nothing to add up");
+}
+
+}  // namespace specsim::cost_tables_test
