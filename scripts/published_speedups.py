@@ -10,13 +10,13 @@ published_speedups.md. Tokens per round are the published ones: what is simulate
   cost_ratio  draft_passes draft / plain
 """
 import csv
-import io
 import math
-import subprocess
 import sys
 from pathlib import Path
 
 import yaml
+
+from priced_passes import total_ms
 
 ROWS = Path("configs/published/speedups.csv")
 ENGINES = Path("configs/engines")
@@ -24,7 +24,6 @@ ROUNDS = ENGINES / "transformers.yaml"  # host time of a round by method
 METHODS = [("eagle-2", "eagle2"), ("eagle2", "eagle2"), ("eagle", "eagle"), ("medusa", "medusa"), ("hydra", "hydra"), ("pld", "prompt_lookup"),
            ("prompt lookup", "prompt_lookup"), ("lookahead", "lookahead"), ("recycling", "recycling"), ("rest", "rest")]
 TYPES = {"8": ("--dtype", "{weights: int8, activations: bf16}")}  # every row of 8 bits quantises its weights alone
-kept = {}
 
 
 def round_ms(row):
@@ -45,12 +44,7 @@ def pass_ms(specsim, row, role, tokens, logits):
         engine = f"{{preset: {engine}, host_us_per_layer: {row['host_us_per_layer']}}}"
     arguments = ("--hardware", row["hardware"], "--model", model, "--role", role, "--engine", engine, "--tokens", str(tokens), "--batch",
                  row["batch"], "--context", row["context"], "--tensor-parallel", shards, *TYPES.get(bits, ("--weight-bits", bits)), "--head-bits", bits, "--logits", logits)
-    if arguments not in kept:
-        done = subprocess.run([specsim, "pass", "--csv", *arguments], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"published_speedups: {row['row']}: {done.stderr}")
-        kept[arguments] = float(next(csv.DictReader(io.StringIO(done.stdout)))["total_ms"])
-    return kept[arguments]
+    return total_ms(specsim, arguments, f"published_speedups: {row['row']}")
 
 
 def price(specsim, row):

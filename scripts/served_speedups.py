@@ -16,7 +16,6 @@ and the same terms are taken off what was measured, so that plain steps and roun
 Measured over simulated: of a speedup above 1 the simulator promises too little, of a time above 1 it is too fast.
 """
 import csv
-import io
 import math
 import subprocess
 import sys
@@ -25,12 +24,13 @@ from pathlib import Path
 
 import yaml
 
+from priced_passes import total_ms
+
 ROWS = Path("configs/published/served_speedups.csv")
 ENGINES = Path("configs/engines")
 SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # what rows share that differ in the draft alone
 QUANTITIES = ["speedup", "plain", "round"]
 GROUPS = [("engine", "engine"), ("GPU", "hardware"), ("target", "target_type"), ("draft", "draft_kind"), ("clock", "clock")]
-kept = {}
 
 
 def pass_ms(specsim, row, role, tokens, batch, context, logits):
@@ -39,13 +39,7 @@ def pass_ms(specsim, row, role, tokens, batch, context, logits):
                  "--context", str(context), "--tensor-parallel", row["gpus"], "--logits", logits]
     arguments += ["--dtype", dtype] if dtype else []
     arguments += ["--head-bits", row["head_bits"]] if row["head_bits"] else []
-    key = tuple(arguments)
-    if key not in kept:
-        done = subprocess.run([specsim, "pass", "--csv", *arguments], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"served_speedups: {row['row']}: {done.stderr}")
-        kept[key] = float(next(csv.DictReader(io.StringIO(done.stdout)))["total_ms"])
-    return kept[key]
+    return total_ms(specsim, arguments, f"served_speedups: {row['row']}")
 
 
 def per_token(row, step, tokens, prompt_ms):
