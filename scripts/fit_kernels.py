@@ -36,8 +36,8 @@ try:
 except ImportError as error:
     sys.exit(f"fit_kernels.py needs NumPy and SciPy ({error}): scripts/setup --fit installs them")
 
-from kernel_formulas import DTYPES, KINDS, Packed, read_hardware, reads_keys  # noqa: E402
-from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, PACKED, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
+from kernel_formulas import DTYPES, KINDS, form_of, read_hardware, reads_keys  # noqa: E402
+from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
 
 MOST_ROWS = 512      # most rows of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
@@ -454,7 +454,7 @@ def main():
             if rows.sum() < 3:
                 continue
             figures = shipped_figures(options.out, gpu).get((kind, engine or "any", dtype, kernel)) if options.corrections else None
-            f = fit(Packed if kernel == PACKED else KINDS[kind], hardware[gpu], dtype, {c: v[rows] for c, v in x.items()}, us[rows], shapes[rows], weights[rows],
+            f = fit(form_of(kind, kernel), hardware[gpu], dtype, {c: v[rows] for c, v in x.items()}, us[rows], shapes[rows], weights[rows],
                     RIDGE[kind], figures)
             e = 100 * f["held_out"]
             p = 100 * f["plain"]

@@ -3,6 +3,8 @@ import os
 
 import numpy as np
 
+from kernel_sources import PACKED
+
 
 def read_hardware(folder):
     """The figures of configs/hardware/*.yaml that formulas need."""
@@ -150,6 +152,13 @@ class Verify:
         return np.log2(self.tokens), [np.log2(np.maximum(self.context, 1)), np.log2(self.batch * self.heads)]
 
 
+class Alone(Verify):
+    """A kernel for prompts whose blocks take a multiprocessor each, for its tensor memory."""
+
+    def waves(self, blocks):
+        return np.ceil(blocks)
+
+
 class Packed(Verify):
     """Queries of heads that share keys, laid below each other as the rows of tiles: one of `packed_rows` where they fit, else several of
     `query_rows`. Each tile reads the keys. FlashAttention 3: hopper/tile_size.h, one warp group's 64 rows or two's 128."""
@@ -243,11 +252,18 @@ class AllReduce:
 
 
 # Words in the names of measured kernels, the first that is found, and how they read the keys (sim/cost/kernels.h).
-READINGS = (("decode", "grown"), ("split restored", "shared"), ("varlen", "walked"), ("no split", "walked"), ("prefill", "prompt"))
+READINGS = (("decode", "grown"), ("split restored", "shared"), ("varlen", "walked"), ("no split", "walked"), ("trtllm-gen prefill", "prompt"))
 
 
 def reads_keys(kernel):
     return next((reading for word, reading in READINGS if word in kernel), "unused")
+
+
+def form_of(kind, kernel):
+    """The formula that prices a measured kernel."""
+    if kernel == PACKED:
+        return Packed
+    return Alone if kind == "attention_verify" and reads_keys(kernel) == "prompt" else KINDS[kind]
 
 
 KINDS = {c.kind: c for c in (Product, Decode, Prefill, Verify, Experts, AllReduce)}

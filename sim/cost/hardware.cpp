@@ -82,6 +82,12 @@ bool small_shared_memory(const Hardware& hardware) {
   return (capability > kAmpere && capability < kHopper) || capability >= kConsumerBlackwell;
 }
 
+bool tensor_memory(const Hardware& hardware) {
+  constexpr double kBlackwell = 10.0;
+  constexpr double kConsumerBlackwell = 12.0;
+  return hardware.compute_capability >= kBlackwell && hardware.compute_capability < kConsumerBlackwell;
+}
+
 bool has_nvlink(const Hardware& hardware) {
   constexpr double kNvlink = 100e9;  // bytes per second, one direction: more than PCIe has
   return hardware.link_bandwidth >= kNvlink;

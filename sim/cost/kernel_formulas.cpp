@@ -88,10 +88,10 @@ double walked_width(const Hardware& hardware, double head_dim) {
 }
 
 // How often as long as one block all of them take, `blocks` for each multiprocessor, which holds one at a time where its shared
-// memory is small and two elsewhere: on an H200 they go at 1.3 times the pace of one.
-double walked_waves(const Hardware& hardware, double blocks) {
+// memory is small or the kernel is a prompt's that takes all of it, and two elsewhere: on an H200 they go at 1.3 times the pace of one.
+double walked_waves(const KernelFit& fit, const Hardware& hardware, double blocks) {
   constexpr double kTogether = 0.77;
-  return small_shared_memory(hardware) ? std::ceil(blocks) : std::max(1.0, kTogether * blocks);
+  return small_shared_memory(hardware) || fit.reads_keys == KeyReading::prompt ? std::ceil(blocks) : std::max(1.0, kTogether * blocks);
 }
 
 // Queries of heads that share keys, laid below each other as the rows of tiles: one of `packed_rows` where they fit, else several
@@ -130,7 +130,7 @@ double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   const double blocks = x.batch * x.heads * std::ceil(x.tokens / block) / hardware.multiprocessors;
   // Of prompts, which were measured with heads of several widths, the correction tells.
   const double walks = fit.kind == KernelKind::attention_verify
-                           ? walked_waves(hardware, blocks) * walked_width(hardware, x.head_dim)
+                           ? walked_waves(fit, hardware, blocks) * walked_width(hardware, x.head_dim)
                            : std::ceil(blocks);
   return kernel + power_norm(power, {memory, operations, walks * keys * key});
 }
@@ -282,6 +282,22 @@ double KernelFit::floor_us(const Hardware& hardware, const KernelShape& shape) c
   constexpr std::size_t kFloor = 3;  // kernel_us among a product's figures
   const double share = share_of_small(*this, coordinates(*this, hardware, shape));
   return (1.0 - share) * figures[kFloor] + (share > 0.0 ? share * small->figures[kFloor] : 0.0);
+}
+
+double KernelFit::walk_us(const Hardware& hardware, const KernelShape& shape) const {
+  constexpr double kBlock = 256.0;  // queries of a head
+  constexpr double kFew = 64.0;     // tokens of prompts that were measured: one block; and the longest of one head, and a quarter
+  constexpr double kLong = 4096.0;
+  KernelShape one = shape;
+  one.batch = one.heads = one.kv_heads = 1.0;
+  one.context = 0.0;
+  const auto alone = [&](double tokens) {
+    one.tokens = tokens;
+    return microseconds(hardware, one);
+  };
+  const double key = (alone(kLong) - alone(0.25 * kLong)) / (0.75 * kLong);
+  const double blocks = shape.batch * shape.heads * std::ceil(shape.tokens / kBlock);
+  return alone(kFew) + std::ceil(blocks / hardware.multiprocessors) * key * (shape.context + shape.tokens);
 }
 
 bool KernelFit::of_one_layer() const {

@@ -249,7 +249,8 @@ double PassKernels::beside_chunk(const ModelShape& model, const AttentionKind& k
 }
 
 // Keys that were there before are looked at as if they were new ones: a prompt of all, less one of those alone, for prefill was
-// measured without. A few tokens over many keys take a walk over the keys instead, each block of queries by itself.
+// measured without. Where blocks take a whole multiprocessor, few tokens over many keys take as long as one block walks these
+// alone: no engine's kernel for prompts splits the keys there. A prompt's own blocks walk half of theirs in the mean.
 std::optional<double> PassKernels::prompt_attention(const KernelShape& x) const {
   const KernelFit* found = fit(KernelKind::attention_prefill, "bfloat16");
   if (found == nullptr) return std::nullopt;
@@ -268,8 +269,7 @@ std::optional<double> PassKernels::prompt_attention(const KernelShape& x) const 
     KernelShape alone = whole;
     alone.tokens = 1.0;
     us += found->microseconds(hardware_, alone) - found->microseconds(hardware_, before);
-    const KernelFit* walk = verify_fit(*hardware_.kernels, {KeyReading::prompt});
-    if (walk != nullptr) us = std::max(us, walk->figures[3] + walk->figures[4] * (x.context + 0.5 * (x.tokens + 1.0)));
+    if (tensor_memory(hardware_)) us = std::max(us, found->walk_us(hardware_, x));
   }
   return kFromMicro * us;
 }
