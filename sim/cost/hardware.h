@@ -72,8 +72,8 @@ double product_seconds(const Hardware& hardware, double rows, double inner, doub
                        double groups = 1.0, double activation_bytes = kActivationBytes, double peak = 0.0, bool few_rows = false);
 // Whether a multiprocessor has the shared memory of consumers' chips, a hundred KB, for which attention's tiles are cut smaller.
 bool small_shared_memory(const Hardware& hardware);
-// Whether a block of attention takes a whole multiprocessor: data centres' Blackwell, whose kernels hold two tiles of 128 queries in
-// its tensor memory.
+// Whether a block of attention takes a whole multiprocessor: data centres' Blackwell, whose kernels hold two tiles of 128 queries
+// in its tensor memory.
 bool tensor_memory(const Hardware& hardware);
 // Whether its peers are on links of the NVLink kind, all of them: by their rate.
 bool has_nvlink(const Hardware& hardware);

@@ -88,10 +88,12 @@ double walked_width(const Hardware& hardware, double head_dim) {
 }
 
 // How often as long as one block all of them take, `blocks` for each multiprocessor, which holds one at a time where its shared
-// memory is small or the kernel is a prompt's that takes all of it, and two elsewhere: on an H200 they go at 1.3 times the pace of one.
+// memory is small or the kernel is a prompt's that takes all of it, and two elsewhere: on an H200 they go at 1.3 times the pace
+// of one.
 double walked_waves(const KernelFit& fit, const Hardware& hardware, double blocks) {
   constexpr double kTogether = 0.77;
-  return small_shared_memory(hardware) || fit.reads_keys == KeyReading::prompt ? std::ceil(blocks) : std::max(1.0, kTogether * blocks);
+  return small_shared_memory(hardware) || fit.reads_keys == KeyReading::prompt ? std::ceil(blocks)
+                                                                               : std::max(1.0, kTogether * blocks);
 }
 
 // Queries of heads that share keys, laid below each other as the rows of tiles: one of `packed_rows` where they fit, else several

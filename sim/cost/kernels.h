@@ -32,8 +32,8 @@ const Dtype* find_dtype(const std::string& name);
 std::vector<std::string> dtype_names();
 
 // How attention over several tokens reads the cached keys: as no pass does; a prompt's kernel whose blocks take a multiprocessor
-// each, which no pass is priced by either; blocks that walk all of them; blocks that share them; a decode kernel that was timed by
-// others, with launches or as another engine plans it, of which only counts how it grows over a single token.
+// each, which no pass is priced by either; blocks that walk all of them; blocks that share them; a decode kernel that was timed
+// by others, with launches or as another engine plans it, of which only counts how it grows over a single token.
 enum class KeyReading { unused, prompt, walked, shared, grown };
 
 // What one kernel computes; each kind reads its own figures.
@@ -80,8 +80,8 @@ struct KernelFit {
   // What a product of the shape takes at least, of those microseconds: launches, and kernels that quantise activations.
   [[nodiscard]] double floor_us(const Hardware& hardware, const KernelShape& shape) const;
   // A prompt's chunk of few tokens over many cached keys, where the kernel gives a block of 256 queries a multiprocessor alone
-  // (trtllm-gen's on data centres' Blackwell): as long as the waves of blocks walk all keys. A key takes what a longer prompt of one
-  // head adds, whose last block walks all of it.
+  // (trtllm-gen's on data centres' Blackwell): as long as the waves of blocks walk all keys. A key takes what a longer prompt of
+  // one head adds, whose last block walks all of it.
   [[nodiscard]] double walk_us(const Hardware& hardware, const KernelShape& shape) const;
   // Whether experts of a single layer were measured: what it says of another layer is a guess.
   [[nodiscard]] bool of_one_layer() const;
