@@ -46,10 +46,6 @@ FOLDS = 5            # parts of the shapes, each of which is priced by a correct
 # Small products are in no table from memory. A fit of their own takes rows whose weights came from the cache where reading them from
 # memory would take at most this share of the measured time: half of that reading is added, and the truth is at most the other half away.
 SMALL, SMALL_SHARE, LEAST_SMALL = "small", 0.25, 200  # the last: rows that such a fit is made from at least
-# Few sequences with long caches are in no table from memory either. From there they take at least as long as out of the cache and as
-# reading them does, and at most both: the middle of these. It counts as a measured row where reading is at most this share of the time out
-# of the cache, which splitting and latency take then, and little beyond. Rows of one to two caches lie on the line of larger ones.
-SLOW_SHARE, LITTLE = 0.5, 0.1
 # Of fewer shapes no error is stated. A fit to 1 to 5 of vLLM's 134 products in bf16 on an H100 errs by .07 to .10 on all the others.
 LEAST_SHAPES, FEW_SPREAD = 8, 0.1
 SAMPLE = 700         # rows that the figures of a formula are fitted to
@@ -318,8 +314,7 @@ def groups(kind, folder, hardware):
         if key[2] not in DTYPES or key[0] not in hardware:
             continue
         if kind == "attention_decode":
-            yield key, columns, *decode_rows(hardware[key[0]], key[2], columns, us, shapes)
-            continue
+            us = with_reading(hardware[key[0]], key[2], columns, us)
         yield key, columns, us, shapes, weights_of(kind, columns, us)
         if kind == "product":
             small, us = small_products(hardware[key[0]], key[2], columns, us, shapes)
@@ -336,16 +331,16 @@ def small_products(hardware, dtype, x, us, shapes):
     return (x["over_l2"] < LEAST_SETS) & (reading < SMALL_SHARE * least[of]), us + 0.5 * reading
 
 
-def decode_rows(hardware, dtype, x, us, shapes):
-    """Times of decode attention with keys from memory, shapes, and what each row counts."""
+def with_reading(hardware, dtype, x, us):
+    """Times of decode attention with keys from memory. Few sequences with long caches are in no table from there, though what splitting and
+    latency take shows out of the second-level cache. From memory they take at least as long as out of it and as reading them does, and at
+    most both: the middle of these. Rows of one cache and more lie on the line of larger ones."""
     reading = 1e6 * 2 * x["batch"] * x["context"] * x["kv_heads"] * x["head_dim"] * DTYPES[dtype][0] / hardware["bandwidth"]
-    cached = x["over_l2"] < 1
-    between = np.maximum(us, reading) + 0.5 * np.minimum(us, reading)
-    return np.where(cached, between, us), shapes, np.where(cached & (reading > SLOW_SHARE * us), LITTLE, 1.0)
+    return np.where(x["over_l2"] < 1, np.maximum(us, reading) + 0.5 * np.minimum(us, reading), us)
 
 
 def weights_of(kind, x, us):
-    """What a row counts in a fit: nothing where weights or keys were read from the second-level cache."""
+    """What a row counts in a fit: nothing where weights were read from the second-level cache."""
     if kind == "product":
         weights = np.where(x["over_l2"] >= LEAST_SETS, 1.0, 0.0)
         # TensorRT-LLM's tables have few sets of weights: most shapes are read from the cache in part.
