@@ -196,12 +196,22 @@ class StepModels {
   std::map<std::tuple<std::string, std::string, std::string, double, std::string>, Made> known_;
 };
 
-// Seconds of a step in the mean, of a server that always decodes `concurrency` sequences: each sequence's `output` steps are
-// its own and, once for each of the others, hold a prompt beside the decoding.
-double served_seconds(const CostModel& model, double concurrency, double prompt, double output) {
-  const double prompt_tokens = std::max(1.0, kMeanLength * prompt);
-  const double steps = std::max(1.0, kMeanLength * output);
-  const double decode = model.pass(Role::target, {concurrency, 1.0, prompt_tokens + 0.5 * steps, 1.0}).total();
+// A server's clients, each of which sends the next prompt when the last one's output is there.
+struct Clients {
+  double count;
+  double prompt;  // tokens, as the table states them
+  double output;
+  double wait;  // seconds to the first token in the mean; 0: not said
+};
+
+// Seconds from one output token to the next where clients decode for `share` of their time: steps over those that do, and once
+// for each prompt of the others that comes meanwhile what it adds.
+double served_step(const CostModel& model, const Clients& clients, double share) {
+  const double prompt_tokens = std::max(1.0, kMeanLength * clients.prompt);
+  const double steps = std::max(1.0, kMeanLength * clients.output);
+  const double sequences = std::max(1.0, clients.count * share);
+  const double context = prompt_tokens + 0.5 * steps;
+  const double decode = model.pass(Role::target, {sequences, 1.0, context, 1.0}).total();
   double beside = 0.0;  // what a prompt adds to the steps that it shares
   for (double before = 0.0; before < prompt_tokens; before += kPromptChunk) {
     const double tokens = std::min(kPromptChunk, prompt_tokens - before);
@@ -209,12 +219,25 @@ double served_seconds(const CostModel& model, double concurrency, double prompt,
       beside += model.pass(Role::target, {1.0, tokens, before, std::min(1.0, tokens - 1.0)}).total();
       continue;
     }
-    const double context = prompt_tokens + 0.5 * steps;
     const Segment chunk{1.0, tokens, before, tokens * (before + 0.5 * (tokens + 1.0))};
-    const Segment decoding{concurrency, concurrency, concurrency * context, concurrency * (context + 1.0)};
-    beside += model.mixed_pass(Role::target, chunk, decoding, concurrency + 1.0, {}).total() - decode;
+    const Segment decoding{sequences, sequences, sequences * context, sequences * (context + 1.0)};
+    beside += model.mixed_pass(Role::target, chunk, decoding, sequences + 1.0, {}).total() - decode;
   }
-  return decode + (concurrency - 1.0) / steps * beside;
+  return decode + share * (clients.count - 1.0) / steps * beside;
+}
+
+// The same with the share that the wait leaves: what a client waits for its first token it does not decode (Little's law). The
+// wait is taken from the table, for queues are the benchmark's: clients that begin at once, and outputs that end together.
+double served_seconds(const CostModel& model, const Clients& clients) {
+  constexpr int kRounds = 12;  // the share is then within .1 % of where it settles
+  const double steps = std::max(1.0, kMeanLength * clients.output);
+  double share = 1.0;
+  double step = served_step(model, clients, share);
+  for (int i = 0; i < kRounds && clients.wait > 0.0; ++i) {
+    share = 0.5 * (share + steps * step / (clients.wait + steps * step));
+    step = served_step(model, clients, share);
+  }
+  return step;
 }
 
 struct Band {
@@ -302,13 +325,14 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
       row.phase = "served";
       const double prompt = figure("isl", 1.0);
       const double output = figure("osl", 1.0);
+      const double wait = read.text(line, "silicon_ttft_ms").empty() ? 0.0 : 1e-3 * figure("silicon_ttft_ms", 0.0);
       const std::string& groups = read.text(line, "attention_dp_size");
       const std::string& experts = read.text(line, "moe_ep_size");
       if (!groups.empty() && groups != "1.0" && groups != "1") row.why = "attention on several GPUs by sequence is not priced";
       if (!experts.empty() && experts != "1.0" && experts != "1") row.why = "experts on several GPUs in parallel are not priced";
       if (shards > kMostGpus) row.why = "more than eight GPUs are not priced";
       if (unknown_load) row.why = "no concurrency is given";
-      if (row.why.empty()) row.priced_ms = 1e3 * served_seconds(*model, row.batch, prompt, output);
+      if (row.why.empty()) row.priced_ms = 1e3 * served_seconds(*model, {row.batch, prompt, output, wait});
     }
   }
   std::vector<double> ratios;

@@ -144,6 +144,23 @@ TEST_CASE("served tokens wait for the prompts of others", "[cost][steps]") {
   CHECK(tpot("8192", "128", "1") < 1.02 * tpot("8192", "1024", "1"));   // one client waits for nobody
 }
 
+TEST_CASE("clients that wait for their first token do not decode meanwhile", "[cost][steps]") {
+  std::vector<std::string> header = kServed;
+  header.push_back("silicon_ttft_ms");
+  const auto tpot = [&](const char* clients, const std::string& wait) {
+    return price_step_table("served.csv", {header,
+                                           {"vllm", "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm", "fp8", "4096", "1000", "1.0",
+                                            clients, "10", wait}})
+        .rows[0]
+        .priced_ms;
+  };
+  CHECK(tpot("64", "") == tpot("64", "0"));
+  CHECK(near(tpot("64", "1e9"), tpot("1", "0"), 0.01));  // all of them wait, but for one
+  // As long as 900 tokens take: half of 64 decode, with half as many prompts a token.
+  const double half = tpot("32", "0");
+  CHECK(near(tpot("64", fmt::format("{}", 900 * half)), half, 0.02));
+}
+
 TEST_CASE("mistakes in a table of steps are named with their line", "[cost][steps]") {
   const std::vector<std::string> good = {"b300", "vllm", "Qwen3-32B", "1", "gen", "8", "1", "4096", "14"};
   const auto with = [&](std::size_t at, const std::string& field) {
