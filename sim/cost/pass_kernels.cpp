@@ -227,10 +227,17 @@ std::optional<double> PassKernels::attention(const ModelShape& model, const Atte
     x.context *= share_of_keys(*fits.serial, model);
     return std::max(one, kFromMicro * fits.serial->microseconds(hardware_, x));
   }
-  if (prompt && tokens > kFewTokens)
-    if (const auto fitted = prompt_attention(x)) return std::max(one, *fitted);
   const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
-  if (several != nullptr) x.context *= share_of_keys(*several, model);
+  KernelShape seen = x;  // by the kernel for several tokens
+  if (several != nullptr) seen.context *= share_of_keys(*several, model);
+  if (prompt && tokens > kFewTokens) {
+    if (const auto fitted = prompt_attention(x)) {
+      // FlashAttention 2 is the kernel for prompts too: it walks the keys whatever it is asked for.
+      const double walk = fits.serial != nullptr ? kFromMicro * fits.serial->microseconds(hardware_, seen) : 0.0;
+      return std::max({one, *fitted, walk});
+    }
+  }
+  x = seen;
   if (several != nullptr && several->reads_keys == KeyReading::grown) {
     KernelShape single = x;
     single.tokens = 1.0;
