@@ -9,7 +9,7 @@ the blocks of README.md and docs/**/*.md, which end at <!-- end -->:
   <!-- include: PATH -->          a file as it stands; PATH#N: its Nth paragraph
   <!-- code: PATH#NAME -->        the lines of a source between "[NAME]" and "[end of NAME]" in its comments; without #NAME: all
   <!-- table: NAME -->            a table that a function below makes
-  <!-- value: NAME -->            a figure in a sentence, from a CSV
+  <!-- value: NAME -->            a figure in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv
 --check writes nothing, prints the differences, and ends with status 1 where there are any.
 """
 import csv
@@ -25,6 +25,7 @@ from pathlib import Path
 
 import yaml
 
+import price_tables
 import served_speedups
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
@@ -347,7 +348,10 @@ VALUES = {
     "timing error on a GPU, middle": lambda: f"{median(timing_errors('results/gpu/h200-sxm/enlarged')):.1f} %",
     "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",
 }
-TABLES = {"methods": methods_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table}
+TABLES = {"methods": methods_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
+          **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
+# Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
+OF_ROWS = {"step": price_tables.step_value, "fidelity": price_tables.fidelity_value}
 
 
 # ---- blocks
@@ -401,9 +405,14 @@ BLOCK = re.compile(r"(?P<open><!-- (?P<kind>output|include|code|table): (?P<what
 VALUE = re.compile(r"(?P<open><!-- value: (?P<what>[^>]*?) -->)[^<]*(?P<close><!-- end -->)")
 
 
+def value(what):
+    kind, _, row = what.partition(": ")
+    return OF_ROWS[kind](row) if kind in OF_ROWS else VALUES[what]()
+
+
 def filled(text):
     text = BLOCK.sub(lambda found: f"{found['open']}\n{BLOCKS[found['kind']](found['what'])}\n\n{found['close']}", text)
-    return VALUE.sub(lambda found: found["open"] + VALUES[found["what"]]() + found["close"], text)
+    return VALUE.sub(lambda found: found["open"] + value(found["what"]) + found["close"], text)
 
 
 # ---- all pages

@@ -8,18 +8,23 @@ writes to OUT
   fidelity.csv    count, median ratio, median and 90th percentile of the error in percent, by kind, GPU, type and rows; a row "all" for each
   ratios.csv      of products, by GPU, type and rows: 10th percentile, median, 90th
   attention.csv   attention over context by kernel, one sequence
+  small.csv       of products whose weights came from the second-level cache, how many prices are outside of what is possible, percent, by GPU,
+                  type and megabytes of the weights
   fidelity.md     one line for each GPU and type
+  sample/         some rows of each table with their prices, which a test prices anew: it has no TABLES
   ratios.png, attention.png, published.png   (scripts/plot_fidelity.py; the last from results/roofline/published_speedups.csv)
   manifest.yaml
 The fits saw two thirds of the shapes for their figures and all rows for their correction: docs/results/prices.md has the errors on shapes
 that were held out.
 """
 import csv
+import lzma
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from kernel_formulas import DTYPES, read_hardware
 from plot_fidelity import PANELS, draw
 
 # kind: table, column of rows, type, goal (median and 90th percentile)
@@ -29,6 +34,9 @@ TABLES = {"product": ("gemm_aic", "m", "dtype"), "decode attention": ("attention
 COLD = {"product": ("set_over_l2", 3.0), "decode attention": ("kv_over_l2", 2.0)}
 MOST = {"product": 512}
 BANDS = [(1, "1"), (16, "2-16"), (64, "17-64"), (128, "65-128"), (512, "129-512"), (4096, "513-4096"), (1e18, "over 4096")]
+# Weights from the cache: the time from memory lies between the measured one and that with their reading; so far outside counts.
+SIZES, OUTSIDE = [(2, "0-2"), (8, "2-8"), (32, "8-32")], 0.05
+SAMPLE = 60  # rows of a table that are kept in sample/, about: every so many
 FINE = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512]
 
 
@@ -39,16 +47,51 @@ def quantile(values, share):
     return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
 
 
-def priced(specsim, tables, name, scratch):
+def path_of(tables, name):
     source = next((path for path in (tables / f"{name}.csv.xz", tables / f"{name}.csv") if path.exists()), None)
     if source is None:
-        sys.exit(f"fidelity: no {name}.csv.xz in {tables}")
+        sys.exit(f"no {name}.csv.xz in {tables}")
+    return source
+
+
+def table_in(tables, name):
+    """A table of the folder, opened as text."""
+    path = path_of(tables, name)
+    return lzma.open(path, "rt", newline="") if path.suffix == ".xz" else open(path, newline="")
+
+
+def priced(specsim, tables, name, scratch):
+    source = path_of(tables, name)
     out = scratch / name
     done = subprocess.run([specsim, "kernels", str(source), "--out", str(out)], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"fidelity: specsim kernels {source}: {done.stderr}")
     with open(out / "priced.csv", newline="") as file:
-        yield from csv.DictReader(file)
+        return list(csv.DictReader(file))
+
+
+def sampled(rows):
+    """Of a table's priced rows about SAMPLE, spread over all of it."""
+    kept = [row for row in rows if row["priced_us"]]
+    return kept[::max(1, len(kept) // SAMPLE)]
+
+
+def keep(path, rows):
+    columns = [key for key in rows[0] if key not in ("ratio", "covered", "why")]
+    with open(path, "w", newline="") as file:
+        write = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+        write.writeheader()
+        write.writerows(rows)
+
+
+def small_product(row, ratio, hardware):
+    """The band of sizes of a product whose weights came from the cache, None elsewhere; and whether its price is outside of the bounds."""
+    if row["dtype"] not in DTYPES or row["gpu"] not in hardware or float(row[COLD["product"][0]]) >= COLD["product"][1]:
+        return None, False
+    size = float(row["n"]) * float(row["k"]) * DTYPES[row["dtype"]][0]
+    us, price = float(row["us"]), float(row["us"]) * ratio
+    most = us + 1e6 * size / hardware[row["gpu"]]["bandwidth"]
+    return next((label for mb, label in SIZES if size <= 1e6 * mb), None), price < (1 - OUTSIDE) * us or price > (1 + OUTSIDE) * most
 
 
 def number(text):
@@ -67,14 +110,21 @@ def main():
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     specsim, tables, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    out.mkdir(parents=True, exist_ok=True)
-    groups, curves, attention = {}, {}, []
+    (out / "sample").mkdir(parents=True, exist_ok=True)
+    groups, curves, attention, small = {}, {}, [], {}
+    hardware = read_hardware("configs/hardware")
     with tempfile.TemporaryDirectory() as scratch:
         for kind, (name, column, dtype) in TABLES.items():
-            for row in priced(specsim, tables, name, Path(scratch)):
+            table = priced(specsim, tables, name, Path(scratch))
+            keep(out / "sample" / f"{name}.csv", sampled(table))
+            for row in table:
                 ratio, rows = number(row["ratio"]), number(row[column])
                 if ratio is None or rows is None or rows > MOST.get(kind, 1e18):
                     continue
+                if kind == "product":
+                    size, outside = small_product(row, ratio, hardware)
+                    if size:
+                        small.setdefault((row["gpu"], row["dtype"], size), []).append(outside)
                 if kind in COLD and float(row[COLD[kind][0]]) < COLD[kind][1]:
                     continue
                 of = (kind, row["gpu"], (row[dtype] or "float16") if dtype else "")
@@ -100,6 +150,11 @@ def main():
         write.writerow(["gpu", "dtype", "rows", "count", "low_ratio", "median_ratio", "high_ratio"])
         for key, ratios in sorted(curves.items()):
             write.writerow([*key, len(ratios), *(f"{quantile(ratios, q):.3f}" for q in (0.1, 0.5, 0.9))])
+    with open(out / "small.csv", "w", newline="") as file:
+        write = csv.writer(file, lineterminator="\n")
+        write.writerow(["gpu", "dtype", "megabytes", "count", "outside_percent"])
+        for (gpu, dtype, size), outside in sorted(small.items()):
+            write.writerow([gpu, dtype, size, len(outside), f"{100 * sum(outside) / len(outside):.0f}"])
     with open(out / "attention.csv", "w", newline="") as file:
         write = csv.DictWriter(file, ["gpu", "kernel", "tokens", "context", "measured_us", "priced_us"], lineterminator="\n")
         write.writeheader()

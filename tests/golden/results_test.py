@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""results/roofline and results/timing_claims, and prices of results/gpu, are what their scripts make of the program as it is; results/method_claims is of the
-configs as they are, and a ranking with fewer rounds agrees with the one on record.
+"""results/roofline, results/timing_claims and results/fidelity/steps, and prices of results/gpu and of the kernels in results/fidelity/sample, are what their
+scripts make of the program as it is; results/method_claims is of the configs as they are, and a ranking with fewer rounds agrees with the one on record.
 
 Runs at the root of the repository; SPECSIM names the program. Figures may differ in their last digit.
 """
@@ -94,11 +94,47 @@ def gpu_prices(scratch):
     return problems
 
 
+def steps(scratch):
+    """Problems of results/fidelity/steps, whose rows are kept there."""
+    folder = RESULTS / "fidelity" / "steps"
+    done = subprocess.run([sys.executable, "scripts/step_prices.py", SPECSIM, folder, scratch], capture_output=True, text=True)
+    if done.returncode != 0:
+        return [f"scripts/step_prices.py: exit code {done.returncode}: {done.stderr}"]
+    problems = [problem for path in sorted(folder.glob("*.csv")) for problem in compare(path, Path(scratch) / path.name)]
+    return problems + [f"{path} differs from the record" for path in sorted(folder.glob("*.md")) if path.read_text() != (Path(scratch) / path.name).read_text()]
+
+
+def kernels(scratch):
+    """Problems of results/fidelity/sample: rows of the tables that results/fidelity is of, priced anew."""
+    problems = []
+    for path in sorted((RESULTS / "fidelity" / "sample").glob("*.csv")):
+        table, out = Path(scratch) / path.name, Path(scratch) / path.stem
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+        columns = [key for key in rows[0] if key != "priced_us"]
+        with open(table, "w", newline="") as file:
+            write = csv.DictWriter(file, columns, extrasaction="ignore")
+            write.writeheader()
+            write.writerows(rows)
+        done = subprocess.run([SPECSIM, "kernels", table, "--out", out, "--quiet"], capture_output=True, text=True)
+        if done.returncode != 0:
+            problems.append(f"specsim kernels {path}: exit code {done.returncode}: {done.stderr}")
+            continue
+        with open(out / "priced.csv", newline="") as file:
+            made = list(csv.DictReader(file))
+        problems += [f"{path} row {number}: priced_us is {new['priced_us']}, on record {old['priced_us']}"
+                     for number, (old, new) in enumerate(zip(rows, made), 2) if not same(old["priced_us"], new["priced_us"])]
+    return problems
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         problems = rankings(scratch)
     with tempfile.TemporaryDirectory() as scratch:
         problems += gpu_prices(scratch)
+    for check in (steps, kernels):
+        with tempfile.TemporaryDirectory() as scratch:
+            problems += check(scratch)
     for script, folder, tables, text in MADE:
         with tempfile.TemporaryDirectory() as scratch:
             done = subprocess.run([sys.executable, f"scripts/{script}.py", SPECSIM, scratch], capture_output=True, text=True)
