@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace specsim::cost {
 
@@ -36,20 +37,24 @@ KernelShape layer_of(const ModelShape& model, double tokens) {
 
 }  // namespace
 
-// An engine runs the fastest of its kernels that take such a layer; where none of them was measured on one like it, the kernel of
-// most layers is the usual one, and of a kernel that was measured on a single other layer nothing is known.
+// An engine runs the fastest of its kernels that take such a layer, over however many tokens; where none of them was measured on
+// one like it, the kernel of most layers is the usual one, and of a kernel that was measured on a single other layer nothing is
+// known. More tokens than were measured leave the choice as it is, and are no longer like what was measured.
 PassKernels::ExpertsPrice PassKernels::fastest_experts(const KernelShape& x, const std::string& type, bool own) const {
   ExpertsPrice like;
   const KernelFit* usual = nullptr;
   for (const KernelFit& one : hardware_.kernels->list) {
     if (one.kind != KernelKind::experts || one.dtype.name != type) continue;
     if (own && one.engine != engine_ && one.engine != "any") continue;
-    const bool covers = one.covers(hardware_, x);
+    KernelShape within = x;
+    within.tokens = std::clamp(x.tokens, std::exp2(one.over.front()), one.most());
+    const bool covers = one.covers(hardware_, within);
     if (!covers && one.of_one_layer()) continue;
     if (usual == nullptr || one.rows > usual->rows) usual = &one;
     if (!covers) continue;
     const double us = one.microseconds(hardware_, x);
-    if (like.kernel == nullptr || us < like.us) like = {&one, us, own ? Measured::like : Measured::others};
+    const bool measured = own && one.covers(hardware_, x);
+    if (like.kernel == nullptr || us < like.us) like = {&one, us, measured ? Measured::like : Measured::others};
   }
   if (like.kernel != nullptr || usual == nullptr) return like;
   return {usual, usual->microseconds(hardware_, x), Measured::others};
