@@ -336,7 +336,7 @@ class RooflineCost final : public CostModel {
     const auto one = [&](const Product& product, double n, double bits, const std::string& type, double groups) {
       const double inner = product.sharding == Sharding::rows ? product.inner / shards : product.inner;
       const double outer = product.sharding == Sharding::columns ? product.outer / shards : product.outer;
-      if (integer_ && bits < 16.0 && groups == 1.0)
+      if (integer_ && bits < 16.0 && groups == 1.0 && runs_integer_product(hardware_, n))
         return integer_product_seconds(engine_, hardware_, n, inner, outer, own_bytes(bits), model.super_blocks);
       if (kernels_ && groups == 1.0)
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;
