@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace specsim::cost_engine_test {
@@ -119,6 +120,15 @@ TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 ru
   CHECK(near(dense(", kv_bits: 8").first - dense("").first, 64 * 0.014, 1e-9));
   const double pieces = host("rtx-5090", "{preset: qwen3.6-35b-a3b, dtype: int4, kv_bits: 8}", 4).second;
   CHECK(near(pieces, 10 * 0.13 + 30 * 0.333, 1e-9));
+  const auto said = [](const std::string& kv) {
+    const auto warnings =
+        make_cost("roofline", "{hardware: l40s, target: {preset: qwen3-0.6b, kv_bits: " + kv + "}, draft: none, engine: vllm}")
+            ->warnings();
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [](const std::string& text) { return text.find("is no whole graph") != std::string::npos; });
+  };
+  CHECK(said("8"));
+  CHECK_FALSE(said("16"));
 }
 
 TEST_CASE("rounds of SGLang 0.4 on an H100 lie on the line of engine sglang_sync", "[cost][engine]") {
