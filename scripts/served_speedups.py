@@ -39,6 +39,7 @@ def pass_ms(specsim, row, role, tokens, batch, context, logits):
                  "--context", str(context), "--tensor-parallel", row["gpus"], "--logits", logits]
     arguments += ["--dtype", dtype] if dtype else []
     arguments += ["--head-bits", row["head_bits"]] if row["head_bits"] else []
+    arguments += ["--kv-bits", row["kv_bits"]] if row["kv_bits"] else []
     return total_ms(specsim, arguments, f"served_speedups: {row['row']}")
 
 

@@ -101,6 +101,11 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
           (*model)->weight_bits < 8.0 ? ", priced as the middle of those that were measured"
                                       : ", so that verification can cost more than is priced here"));
   }
+  if (deployment.target && verifies_in_pieces(deployment.engine, hardware.compute_capability, deployment.target->kv_bits))
+    list.push_back(fmt::format(
+        "{}: over a cache of {:g} bits {}'s verification is no whole graph on {}; launching its pieces is priced as on a fast "
+        "host, others take two to three times as long",
+        deployment.target->name, deployment.target->kv_bits, deployment.engine.name, hardware.name));
   if (!deployment.target || !deployment.draft) return list;
   if (deployment.draft->on_target() && deployment.draft->hidden != deployment.target->hidden)
     list.push_back(fmt::format("the head {} is {:g} wide, the target {} whose features it reads {:g}", deployment.draft->name,

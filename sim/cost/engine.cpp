@@ -112,6 +112,12 @@ IntegerKernels read_integer_kernels(const config::Value& value, Diagnostics& dia
   return kernels;
 }
 
+bool is_within(const std::vector<double>& pairs, double x) {
+  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
+    if (x >= pairs[i] && x <= pairs[i + 1]) return true;
+  return false;
+}
+
 std::vector<std::string> read_names(const config::Arguments& a, const std::string& key, Diagnostics& diagnostics) {
   std::vector<std::string> names;
   if (!a.has(key)) return names;
@@ -154,6 +160,10 @@ const std::vector<EngineFigure>& engine_figures() {
        "host time of a target pass for each of its sequences while the GPU works"},
       {"step_us", &Engine::step_us, "kernels around the layers of a target pass"},
       {"host_us_per_layer", &Engine::host_us_per_layer, "least time of a pass without a graph, per layer"},
+      {"piecewise_us_per_layer", &Engine::piecewise_us_per_layer, "least time of a pass in graphs of pieces, per layer"},
+      {"piecewise_us_per_linear_layer", &Engine::piecewise_us_per_linear_layer,
+       "least time of a layer of linear attention in such a pass"},
+      {"piecewise_gap_us", &Engine::piecewise_gap_us, "what a layer of such a pass takes longer, where launches keep ahead"},
       {"draft_floor_us", &Engine::draft_floor_us, "least time of a draft pass"},
       {"draft_us", &Engine::draft_us, "host time of a draft pass, with the GPU idle"},
       {"round_us", &Engine::round_us, "host time of a speculative round beyond its passes"}};
@@ -201,6 +211,13 @@ const std::vector<Parameter>& engine_parameters() {
          "lowest and highest compute capability, pair by pair, of GPUs on which attention of several tokens walks all keys block "
          "by block; "
          "on others, and with [], blocks share them",
+         config::between(0, 100),
+         {}},
+        {"piecewise_capabilities",
+         Type::number_list,
+         "[]",
+         "lowest and highest compute capability, pair by pair, of GPUs on which verification over a cache of fewer than 16 bits "
+         "runs in graphs of pieces; []: none",
          config::between(0, 100),
          {}},
         {"most_pcie_gpus",
@@ -319,15 +336,17 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
         fmt::format("allreduce_capabilities is [{:g}], allowed: [lowest, highest], or none", fmt::join(capabilities, ", ")));
   engine.allreduce_of_mixtures = a.boolean("allreduce_of_mixtures");
   engine.shared_rows = a.number("shared_rows");
-  engine.serial_attention_capabilities = a.numbers("serial_attention_capabilities");
-  const std::vector<double>& walked = engine.serial_attention_capabilities;
-  bool paired = walked.size() % 2 == 0;
-  for (std::size_t i = 0; paired && i < walked.size(); i += 2) paired = walked[i] <= walked[i + 1];
-  if (!paired)
-    diagnostics.add(
-        a.where("serial_attention_capabilities"),
-        fmt::format("serial_attention_capabilities is [{:g}], allowed: [lowest, highest, lowest, highest, ...], or none",
-                    fmt::join(walked, ", ")));
+  const auto pairs = [&](const char* key) {
+    const std::vector<double> list = a.numbers(key);
+    bool paired = list.size() % 2 == 0;
+    for (std::size_t i = 0; paired && i < list.size(); i += 2) paired = list[i] <= list[i + 1];
+    if (!paired)
+      diagnostics.add(a.where(key), fmt::format("{} is [{:g}], allowed: [lowest, highest, lowest, highest, ...], or none", key,
+                                                fmt::join(list, ", ")));
+    return list;
+  };
+  engine.serial_attention_capabilities = pairs("serial_attention_capabilities");
+  engine.piecewise_capabilities = pairs("piecewise_capabilities");
   if (const std::vector<double> shares = a.numbers("weight_only_shares"); shares.size() == engine.weight_only_shares.size())
     std::copy(shares.begin(), shares.end(), engine.weight_only_shares.begin());
   else
@@ -384,10 +403,12 @@ double captured_rows(const Engine& engine, double rows) {
 }
 
 bool walks_keys(const Engine& engine, double compute_capability) {
-  const std::vector<double>& walked = engine.serial_attention_capabilities;
-  for (std::size_t i = 0; i + 1 < walked.size(); i += 2)
-    if (compute_capability >= walked[i] && compute_capability <= walked[i + 1]) return true;
-  return false;
+  return is_within(engine.serial_attention_capabilities, compute_capability);
+}
+
+bool verifies_in_pieces(const Engine& engine, double compute_capability, double kv_bits) {
+  constexpr double kWide = 16.0;
+  return engine.graphs && kv_bits < kWide && is_within(engine.piecewise_capabilities, compute_capability);
 }
 
 Engine engine_on(Engine engine, double compute_capability, bool mixture) {

@@ -57,6 +57,9 @@ struct Engine {
   // Lowest and highest compute capability, pair by pair, of GPUs on which attention of several tokens walks all keys in one block
   // for each head and block of queries; on others blocks share the keys.
   std::vector<double> serial_attention_capabilities;
+  // The same of GPUs on which verification over a cache of fewer than 16 bits runs in graphs of pieces: attention, and linear
+  // attention, are launched between them.
+  std::vector<double> piecewise_capabilities;
   bool allreduce_of_mixtures = false;   // `allreduce` is of models with experts alone
   double shared_rows = 0.0;             // rows of a captured pass up to which shared experts run beside the others; 0: none
   double most_pcie_gpus = 0.0;          // GPUs without NVLink that its own all-reduce takes; NCCL's beyond; 0: any number
@@ -72,14 +75,17 @@ struct Engine {
   double step_us = 0.0;            // kernels around the layers of a target pass: inputs, embedding, last norm, sampler
   double host_us_per_layer = 0.0;  // a pass that no graph was captured for takes at least this times its layers: launches run
                                    // ahead of the GPU, so that the host's time is a floor, not a term
-  double host_us_per_row = 0.0;    // host time that a row adds to a target pass, with the GPU idle: logits to tokens, rejection
-  double draft_floor_us = 0.0;     // a draft pass takes at least this
-  double draft_us = 0.0;           // host time of a draft pass, with the GPU idle: its inputs are prepared anew
-  double round_us = 0.0;           // host time of a speculative round beyond its passes
-  double unequal_contexts = 1.0;   // attention over a live server's contexts, over that of as many equal ones
-  double switch_share = 0.0;       // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
-  double latent_kernels = 0.0;     // those of a layer of latent attention beyond small_kernels
-  double linear_kernels = 4.0;     // those of a layer of linear attention beside its products
+  double piecewise_us_per_layer = 0.0;         // the same floor of a pass in pieces
+  double piecewise_us_per_linear_layer = 0.0;  // and of its layers of linear attention
+  double piecewise_gap_us = 0.0;               // what a layer of such a pass takes longer where its GPU is the slower of the two
+  double host_us_per_row = 0.0;   // host time that a row adds to a target pass, with the GPU idle: logits to tokens, rejection
+  double draft_floor_us = 0.0;    // a draft pass takes at least this
+  double draft_us = 0.0;          // host time of a draft pass, with the GPU idle: its inputs are prepared anew
+  double round_us = 0.0;          // host time of a speculative round beyond its passes
+  double unequal_contexts = 1.0;  // attention over a live server's contexts, over that of as many equal ones
+  double switch_share = 0.0;      // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
+  double latent_kernels = 0.0;    // those of a layer of latent attention beyond small_kernels
+  double linear_kernels = 4.0;    // those of a layer of linear attention beside its products
   double selection_ns_per_key = 0.45;  // an indexer's selection (sparse attention) for each score of a row
   double small_kernels = 0.0;          // a layer's, between products and attention; 0: the GPU's calibration says what they take
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
@@ -112,6 +118,8 @@ Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics);
 double captured_rows(const Engine& engine, double rows);
 // Whether its attention of several tokens walks all keys there; not where the capability is not known (0).
 bool walks_keys(const Engine& engine, double compute_capability);
+// Whether verification over a cache of so many bits runs in pieces there; not where the capability is not known (0).
+bool verifies_in_pieces(const Engine& engine, double compute_capability, double kv_bits);
 // The engine as it runs on GPUs of that compute capability: with its own all-reduces, and norms behind them, where they do not
 // run `allreduce`, or not for such a model. Of a capability that is not known (0) it stays as it is.
 Engine engine_on(Engine engine, double compute_capability, bool mixture);

@@ -147,6 +147,7 @@ const std::vector<Parameter>& hardware_parameters() {
       {"bf16", Type::boolean, "true", "false: it has no bf16, and bf16_tflops is of fp16", {}, {}},
       figure("fp8_tflops", "", "dense fp8 arithmetic"),
       figure("int8_tops", "", "dense int8 arithmetic"),
+      figure("dp4a_tops", "0", "int8 arithmetic of plain cores (dp4a), of GPUs whose tensor cores have none; 0: not known"),
       figure("fp4_tflops", "", "dense fp4 arithmetic"),
       figure("multiprocessors", {}, "streaming multiprocessors, compute units or cores"),
       figure("compute_capability", "0", "NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known"),
@@ -312,6 +313,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.fp8_flops = peak_or("fp8_tflops", hardware.flops);
   hardware.int8_flops = peak_or("int8_tops", hardware.flops);
   hardware.fp4_flops = peak_or("fp4_tflops", hardware.fp8_flops);
+  hardware.dp4a_flops = 1e12 * a.number("dp4a_tops");
   hardware.has_bf16 = a.boolean("bf16");
   hardware.has_fp8 = a.has("fp8_tflops");
   hardware.has_int8 = a.has("int8_tops");

@@ -38,7 +38,8 @@ struct Hardware {
   double fp8_flops = 0.0;  // operations per second in other types; where the data sheet has none, those of the next wider type
   double int8_flops = 0.0;
   double fp4_flops = 0.0;
-  bool has_bf16 = true;  // whether it has such arithmetic at all
+  double dp4a_flops = 0.0;  // int8 arithmetic of plain cores (dp4a), where tensor cores have none; 0: not known
+  bool has_bf16 = true;     // whether it has such arithmetic at all
   bool has_fp8 = false;
   bool has_int8 = false;
   bool has_fp4 = false;

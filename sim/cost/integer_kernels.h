@@ -15,8 +15,11 @@ constexpr double kIntegerSpread = 0.15;
 constexpr double kIntegerExpertsSpread = 0.25;
 
 // Whether the engine has such kernels and is priced with them: their shares were measured on the chips of consumers' cards alone,
-// and kernels that were asked for by another's name, or none, stay those.
+// chips before Ampere are taken to reach the same of their int8; kernels that were asked for by another's name, or none, stay
+// those.
 bool runs_integer_kernels(const Deployment& deployment);
+// Whether a product over so many rows takes one of them. Without int8 in tensor cores weights become fp16 from 64 rows on.
+bool runs_integer_product(const Hardware& hardware, double rows);
 
 // Whether small kernels of the model's layers are priced by the engine's own figures where its deployment runs such kernels: some
 // of the layers' weights have fewer than 16 bits.

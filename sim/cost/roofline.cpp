@@ -8,6 +8,7 @@
 #include "sim/cost/integer_kernels.h"
 #include "sim/cost/linear_attention.h"
 #include "sim/cost/pass_kernels.h"
+#include "sim/cost/piecewise.h"
 #include "sim/cost/roofline_parameters.h"
 #include "sim/cost/sparse_attention.h"
 
@@ -45,8 +46,11 @@ class RooflineCost final : public CostModel {
     const ModelShape& model = shape(role);
     const bool prompt = pass.tokens > 1.0 && pass.logits < pass.tokens;  // verification needs every row's logits
     const Attending all{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0), prompt, pass.live};
-    return priced(role, pass.batch * pass.tokens, pass.batch * pass.logits, attention_seconds(model, {all}), pass.batch,
-                  pass.live, {});
+    PassTime time = priced(role, pass.batch * pass.tokens, pass.batch * pass.logits, attention_seconds(model, {all}), pass.batch,
+                           pass.live, {});
+    if (role == Role::target && pass.tokens > 1.0 && !prompt)
+      time.host += pieces_seconds(engine_, hardware_, model, time.total());
+    return time;
   }
 
   [[nodiscard]] PassTime draft_pass(const Workload& workload, int index, double extra) const override {
@@ -336,7 +340,7 @@ class RooflineCost final : public CostModel {
     const auto one = [&](const Product& product, double n, double bits, const std::string& type, double groups) {
       const double inner = product.sharding == Sharding::rows ? product.inner / shards : product.inner;
       const double outer = product.sharding == Sharding::columns ? product.outer / shards : product.outer;
-      if (integer_ && bits < 16.0 && groups == 1.0)
+      if (integer_ && bits < 16.0 && groups == 1.0 && runs_integer_product(hardware_, n))
         return integer_product_seconds(engine_, hardware_, n, inner, outer, own_bytes(bits), model.super_blocks);
       if (kernels_ && groups == 1.0)
         if (const auto fitted = kernels_->product(n, inner, outer, bits, type)) return *fitted;

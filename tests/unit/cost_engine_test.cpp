@@ -6,6 +6,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace specsim::cost_engine_test {
@@ -98,6 +99,36 @@ TEST_CASE("an engine that counts rounds by method says so where none is named", 
   CHECK(warnings("engine: transformers, proposal: eagle").find("goes by the method") == std::string::npos);
   CHECK(warnings("engine: transformers, round_us: 0").find("goes by the method") == std::string::npos);
   CHECK(warnings("engine: vllm").find("goes by the method") == std::string::npos);
+}
+
+TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 runs: launches are a floor, else gaps are added",
+          "[cost][engine]") {
+  const auto host = [](const std::string& hardware, const std::string& target, double tokens) {
+    const auto model = make_cost("roofline", "{hardware: " + hardware + ", target: " + target + ", draft: none, engine: vllm}");
+    const PassTime time = model->pass(Role::target, {1, tokens, 256, tokens});
+    return std::pair{1e3 * time.host, 1e3 * time.total()};
+  };
+  // 28 layers, of which the GPU computes faster than they are launched.
+  const auto [small, least] = host("l40s", "{preset: qwen3-0.6b, kv_bits: 8}", 4);
+  CHECK(near(least, 28 * 0.13, 1e-9));
+  CHECK(small > 0.0);
+  CHECK(host("l40s", "{preset: qwen3-0.6b, kv_bits: 8}", 1).second < least);
+  CHECK(host("l40s", "qwen3-0.6b", 4).second < least);
+  CHECK(host("h100-sxm", "{preset: qwen3-0.6b, kv_bits: 8}", 4).second < least);
+  // 48 linear layers of 64, and reading the weights takes longer: 14 us a layer.
+  const auto dense = [&](const std::string& kv) { return host("rtx-3090", "{preset: qwen3.6-27b, dtype: int4" + kv + "}", 5); };
+  CHECK(near(dense(", kv_bits: 8").first - dense("").first, 64 * 0.014, 1e-9));
+  const double pieces = host("rtx-5090", "{preset: qwen3.6-35b-a3b, dtype: int4, kv_bits: 8}", 4).second;
+  CHECK(near(pieces, 10 * 0.13 + 30 * 0.333, 1e-9));
+  const auto said = [](const std::string& kv) {
+    const auto warnings =
+        make_cost("roofline", "{hardware: l40s, target: {preset: qwen3-0.6b, kv_bits: " + kv + "}, draft: none, engine: vllm}")
+            ->warnings();
+    return std::any_of(warnings.begin(), warnings.end(),
+                       [](const std::string& text) { return text.find("is no whole graph") != std::string::npos; });
+  };
+  CHECK(said("8"));
+  CHECK_FALSE(said("16"));
 }
 
 TEST_CASE("rounds of SGLang 0.4 on an H100 lie on the line of engine sglang_sync", "[cost][engine]") {

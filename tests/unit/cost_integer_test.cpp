@@ -77,6 +77,19 @@ TEST_CASE("K-quants grow with each row of few more than plain ones, by one model
              ms(*on("rtx-3090", "{preset: llama-2-7b, weight_bits: 4.5, head_bits: 6.5625}"), 8, 0)));
 }
 
+// github.com/sudoingX/qwen38-mtp c7bc4153, sweeps/workstation.md: Qwen3.8-27B Q4_K_M on a V100, 1 to 6 drafts; less 1.8 ms a
+// draft.
+TEST_CASE("without int8 in tensor cores plain cores multiply: a V100's verification, which no figure was fitted to",
+          "[cost][integer]") {
+  const auto model =
+      make_cost("roofline", "{hardware: v100-sxm, target: {preset: qwen3.6-27b, dtype: q4_k_m}, draft: none, engine: llama_cpp}");
+  const auto milliseconds = [&](double rows) { return 1e3 * model->pass(Role::target, {1, rows, 250, rows}).total(); };
+  const double plain = milliseconds(1);
+  for (const auto& [rows, published] : {std::pair{2.0, 38.6}, {3.0, 48.6}, {4.0, 59.6}, {5.0, 68.2}, {7.0, 94.8}})
+    CHECK(near(milliseconds(rows) / plain, published / 29.8, 0.05));
+  CHECK(milliseconds(64) < milliseconds(63));  // a library's product over fp16
+}
+
 TEST_CASE("a GGUF file's types are those of LM head and module too", "[cost][integer]") {
   const auto priced = [](const std::string& target, const std::string& draft) {
     return make_cost("roofline", fmt::format("{{hardware: rtx-5090, target: {}, draft: {}, engine: llama_cpp}}", target, draft));
