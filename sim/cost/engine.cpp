@@ -187,6 +187,12 @@ const std::vector<Parameter>& engine_parameters() {
          kernel_engines()},
         {"allreduce_kernel", Type::text, "", "its own all-reduce in captured passes, as kernels name it", {}, {}},
         {"launched_allreduce_kernel", Type::text, "", "its own all-reduce in passes without a graph, as kernels name it", {}, {}},
+        {"attention_kernel",
+         Type::text,
+         "",
+         "its attention over one token where the GPU's kernels have several, as they name it; empty: the first",
+         {},
+         {}},
         {"allreduce_capabilities",
          Type::number_list,
          "[]",
@@ -328,6 +334,7 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.allreduce = a.has("allreduce") ? a.text("allreduce") : engine.kernels;
   if (a.has("allreduce_kernel")) engine.allreduce_kernel = a.text("allreduce_kernel");
   if (a.has("launched_allreduce_kernel")) engine.launched_allreduce_kernel = a.text("launched_allreduce_kernel");
+  if (a.has("attention_kernel")) engine.attention_kernel = a.text("attention_kernel");
   engine.allreduce_capabilities = a.numbers("allreduce_capabilities");
   const std::vector<double>& capabilities = engine.allreduce_capabilities;
   if (!capabilities.empty() && (capabilities.size() != 2 || capabilities[0] > capabilities[1]))

@@ -53,6 +53,7 @@ struct Engine {
   // The measured kernel of its own all-reduces, as configs/kernels names it: of captured passes, and of others. Empty: any.
   std::string allreduce_kernel;
   std::string launched_allreduce_kernel;
+  std::string attention_kernel;  // the measured kernel of its attention over one token, on GPUs that have it. Empty: the first
   std::vector<double> allreduce_capabilities;  // lowest and highest compute capability that runs `allreduce`; empty: all do
   // Lowest and highest compute capability, pair by pair, of GPUs on which attention of several tokens walks all keys in one block
   // for each head and block of queries; on others blocks share the keys.

@@ -276,7 +276,10 @@ double KernelFit::microseconds(const Hardware& hardware, const KernelShape& shap
   const Coordinates x = coordinates(*this, hardware, shape);
   const double share = share_of_small(*this, x);
   if (share >= 1.0) return small->microseconds(hardware, shape);
-  const double us = formula_us(*this, hardware, shape) * std::exp(corrected(*this, x));
+  double us = formula_us(*this, hardware, shape) * std::exp(corrected(*this, x));
+  // Beyond the rows that were measured a correction of the last ones could promise more than the GPU's arithmetic.
+  if (kind == KernelKind::product && shape.rows > most())
+    us = std::max(us, kKernelMicro * 2.0 * shape.rows * shape.inner * shape.outer / peak_flops(hardware, dtype.arithmetic));
   return share == 0.0 ? us : std::pow(small->microseconds(hardware, shape), share) * std::pow(us, 1.0 - share);
 }
 

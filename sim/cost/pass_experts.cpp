@@ -42,6 +42,7 @@ KernelShape layer_of(const ModelShape& model, double tokens) {
 // known. More tokens than were measured leave the choice as it is, and are no longer like what was measured.
 PassKernels::ExpertsPrice PassKernels::fastest_experts(const KernelShape& x, const std::string& type, bool own) const {
   ExpertsPrice like;
+  double least = 0.0;
   const KernelFit* usual = nullptr;
   for (const KernelFit& one : hardware_.kernels->list) {
     if (one.kind != KernelKind::experts || one.dtype.name != type) continue;
@@ -52,9 +53,11 @@ PassKernels::ExpertsPrice PassKernels::fastest_experts(const KernelShape& x, con
     if (!covers && one.of_one_layer()) continue;
     if (usual == nullptr || one.rows > usual->rows) usual = &one;
     if (!covers) continue;
-    const double us = one.microseconds(hardware_, x);
+    const double us = one.microseconds(hardware_, within);
+    if (like.kernel != nullptr && us >= least) continue;
+    least = us;
     const bool measured = own && one.covers(hardware_, x);
-    if (like.kernel == nullptr || us < like.us) like = {&one, us, measured ? Measured::like : Measured::others};
+    like = {&one, one.microseconds(hardware_, x), measured ? Measured::like : Measured::others};
   }
   if (like.kernel != nullptr || usual == nullptr) return like;
   return {usual, usual->microseconds(hardware_, x), Measured::others};

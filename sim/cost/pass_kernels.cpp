@@ -31,6 +31,8 @@ constexpr double kFewTokens = 15.0;  // tokens of a sequence up to which a promp
 // RTX 3090's were timed with their launch, 59 us.
 constexpr double kFewRows = 10.0;
 constexpr double kFewRowsSpread = 0.3;
+// Several tokens on a B200 are fifteen rows of one thread: 1,024 cached tokens, up to 8 new ones, heads that it does not name.
+constexpr double kFewRowsOfSeveral = 20.0;
 
 // Whose FlashAttention 2 serves a GPU on which that of several tokens was not measured, by the shared memory that its tiles are
 // cut for.
@@ -109,8 +111,9 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
       switch_share_(served.switch_share) {
   const Engine& attending = served.kernels == engine_ ? served : engine_of_library(engine_);
   const bool walks = walks_keys(attending, hardware_.compute_capability);
-  wide_keys_ = attention_fits(false, walks);
-  narrow_keys_ = attention_fits(true, false);  // FlashAttention 2 takes no such cache: another kernel of the engine's does
+  wide_keys_ = attention_fits(false, walks, attending.attention_kernel);
+  narrow_keys_ = attention_fits(
+      true, false, attending.attention_kernel);  // FlashAttention 2 takes no such cache: another kernel of the engine's does
   const bool own = allreduce_ == served.kernels && !served.allreduce_kernel.empty();
   const Engine& library = own ? served : engine_of_library(allreduce_);
   allreduce_kernel_ = library.allreduce_kernel;
@@ -119,11 +122,11 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
   most_pcie_gpus_ = said ? served.most_pcie_gpus : library.most_pcie_gpus;
 }
 
-PassKernels::AttentionFits PassKernels::attention_fits(bool narrow, bool walks) {
+PassKernels::AttentionFits PassKernels::attention_fits(bool narrow, bool walks, const std::string& kernel) {
   AttentionFits own;
-  if (narrow) own.one = fit(KernelKind::attention_decode, "fp8");
+  if (narrow) own.one = fit(KernelKind::attention_decode, "fp8", kernel);
   for (const char* type : {"bfloat16", "float16"})
-    if (own.one == nullptr) own.one = fit(KernelKind::attention_decode, type);
+    if (own.one == nullptr) own.one = fit(KernelKind::attention_decode, type, kernel);
   if (own.one == nullptr) return own;
   if (own.one->rows < kFewRows)
     own.one = borrow(*kernels_of(kSmallWalker)->find(KernelKind::attention_decode, "any", "bfloat16"));
@@ -384,7 +387,8 @@ std::optional<double> PassKernels::attention_error(const ModelShape& model, doub
   else if (tokens > 1.0 && fits.split != nullptr)
     fit = fits.split;
   const bool borrowed = std::any_of(borrowed_.begin(), borrowed_.end(), [&](const auto& one) { return one.get() == fit; });
-  return borrowed || fit->rows < kFewRows ? std::max(fit->spread, kFewRowsSpread) : fit->spread;
+  const double few = fit == fits.one ? kFewRows : kFewRowsOfSeveral;
+  return borrowed || fit->rows < few ? std::max(fit->spread, kFewRowsSpread) : fit->spread;
 }
 
 std::optional<double> PassKernels::allreduce_error(double gpus, bool launched) const {
@@ -416,6 +420,10 @@ std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, c
     if (pass.tokens <= 1.0 || pass.logits < pass.tokens) continue;
     // Kernels over several tokens were measured on other caches: along the context, their second coordinate.
     const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
+    if (several != nullptr && several->rows < kFewRowsOfSeveral && several->reads_keys == KeyReading::grown)
+      if (pass.tokens > kSlack * several->most())
+        list.push_back(fmt::format("{}: attention of more than {:.0f} tokens to cached ones, beyond what was measured",
+                                   model.name, several->most()));
     if (several != nullptr && !several->by.empty() && !several->by[0].empty()) {
       const double most = std::exp2(several->by[0].back());
       if (keys > kSlack * most)

@@ -116,8 +116,9 @@ class PassKernels {
     const KernelFit* serial = nullptr;
     const KernelFit* split = nullptr;
   };
-  // `walks`: whether the engine walks all keys there, unless it is said how.
-  [[nodiscard]] AttentionFits attention_fits(bool narrow, bool walks);
+  // `walks`: whether the engine walks all keys there, unless it is said how. `kernel`: its kernel over one token; "" is the
+  // first.
+  [[nodiscard]] AttentionFits attention_fits(bool narrow, bool walks, const std::string& kernel);
   const KernelFit* borrow(const KernelFit& fit);
 
   const Hardware& hardware_;

@@ -298,36 +298,6 @@ TEST_CASE("a layer of experts runs on the fastest of its engine's kernels", "[co
   CHECK(us < 65);
 }
 
-// Layers were measured to 1,024 tokens. What was measured of a layer decides between kernels, not over how many tokens.
-TEST_CASE("more tokens than were measured run on the same kernel of experts, with a larger error", "[cost][kernels]") {
-  const Hardware b200 = hardware_of("b200");
-  // vLLM's CUTLASS kernel takes experts 96 wide, its other one was measured from 128 on; of experts in mxfp4 with eight bits
-  // beside them one layer was measured, V4-Flash's; TensorRT-LLM has two kernels for nvfp4.
-  struct Case {
-    const char* engine;
-    const char* model;
-    const char* shards;
-    const char* dtype;
-  };
-  for (const Case& one : {Case{"vllm", "qwen3-30b-a3b", "8", "bf16"}, Case{"vllm", "deepseek-v4-flash", "8", ""},
-                          Case{"trtllm", "deepseek-v3", "8", "nvfp4"}}) {
-    INFO(one.engine << " " << one.model);
-    PresetChoice choice{one.model, {}, {{"tensor_parallel", one.shards, {}}}};
-    if (*one.dtype != '\0') choice.changes.push_back({"dtype", one.dtype, {}});
-    Diagnostics diagnostics;
-    const ModelShape model = read_model(choice, "model", diagnostics);
-    REQUIRE(diagnostics.empty());
-    const PassKernels kernels(b200, one.engine, "automatic", engine_of_library(one.engine));
-    const double most = kernels.experts(model, 1024).value();
-    for (const double tokens : {1040.0, 1100.0}) {
-      CHECK(kernels.experts(model, tokens).value() > 0.99 * most);
-      CHECK(kernels.experts(model, tokens).value() < 1.15 * most);
-    }
-    CHECK(kernels.experts_error(model, 1024).value() < 0.3);
-    CHECK(kernels.experts_error(model, 1100).value() >= 0.3);
-  }
-}
-
 TEST_CASE("weights alone of four bits leave the memory bound within few rows", "[cost][kernels]") {
   const Hardware a100 = hardware_of("a100-80gb-sxm");
   const PassKernels kernels(a100, "trtllm", "automatic");
