@@ -42,6 +42,63 @@ std::size_t edit_distance(const std::string& a, const std::string& b) {
   return row[b.size()];
 }
 
+// The parts of a name between dashes: llama-8b has llama and 8b.
+std::vector<std::string> parts_of(const std::string& name) {
+  std::vector<std::string> parts(1);
+  for (const char c : name)
+    if (c == '-' || c == '_' || c == '.' || c == ' ')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+// Whether each part of the word is one of the name's: 4090 of rtx-4090, llama-8b of llama-3.1-8b.
+bool has_parts(const std::string& word, const std::string& name) {
+  constexpr std::size_t kTold = 3;  // letters that tell one name from others
+  if (word.size() < kTold) return false;
+  const std::vector<std::string> own = parts_of(name);
+  const std::vector<std::string> wanted = parts_of(word);
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&](const std::string& part) { return std::find(own.begin(), own.end(), part) != own.end(); });
+}
+
+// How far a name is from the word that was found, both in small letters.
+std::size_t distance_of(const std::string& word, const std::string& name) {
+  constexpr std::size_t kStem = 4;  // an abbreviation, or the word in full: vocabulary, vocab
+  const std::size_t common = std::min(word.size(), name.size());
+  if (common >= kStem && word.substr(0, common) == name.substr(0, common)) return 0;
+  const std::size_t spelt = edit_distance(word, name);
+  return has_parts(word, name) ? std::min<std::size_t>(spelt, 1) : spelt;
+}
+
+// The candidates nearest to `word` by edit distance, three at most; none where no one is close enough to be meant. Those that
+// begin with the word, or hold all its parts, are nearer than those that are spelt alike.
+std::vector<std::string> nearest_names(const std::string& word, const std::vector<std::string>& candidates) {
+  // Nobody means "exponent" by a word of a thousand letters, and the edit distance costs time.
+  constexpr std::size_t kLongestMeant = 100;
+  constexpr std::size_t kMost = 3;
+  if (word.size() > kLongestMeant) return {};
+  const std::string own = lower(word);
+  std::size_t best = word.size() / 3 + 1;  // farther than this is another word, not a slip
+  std::vector<std::pair<std::size_t, std::string>> near;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = distance_of(own, lower(candidate));
+    if (distance > best) continue;
+    if (distance < best) near.clear();
+    best = distance;
+    near.emplace_back(distance, candidate);
+  }
+  // Of several those of the word's length are the nearest: h100-sxm before h100-pcie.
+  const auto longer = [&](const auto& one) {
+    return std::max(one.second.size(), own.size()) - std::min(one.second.size(), own.size());
+  };
+  std::stable_sort(near.begin(), near.end(), [&](const auto& a, const auto& b) { return longer(a) < longer(b); });
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(near.size(), kMost); ++i) names.push_back(near[i].second);
+  return names;
+}
+
 }  // namespace
 
 std::string to_string(const Location& where) {
@@ -76,28 +133,16 @@ BadInput::BadInput(Location where, std::string message)
     : BadInput(std::vector<Diagnostic>{{std::move(where), std::move(message)}}) {}
 
 std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates) {
-  // Nobody means "exponent" by a word of a thousand letters, and the edit distance costs time.
-  constexpr std::size_t kLongestMeant = 100;
-  std::string best;
-  if (word.size() > kLongestMeant) return best;
-  std::size_t best_distance = word.size() / 3 + 2;  // farther than this is another word, not a slip
-  for (const std::string& candidate : candidates) {
-    std::size_t distance = edit_distance(lower(word), lower(candidate));
-    constexpr std::size_t kStem = 4;  // an abbreviation, or the word in full: vocabulary, vocab
-    const std::size_t common = std::min(word.size(), candidate.size());
-    if (common >= kStem && lower(word).substr(0, common) == lower(candidate).substr(0, common)) distance = 0;
-    // Of several that begin with the word the shortest is the nearest: h100-sxm before h100-pcie.
-    if (distance < best_distance || (distance == 0 && best_distance == 0 && candidate.size() < best.size())) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
+  const std::vector<std::string> near = nearest_names(word, candidates);
+  return near.empty() ? "" : near.front();
 }
 
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates) {
-  const std::string near = nearest_name(word, candidates);
-  return near.empty() ? "," : ", did you mean \"" + near + "\"?";
+  const std::vector<std::string> near = nearest_names(word, candidates);
+  std::string list;
+  for (std::size_t i = 0; i < near.size(); ++i)
+    list += fmt::format("{}\"{}\"", i == 0 ? "" : i + 1 < near.size() ? ", " : " or ", near[i]);
+  return near.empty() ? "," : ", did you mean " + list + "?";
 }
 
 std::string not_among(const std::string& found, const std::string& word, const std::vector<std::string>& allowed) {

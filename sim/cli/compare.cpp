@@ -3,6 +3,7 @@
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
+#include "sim/cli/option_partners.h"
 #include "sim/cli/options.h"
 #include "sim/cli/result_files.h"
 #include "sim/cli/stop.h"
@@ -350,6 +351,8 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   const Options options(values);
   const FilesRead read;
   const std::vector<std::string> files = options.texts("config");
+  check_partners(values,
+                 {{"force", {"out"}, {}, ""}, {"print-config", {}, {"out"}, "is where rankings go, of which none is made"}});
   const BuiltIn built_in = read_built_in(options, files.empty());
   run::RunOptions run;
   run.threads = read_threads(options.text("threads"));

@@ -63,10 +63,25 @@ bool chosen_drafts(const spec::AcceptanceTable& table, double temperature) {
 
 }  // namespace
 
+namespace {
+
+// The fit asks no model of the table; whoever takes the table on to plan or compare does.
+void warn_of_unknown(const std::string& model, const Location& where) {
+  std::error_code ignored;
+  if (model.empty() || model == "none" || model.find('{') != std::string::npos || std::filesystem::exists(model, ignored)) return;
+  const std::vector<std::string> names = cost::preset_names(cost::PresetKind::model);
+  if (std::find(names.begin(), names.end(), model) == names.end())
+    print_warning(fmt::format("{}: {}", to_string(where), config::unknown_name("unknown model", model, names)));
+}
+
+}  // namespace
+
 std::optional<NamedTable> find_table(const std::string& file, const std::string& temperature) {
   if (!names_table(file)) return std::nullopt;
   const spec::AcceptanceTable table = spec::named_acceptance_table(file, {"FILE", 0, 0});
   if (!table.rising().empty()) print_warning(table.rising());
+  warn_of_unknown(table.draft, table.draft_where);
+  warn_of_unknown(table.target, table.target_where);
   NamedTable result;
   result.record.acceptance = table.acceptance;
   const double used = temperature_of(table, temperature, result.temperature);

@@ -5,6 +5,7 @@
 #include "sim/cli/command.h"
 #include "sim/cli/kernel_files.h"
 #include "sim/cli/numbers.h"
+#include "sim/cli/option_partners.h"
 #include "sim/cli/options.h"
 #include "sim/cli/resources.h"
 #include "sim/cli/result_files.h"
@@ -13,6 +14,7 @@
 #include "sim/report/csv.h"
 #include "sim/report/output_folder.h"
 #include "sim/report/table.h"
+#include "sim/spec/engine_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,6 +22,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -153,6 +156,33 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
       count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
 }
 
+// The GPUs of --hardware, by the names that rows may have for them: the file as it was given, its name without folder and ending,
+// and the name that it says.
+std::map<std::string, cost::Hardware> own_hardware(const po::variables_map& values) {
+  std::map<std::string, cost::Hardware> own;
+  if (values.count("hardware") == 0) return own;
+  for (const std::string& name : read_texts(values["hardware"].as<std::string>(), "--hardware")) {
+    Diagnostics diagnostics;
+    const cost::Hardware gpu = cost::read_hardware(cost::PresetChoice{name, {"--hardware", 0, 0}, {}}, diagnostics);
+    diagnostics.throw_if_any();
+    for (const std::string& called : {name, std::filesystem::path(name).stem().string(), gpu.name})
+      if (!called.empty()) own.emplace(called, gpu);
+  }
+  return own;
+}
+
+// Throws BadInput where no row is on a GPU of --hardware: it would change nothing.
+template <class Row>
+void check_own_used(const std::map<std::string, cost::Hardware>& own, const std::vector<Row>& rows) {
+  if (own.empty() || std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return own.contains(row.gpu); })) return;
+  std::vector<std::string> called;
+  for (const auto& [name, gpu] : own) called.push_back(name);
+  std::set<std::string> gpus;
+  for (const Row& row : rows) gpus.insert(row.gpu);
+  throw BadInput({"--hardware", 0, 0}, fmt::format("no row is on it, the rows are on {}; allowed: rows whose gpu is {}",
+                                                   fmt::join(gpus, ", "), fmt::join(called, " or ")));
+}
+
 // Fits of the table, made by the script that made the shipped ones, in the folder `fitted` of `out`.
 ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
   namespace fs = std::filesystem;
@@ -196,18 +226,22 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")(
       "bands", "errors by number of rows too")("fit", "make a GPU's file with prices from the table, in DIRECTORY/fitted")(
       "force", kForceHelp)("engine", po::value<std::string>(),
-                           "engine that whole steps are priced with, in place of the table's: a name or a .yaml file");
+                           "engine that whole steps are priced with, in place of the table's: a name or a .yaml file")(
+      "hardware", po::value<std::string>(),
+      "files of GPUs of your own, commas between: rows whose gpu is the file, its name without .yaml, or the name in it");
   po::variables_map values;
   if (!parse(
           arguments, options, "table",
-          "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--force]\n\nTABLE: measured kernels or whole "
+          "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--hardware FILE] [--force]\n\nTABLE: "
+          "measured kernels or whole "
           "steps, .csv or .csv.xz, told apart by their header.\nus: microseconds; ms: milliseconds; bytes: of one GPU's vector; "
           "context: cached tokens of a sequence;\nn, k, m: outputs, inputs and rows of a product; set_over_l2, kv_over_l2: bytes "
           "over the second-level cache's;\ndtype: " +
               fmt::format("{}", fmt::join(cost::dtype_names(), ", ")),
           "  specsim kernels gemm_aic.csv.xz --out out/products\n"
           "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n"
-          "  specsim kernels my_products.csv --out out/mine --fit\n",
+          "  specsim kernels my_products.csv --out out/mine --fit\n"
+          "  specsim kernels my_products.csv --out out/mine --hardware my_gpu.yaml\n",
           values))
     return ExitCode::fine;
   for (const char* option : {"table", "out"})
@@ -217,7 +251,9 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   const auto& paths = values["table"].as<std::vector<std::string>>();
   if (paths.size() > 1) throw BadInput({paths[1], 0, 0}, "a second table, allowed: one at a time");
   const std::string& path = paths.front();
+  check_partners(values, {{"hardware", {}, {"fit"}, "fits GPUs of configs/hardware"}});
   const FilesRead read;
+  const std::map<std::string, cost::Hardware> own = own_hardware(values);
   const std::vector<std::vector<std::string>> lines = read_lines(path);
   report::OutputFolder folder(values["out"].as<std::string>());
   const bool force = values.count("force") > 0;
@@ -232,7 +268,13 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
     if (values.count("engine") > 0) engine = {values["engine"].as<std::string>(), {"--engine", 0, 0}, {}};
     if (values.count("fit") > 0)
       throw BadInput({"--fit", 0, 0}, "given with a table of whole steps, allowed: with a table of kernels");
-    const cost::PricedSteps steps = cost::price_step_table(path, lines, engine);
+    if (engine) {
+      Diagnostics diagnostics;
+      spec::check_engine_names(cost::read_engine(*engine, diagnostics), diagnostics);
+      diagnostics.throw_if_any();
+    }
+    const cost::PricedSteps steps = cost::price_step_table(path, lines, engine, own);
+    check_own_used(own, steps.rows);
     for (const std::string& warning : steps.warnings) print_warning(warning);
     claim();
     write_steps(steps, path, values.count("bands") > 0, folder);
@@ -242,7 +284,8 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
   }
   if (values.count("engine") > 0)
     throw BadInput({"--engine", 0, 0}, "given with a table of kernels, whose column engine says it, allowed: with whole steps");
-  const cost::PricedTable table = cost::price_kernel_table(path, lines);
+  const cost::PricedTable table = cost::price_kernel_table(path, lines, own);
+  check_own_used(own, table.rows);
   for (const std::string& warning : table.warnings) print_warning(warning);
   claim();
   write_kernels(table, path, values.count("bands") > 0, folder);

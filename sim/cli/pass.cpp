@@ -3,6 +3,7 @@
 #include "sim/base/plural.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
+#include "sim/cli/option_partners.h"
 #include "sim/cli/options.h"
 #include "sim/cli/output_form.h"
 #include "sim/cli/workload_options.h"
@@ -12,6 +13,7 @@
 #include "sim/cost/roofline.h"
 #include "sim/plan/passes.h"
 #include "sim/report/table.h"
+#include "sim/spec/engine_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -64,6 +66,7 @@ PassSetting read_setting(const po::variables_map& values, cost::Role role, const
   cost::Deployment& deployment = setting.deployment;
   Diagnostics diagnostics;
   deployment.engine = cost::read_engine(preset(given("engine"), "engine"), diagnostics);
+  spec::check_engine_names(deployment.engine, diagnostics);
   deployment.kernels = given("kernels");
   deployment.hardware = cost::read_hardware(preset(hardware, "hardware"), diagnostics);
   const cost::ModelShape shape = cost::read_model(chosen, what, diagnostics);
@@ -167,7 +170,8 @@ void add_pass_options(po::options_description& options) {
   const std::string engines = fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "));
   options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
       "model", po::value<std::string>(), "models: names, .yaml files, or config.json files or their folders, commas between")(
-      "tokens", text("1,2,4,8,16,32,64,128"), "new tokens of each sequence: 1 plain, draft length + 1 verified")(
+      "tokens", text("1,2,4,8,16,32,64,128"),
+      "new tokens of each sequence: 1 plain, draft length + 1 verified, more with --logits 1 a part of a prompt")(
       "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
       "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"),
                                                                  "bits of a weight; where not given what the model says")(
@@ -178,7 +182,8 @@ void add_pass_options(po::options_description& options) {
       "engine", text("vllm"), engines.c_str())(
       "kernels", text("automatic"),
       "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration")(
-      "logits", text("all"), "rows of each sequence through the LM head: all, none, or at most so many")(
+      "logits", text("all"),
+      "rows of each sequence through the LM head: all, as in a verification; at most so many: 1 for a prompt; or none")(
       "role", text("target"), "target, or draft: no host time, but the engine's floor")(
       "products-only", "the layers' matrix products alone")("csv", "as CSV");
 }
@@ -199,11 +204,24 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   for (const char* option : {"hardware", "model"})
     if (values.count(option) == 0)
       throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
+  const std::vector<std::string> products = {"products-only"};
+  const std::string alone = "prices no attention and no LM head";
+  check_partners(values, {{"context", {}, products, alone},
+                          {"kv-bits", {}, products, alone},
+                          {"kv-window", {}, products, alone},
+                          {"logits", {}, products, alone},
+                          {"head-bits", {}, products, alone}});
   if (values.count("csv") > 0 && for_machines()) throw BadInput({"--csv", 0, 0}, "given with --format, allowed: one of them");
   refuse_two_types([&](const char* option) { return values.count(option) > 0 && !values[option].defaulted(); },
                    values.count("dtype") > 0 ? values["dtype"].as<std::string>() : "");
   const plan::PassGrid grid = read_grid(values);
   check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_choices());
+  constexpr double kMostVerified = 256.0;  // no draft, chain or tree, has as many tokens
+  if (*std::max_element(grid.tokens.begin(), grid.tokens.end()) > kMostVerified && !was_given(values, "logits") &&
+      !grid.products_only && grid.role == cost::Role::target)
+    print_warning(
+        "over 256 tokens of a sequence are priced as a verification, with logits and sampling of every row; a part of a prompt "
+        "has one row's: --logits 1, or --logits all for this price without the warning");
   const std::vector<PassSetting> settings = read_settings(values, grid.role);
   if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *
           static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >

@@ -3,21 +3,22 @@
 #include "sim/base/output.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
+#include "sim/cli/option_partners.h"
 #include "sim/cli/options.h"
 #include "sim/cli/plan_report.h"
 #include "sim/cli/result_files.h"
-#include "sim/cli/server_log.h"
+#include "sim/cli/stated_acceptance.h"
 #include "sim/cli/workload_options.h"
 #include "sim/plan/advice.h"
 #include "sim/plan/built_in.h"
 #include "sim/plan/planned.h"
-#include "sim/plan/stated_acceptance.h"
 #include "sim/report/output_folder.h"
 #include "sim/run/identity.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <optional>
 
 namespace specsim::cli {
@@ -26,70 +27,23 @@ namespace po = boost::program_options;
 
 namespace {
 
-using plan::AcceptanceCurve;
-
-// A share that holds for all positions together. A list is refused: whoever gives one means rates by position.
-double read_one_share(const Options& options, const char* name) {
-  const std::string text = options.text(name);
-  const std::string option = std::string("--") + name;
-  if (text.find(',') != std::string::npos)
-    throw BadInput({option, 0, 0},
-                   fmt::format("{}, allowed: one figure; rates by position are --position-rates, or --conditional-rates "
-                               "where each is of the rounds that reach it",
-                               config::quote_for_message(text)));
-  return read_share(text, option);
-}
-
-// What a server's log says of acceptance, and warnings of what it contradicts.
-AcceptanceCurve logged_acceptance(const Options& options, int at, int longest) {
-  const std::string path = options.text("log");
-  const Location option{"--log", 0, 0};
-  const logs::LogContents contents = read_server_log(path, {});
-  const logs::ReportedAcceptance log =
-      one_acceptance(contents, options.has("server") ? read_server(options.text("server")) : "", at, option);
-  const logs::Findings findings = logs::find(log, at);
-  AcceptanceCurve acceptance = plan::logged_acceptance(log.kind, findings, longest, option, "with --at-draft-length");
-  acceptance.source = fmt::format("{}, {}", path == "-" ? "standard input" : path, acceptance.source);
-  for (const logs::Check& check : findings.checks)
-    if (!check.holds) print_warning(fmt::format("{}: {}: {}", path, check.what, check.told));
-  return acceptance;
-}
-
-// The acceptance that options state; nothing where the config's distributions are to say it.
-std::optional<AcceptanceCurve> stated_acceptance(const Options& options, int longest) {
-  std::vector<std::string> given;
-  for (const char* name : {"alpha", "position-rates", "conditional-rates", "mean-acceptance-length", "acceptance-rate",
-                           "acceptance", "trace", "log"})
-    if (options.has(name)) given.push_back(std::string("--") + name);
-  if (given.size() > 1)
-    throw BadInput({given[1], 0, 0}, fmt::format("given together with {}, allowed: one figure of acceptance", given[0]));
-  const char* const of_length = options.has("mean-acceptance-length") ? "mean-acceptance-length" : "acceptance-rate";
-  if (options.has(of_length) && !options.has("at-draft-length"))
-    throw BadInput({std::string("--") + of_length, 0, 0},
-                   "given without --at-draft-length, allowed: with the draft length that it was measured at");
-  if (!options.has(of_length) && !options.has("log") && options.has("at-draft-length"))
-    throw BadInput({"--at-draft-length", 0, 0},
-                   "given without --mean-acceptance-length, --acceptance-rate or --log, allowed: with one of them, measured at "
-                   "this length");
-  const auto at = [&] {
-    return static_cast<int>(
-        read_integer(options.text("at-draft-length"), "--at-draft-length", config::between(1, kMaxDraftLength)));
-  };
-  if (options.has("alpha")) return plan::constant_acceptance(read_one_share(options, "alpha"), longest);
-  if (options.has("position-rates"))
-    return plan::unconditional_acceptance(read_shares(options.text("position-rates"), "--position-rates"), longest,
-                                          {"--position-rates", 0, 0});
-  if (options.has("conditional-rates"))
-    return plan::conditional_acceptance(read_shares(options.text("conditional-rates"), "--conditional-rates"), longest);
-  if (options.has("mean-acceptance-length"))
-    return plan::length_acceptance(read_number(options.text("mean-acceptance-length"), "--mean-acceptance-length",
-                                               config::between(1, kMaxDraftLength + 1.0)),
-                                   at(), longest, {"--mean-acceptance-length", 0, 0});
-  if (options.has("acceptance-rate")) return plan::rate_acceptance(read_one_share(options, "acceptance-rate"), at(), longest);
-  if (options.has("acceptance")) return plan::table_acceptance(options.text("acceptance"), {"--acceptance", 0, 0}, longest);
-  if (options.has("trace")) return plan::trace_acceptance(options.text("trace"), longest);
-  if (options.has("log")) return logged_acceptance(options, options.has("at-draft-length") ? at() : 0, longest);
-  return std::nullopt;
+// Options, and changes by --set, that nothing is left for where the acceptance is stated: nothing is simulated then.
+void check_effects(const po::variables_map& values, const Options& options) {
+  const std::string why = "says the acceptance, so that nothing is simulated";
+  check_partners(values, {{"server", {"log"}, {}, ""},
+                          {"force", {"out"}, {}, ""},
+                          {"rounds", {}, acceptance_options(), why},
+                          {"seed", {}, acceptance_options(), why}});
+  const auto stated = std::find_if(acceptance_options().begin(), acceptance_options().end(),
+                                   [&](const std::string& name) { return options.has(name.c_str()); });
+  if (stated == acceptance_options().end()) return;
+  for (const std::string& set : options.texts("set")) {
+    const std::string path = set.substr(0, set.find('='));
+    const std::string key = path.substr(0, path.find('.'));
+    for (const char* idle : {"rounds", "seed", "replicates", "context", "pair", "theory"})
+      if (key == idle)
+        throw BadInput({"--set " + path, 0, 0}, fmt::format("given with --{}, which {}; allowed: one of them", *stated, why));
+  }
 }
 
 // What the table of --acceptance was recorded with.
@@ -120,17 +74,9 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
 void add_plan_options(po::options_description& description) {
   const auto text = [] { return po::value<std::string>(); };
   add_workload_options(description);
-  description.add_options()("batch", text(), "sequences decoded together; 1,4,16: a plan for each")(
-      "alpha", text(), "acceptance: the same at every position")(
-      "position-rates", text(), "acceptance: by position, of all rounds, as vLLM logs it (0.7,0.45,0.3 or 70%,45%,30%)")(
-      "conditional-rates", text(), "acceptance: by position, given that it is reached (0.7,0.64,0.67)")(
-      "mean-acceptance-length", text(), "acceptance: emitted tokens per round, bonus included")(
-      "acceptance-rate", text(), "acceptance: accepted / drafted tokens, as logs show it")(
-      "acceptance", text(), "acceptance: by depth, a published table (specsim list acceptance) or a file of one's own")(
-      "at-draft-length", text(),
-      "draft length at which --mean-acceptance-length or --acceptance-rate was measured, or that --log does not tell")(
-      "log", text(), "acceptance: the log or metrics of a server (specsim import explains them); - for standard input")(
-      "server", text(), "the server in --log, where several wrote into it")("trace", text(), "acceptance: a JSONL trace")(
+  description.add_options()("batch", text(), "sequences decoded together; 1,4,16: a plan for each");
+  add_acceptance_options(description);
+  description.add_options()("trace", text(), "acceptance: a JSONL trace")(
       "longest", po::value<std::string>()->default_value("16"), "longest draft length that is tried")(
       "rounds", text(), "rounds simulated at each draft length where the config's distributions say the acceptance")(
       "out", text(), "directory for plan.csv, map.csv, own_map.csv, waterfall.csv")("force", kForceHelp)(
@@ -175,6 +121,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
+  check_effects(values, options);
   const FilesRead read;
   const std::vector<std::string> files = options.texts("config");
   const unsigned threads = read_threads(options.text("threads"));

@@ -204,21 +204,41 @@ void print_memory(const Advice& advice, bool drafted) {
   if (!advice.memory) return;
   print_words("memory: " + advice.memory->to_text());
   print_words(
-      fmt::format("largest batch at this context: {}{:g} without a draft; a server holds fewer, for it keeps room for "
-                  "activations and the logits that it samples from: specsim serve says how many",
+      fmt::format("largest batch at this context: {}{:g} without a draft{}",
                   drafted ? fmt::format("{:g} with the draft and its look-ahead slots, ", advice.largest_batch_with_draft) : "",
-                  advice.largest_batch_without));
+                  advice.largest_batch_without,
+                  advice.memory->set_aside.empty()
+                      ? "; a server holds fewer where it keeps room for activations and the logits that it samples from"
+                      : ", with what the engine sets aside by its defaults; cost.memory_share says another share"));
 }
 
-void print_commands(const Advice& advice) {
-  if (advice.commands.empty()) return;
+void print_commands(const std::vector<plan::EngineCommand>& commands) {
+  if (commands.empty()) return;
   report::Table table({{"", Align::left}, {"", Align::left}}, {.indent = 2, .headless = true});
-  for (const plan::EngineCommand& own : advice.commands) {
+  for (const plan::EngineCommand& own : commands) {
     table.add({own.engine, own.command.empty() ? "no: " + own.notes.front() : own.command});
     for (const std::string& note : own.notes)
       if (!own.command.empty()) table.add({"", "(" + note + ")"});
   }
   print_output("start a server with\n{}", table.text());  // commands are not wrapped: they are copied
+}
+
+// Memory, and how to start a server, of each of a few cells.
+void print_servers(const std::vector<plan::Planned>& planned) {
+  constexpr std::size_t kFew = 8;
+  if (planned.size() > kFew) {
+    print_words("memory and how to start servers are told of eight cells at most: ask for fewer at once");
+    return;
+  }
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    const spec::Cell& cell = *planned[i].cell;
+    const int best = planned[i].plan.best;
+    const auto memory = cell.cost().memory_budget(cell.workload, best + 1, best > 0 ? cost::Kept::both : cost::Kept::target);
+    if (!memory) continue;
+    print_words(fmt::format("cell {}, draft length {}: memory: {}", i, length_text(best), memory->to_text()));
+    const cost::Deployment* const deployment = cell.cost().deployment();
+    if (best > 0 && deployment != nullptr) print_commands(plan::engine_commands(*deployment, best, cell.workload.batch));
+  }
 }
 
 }  // namespace
@@ -242,7 +262,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice) {
   if (advice.plan.best > 0) print_sensitivities(advice);
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   print_memory(advice, deployment != nullptr && deployment->draft.has_value());
-  print_commands(advice);
+  print_commands(advice.commands);
 }
 
 void print_planned(const std::vector<plan::Planned>& planned) {
@@ -273,6 +293,7 @@ void print_planned(const std::vector<plan::Planned>& planned) {
   print_output("speedup over plain decoding at the best draft length, and at draft lengths K\n");
   print_table(table);
   if (planned.size() > shown) print_output("  ... and {} more, in plan.csv with --out\n", planned.size() - shown);
+  print_servers(planned);
 }
 
 }  // namespace specsim::cli

@@ -2,10 +2,13 @@
 
 #include "sim/base/token.h"
 #include "sim/cli/numbers.h"
+#include "sim/cli/option_partners.h"
 #include "sim/cli/options.h"
 #include "sim/cli/single_file.h"
+#include "sim/cli/stated_acceptance.h"
 #include "sim/load/from_options.h"
 #include "sim/rng/address.h"
+#include "sim/spec/read_acceptance_table.h"
 
 #include <fmt/format.h>
 
@@ -25,6 +28,8 @@ void check_modes(const po::variables_map& values, const load::ServeExperiment& e
     if (values.count(option) > 0 && !met)
       throw BadInput({std::string("--") + option, 0, 0}, fmt::format("given without {0}, allowed: with {0}", what));
   };
+  check_partners(
+      values, {{"timeline-requests", {"timeline"}, {}, ""}, {"server", {"log"}, {}, ""}, {"force", {"out", "timeline"}, {}, ""}});
   needs("resume", swept, "--sweep");
   needs("resume", values.count("out") > 0, "--out");
   if (!values["replications"].defaulted()) needs("replications", swept, "--sweep");
@@ -32,6 +37,13 @@ void check_modes(const po::variables_map& values, const load::ServeExperiment& e
   needs("draft-lengths", swept, "--sweep");
   needs("draft-lengths", experiment.slo.any(), "--slo");
   needs("draft-lengths", experiment.speculation.has_value(), "speculation");
+  // Whoever tries policies one after the other leaves the acceptance as it is: that it says nothing of a plain server is told.
+  const bool drafts = experiment.speculation && experiment.speculation->longest > 0;
+  std::vector<std::string> of_drafts = acceptance_options();
+  of_drafts.emplace_back("method");
+  for (const std::string& option : of_drafts)
+    if (option != "trace" && was_given(values, option) && !drafts && !was_given(values, "draft-lengths"))
+      print_warning(fmt::format("--{} changes nothing: the server does not speculate", option));
   if (values.count("resume") > 0 && values.count("force") > 0)
     throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
   for (const char* const option : {"timeline", "steps"})
@@ -43,8 +55,32 @@ void check_modes(const po::variables_map& values, const load::ServeExperiment& e
   needs("steps", values.count("out") > 0, "--out");
 }
 
+// The acceptance that the options state, as rates by position; and the models that a table of it was recorded with, where no
+// config and no option says any.
+void take_acceptance(const po::variables_map& values, load::ServeRequest& request) {
+  const Options options(values);
+  constexpr int kPositions = 16;  // rates of positions; a server's draft length beyond them holds the last one on
+  const std::optional<plan::AcceptanceCurve> stated = stated_acceptance(options, kPositions, Trace::of_requests);
+  if (!stated) return;
+  if (options.has("alpha"))
+    request.alpha = read_share(options.text("alpha"), "--alpha");
+  else if (options.has("position-rates"))
+    request.position_rates = read_shares(options.text("position-rates"), "--position-rates");
+  else
+    request.position_rates = std::vector<double>(stated->full_rate.begin() + 1, stated->full_rate.end());
+  if (!options.has("acceptance") || request.config) return;
+  const spec::AcceptanceTable table = spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
+  if (!request.target && !table.target.empty()) {
+    request.target = table.target;
+    if (!request.tensor_parallel && table.tensor_parallel > 1) request.tensor_parallel = std::to_string(table.tensor_parallel);
+  }
+  if (request.draft || table.draft.empty()) return;
+  const bool named = table.draft != "none" && table.draft.find('{') == std::string::npos;
+  request.draft = named && table.one_pass ? fmt::format("{{preset: {}, one_pass: true}}", table.draft) : table.draft;
+}
+
 // The server that the options describe.
-load::ServeExperiment read_server(const po::variables_map& values) {
+load::ServeExperiment read_served(const po::variables_map& values) {
   const auto text = [&](const char* option) {
     return values.count(option) > 0 ? std::optional(values[option].as<std::string>()) : std::nullopt;
   };
@@ -73,8 +109,7 @@ load::ServeExperiment read_server(const po::variables_map& values) {
   request.prompt = text("prompt");
   request.output = text("output");
   request.policy = text("policy");
-  if (const auto alpha = text("alpha")) request.alpha = read_share(*alpha, "--alpha");
-  if (const auto rates = text("position-rates")) request.position_rates = read_shares(*rates, "--position-rates");
+  take_acceptance(values, request);
   request.method = text("method");
   request.replicas = text("replicas");
   request.routing = text("routing");
@@ -131,11 +166,10 @@ void add_serve_options(po::options_description& description) {
       "warm-up", text(), "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)")(
       "prompt", text(), "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}")(
       "output", text(), "tokens of an output, as --prompt")("policy", text(),
-                                                            "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers")(
-      "alpha", text(), "acceptance of a draft token, the same at every position")(
-      "position-rates", text(), "acceptance by position, of all rounds, as vLLM logs it")(
-      "method", text(), "eagle, draft_model or ngram; by the draft where left out")("replicas", text(), "engines")(
-      "routing", text(), "round_robin, least_loaded, join_shortest_queue, prefix_affinity")(
+                                                            "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers");
+  add_acceptance_options(description);
+  description.add_options()("method", text(), "eagle, draft_model or ngram; by the draft where left out")(
+      "replicas", text(), "engines")("routing", text(), "round_robin, least_loaded, join_shortest_queue, prefix_affinity")(
       "slo", text(),
       "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, as mlperf:llama2-70b-server")(
       "sweep", text(), "rate=1:40:8 or concurrency=1,2,4,8")("replications", po::value<std::string>()->default_value("1"),
@@ -154,7 +188,7 @@ ServeTask read_serve_task(const po::variables_map& values, const FilesRead& read
   const auto has = [&](const char* option) { return values.count(option) > 0; };
   const auto text = [&](const char* option) { return has(option) ? values[option].as<std::string>() : std::string(); };
   ServeTask task;
-  task.experiment = read_server(values);
+  task.experiment = read_served(values);
   task.threads = read_threads(text("threads"));
   task.replications = static_cast<int>(read_integer(text("replications"), "--replications", config::between(1, 10000)));
   check_modes(values, task.experiment, has("sweep"));

@@ -126,7 +126,7 @@ std::string unknown_name(const std::string& what, const std::string& name, const
 
 std::string found_text(const Value& value) {
   if (value.is_null()) return "null (no value)";
-  if (value.is_list()) return "a list";
+  if (value.is_list()) return value.items.empty() ? "an empty list" : "a list";
   if (value.is_map()) return "a map";
   std::string shown = quote_for_message(value.text);
   if (value.quoted) return (reads_as_other_than_text(value.text) ? "the text " : "") + shown;

@@ -1,5 +1,7 @@
 #include "sim/cost/deployment_memory.h"
 
+#include "sim/cost/server_memory.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,11 +20,13 @@ MemoryBudget memory_of(const Deployment& deployment, double memory_share, const 
     return (model.weight_bytes() - elsewhere - model.offload_share * model.layer_bytes(model.experts)) / model.tensor_parallel;
   };
   MemoryBudget memory_budget;
+  double fixed = 0.0;  // bytes of weights
   double slots = 0.0;  // slots in every cache for drafts that may be rejected
   const auto keep = [&](const char* what, const std::optional<ModelShape>& model) {
     if (!model) return;
     const double kv = cached(*model, workload.context + std::min(look_ahead, 1));
     memory_budget.lines.push_back({fmt::format("{} weights", what), weights(*model)});
+    fixed += weights(*model);
     if (model->offload_share > 0.0)  // one layer that is computed on and the next that comes
       memory_budget.lines.push_back({fmt::format("{} layers on their way", what),
                                      2.0 * model->layer_bytes(model->experts) / model->layers / model->tensor_parallel});
@@ -35,7 +39,11 @@ MemoryBudget memory_of(const Deployment& deployment, double memory_share, const 
   if (kept != Kept::draft) keep("target", deployment.target);
   if (kept != Kept::target) keep("draft", deployment.draft);
   if (slots > 0.0) memory_budget.lines.push_back({"look-ahead slots", slots});
-  memory_budget.available_bytes = deployment.hardware.memory_bytes * memory_share;
+  const bool ruled = memory_share <= 0.0 && deployment.engine.memory != MemoryRules::none;
+  if (ruled)
+    leave_by_rules(deployment, workload.batch, workload.batch * look_ahead, kept == Kept::both, fixed, memory_budget);
+  else
+    memory_budget.available_bytes = deployment.hardware.memory_bytes * (memory_share > 0.0 ? memory_share : kUsualShare);
   return memory_budget;
 }
 

@@ -7,8 +7,8 @@
 
 namespace specsim::cost {
 
-// What decoding the workload keeps of `kept`, with slots for `look_ahead` new tokens of each sequence, beside `memory_share` of a
-// GPU's memory.
+// What decoding the workload keeps of `kept`, with slots for `look_ahead` new tokens of each sequence, in `memory_share` of a
+// GPU's memory; 0: in what the engine's own rules leave of it, or in kUsualShare where it has none.
 MemoryBudget memory_of(const Deployment& deployment, double memory_share, const Workload& workload, int look_ahead, Kept kept);
 
 }  // namespace specsim::cost

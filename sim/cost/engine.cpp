@@ -118,11 +118,15 @@ bool is_within(const std::vector<double>& pairs, double x) {
   return false;
 }
 
-std::vector<std::string> read_names(const config::Arguments& a, const std::string& key, Diagnostics& diagnostics) {
+std::vector<std::string> read_names(const config::Arguments& a, const std::string& key, std::map<std::string, Location>& places,
+                                    Diagnostics& diagnostics) {
   std::vector<std::string> names;
   if (!a.has(key)) return names;
   for (const config::Value& item : a.value(key).items)
-    if (const std::optional<std::string> name = config::read_text(item, key, diagnostics)) names.push_back(*name);
+    if (const std::optional<std::string> name = config::read_text(item, key, diagnostics)) {
+      names.push_back(*name);
+      places.emplace(*name, item.where);
+    }
   return names;
 }
 
@@ -138,11 +142,11 @@ EngineMethods read_methods(const config::Value& value, Diagnostics& diagnostics)
   const std::size_t before = diagnostics.list().size();
   const config::Arguments a = config::read_arguments(value, parameters, {}, "methods", diagnostics);
   if (diagnostics.list().size() != before) return methods;
-  methods.drafters = read_names(a, "drafters", diagnostics);
-  methods.verifiers = read_names(a, "verifiers", diagnostics);
+  methods.drafters = read_names(a, "drafters", methods.places, diagnostics);
+  methods.verifiers = read_names(a, "verifiers", methods.places, diagnostics);
   methods.draws = a.boolean("draws");
-  methods.trees = read_names(a, "trees", diagnostics);
-  methods.tree_verifiers = read_names(a, "tree_verifiers", diagnostics);
+  methods.trees = read_names(a, "trees", methods.places, diagnostics);
+  methods.tree_verifiers = read_names(a, "tree_verifiers", methods.places, diagnostics);
   return methods;
 }
 
@@ -261,6 +265,12 @@ const std::vector<Parameter>& engine_parameters() {
          "trees: [tree_dynamic], tree_verifiers: [tree_point_mass]}; {}: nothing is said",
          {},
          {}},
+        {"memory",
+         Type::text,
+         "none",
+         "the server whose rules and defaults set memory aside from weights and caches; none: a tenth is kept free",
+         {},
+         {"none", "vllm", "sglang", "trtllm"}},
         {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
         {"fused_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}},
         {"small_kernels",
@@ -366,6 +376,9 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
     diagnostics.add(
         a.where("weight_only_growth"),
         fmt::format("weight_only_growth is [{:g}], allowed: a number for 4 bits and one for 8", fmt::join(growth, ", ")));
+  static const std::map<std::string, MemoryRules> rules = {
+      {"none", MemoryRules::none}, {"vllm", MemoryRules::vllm}, {"sglang", MemoryRules::sglang}, {"trtllm", MemoryRules::trtllm}};
+  engine.memory = rules.at(a.text("memory"));
   engine.methods = read_methods(a.value("methods"), diagnostics);
   engine.integer = read_integer_kernels(a.value("integer_kernels"), diagnostics);
   engine.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));
@@ -383,9 +396,10 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   else
     for (const config::Field& field : proposals.fields) {
       const std::optional<double> layers = field.value.is_scalar() ? config::as_number(field.value.text) : std::nullopt;
-      if (layers && *layers >= 0.0 && *layers <= kMostLayers)
+      if (layers && *layers >= 0.0 && *layers <= kMostLayers) {
         engine.proposals[field.key] = *layers;
-      else
+        engine.proposal_places.emplace(field.key, field.where);
+      } else
         diagnostics.add(field.value.where, fmt::format("{} is {}, allowed: layers, a number in [0, {:g}]", field.key,
                                                        config::found_text(field.value), kMostLayers));
     }

@@ -42,7 +42,11 @@ struct EngineMethods {
   bool draws = false;                       // a chain's tokens can be drawn; else they are the draft's likeliest alone
   std::vector<std::string> trees;           // drafters of trees; none: it has chains alone
   std::vector<std::string> tree_verifiers;  // verifiers of trees
+  std::map<std::string, Location> places;   // [name]: where a file says it
 };
+
+// By whose rules memory is set aside that no weights and caches get (sim/cost/server_memory.h).
+enum class MemoryRules { none, vllm, sglang, trtllm };
 
 // Microseconds where a name ends in _us. What a figure of 0 stands for is said with it.
 struct Engine {
@@ -89,6 +93,7 @@ struct Engine {
   double linear_kernels = 4.0;    // those of a layer of linear attention beside its products
   double selection_ns_per_key = 0.45;  // an indexer's selection (sparse attention) for each score of a row
   double small_kernels = 0.0;          // a layer's, between products and attention; 0: the GPU's calibration says what they take
+  std::map<std::string, Location> proposal_places;  // [method]: where a file says it
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.
   std::array<double, 2> weight_only_shares = {0.75, 0.85};
@@ -96,6 +101,7 @@ struct Engine {
   std::array<double, 2> weight_only_growth = {0.06, 0.03};
   IntegerKernels integer;
   EngineMethods methods;
+  MemoryRules memory = MemoryRules::none;
   double logit_passes = 3.0;  // over the logits: written by the LM head, read by softmax and by the sampler
 };
 

@@ -177,20 +177,22 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
 
 // The GPU's figures by name; without a preset of that name nullptr, and a warning.
 const Hardware* hardware_named(const std::string& name, std::map<std::string, std::optional<Hardware>>& known,
-                               std::vector<std::string>& warnings) {
+                               const Location& where, std::vector<std::string>& warnings) {
   const auto [at, fresh] = known.try_emplace(name);
   if (fresh) {
     const auto& list = presets();
-    if (std::any_of(list.begin(), list.end(),
-                    [&](const Preset& preset) { return preset.kind == PresetKind::hardware && name == preset.name; })) {
+    if (name.ends_with(".yaml") || std::any_of(list.begin(), list.end(), [&](const Preset& preset) {
+          return preset.kind == PresetKind::hardware && name == preset.name;
+        })) {
       Diagnostics diagnostics;
-      at->second = read_hardware(PresetChoice{name, {}, {}}, diagnostics);
+      at->second = read_hardware(PresetChoice{name, where, {}}, diagnostics);
       diagnostics.throw_if_any();
     } else {
-      warnings.push_back(name.empty()
-                             ? "rows without a GPU are not priced"
-                             : fmt::format("rows on {} are not priced: specsim list hardware shows the GPUs that are known",
-                                           config::quote_for_message(name)));
+      warnings.push_back(
+          name.empty() ? "rows without a GPU are not priced"
+                       : fmt::format("rows on {} are not priced: specsim list hardware shows the GPUs that are known; --hardware "
+                                     "FILE gives one of your own",
+                                     config::quote_for_message(name)));
     }
   }
   return at->second ? &*at->second : nullptr;
@@ -359,14 +361,15 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
 
 }  // namespace
 
-PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields) {
+PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                               const std::map<std::string, Hardware>& own) {
   PricedTable table;
   if (fields.empty()) throw BadInput({file, 0, 0}, "it is empty, allowed: a table of measured kernels with a header");
   table.header = fields.front();
   const TableReader read(file, table.header);
   const TableKind* const kind = &read_kind(file, table.header);
   table.kind = kind->kind;
-  std::map<std::string, std::optional<Hardware>> known;
+  std::map<std::string, std::optional<Hardware>> known(own.begin(), own.end());
   std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
   std::vector<double> ratios;
   std::vector<double> streams;  // what products with weights from memory say of the bandwidth, over the data sheet's
@@ -385,7 +388,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
                      config::unknown_name(std::string(kind->dtype) + " is", row.dtype, dtype_names()));
     row.us = read.figure(line, i + 1, "us");
     const std::string kernel = read.text(line, "kernel");
-    const Hardware* hardware = hardware_named(row.gpu, known, table.warnings);
+    const Hardware* hardware = hardware_named(row.gpu, known, read.at(line, i + 1, "gpu"), table.warnings);
     if (table.kind == KernelKind::attention_verify &&
         (!config::as_number(read.text(line, "tokens")) || read.text(line, "context").empty()))
       continue;  // ragged: no one number of tokens

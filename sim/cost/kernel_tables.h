@@ -1,9 +1,11 @@
 // Tables of measured kernels, priced row by row: how far to trust a price.
 #pragma once
 
+#include "sim/cost/hardware.h"
 #include "sim/cost/kernels.h"
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +33,9 @@ struct PricedTable {
 
 // `fields` the lines of a table that its header tells apart: gemm_aic, attention_decode_aic, attention_prefill_aic,
 // attention_verify, moe_aic or allreduce_aic of aiconfigurator's collectors. Throws BadInput with the line of `file`.
-PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields);
+// `own`: the GPUs of rows that name them by these names, before those of configs/hardware.
+PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                               const std::map<std::string, Hardware>& own = {});
 
 // Errors of a group of rows.
 struct KernelErrors {

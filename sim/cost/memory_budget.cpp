@@ -20,8 +20,11 @@ std::string MemoryBudget::to_text() const {
   std::string text;
   for (const MemoryItem& line : lines)
     text += fmt::format("{}{} {:.2f} GiB", text.empty() ? "" : ", ", line.what, line.bytes / kGib);
-  return fmt::format("{}: {:.2f} of {:.2f} GiB{}", text, needed_bytes() / kGib, available_bytes / kGib,
+  text = fmt::format("{}: {:.2f} of {:.2f} GiB{}", text, needed_bytes() / kGib, available_bytes / kGib,
                      gpus > 1.0 ? fmt::format(" on the fullest of {:g} GPUs", gpus) : "");
+  for (std::size_t i = 0; i < set_aside.size(); ++i)
+    text += fmt::format("{}{} {:.2f} GiB", i == 0 ? "; set aside: " : ", ", set_aside[i].what, set_aside[i].bytes / kGib);
+  return text;
 }
 
 }  // namespace specsim::cost

@@ -16,12 +16,13 @@ struct MemoryItem {
 
 struct MemoryBudget {
   std::vector<MemoryItem> lines;
-  double available_bytes = 0.0;  // memory of one GPU, after what the runtime keeps for itself
-  double gpus = 1.0;             // how many GPUs share the work
+  double available_bytes = 0.0;       // memory of one GPU, after what the runtime keeps for itself
+  std::vector<MemoryItem> set_aside;  // what it keeps, where the engine's rules say so
+  double gpus = 1.0;                  // how many GPUs share the work
 
   [[nodiscard]] double needed_bytes() const;
   [[nodiscard]] bool fits() const { return needed_bytes() <= available_bytes; }
-  // "target weights 14.96 GiB, ...: 17.2 of 72.0 GiB", "... on the fullest of 4 GPUs"
+  // "target weights 14.96 GiB, ...: 17.2 of 72.0 GiB", "... on the fullest of 4 GPUs", "...; set aside: 0.50 GiB for the driver"
   [[nodiscard]] std::string to_text() const;
 };
 

@@ -430,7 +430,7 @@ class RooflineCost final : public CostModel {
   const std::optional<ModelShape>& target_ = deployment_.target;
   const std::optional<ModelShape>& draft_ = deployment_.draft;
   const Engine& engine_ = deployment_.engine;
-  double memory_share_;
+  double memory_share_;  // 0: what the engine's rules leave
   double quantized_efficiency_;
   bool integer_;                        // weights of fewer than 16 bits and attention go by the engine's own integer kernels
   std::optional<PassKernels> kernels_;  // none: the data sheet's formula
@@ -441,7 +441,7 @@ class RooflineCost final : public CostModel {
 }  // namespace
 
 std::unique_ptr<CostModel> make_roofline(Deployment deployment) {
-  return std::make_unique<RooflineCost>(std::move(deployment), kMemoryShare, 0.0);
+  return std::make_unique<RooflineCost>(std::move(deployment), 0.0, 0.0);
 }
 
 CostEntry roofline_cost() {
@@ -486,7 +486,7 @@ CostEntry roofline_cost() {
         return std::make_unique<RooflineCost>(
             Deployment{std::move(hardware), std::move(target), std::move(draft), std::move(engine), kernels,
                        arguments.text("attention"), round_unpriced},
-            arguments.number("memory_share"),
+            arguments.has("memory_share") ? arguments.number("memory_share") : 0.0,
             arguments.has("quantized_efficiency") ? arguments.number("quantized_efficiency") : 0.0);
       }};
 }

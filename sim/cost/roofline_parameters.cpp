@@ -68,8 +68,9 @@ std::vector<config::Parameter> roofline_parameters() {
        {}},
       {"memory_share",
        config::Type::number,
-       fmt::format("{:g}", kMemoryShare),
-       "share of the GPU's memory for weights and caches",
+       "",
+       "share of the GPU's memory for weights and caches; where it is not given, what the engine's rules leave (memory of the "
+       "engine), or 0.9",
        config::between(0.05, 1),
        {}},
       {"quantized_efficiency",

@@ -7,8 +7,6 @@
 
 namespace specsim::cost {
 
-constexpr double kMemoryShare = 0.9;  // share of a GPU's memory that an engine uses, where nothing else is said
-
 std::vector<config::Parameter> roofline_parameters();
 
 }  // namespace specsim::cost

@@ -143,7 +143,8 @@ class StepReader {
 // Cost models by what they price; a table has few.
 class StepModels {
  public:
-  explicit StepModels(const std::optional<PresetChoice>& engine) : engine_(engine) {}
+  StepModels(const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own)
+      : engine_(engine), own_(own) {}
 
   // nullptr: `why` says what is missing.
   const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
@@ -162,11 +163,14 @@ class StepModels {
     const auto hardware_name = preset_called(PresetKind::hardware, gpu);
     const auto model_name = preset_called(PresetKind::model, model);
     const auto engine_name = engine_called(engine);
-    if (!hardware_name) return {nullptr, fmt::format("no GPU {}", gpu)};
+    const auto own = own_.find(gpu);
+    const bool is_file = gpu.ends_with(".yaml");
+    if (!hardware_name && own == own_.end() && !is_file) return {nullptr, fmt::format("no GPU {}", gpu)};
     if (!model_name) return {nullptr, fmt::format("no model {}", model)};
     Diagnostics diagnostics;
     Deployment d;
-    d.hardware = read_hardware(PresetChoice{*hardware_name, {}, {}}, diagnostics);
+    d.hardware =
+        own != own_.end() ? own->second : read_hardware(PresetChoice{is_file ? gpu : *hardware_name, {}, {}}, diagnostics);
     d.engine = read_engine(engine_ ? *engine_ : PresetChoice{engine_name.value_or(kOtherEngine), {}, {}}, diagnostics);
     diagnostics.throw_if_any();
     PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", shards), {}}}};
@@ -185,7 +189,7 @@ class StepModels {
     }
     ModelShape shape = read_model(served, "model", diagnostics);
     if (!diagnostics.empty()) return {nullptr, fmt::format("{} cannot be cut in {:g}", *model_name, shards)};
-    if (d.hardware.kernels == nullptr) return {nullptr, fmt::format("no kernels of {} were measured", *hardware_name)};
+    if (d.hardware.kernels == nullptr) return {nullptr, fmt::format("no kernels of {} were measured", gpu)};
     if (d.engine.kernels.empty()) return {nullptr, fmt::format("no kernels of engine {}", d.engine.name)};
     d.target = std::move(shape);
     d.kernels = d.engine.kernels;
@@ -193,6 +197,7 @@ class StepModels {
   }
 
   const std::optional<PresetChoice>& engine_;
+  const std::map<std::string, Hardware>& own_;
   std::map<std::tuple<std::string, std::string, std::string, double, std::string>, Made> known_;
 };
 
@@ -264,13 +269,13 @@ std::vector<std::string> step_table_columns() {
 }
 
 PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
-                             const std::optional<PresetChoice>& engine) {
+                             const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own) {
   PricedSteps table;
   table.header = fields.at(0);
   const StepTable kind = table_of(table.header).value();
   const char* const time = kind == StepTable::served ? "silicon_tpot_ms" : kind == StepTable::server ? "median_ms" : "ms";
   const StepReader read(file, table.header);
-  StepModels models(engine);
+  StepModels models(engine, own);
   const auto warn = [&](std::string text) {
     if (std::find(table.warnings.begin(), table.warnings.end(), text) == table.warnings.end())
       table.warnings.push_back(std::move(text));

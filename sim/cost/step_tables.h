@@ -2,9 +2,11 @@
 // output token that clients of a server saw.
 #pragma once
 
+#include "sim/cost/hardware.h"
 #include "sim/cost/presets.h"
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,10 +37,11 @@ struct PricedSteps {
 bool is_step_table(const std::vector<std::string>& header);
 // The columns of each of these, with commas between.
 std::vector<std::string> step_table_columns();
-// Prices the table's rows, with `engine` in place of the one that each names where it is given. Throws BadInput with the line of
-// `file`.
+// Prices the table's rows, on the GPUs `own` where they name them so, with `engine` in place of the one that each names where it
+// is given. Throws BadInput with the line of `file`.
 PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
-                             const std::optional<PresetChoice>& engine = std::nullopt);
+                             const std::optional<PresetChoice>& engine = std::nullopt,
+                             const std::map<std::string, Hardware>& own = {});
 
 struct StepErrors {
   std::string gpu;

@@ -2,7 +2,7 @@
 
 #include "sim/arrivals/arrivals.h"
 #include "sim/config/choose.h"
-#include "sim/cost/hardware.h"
+#include "sim/cost/server_memory.h"
 
 #include <fmt/format.h>
 
@@ -104,7 +104,19 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   const std::string kind = text.substr(0, colon);
   config::Value policy = config::map({{"kind", config::scalar(kind, where)}}, where);
   const serve::ServerPolicyEntry* const entry = serve::server_policies().find(kind);
-  if (colon == std::string::npos || entry == nullptr) return policy;  // an unknown one is told where the config is read
+  if (entry == nullptr) return policy;  // an unknown one is told where the config is read
+  if (colon == std::string::npos) {
+    const std::string_view word = entry->worded;
+    const auto& parameters = entry->info.parameters;
+    const auto own = std::find_if(parameters.begin(), parameters.end(), [&](const auto& one) { return one.name == word; });
+    if (own != parameters.end() && !own->fallback) {
+      std::string placeholder(word);
+      std::transform(word.begin(), word.end(), placeholder.begin(),
+                     [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+      throw BadInput(where, fmt::format("{} alone, allowed: {}:{}, {}", kind, kind, placeholder, own->summary));
+    }
+    return policy;
+  }
   const std::string rest = text.substr(colon + 1);
   if (std::string_view(entry->worded).empty())
     throw BadInput(where, fmt::format("{} takes no word behind it, allowed: {}", kind, kind));
@@ -122,7 +134,7 @@ void take_models(const ServeRequest& request, Composer& composer) {
 
 // What the server's own command takes where its line says nothing, by the GPU.
 void take_scheduler_defaults(const ServeRequest& request, Composer& composer) {
-  double share = serve::Scheduler::kUsualShare;
+  double share = cost::kUsualShare;
   Diagnostics elsewhere;  // mistakes are told where the config is read
   const serve::SchedulerEntry* const entry = composer.entry_at("serve.scheduler.kind", serve::schedulers());
   const config::Value* const named = composer.find("cost.hardware");

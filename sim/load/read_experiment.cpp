@@ -4,6 +4,7 @@
 #include "sim/load/slo.h"
 #include "sim/load/start_rules.h"
 #include "sim/serve/memory.h"
+#include "sim/spec/engine_names.h"
 #include "sim/spec/spec.h"
 
 #include <fmt/format.h>
@@ -177,6 +178,7 @@ std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Dia
   const config::Choice<cost::CostEntry> choice = choose(cost::cost_models(), value, "model", "cost", diagnostics);
   if (choice.entry == nullptr) return nullptr;
   std::shared_ptr<const cost::CostModel> cost = choice.entry->make(choice.arguments, diagnostics);
+  spec::check_engine_names(cost.get(), diagnostics);
   if (cost && !cost->in_seconds())
     diagnostics.add(value.where, fmt::format("cost model {} counts in passes, allowed: one in seconds", choice.entry->info.name));
   return cost;

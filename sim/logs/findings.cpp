@@ -131,6 +131,12 @@ class Finder {
 
  private:
   void find_draft_length() {
+    const int said = found_.draft_length;
+    const int told = all_.draft_length > 0 ? all_.draft_length : static_cast<int>(all_.accepted_at.size());
+    if (said > 0 && told > 0 && (all_.draft_length > 0 ? said != told : told > said))
+      found_.checks.push_back({"draft length", false,
+                               fmt::format("the lines are of draft length {}, --at-draft-length says {}{}", told, said,
+                                           all_.draft_length > 0 ? ", which is left out" : "")});
     if (all_.draft_length > 0) found_.draft_length = all_.draft_length;
     if (found_.draft_length == 0 && !all_.accepted_at.empty()) found_.draft_length = static_cast<int>(all_.accepted_at.size());
     const double mean = all_.rounds > 0.0 && all_.rounds_counted ? all_.drafted / all_.rounds : 0.0;

@@ -16,37 +16,6 @@ using config::Type;
 constexpr double kMostBlocks = 4e9;
 constexpr double kGib = 0x1.0p30;
 
-// ---- vLLM's profile run: gpu_worker.determine_available_memory and gpu_model_runner.profile_run of early 2026 ----
-
-// What the driver keeps of the memory that it reports: nvidia-smi's 79.65 GiB of an H100 are 79.1 GiB to a program, its 23.99 GiB
-// of an RTX 4090 are 23.5.
-constexpr double kDriverBytes = 0.5 * kGib;
-// Growth outside PyTorch's allocator between the start and the end of the profile run: 0.07 GiB in vLLM's pull request 21489.
-constexpr double kOutsideBytes = 0.1 * kGib;
-constexpr double kActivationBytes = 2.0;  // bf16
-constexpr double kLogitBytes = 4.0;       // fp32, in which sampling computes
-// Copies of the logits of all requests at once, each of kLogitBytes. Top-k and top-p sort them: PyTorch's segmented sort
-// (SortStable.cu) takes 64-bit indices in (2), sorted values and indices out (1 + 2) and the radix sort's second buffers of both
-// (1 + 2). The logits lie beside that in fp32 (1) and bf16 (0.5).
-constexpr double kSorting = 8.0;
-constexpr double kSamplingCopies = kSorting + 1.0 + 0.5;
-// The rejection sampler sorts the rows of the drafts while it holds the bf16 logits of two rows a request (1), those of the bonus
-// tokens in bf16 (0.5) and fp32 (1), and the drafts' rows in fp32 twice (2).
-constexpr double kRejectionCopies = kSorting + 1.0 + 0.5 + 1.0 + 2.0;
-
-// Elements that a layer's products hold at once for one row: the wider of attention's and the MLP's.
-double layer_elements(const cost::ModelShape& model) {
-  const double shards = model.tensor_parallel;
-  const double parts = model.gated ? 3.0 : 2.0;  // gate and up projections, and what they make
-  const bool has_dense = model.experts == 0.0 || model.dense_layers > 0.0;
-  const double dense = parts * std::max(has_dense ? model.ffn : 0.0, model.shared_ffn) / shards;
-  const double mixture = model.experts > 0.0 ? model.experts_per_token * (parts * model.expert_ffn / shards + model.hidden) : 0.0;
-  const double attention = 2.0 * model.heads * model.head_dim / shards + 2.0 * model.kv_heads * model.head_dim / shards;
-  return std::max({dense, mixture, attention}) + 2.0 * model.hidden;  // beside the layer's input and the residual stream
-}
-
-// ---- the pool -------------------------------------------------------------------------------------------------------------
-
 // Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
 std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, const ServerMemory& memory,
                                std::optional<int> draft_length, Diagnostics& diagnostics) {
@@ -74,38 +43,29 @@ std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostMode
   if (usual > kMoreThanRounding * a_token) a_token = usual;
   constexpr double kFlatGib = 2.0;
   const double beside = kv.has("reserved_gib") ? kv.number("reserved_gib") * kGib
-                        : memory.profiled      ? profiled_bytes(*deployment, *memory.profiled, speculative)
-                        : memory.share == MemoryShare::weights_and_cache ? 0.0
-                                                                         : kFlatGib * kGib;
-  const double all = deployment->hardware.memory_bytes - kDriverBytes;
+                        : memory.profiled      ? cost::profiled_bytes(*deployment, *memory.profiled, speculative)
+                        : memory.share == cost::MemoryShare::weights_and_cache ? 0.0
+                                                                               : kFlatGib * kGib;
+  const double all = deployment->hardware.memory_bytes - cost::kDriverBytes;
   const double used = none->needed_bytes() + beside + kv.number("graphs_gib") * kGib;
-  const double left = memory.share == MemoryShare::cache_of_rest ? (all - used) * kv.number("utilization")
-                                                                 : all * kv.number("utilization") - used;
+  const double left = memory.share == cost::MemoryShare::cache_of_rest ? (all - used) * kv.number("utilization")
+                                                                       : all * kv.number("utilization") - used;
   const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
   if (!(blocks >= 2.0)) {
     diagnostics.add(
         kv.where("utilization"),
-        fmt::format("weights take {:.2f} GiB and activations {:.2f} GiB, which leaves {:.2f} GiB for the cache, allowed: "
+        fmt::format("weights take {:.2f} GiB and activations {:.2f} GiB, which {}, allowed: "
                     "room for two blocks: more GPUs (tensor_parallel), a larger utilization, weights of fewer bits, or fewer "
                     "requests at once, for which activations are set aside",
-                    none->needed_bytes() / kGib, beside / kGib, left / kGib));
+                    none->needed_bytes() / kGib, beside / kGib,
+                    left < 0.0 ? fmt::format("is {:.2f} GiB more than there is", -left / kGib)
+                               : fmt::format("leaves {:.2f} GiB for the cache", left / kGib)));
     return 2;
   }
   return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
 }
 
 }  // namespace
-
-double profiled_bytes(const cost::Deployment& deployment, const StepLimits& step, bool speculative) {
-  const cost::ModelShape& target = *deployment.target;
-  const double row = kActivationBytes * target.hidden;
-  const double layers = step.rows * kActivationBytes * layer_elements(target);
-  const double sampled = std::min(step.requests, step.rows) * target.vocab * kLogitBytes;
-  const double sampling = sampled * (speculative ? kRejectionCopies : kSamplingCopies);
-  // The last layer's output of all rows stays while tokens are sampled, and a head's own input buffer for good.
-  const bool head = speculative && deployment.draft && deployment.draft->on_target();
-  return std::max(layers, step.rows * row + sampling) + (head ? step.rows * row : 0.0) + kOutsideBytes;
-}
 
 const std::vector<Parameter>& kv_parameters() {
   static const std::vector<Parameter> parameters = {

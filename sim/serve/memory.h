@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/cost/cost_model.h"
-#include "sim/cost/deployment.h"
+#include "sim/cost/server_memory.h"
 #include "sim/serve/scheduler.h"
 
 #include <cstdint>
@@ -11,15 +11,10 @@
 
 namespace specsim::serve {
 
-// Bytes of one GPU beside weights and cache while vLLM V1 computes the largest step that its options allow, which it runs at its
-// start to learn them: the layers' activations, or the logits of `step.requests` rows while they are sampled, whichever is more.
-// With `speculative` the rejection sampler runs too, with one draft for each request whatever the draft length is.
-double profiled_bytes(const cost::Deployment& deployment, const StepLimits& step, bool speculative);
-
 // How a server divides the GPU's memory.
 struct ServerMemory {
-  std::optional<StepLimits> profiled;
-  MemoryShare share = MemoryShare::everything;
+  std::optional<cost::StepLimits> profiled;
+  cost::MemoryShare share = cost::MemoryShare::everything;
 };
 
 const std::vector<config::Parameter>& kv_parameters();

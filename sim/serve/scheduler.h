@@ -3,7 +3,7 @@
 
 #include "sim/arrivals/request_trace.h"
 #include "sim/config/registry.h"
-#include "sim/cost/hardware.h"
+#include "sim/cost/server_memory.h"
 #include "sim/serve/block_pool.h"
 #include "sim/serve/policy.h"
 #include "sim/serve/step_price.h"
@@ -148,19 +148,6 @@ struct EngineState {
   [[nodiscard]] std::uint32_t uneven_drafts_ahead(arrivals::RequestId request, int draft_length) const;
 };
 
-// The largest step that a server's options allow.
-struct StepLimits {
-  double rows = 0.0;
-  double requests = 0.0;
-};
-
-// What lies in the share of the GPU's memory that a server is told (kv: {utilization}).
-enum class MemoryShare {
-  everything,         // weights, activations and cache: vLLM's gpu_memory_utilization
-  weights_and_cache,  // activations and graphs lie beside it: SGLang's mem_fraction_static
-  cache_of_rest       // cache, of what weights and activations leave: TensorRT-LLM's free_gpu_memory_fraction
-};
-
 // What the requests of a run have in common.
 struct RequestTraits {
   bool one_priority = true;
@@ -174,7 +161,6 @@ struct RunningLimit {
 
 class Scheduler {
  public:
-  static constexpr double kUsualShare = 0.9;
   Scheduler() = default;
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -185,10 +171,10 @@ class Scheduler {
   // Blocks of equal prefixes are computed once.
   [[nodiscard]] virtual bool prefix_caching() const { return false; }
   // The step that the server computes at its start to learn what memory activations take; nothing where it does not.
-  [[nodiscard]] virtual std::optional<StepLimits> profiled() const { return std::nullopt; }
-  [[nodiscard]] virtual MemoryShare memory_share() const { return MemoryShare::everything; }
-  // The share of the GPU's memory that the server's own command takes where nobody says it; kUsualShare is most servers'.
-  [[nodiscard]] virtual double usual_share(const cost::Hardware& /*hardware*/, int /*gpus*/) const { return kUsualShare; }
+  [[nodiscard]] virtual std::optional<cost::StepLimits> profiled() const { return std::nullopt; }
+  [[nodiscard]] virtual cost::MemoryShare memory_share() const { return cost::MemoryShare::everything; }
+  // The share of the GPU's memory that the server's own command takes where nobody says it; cost::kUsualShare is most servers'.
+  [[nodiscard]] virtual double usual_share(const cost::Hardware& /*hardware*/, int /*gpus*/) const { return cost::kUsualShare; }
   [[nodiscard]] virtual RunningLimit running_limit() const = 0;
   // A sentence for each of the scheduler's options that is set and changes nothing with such requests.
   [[nodiscard]] virtual std::vector<std::string> idle_options(const RequestTraits& /*traits*/) const { return {}; }

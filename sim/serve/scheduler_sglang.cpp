@@ -39,51 +39,8 @@ constexpr double kRunningEachLongest = 512.0;
 constexpr double kFewestRunning = 2048.0;
 constexpr double kMostRunning = 4096.0;
 
-// ---- handle_gpu_memory_settings of sglang/srt/arg_groups/gpu_memory_hook.py (2026) ----
-
-constexpr double kMib = 0x1.0p20;
-constexpr double kBytesPerGib = 0x1.0p30;
-
-std::uint32_t chunk_by_gpu(const cost::Hardware& hardware) {
-  return hardware.memory_bytes < 20.0 * kBytesPerGib    ? 2048
-         : hardware.memory_bytes < 60.0 * kBytesPerGib  ? 4096
-         : hardware.memory_bytes < 160.0 * kBytesPerGib ? 8192
-                                                        : 16384;
-}
-
-double largest_decode_graph(const cost::Hardware& hardware, int gpus) {
-  const bool few = gpus < 4;
-  return hardware.memory_bytes < 20.0 * kBytesPerGib    ? 8.0
-         : hardware.memory_bytes < 35.0 * kBytesPerGib  ? (few ? 48.0 : 160.0)
-         : hardware.memory_bytes < 60.0 * kBytesPerGib  ? (few ? 32.0 : 160.0)
-         : hardware.memory_bytes < 160.0 * kBytesPerGib ? (few ? 256.0 : 512.0)
-                                                        : 512.0;
-}
-
-// Sizes that prompts' graphs are captured for, up to that of a chunk: every 4 tokens up to 32, 16 up to 256, and so on.
-std::uint32_t prefill_graphs(std::uint32_t chunk) {
-  struct Stretch {
-    std::uint32_t from, to, every;
-  };
-  std::uint32_t count = 0;
-  for (const auto [from, to, every] : {Stretch{4, 32, 4}, Stretch{48, 256, 16}, Stretch{288, 512, 32}, Stretch{576, 1024, 64},
-                                       Stretch{1280, 4096, 256}, Stretch{4608, chunk, 512}})
-    if (const std::uint32_t last = std::min(to, chunk); last >= from) count += (last - from) / every + 1;
-  return count;
-}
-
-// mem_fraction_static where the command line says none. Of a model whose attention keeps heads; latent attention reserves more.
-double static_share(const cost::Hardware& hardware, std::uint32_t chunk, int gpus) {
-  const std::uint32_t tokens = std::clamp<std::uint32_t>(chunk, 2048, 1000000);
-  double reserved = 512.0 + 1.5 * tokens + 1024.0 / 8.0 * gpus;  // MiB
-  reserved += 2.0 * largest_decode_graph(hardware, gpus) + 8.0 * prefill_graphs(tokens);
-  if (hardware.memory_bytes > 60.0 * kBytesPerGib) reserved = std::max(reserved, 10.0 * 1024.0);
-  const double share = 1.0 - reserved * kMib / hardware.memory_bytes;
-  return std::max(0.05, std::round(1e3 * share) / 1e3);
-}
-
 std::vector<std::pair<std::string, std::int64_t>> defaults_by_gpu_of_sglang(const cost::Hardware& hardware) {
-  return {{"chunked_prefill_size", chunk_by_gpu(hardware)}};
+  return {{"chunked_prefill_size", cost::sglang_chunk(hardware)}};
 }
 
 class Sglang final : public Scheduler {
@@ -94,9 +51,9 @@ class Sglang final : public Scheduler {
         last_ratio_(first_ratio_ * kLastRatioShare),
         ratio_(first_ratio_) {}
   [[nodiscard]] bool prefix_caching() const override { return options_.radix_cache; }
-  [[nodiscard]] MemoryShare memory_share() const override { return MemoryShare::weights_and_cache; }
+  [[nodiscard]] cost::MemoryShare memory_share() const override { return cost::MemoryShare::weights_and_cache; }
   [[nodiscard]] double usual_share(const cost::Hardware& hardware, int gpus) const override {
-    return static_share(hardware, options_.chunked_prefill_size, gpus);
+    return cost::sglang_share(hardware, options_.chunked_prefill_size, gpus);
   }
   [[nodiscard]] RunningLimit running_limit() const override {
     if (options_.max_running_requests > 0) return {options_.max_running_requests, ""};

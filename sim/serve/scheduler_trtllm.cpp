@@ -20,10 +20,10 @@ class Trtllm final : public Scheduler {
  public:
   explicit Trtllm(const TrtllmOptions& options) : options_(options) {}
   // KvCacheCreator of _torch/pyexecutor/_util.py (2026): the largest step is run, of prompts, whose logits are few.
-  [[nodiscard]] std::optional<StepLimits> profiled() const override {
-    return StepLimits{static_cast<double>(options_.max_num_tokens), 0.0};
+  [[nodiscard]] std::optional<cost::StepLimits> profiled() const override {
+    return cost::StepLimits{static_cast<double>(options_.max_num_tokens), 0.0};
   }
-  [[nodiscard]] MemoryShare memory_share() const override { return MemoryShare::cache_of_rest; }
+  [[nodiscard]] cost::MemoryShare memory_share() const override { return cost::MemoryShare::cache_of_rest; }
   [[nodiscard]] RunningLimit running_limit() const override { return {options_.max_batch_size, ""}; }
 
   [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
@@ -132,7 +132,7 @@ class Trtllm final : public Scheduler {
 
 // BuildConfig's, which trtllm-serve takes.
 std::vector<std::pair<std::string, std::int64_t>> defaults_of_trtllm(const cost::Hardware& /*hardware*/) {
-  return {{"max_batch_size", 2048}, {"max_num_tokens", 8192}};
+  return {{"max_batch_size", 2048}, {"max_num_tokens", static_cast<std::int64_t>(cost::kTrtllmStep.rows)}};
 }
 
 }  // namespace

@@ -48,8 +48,8 @@ class VllmV1 final : public Scheduler {
     return fmt::format("vLLM does not start with max_num_batched_tokens ({}) below max_num_seqs ({}); simulated as it stands",
                        options_.max_num_batched_tokens, options_.max_num_seqs);
   }
-  [[nodiscard]] std::optional<StepLimits> profiled() const override {
-    return StepLimits{static_cast<double>(options_.max_num_batched_tokens), static_cast<double>(options_.max_num_seqs)};
+  [[nodiscard]] std::optional<cost::StepLimits> profiled() const override {
+    return cost::StepLimits{static_cast<double>(options_.max_num_batched_tokens), static_cast<double>(options_.max_num_seqs)};
   }
 
   [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
@@ -309,11 +309,10 @@ config::Parameter option(const char* name, const char* fallback, const char* sum
   return {name, config::Type::boolean, fallback, summary, {}, {}};
 }
 
-// EngineArgs.get_batch_defaults of vllm/engine/arg_utils.py (2026), OPENAI_API_SERVER: `vllm serve`.
 std::vector<std::pair<std::string, std::int64_t>> defaults_by_gpu(const cost::Hardware& hardware) {
-  constexpr double kLargeBytes = 70.0 * 0x1.0p30;
-  const bool large = hardware.memory_bytes >= kLargeBytes && hardware.name.find("A100") == std::string::npos;
-  return {{"max_num_batched_tokens", large ? 8192 : 2048}, {"max_num_seqs", large ? 1024 : 256}};
+  const cost::StepLimits step = cost::vllm_step(hardware);
+  return {{"max_num_batched_tokens", static_cast<std::int64_t>(step.rows)},
+          {"max_num_seqs", static_cast<std::int64_t>(step.requests)}};
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include "sim/base/check.h"
 #include "sim/base/overloaded.h"
+#include "sim/cost/deployment.h"
+#include "sim/spec/engine_names.h"
 
 #include <fmt/format.h>
 
@@ -123,6 +125,8 @@ std::vector<std::string> Cell::warnings() const {
   std::vector<std::string> list;
   if (pricing) {
     list = cost().warnings();
+    if (const cost::Deployment* const deployment = cost().deployment())
+      for (std::string& doubt : doubtful_proposals(deployment->engine)) list.push_back(std::move(doubt));
     const double rows = 1.0 + (!judges_blocks() ? draft_length() : block()->drafter->shape().nodes);
     for (const auto& beyond : {cost().beyond_measured(cost::Role::target, {workload.batch, rows, workload.context, rows}),
                                cost().beyond_measured(cost::Role::draft, {workload.batch, 1.0, workload.context, 1.0})})

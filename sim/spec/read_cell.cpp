@@ -3,6 +3,7 @@
 #include "sim/base/check.h"
 #include "sim/cost/deployment.h"
 #include "sim/rng/address.h"
+#include "sim/spec/engine_names.h"
 #include "sim/spec/sections.h"
 
 #include <fmt/format.h>
@@ -336,6 +337,7 @@ std::optional<Pricing> read_pricing(const Value& section, ReadCache& cache, Diag
     config::Choice<cost::CostEntry> choice = config::choose(cost::cost_models(), section, "model", "cost", diagnostics);
     if (choice.entry != nullptr) {
       std::shared_ptr<const cost::CostModel> model = choice.entry->make(choice.arguments, diagnostics);
+      check_engine_names(model.get(), diagnostics);
       pricing = {choice.entry, std::move(choice.arguments), std::move(model)};
     }
   }

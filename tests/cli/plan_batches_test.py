@@ -16,11 +16,14 @@ def plan(batches, context):
                            "--longest", "4", "--batch", batches, "--context", context], capture_output=True, text=True)
 
 
-done = plan("1,4,256", "4096")
+done = plan("1,3,256", "4096")
 assert done.returncode == 0, done.stderr
 assert "left out: batch 256 at context 4096, more memory than there is (target weights" in done.stdout, done.stdout
 planned = [line.split()[1] for line in done.stdout.splitlines() if line.strip() and line.split()[0].isdigit()]
-assert planned == ["1", "4"], done.stdout
+assert planned == ["1", "3"], done.stdout
+for cell in (0, 1):
+    assert f"cell {cell}, draft length 3: memory: target weights" in done.stdout, done.stdout
+assert done.stdout.count("vllm serve <path of llama-3.1-8b>") == 2, done.stdout
 done = plan("128,256", "8192")
 assert done.returncode == 2, (done.returncode, done.stdout)
 assert "2 of 2 cells do not fit the GPU, the smallest: batch 128 at context 8192" in done.stderr, done.stderr

@@ -78,7 +78,7 @@ LINES = [
     # unknown words
     (["run", CONFIG, "--thread-count", "2"],
      f'unknown option "--thread-count" allowed: {OPTIONS}'.replace('" allowed', '", allowed')),
-    (["run", CONFIG, "--sed", "2"], f'unknown option "--sed", did you mean "--set"? allowed: {OPTIONS}'),
+    (["run", CONFIG, "--sed", "2"], f'unknown option "--sed", did you mean "--set" or "--seed"? allowed: {OPTIONS}'),
     (["chekc"], f'specsim: unknown command "chekc", did you mean "check"? allowed: {COMMANDS}'),
     (["simulate"], f'specsim: unknown command "simulate", allowed: {COMMANDS}'),
     (["list", "familys"], 'unknown kind "familys", did you mean "family"? '
@@ -124,7 +124,8 @@ LINES = [
     (["compare", "--print-config", "configs/examples/methods/trees.yaml"], "--print-config: given with a config, allowed: without one, to print the built-in methods"),
     (["compare", "--batches", "4000", "--context", "8192"],
      "the built-in methods: 15 of 15 cells do not fit the GPU, the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
-     "target KV 4000.49 GiB, draft weights 2.30 GiB, draft KV 1000.12 GiB, look-ahead slots 1.22 GiB: 5019.09 of 71.68 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
+     "target KV 4000.49 GiB, draft weights 2.30 GiB, draft KV 1000.12 GiB, look-ahead slots 1.22 GiB: 5019.09 of 47.15 GiB; set aside: the driver 0.50 GiB, "
+     "beyond gpu_memory_utilization 0.9 7.91 GiB, activations and logits 24.08 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
     (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
      "configs/examples/methods/eagle.yaml:3:1: distributions, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
      "number of rounds"),
@@ -152,7 +153,25 @@ LINES = [
      "--draft-tensor-parallel: given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces"),
     (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),
     (["plan", "--alpha", "0.5", "--hardware", "h100"],
-     '--hardware: unknown hardware "h100", did you mean "h100-sxm"? allowed: ' + GPUS),
+     '--hardware: unknown hardware "h100", did you mean "h100-sxm", "h100-pcie" or "h100-sxm-94gb"? allowed: ' + GPUS),
+    (["plan", "--alpha", "0.5", "--hardware", "4090"],
+     '--hardware: unknown hardware "4090", did you mean "rtx-4090"? allowed: ' + GPUS),
+    # Options that change nothing.
+    (["plan", "--alpha", "0.5", "--server", "vllm"], "--server: given without --log, and changes nothing so; allowed: with --log"),
+    (["plan", "--alpha", "0.5", "--force"], "--force: given without --out, and changes nothing so; allowed: with --out"),
+    *[(["plan", "--alpha", "0.5", option, "3"],
+       f"{option}: given with --alpha, which says the acceptance, so that nothing is simulated; allowed: one of them")
+      for option in ("--rounds", "--seed")],
+    (["plan", "--alpha", "0.5", "--set", "rounds=3"],
+     "--set rounds: given with --alpha, which says the acceptance, so that nothing is simulated; allowed: one of them"),
+    (["compare", "--print-config", "--out", "OUT"],
+     "--print-config: given with --out, which is where rankings go, of which none is made; allowed: one of them"),
+    (["serve", "--rate", "1", "--policy", "fixed:3", "--alpha", "0.5", "--draft", "eagle-head-8b", "--timeline-requests", "5"],
+     "--timeline-requests: given without --timeline, and changes nothing so; allowed: with --timeline"),
+    (["serve", "--rate", "1", "--policy", "adaptive", "--alpha", "0.5", "--draft", "eagle-head-8b"],
+     "--policy: adaptive alone, allowed: adaptive:POLICY, policy that is followed: {kind: NAME, ...}, one of decode's"),
+    (PASS + ["--products-only", "--context", "8"],
+     "--context: given with --products-only, which prices no attention and no LM head; allowed: one of them"),
     (["plan", "--alpha", "0.5", "--target", "meta-llama/Llama-3.1-8B-Instruct"],
      '--target: model "meta-llama/Llama-3.1-8B-Instruct": no such file or folder, did you mean "llama-3.1-8b"? allowed: the path of a '
      ".yaml file, or of a config.json or its folder, or a name (specsim list model)"),

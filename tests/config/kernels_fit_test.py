@@ -64,6 +64,25 @@ with tempfile.TemporaryDirectory() as folder:
         assert float(after[tokens]["weights_ms"]) > 1.8 * float(before[tokens]["weights_ms"]), tokens
     with open(table, "w", encoding="utf-8") as file:
         file.write(text)
+    # The GPU of one's own prices rows that have its name, and rows that name its file; one that no row is on is refused.
+    def middle(of):
+        with open(os.path.join(folder, of, "errors.csv"), encoding="utf-8") as file:
+            return float(next(row["median_ratio"] for row in csv.DictReader(file) if row["rows"] == "all"))
+
+    specsim("kernels", table, "--out", os.path.join(folder, "own"), "--hardware", mine)
+    assert 0.95 < middle("own") < 1.05, middle("own")
+    with open(table, "w", encoding="utf-8") as file:
+        file.write(text.replace("h100-sxm,", mine + ","))
+    specsim("kernels", table, "--out", os.path.join(folder, "path"))
+    assert middle("path") == middle("own"), middle("path")
+    refused = specsim("kernels", table, "--out", os.path.join(folder, "none"), "--hardware", "rtx-4090", status=2)
+    assert "--hardware: no row is on it" in refused, refused
+    with open(table, "w", encoding="utf-8") as file:
+        file.write(text.replace("h100-sxm,", "nowhere.yaml,"))
+    refused = specsim("kernels", table, "--out", os.path.join(folder, "none"), status=2)
+    assert f"{table}:2:1: hardware nowhere.yaml: cannot be read" in refused, refused
+    with open(table, "w", encoding="utf-8") as file:
+        file.write(text)
     # What was fitted prices its own table.
     errors = specsim("kernels", table, "--out", os.path.join(folder, "again"))
     assert "0.500" in errors, errors  # the shipped prices are half of what was measured

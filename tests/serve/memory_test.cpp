@@ -76,7 +76,7 @@ TEST_CASE("the profile run measures one draft a request, whatever the draft leng
 
 TEST_CASE("what the profile run measures, by hand", "[serve][memory]") {
   const auto bytes = [](const Logged& one, double rows, double requests, bool speculative) {
-    return serve::profiled_bytes(*server(unquoted(server_of(one))).cost->deployment(), {rows, requests}, speculative);
+    return cost::profiled_bytes(*server(unquoted(server_of(one))).cost->deployment(), {rows, requests}, speculative);
   };
   const Logged& plain = kLogged[0];
   const double outside = 0.1 * 0x1.0p30;
@@ -106,7 +106,7 @@ TEST_CASE("SGLang's share holds weights and cache, TensorRT-LLM's the cache alon
       *server(unquoted(server_of({"", "h100-sxm", "llama-3.1-8b", "none", 8192, 256, 0}))).cost->deployment();
   const double all = deployment.hardware.memory_bytes - 0.5 * gib;
   const double weights = 14.96 * gib;  // bytes of weights in the model's file
-  const double activations = serve::profiled_bytes(deployment, {8192, 0}, false);
+  const double activations = cost::profiled_bytes(deployment, {8192, 0}, false);
   CHECK(tokens("kind: sglang", "utilization: 0.83") == Approx((0.83 * all - weights) / token).epsilon(1e-3));
   CHECK(tokens("kind: trtllm, max_num_tokens: 8192", "utilization: 0.9") ==
         Approx(0.9 * (all - weights - activations) / token).epsilon(1e-3));

@@ -67,6 +67,8 @@ def words(folder, checks):
     checks.exact("a figure of times in each row, as a number", (len(times), {type(cell) for row in times.values() for cell in row} <= {int, float}), (15, True))
     (folder / "free.yaml").write_text(json.dumps(config({"process": "poisson", "rate": 5, "requests": 10}, {"target_fixed_ms": 5.0}, {"prompt": 10, "output": 10},
                                                         {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"alpha": 0.5}})))
+    checks.holds("acceptance of a server that does not draft is told to change nothing",
+                 "--alpha changes nothing: the server does not speculate" in serve(folder, *FLAGS, "--policy", "off").stderr)
     checks.holds("a warning", "warning" in serve(folder, "free.yaml").stderr)
     checks.exact("and none with --quiet", serve(folder, "free.yaml", "--quiet").stderr, "")
 
