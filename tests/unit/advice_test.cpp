@@ -251,8 +251,8 @@ TEST_CASE("the recommendation over batches says what it loses", "[plan][schedule
 }
 
 TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan]") {
-  // A request keeps a state of linear attention for each token that it drafts: 64 of 8,192 tokens have room for those of one, under vLLM's defaults.
-  // Mutant: room is looked for at draft length 1.
+  // A request keeps a state of linear attention for each token that it drafts: 64 of 8,192 tokens have room for those of one,
+  // under vLLM's defaults. Mutant: room is looked for at draft length 1.
   cost::Deployment d = deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp"));
   Diagnostics diagnostics;
   d.hardware = cost::read_hardware(config::scalar("h200-sxm", {"test", 1, 1}), diagnostics);

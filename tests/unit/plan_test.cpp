@@ -325,8 +325,9 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(one[i].speedup == three[i].speedup);
     CHECK(one[i].regime == three[i].regime);
-    // 24 GB, .9 of them, less 17.3 GiB of weights, leave 4.3 GiB: 28,000 tokens at 160 KiB for both models.
-    CHECK((one[i].regime != plan::Regime::does_not_fit) == (one[i].batch * one[i].context < 28000.0));
+    // 24 GB, .9 of them, less 17.3 GiB of weights and what vLLM's largest step takes: some 15,000 tokens at 160 KiB for both
+    // models.
+    CHECK((one[i].regime != plan::Regime::does_not_fit) == (one[i].batch * one[i].context < 15000.0));
   }
   CHECK(one.front().known());
   CHECK_FALSE(one.back().known());
@@ -334,8 +335,8 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   // Exactly: one sequence more does not fit. A power of two is a mutant.
   for (const auto& [look_ahead, kept] : {std::pair{4, cost::Kept::both}, {1, cost::Kept::target}}) {
     const double batch = plan::largest_batch(*cost, 512, look_ahead, kept);
-    CHECK(batch > 32.0);
-    CHECK(batch != 64.0);
+    CHECK(batch > 16.0);
+    CHECK((static_cast<int>(batch) & (static_cast<int>(batch) - 1)) != 0);
     CHECK(cost->memory_budget({batch, 512}, look_ahead, kept)->fits());
     CHECK_FALSE(cost->memory_budget({batch + 1.0, 512}, look_ahead, kept)->fits());
   }
