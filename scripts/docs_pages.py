@@ -351,7 +351,8 @@ VALUES = {
 TABLES = {"methods": methods_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
           **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
 # Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
-OF_ROWS = {"step": price_tables.step_value, "fidelity": price_tables.fidelity_value}
+OF_ROWS = {"step": price_tables.step_value, "fidelity": price_tables.fidelity_value, "unseen": price_tables.unseen_value,
+           "unseen span": price_tables.unseen_span}
 
 
 # ---- blocks

@@ -36,6 +36,10 @@ def unseen_rows(kind):
     return [row for row in rows_of("unseen.csv") if row["kind"] == kind and row["rows"] == "all"]
 
 
+# Their rows of decode attention are of one layer each, held out by batch and context: the text under the next table has them.
+ONE_LAYER = ("rtx-3090", "rtx-4090", "rtx-pro-6000")
+
+
 def error(row, goal=None):
     """Middle and 90th percentile, with a star where one misses its goal."""
     missed = goal and (float(row["median_percent"]) > goal[0] or float(row["p90_percent"]) > goal[1])
@@ -56,7 +60,8 @@ def products():
 
 def unseen(kind):
     return table(["GPU", "type", "rows", "not seen"],
-                 [[row["gpu"], row["dtype"], row["count"], error(row, GOALS.get(kind))] for row in unseen_rows(kind)])
+                 [[row["gpu"], row["dtype"], row["count"], error(row, GOALS.get(kind))] for row in unseen_rows(kind)
+                  if kind != "attention_decode" or row["gpu"] not in ONE_LAYER])
 
 
 def small():
@@ -81,6 +86,19 @@ def fidelity_value(what):
     kind, dtype = (word.strip() for word in what.split("|"))
     found = [float(row["p90_error_percent"]) for row in rows_of("fidelity.csv") if row["kind"] == kind and row["dtype"] == dtype and row["rows"] == "all"]
     return f"{min(found):.0f} to {max(found):.0f}"
+
+
+def unseen_value(what):
+    """Error on shapes that were not seen: "KIND | GPU | TYPE"."""
+    kind, gpu, dtype = (word.strip() for word in what.split("|"))
+    return next(error(row) for row in unseen_rows(kind) if row["gpu"] == gpu and row["dtype"] == dtype)
+
+
+def unseen_span(what):
+    """Least and most of a kind and type over GPUs, in the middle or at the 90th percentile: "KIND | TYPE | middle or high"."""
+    kind, dtype, figure = (word.strip() for word in what.split("|"))
+    found = [float(row[{"middle": "median_percent", "high": "p90_percent"}[figure]]) for row in unseen_rows(kind) if row["dtype"] == dtype]
+    return f"{min(found):.1f} to {max(found):.1f} %"
 
 
 TABLES = {"products": products, "small products": small,

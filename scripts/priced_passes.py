@@ -3,8 +3,18 @@ import csv
 import io
 import subprocess
 import sys
+from pathlib import Path
 
+import yaml
+
+ENGINES = Path("configs/engines")
 kept = {}
+
+
+def engine_figure(name, key, otherwise):
+    """A figure of an engine's file, or of the one that it is made of."""
+    engine = yaml.safe_load((ENGINES / f"{name}.yaml").read_text())
+    return engine[key] if key in engine else engine_figure(engine["preset"], key, otherwise) if "preset" in engine else otherwise
 
 
 def total_ms(specsim, arguments, row):

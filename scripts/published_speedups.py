@@ -16,10 +16,9 @@ from pathlib import Path
 
 import yaml
 
-from priced_passes import total_ms
+from priced_passes import ENGINES, engine_figure, total_ms
 
 ROWS = Path("configs/published/speedups.csv")
-ENGINES = Path("configs/engines")
 ROUNDS = ENGINES / "transformers.yaml"  # host time of a round by method
 METHODS = [("eagle-2", "eagle2"), ("eagle2", "eagle2"), ("eagle", "eagle"), ("medusa", "medusa"), ("hydra", "hydra"), ("pld", "prompt_lookup"),
            ("prompt lookup", "prompt_lookup"), ("lookahead", "lookahead"), ("recycling", "recycling"), ("rest", "rest")]
@@ -33,7 +32,7 @@ def round_ms(row):
         words = row["row"].lower()
         method = next((name for word, name in METHODS if word in words), "")
     engine = yaml.safe_load(ROUNDS.read_text())
-    own = 1e-3 * yaml.safe_load((ENGINES / f"{row['target_engine']}.yaml").read_text()).get("round_us", 0.0)
+    own = 1e-3 * engine_figure(row["target_engine"], "round_us", 0.0)
     return own + (1e-3 * engine["proposals"][method] * float(row.get("host_us_per_layer") or engine["host_us_per_layer"]) if method else 0.0)
 
 

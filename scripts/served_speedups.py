@@ -22,12 +22,9 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-import yaml
-
-from priced_passes import total_ms
+from priced_passes import engine_figure, total_ms
 
 ROWS = Path("configs/published/served_speedups.csv")
-ENGINES = Path("configs/engines")
 SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # what rows share that differ in the draft alone
 QUANTITIES = ["speedup", "plain", "round"]
 GROUPS = [("engine", "engine"), ("GPU", "hardware"), ("target", "target_type"), ("draft", "draft_kind"), ("clock", "clock")]
@@ -71,9 +68,8 @@ def price(specsim, row):
     if tokens and row["draft"] != "unknown":
         made["verify"] = pass_ms(specsim, row, "target", row["verify_tokens"], clients, context, "all")
         draft = pass_ms(specsim, row, "draft", row["draft_tokens"], clients, context, "all") if row["draft"] else 0.0
-        engine = yaml.safe_load((ENGINES / f"{row['engine']}.yaml").read_text())
         made["draft"] = int(row["draft_passes"]) * draft
-        made["round"] = made["verify"] + made["draft"] + 1e-3 * engine.get("round_us", 0.0)
+        made["round"] = made["verify"] + made["draft"] + 1e-3 * engine_figure(row["engine"], "round_us", 0.0)
         made["speedup"] = per_token(row, made["plain"], 1, prompt_ms) / per_token(row, made["round"], tokens, prompt_ms)
     seen = {}
     plain, spec = measured_ms(row, "plain"), measured_ms(row, "speculative")

@@ -110,7 +110,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
   }
   if (spec.is_scalar()) {
     const Value* preset = find_preset(kind, spec.text);
-    if (preset != nullptr) return *preset;
+    if (preset != nullptr) return preset->find("preset") == nullptr ? *preset : resolve(kind, *preset, depth + 1, diagnostics);
     const bool yaml = spec.text.ends_with(".yaml") || spec.text.ends_with(".yml");
     const std::optional<std::string> json = kind == PresetKind::model ? config_json_path(spec.text) : std::nullopt;
     if (!yaml && !json) {

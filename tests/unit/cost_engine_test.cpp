@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
+#include <string>
+#include <utility>
 
 namespace specsim::cost_engine_test {
 
@@ -35,6 +38,58 @@ TEST_CASE("every engine of configs/engines is read, says where its figures come 
     CHECK(engine.name == name);
     CHECK(engine.source.size() > 10);
   }
+}
+
+TEST_CASE("an engine without overlap differs from its twin in what its file says alone", "[cost][engine]") {
+  // Mutants: a file that is made of another built-in one is taken as it stands; its own figures do not come before.
+  for (const auto& [name, of] : {std::pair{"vllm_sync", "vllm"}, std::pair{"sglang_sync", "sglang"}}) {
+    INFO(name);
+    const Engine engine = read_engine_of(name);
+    const Engine twin = read_engine_of(of);
+    CHECK(engine.kernels == twin.kernels);
+    CHECK(engine.graphs);
+    CHECK(engine.shared_rows == twin.shared_rows);
+    CHECK(engine.small_kernels == twin.small_kernels);
+    CHECK(engine.latent_kernels == twin.latent_kernels);
+    CHECK(engine.linear_kernels == twin.linear_kernels);
+    CHECK(engine.selection_ns_per_key == twin.selection_ns_per_key);
+    CHECK(engine.switch_share == twin.switch_share);
+    CHECK(engine.weight_only_shares == twin.weight_only_shares);
+    CHECK(engine.allreduce == engine.kernels);
+    CHECK_FALSE(engine.fused_norms);
+    CHECK(engine.round_us != twin.round_us);
+  }
+  CHECK(read_engine_of("vllm_sync").host_us == read_engine_of("vllm").beside_us);
+  CHECK(read_engine_of("vllm_sync").beside_us == 0.0);
+  CHECK_FALSE(read_engine_of("sglang_sync").methods.draws);
+  CHECK(read_engine_of("{preset: vllm_sync, shared_rows: 3}").shared_rows == 3.0);
+}
+
+TEST_CASE("a figure that is said to be another engine's is", "[cost][engine]") {
+  // Lines of configs/engines such as "switch_share: 0.55  # as engine vllm". Mutant: one of the two is changed alone.
+  std::size_t said = 0;
+  for (const Preset& preset : presets()) {
+    if (preset.kind != PresetKind::engine) continue;
+    const auto value_of = [](const std::string& name, const std::string& key) {
+      Diagnostics diagnostics;
+      const config::Value value = resolve_preset(PresetKind::engine, config::scalar(name, {}), diagnostics);
+      diagnostics.throw_if_any();
+      const config::Value* const found = value.find(key);
+      return found == nullptr ? std::string("nothing") : config::to_flow_text(*found);
+    };
+    std::istringstream lines(preset.text);
+    for (std::string line; std::getline(lines, line);) {
+      const std::string mark = "  # as engine ";
+      const std::size_t at = line.find(mark);
+      if (at == std::string::npos || line.front() == ' ' || line.front() == '#') continue;
+      const std::string key = line.substr(0, line.find(':'));
+      const std::string other = line.substr(at + mark.size(), line.find_first_of(",;", at) - at - mark.size());
+      INFO(preset.name << " " << key << " as engine " << other);
+      CHECK(value_of(preset.name, key) == value_of(other, key));
+      ++said;
+    }
+  }
+  CHECK(said >= 10);
 }
 
 TEST_CASE("figures of the engines that the first versions had stand", "[cost][engine]") {

@@ -1,0 +1,270 @@
+// Parts of the price of a pass that tables of served times hold as a sum alone, each by hand: experts beside each other, the
+// router, small kernels, all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case says which mutant it
+// rejects.
+#include "sim/cost/engine.h"
+#include "sim/cost/kernels.h"
+#include "sim/cost/pass_kernels.h"
+#include "sim/cost/step_tables.h"
+#include "tests/support/costs.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+namespace specsim::cost_mixtures_test {
+
+using namespace specsim::cost;
+using specsim::tests::hardware_of;
+using specsim::tests::make_cost;
+using specsim::tests::near;
+using specsim::tests::shape_of;
+
+namespace {
+
+// 1 TB/s and arithmetic for nothing: time is bytes, and `kernel_us` a product.
+std::string plain_gpu(double kernel_us) {
+  return fmt::format(
+      "{{memory_gb: 2000, bandwidth_gb_per_s: 1000, bf16_tflops: 20000, fp8_tflops: 20000, multiprocessors: 1, link_gb_per_s: "
+      "100, link_latency_us: 0.01, calibration: {{memory_efficiency: 1, feed_tb_per_s: 1000, overlap_power: 100, kernel_us: {}, "
+      "split_us: 1e6, attention_efficiency: 1, attention_us: 0, elementwise_us: 0, experts_us: 0}}}}",
+      kernel_us);
+}
+
+double products(const CostModel& model, double rows) {
+  const PassTime time = model.pass(Role::target, {rows, 1, 100, 1});
+  return time.weights + time.compute;
+}
+
+// Three layers, the first of them dense; a token meets one expert of four, of 25 MB, and the shared one, of 100 MB.
+const std::string kMixture =
+    "{layers: 3, dense_layers: 1, hidden: 4096, heads: 32, kv_heads: 8, head_dim: 128, ffn: 4096, gated: true, vocab: 1000, "
+    "experts: 4, experts_per_token: 1, expert_ffn: 1024, shared_ffn: 4096}";
+
+Engine engine_named(const std::string& name) {
+  Diagnostics diagnostics;
+  Engine engine = read_engine(PresetChoice{name, {}, {}}, diagnostics);
+  diagnostics.throw_if_any();
+  return engine;
+}
+
+}  // namespace
+
+TEST_CASE("shared experts hide behind the others but for their bytes, up to so many rows of a captured pass",
+          "[cost][mixtures]") {
+  const auto over = [](double rows, const std::string& engine) {
+    return products(
+        *make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: {{source: a test, {}}}}}",
+                                           plain_gpu(10), kMixture, engine)),
+        rows);
+  };
+  // Two products of the shared expert take 10 us each beside their bytes, in two layers. Mutants: all of it hides (sharing is 0),
+  // which saves 240 us; rows beyond, and passes without a graph, have it as well. What rows move is not
+  // bytes of weights, and hides too: 5 % of it.
+  const double saved = 2 * 2 * 10e-6;
+  for (const double rows : {1.0, 8.0})
+    CHECK(near(over(rows, "graphs: true") - over(rows, "graphs: true, shared_rows: 8"), saved, 0.05));
+  CHECK(over(9, "graphs: true") == over(9, "graphs: true, shared_rows: 8"));  // padded to 16
+  CHECK(near(over(9, "graphs: true") - over(9, "graphs: true, shared_rows: 16"), saved, 0.05));
+  CHECK(over(8, "graphs: false") == over(8, "graphs: false, shared_rows: 8"));
+  CHECK(over(8, "graphs: true, largest_graph: 4") == over(8, "graphs: true, largest_graph: 4, shared_rows: 8"));
+}
+
+TEST_CASE("measured experts begin behind the router's scores, and attention of bf16 is multiplied as such", "[cost][mixtures]") {
+  const Hardware hardware = hardware_of("h200-sxm");
+  const Engine engine = engine_named("vllm");
+  const auto own = std::make_unique<PassKernels>(hardware, "vllm", "automatic", engine);
+  // Mutants: no router; a router of the layers' type; experts and router in the dense layer too; attention in the layers' type.
+  for (const char* dtype : {"bf16", "fp8", "{weights: fp8, attention: bf16}"}) {
+    const std::string target = kMixture.substr(0, kMixture.size() - 1) + fmt::format(", dtype: {}}}", dtype);
+    const ModelShape shape = shape_of(target);
+    const auto model = make_cost(
+        "roofline",
+        fmt::format("{{hardware: h200-sxm, target: {}, draft: none, engine: {{preset: vllm, shared_rows: 0}}}}", target));
+    const bool plain_attention = std::string(dtype).find("attention") != std::string::npos;
+    for (const double rows : {1.0, 8.0}) {
+      INFO(dtype << " over " << rows);
+      const auto one = [&](double inner, double outer, bool plain) {
+        return own->product(rows, inner, outer, plain ? 16.0 : shape.weight_bits, plain ? "" : shape.product_type).value();
+      };
+      double sum = 3 * (one(4096, (32 + 2 * 8) * 128, plain_attention) + one(32 * 128, 4096, plain_attention));
+      sum += 3 * (one(4096, 2 * 4096, false) + one(4096, 4096, false));  // one dense layer, two with a shared expert as wide
+      sum += 2 * (own->experts(shape, rows).value() + one(4096, 4, true));
+      sum += one(4096, 1000, true);  // the LM head
+      CHECK(near(products(*model, rows), sum, 1e-9));
+    }
+  }
+}
+
+TEST_CASE("experts of which nothing was measured have no router of their own", "[cost][mixtures]") {
+  const auto over = [](double kernel_us) {
+    return products(*make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: bare}}",
+                                                       plain_gpu(kernel_us), kMixture)),
+                    1);
+  };
+  // Two products of attention, a dense or shared feed-forward's two in each layer, the experts' two in two layers, the LM head.
+  // Mutant: the router is priced beside the formula too, 2 more.
+  CHECK(near(over(10) - over(0), (3 * (2 + 2) + 2 * 2 + 1) * 10e-6, 1e-6));
+}
+
+TEST_CASE("small kernels of latent and of linear attention are counted by the layer", "[cost][mixtures]") {
+  const double one = 1e-6 * hardware_of("h200-sxm").calibration.elementwise_us / 4.0;  // a calibration has four of them
+  const auto pass = [](const std::string& target, const std::string& engine) {
+    return make_cost("roofline", fmt::format("{{hardware: h200-sxm, target: {}, draft: none, kernels: vllm, engine: {{source: a "
+                                             "test, graphs: true, kernels: vllm, {}}}}}",
+                                             target, engine))
+        ->pass(Role::target, {1, 1, 100, 1});
+  };
+  const auto latent = [&](const std::string& target, const std::string& counted) {
+    return pass(target, counted + ", latent_kernels: 5").launch - pass(target, counted + ", latent_kernels: 2").launch;
+  };
+  // Mutants: of every model; without small_kernels, where the calibration has all of them.
+  CHECK(near(latent("deepseek-v2-lite", "small_kernels: 6"), 3 * one * shape_of("deepseek-v2-lite").layers, 1e-9));
+  CHECK(latent("qwen3-30b-a3b", "small_kernels: 6") == 0.0);
+  CHECK(latent("deepseek-v2-lite", "small_kernels: 0") == 0.0);
+  const auto linear = [&](const std::string& target) {
+    return pass(target, "linear_kernels: 11").kv - pass(target, "linear_kernels: 4").kv;
+  };
+  // Mutants: of all layers, of those with attention.
+  const ModelShape hybrid = shape_of("qwen3.5-4b");
+  REQUIRE(hybrid.linear_layers > 0.0);
+  REQUIRE(hybrid.linear_layers < hybrid.layers);
+  CHECK(near(linear("qwen3.5-4b"), 7 * one * hybrid.linear_layers, 1e-9));
+  CHECK(linear("qwen3-4b") == 0.0);
+}
+
+TEST_CASE("another engine's all-reduce is of mixtures alone where the engine says so", "[cost][mixtures]") {
+  Engine engine = engine_named("sglang");
+  REQUIRE(engine.allreduce_of_mixtures);
+  // Mutants: of none, of all; norms stay in the all-reduce that does not take them.
+  for (const double capability : {9.0, 10.0}) {
+    CHECK(engine_on(engine, capability, true).allreduce == "trtllm");
+    CHECK(engine_on(engine, capability, true).fused_norms);
+    CHECK(engine_on(engine, capability, false).allreduce == "sglang");
+    CHECK_FALSE(engine_on(engine, capability, false).fused_norms);
+  }
+  CHECK(engine_on(engine, 8.0, true).allreduce == "sglang");
+  engine.allreduce_of_mixtures = false;
+  CHECK(engine_on(engine, 9.0, false).allreduce == "trtllm");
+  // And passes take it: a dense one the engine's own, a mixture FlashInfer's, which is TensorRT-LLM's.
+  const auto communication = [](const std::string& target, const std::string& more) {
+    return make_cost("roofline", fmt::format("{{hardware: h200-sxm, target: {{preset: {}, tensor_parallel: 2}}, draft: none, "
+                                             "engine: {{preset: sglang{}}}}}",
+                                             target, more))
+        ->pass(Role::target, {8, 1, 100, 1})
+        .communication;
+  };
+  CHECK(communication("llama-3.1-8b", "") == communication("llama-3.1-8b", ", allreduce: sglang"));
+  CHECK(communication("qwen3-30b-a3b", "") == communication("qwen3-30b-a3b", ", allreduce_of_mixtures: false"));
+  CHECK(communication("qwen3-30b-a3b", "") != communication("qwen3-30b-a3b", ", allreduce: sglang"));
+}
+
+TEST_CASE("a served row is priced as the checkpoint that its word names", "[cost][mixtures]") {
+  const auto served = [](const std::string& model, const std::string& precision) {
+    const PricedSteps table = price_step_table(
+        "served.csv",
+        {{"backend", "model_path", "system", "precision", "isl", "osl", "tp_size", "concurrency", "silicon_tpot_ms"},
+         {"sglang", model, "b200_sxm", precision, "1000", "1000", "8", "1", "8"}});
+    return table.rows.front().priced_ms;
+  };
+  // One client: steps of a decoding over .9 of the prompt and half of .9 of the output, and no prompts beside it.
+  const auto priced = [](const std::string& model, const std::string& dtype) {
+    return 1e3 * make_cost("roofline",
+                           fmt::format("{{hardware: b200, target: {{preset: {}, tensor_parallel: 8, kv_bits: 8, dtype: {}}}, "
+                                       "draft: none, engine: sglang, kernels: sglang}}",
+                                       model, dtype))
+                     ->pass(Role::target, {1, 1, 900 + 450, 1})
+                     .total();
+  };
+  // Mutants: checkpoints are not looked at (fp8 by tensor, attention in fp4); attention's projections are what `weights` says.
+  CHECK(near(served("glm-5", "fp8"), priced("glm-5", "fp8_block"), 1e-9));
+  CHECK_FALSE(near(served("glm-5", "fp8"), priced("glm-5", "fp8"), 1e-3));
+  CHECK(near(served("deepseek-v3", "fp4"), priced("deepseek-v3", "{weights: nvfp4, attention: bf16}"), 1e-9));
+  CHECK_FALSE(near(served("deepseek-v3", "fp4"), priced("deepseek-v3", "nvfp4"), 1e-3));
+  // A model without such a checkpoint is cut to the word's own type.
+  CHECK(near(served("llama-3.1-70b", "fp4"), priced("llama-3.1-70b", "nvfp4"), 1e-9));
+}
+
+TEST_CASE("bytes of a checkpoint whose attention stays in bf16, by hand", "[cost][mixtures]") {
+  const std::string target = kMixture.substr(0, kMixture.size() - 1) + ", tied_embeddings: false, dtype: ";
+  const double attention = 3 * (4096.0 * (32 + 2 * 8) * 128 + 32 * 128 * 4096.0);
+  const double embeddings = 2.0 * 1000 * 4096;
+  const ModelShape narrow = shape_of(target + "{weights: nvfp4, attention: bf16}}");
+  const double rest = narrow.total_parameters() - attention - embeddings;
+  // Mutant: attention in 4 bits.
+  CHECK(near(narrow.weight_bytes(), 2.0 * (attention + embeddings) + 4.5 / 8 * rest));
+  CHECK(near(shape_of(target + "nvfp4}").weight_bytes(), 2.0 * embeddings + 4.5 / 8 * (attention + rest)));
+}
+
+TEST_CASE("weights alone are read at the engine's share of a plain kernel's bandwidth", "[cost][mixtures]") {
+  // 2 layers in bf16 and an LM head of 8 MB, at 1 TB/s; int4 has a scale for each 128 weights.
+  const auto over = [](const std::string& dtype, const std::string& engine, double rows) {
+    return products(
+        *make_cost("roofline", fmt::format("{{hardware: {}, target: {{layers: 2, hidden: 4096, heads: 32, kv_heads: 32, "
+                                           "head_dim: 128, ffn: 16384, gated: true, vocab: 1000, dtype: {}}}, draft: "
+                                           "none, engine: {}}}",
+                                           plain_gpu(0), dtype, engine)),
+        rows);
+  };
+  const double head = 2.0 * 1000 * 4096 / 1e12;
+  const double layers = over("bf16", "vllm", 1) - head;
+  const std::string eight = "{weights: int8, activations: bf16}";
+  // Marlin's, and the middle of libraries. Mutant: the share of 8 bits for 4 and the other way round.
+  struct Row {
+    const char* engine;
+    double four, eight;
+  };
+  for (const Row& row :
+       {Row{"vllm", 0.92, 0.85}, Row{"sglang", 0.92, 0.85}, Row{"trtllm", 0.81, 0.9}, Row{"graphs", 0.54, 0.77}}) {
+    INFO(row.engine);
+    CHECK(near(over("int4", row.engine, 1) - head, 4.125 / 16 * layers / row.four, 0.003));
+    CHECK(near(over(eight, row.engine, 1) - head, layers / 2 / row.eight, 0.003));
+  }
+  // Marlin takes no longer over more rows; the middle of libraries takes 6 % and 3 % more for each doubling to 64. Mutants:
+  // growth without an end; that of 8 bits for 4.
+  for (const char* engine : {"vllm", "sglang", "vllm_sync", "sglang_sync"})
+    CHECK(near(over("int4", engine, 16), over("int4", engine, 1), 0.02));
+  const std::string middle = "{source: a test, graphs: true}";
+  for (const double rows : {16.0, 64.0, 256.0}) {
+    const double doublings = std::min(6.0, std::log2(rows));
+    CHECK(near(over("int4", middle, rows) / over("int4", "{source: a test, graphs: true, weight_only_growth: [0, 0]}", rows),
+               1.0 + 0.06 * doublings, 0.03));
+    CHECK(near(over(eight, middle, rows) / over(eight, "{source: a test, graphs: true, weight_only_growth: [0, 0]}", rows),
+               1.0 + 0.03 * doublings, 0.03));
+  }
+}
+
+TEST_CASE("experts in fp8 by tensor are priced as blocks where they were measured at much more", "[cost][mixtures]") {
+  const ModelShape shape = shape_of(kMixture.substr(0, kMixture.size() - 1) + ", dtype: fp8}");
+  REQUIRE(shape.expert_type == "fp8");
+  // Two kernels whose formula is a floor of 10 us and nothing else; the correction makes that by tensor so many times as long.
+  const auto priced = [&](double dearer) {
+    KernelFit blocks;
+    blocks.kind = KernelKind::experts;
+    blocks.engine = "vllm";
+    blocks.rows = 100;
+    blocks.dtype = *find_dtype("fp8_block");
+    blocks.figures = {1, 1, 12, 10, 0, 0, 0};
+    blocks.over = {0, 10};
+    blocks.by.assign(4, {});
+    blocks.correction = {0, 0};
+    KernelFit tensor = blocks;
+    tensor.dtype = *find_dtype("fp8");
+    tensor.correction = {std::log(dearer), std::log(dearer)};
+    Hardware hardware;
+    hardware.bandwidth = 1e20;
+    hardware.flops = hardware.fp8_flops = 1e30;
+    hardware.kernels = std::make_shared<KernelFits>(KernelFits{{tensor, blocks}});
+    const PassKernels kernels(hardware, "vllm", "automatic");
+    return 1e6 * kernels.experts(shape, 4).value();
+  };
+  // Mutants: never as blocks, always as blocks, the cheaper of both.
+  CHECK(near(priced(1.4), 14, 1e-6));
+  CHECK(near(priced(1.6), 10, 1e-6));
+  CHECK(near(priced(0.8), 8, 1e-6));
+}
+
+}  // namespace specsim::cost_mixtures_test
