@@ -105,6 +105,8 @@ class PassKernels {
     Measured measured = Measured::others;
   };
   [[nodiscard]] ExpertsPrice fastest_experts(const KernelShape& x, const std::string& type, bool own) const;
+  // Experts of four bits beside bf16 activations by Marlin, as it was measured with another such type; nullptr without.
+  [[nodiscard]] ExpertsPrice marlin_experts(const KernelShape& x, double bits, const std::string& type) const;
   [[nodiscard]] ExpertsPrice price_experts(const ModelShape& model, double tokens, const std::string& type) const;
   [[nodiscard]] const KernelFit* allreduce_fit(double gpus, bool launched) const;
   [[nodiscard]] const KernelFit* fit_of_type(KernelKind kind, double bits, const std::string& type) const;

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace specsim::cost_mixtures_test {
 
@@ -265,6 +266,48 @@ TEST_CASE("experts in fp8 by tensor are priced as blocks where they were measure
   CHECK(near(priced(1.4), 14, 1e-6));
   CHECK(near(priced(1.6), 10, 1e-6));
   CHECK(near(priced(0.8), 8, 1e-6));
+}
+
+TEST_CASE("experts of four bits are priced by Marlin as it was measured with another such type", "[cost][mixtures]") {
+  // 1 TB/s, and kernels that read at half of it, with a floor each: 10 us the plain one, 30 and 50 two of Marlin, 70 another.
+  const auto fit = [](const char* engine, const char* kernel, const char* dtype, double floor_us, double rows) {
+    KernelFit one;
+    one.kind = KernelKind::experts;
+    one.engine = engine;
+    one.kernel = kernel;
+    one.rows = rows;
+    one.dtype = *find_dtype(dtype);
+    one.figures = {0.5, 1, 12, floor_us, 0, 0, 0};
+    one.over = {0, 10};
+    one.by = {{9}, {}, {3}, {}};  // one layer, of 512 experts of which a token meets 8
+    one.correction = {0, 0};
+    return one;
+  };
+  const auto priced = [&](const std::string& dtype, const std::string& engine, const std::vector<KernelFit>& fits) {
+    const ModelShape shape =
+        shape_of(kMixture.substr(0, kMixture.size() - 1) + ", dtype: {weights: bf16, experts: " + dtype + "}}");
+    Hardware hardware;
+    hardware.bandwidth = 1e12;
+    hardware.flops = hardware.fp8_flops = 1e30;
+    hardware.kernels = std::make_shared<KernelFits>(KernelFits{fits});
+    return 1e6 * PassKernels(hardware, engine, "automatic").experts(shape, 1).value();
+  };
+  KernelFit plain = fit("vllm", "triton", "bfloat16", 10, 500);
+  plain.by.assign(4, {});
+  const KernelFit own = fit("vllm", "marlin", "w4a16_mxfp4", 30, 100);
+  const KernelFit others = fit("sglang", "a_marlin_moe", "w4a16_mxfp4", 50, 200);
+  const KernelFit packed = fit("vllm", "flashinfer_trtllm", "w4a16_mxfp4", 70, 900);
+  const std::vector<KernelFit> all = {plain, packed, others, own};
+  const double bytes = 3.0 * 4096 * 1024 / 0.5e12 * 1e6;  // of the one expert that a token meets, times bytes of a weight
+  // Mutants: the plain kernel's by bytes (10); any kernel of the type (70); that of most layers whoever's (50); MXFP4's bytes.
+  CHECK(near(priced("int4_g32", "vllm", all), 30 + 4.5 / 8 * bytes, 1e-6));
+  CHECK(near(priced("int4", "vllm", all), 30 + 4.125 / 8 * bytes, 1e-6));
+  CHECK(near(priced("int4_g32", "vllm", {plain, packed, others}), 50 + 4.5 / 8 * bytes, 1e-6));
+  // TensorRT-LLM has kernels of its own; bytes serve. Mutant: Marlin under every engine.
+  CHECK(priced("int4_g32", "trtllm", all) < 30 + 4.5 / 8 * bytes);
+  // MXFP4 where integers alone were measured (Ampere); not where it was itself, on one other layer. Mutant: by its own type.
+  CHECK(near(priced("mxfp4", "vllm", {plain, fit("vllm", "marlin", "int4_wo", 40, 100)}), 40 + 4.25 / 8 * bytes, 1e-6));
+  CHECK(priced("mxfp4", "vllm", {plain, own}) < 30 + 4.25 / 8 * bytes);
 }
 
 }  // namespace specsim::cost_mixtures_test
