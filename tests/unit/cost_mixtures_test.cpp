@@ -283,14 +283,18 @@ TEST_CASE("experts of four bits are priced by Marlin as it was measured with ano
     one.correction = {0, 0};
     return one;
   };
-  const auto priced = [&](const std::string& dtype, const std::string& engine, const std::vector<KernelFit>& fits) {
+  const auto priced_of = [&](const std::string& mixture, const std::string& dtype, const std::string& engine,
+                             const std::vector<KernelFit>& fits) {
     const ModelShape shape =
-        shape_of(kMixture.substr(0, kMixture.size() - 1) + ", dtype: {weights: bf16, experts: " + dtype + "}}");
+        shape_of(mixture.substr(0, mixture.size() - 1) + ", dtype: {weights: bf16, experts: " + dtype + "}}");
     Hardware hardware;
     hardware.bandwidth = 1e12;
     hardware.flops = hardware.fp8_flops = 1e30;
     hardware.kernels = std::make_shared<KernelFits>(KernelFits{fits});
     return 1e6 * PassKernels(hardware, engine, "automatic").experts(shape, 1).value();
+  };
+  const auto priced = [&](const std::string& dtype, const std::string& engine, const std::vector<KernelFit>& fits) {
+    return priced_of(kMixture, dtype, engine, fits);
   };
   KernelFit plain = fit("vllm", "triton", "bfloat16", 10, 500);
   plain.by.assign(4, {});
@@ -303,6 +307,13 @@ TEST_CASE("experts of four bits are priced by Marlin as it was measured with ano
   CHECK(near(priced("int4_g32", "vllm", all), 30 + 4.5 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4", "vllm", all), 30 + 4.125 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4_g32", "vllm", {plain, packed, others}), 50 + 4.5 / 8 * bytes, 1e-6));
+  // What the formula misses of 512 experts is true of 64, and not of 4. Mutants: never, always.
+  KernelFit twice = own;
+  twice.correction = {std::log(2.0), std::log(2.0)};
+  CHECK(near(priced("int4", "vllm", {plain, twice}), 30 + 4.125 / 8 * bytes, 1e-6));
+  std::string many = kMixture;
+  many.replace(many.find("experts: 4,"), 11, "experts: 64,");
+  CHECK(near(priced_of(many, "int4", "vllm", {plain, twice}), 2 * (30 + 4.125 / 8 * bytes), 1e-6));
   // TensorRT-LLM has kernels of its own; bytes serve. Mutant: Marlin under every engine.
   CHECK(priced("int4_g32", "trtllm", all) < 30 + 4.5 / 8 * bytes);
   // MXFP4 where integers alone were measured (Ampere); not where it was itself, on one other layer. Mutant: by its own type.
