@@ -38,6 +38,7 @@ except ImportError as error:
 
 from kernel_formulas import DTYPES, KINDS, form_of, read_hardware, reads_keys  # noqa: E402
 from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
+from unseen_report import in_spreads, write_report  # noqa: E402
 
 MOST_ROWS = 512      # most rows of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
@@ -193,7 +194,7 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
     spread = max(spread, FEW_SPREAD) if few else spread
     from_memory = x["over_l2"] >= (LEAST_CACHES if kind.kind == "attention_decode" else LEAST_SETS) if "over_l2" in x else out
     return {"figures": figures, "over": over, "by": by, "correction": final, "held_out": np.abs(np.expm1(unseen[out])), "spread": spread, "few": few,
-            "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out],
+            "in_spreads": in_spreads(unseen[out], folds(shapes, w)[out]), "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out],
             "from_memory": from_memory[out],
             "neighbours": errors_of_neighbours(x, us, shapes, out & from_memory) if kind.kind == "product" else np.array([])}
 
@@ -408,32 +409,6 @@ def shipped_figures(folder, gpu):
 RIDGE = {"product": 0.6, "attention_decode": 0.15, "attention_prefill": 0.3, "attention_verify": 0.3, "experts": 1.0, "allreduce": 0.05}
 
 
-BANDS = {"1": (0, 1), "2-16": (1, 16), "17-64": (16, 64), "65-128": (64, 128), "129-512": (128, 512), "over 512": (512, 1e15)}
-
-
-def write_report(path, by_gpu):
-    """Errors on shapes that were not seen, all engines and kernels together; decode attention and all-reduces by bytes are not cut into
-    bands. Where any row of a fit reads its weights or keys from memory, those rows alone count."""
-    lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent,neighbours_median_percent,neighbours_p90_percent"]
-    for kind in KINDS:
-        for gpu, fits in sorted(by_gpu.items()):
-            for dtype in sorted({k[2] for k in fits if k[0] == kind and k[3] != SMALL}):
-                of = [fits[k][0] for k in fits if k[0] == kind and k[2] == dtype and k[3] != SMALL]
-                counts = [f["from_memory"] | (not f["from_memory"].any()) for f in of]
-                error = 100 * np.concatenate([f["held_out"][c] for f, c in zip(of, counts)])
-                rows = np.concatenate([f["held_rows"][c] for f, c in zip(of, counts)])
-                beside = 100 * np.concatenate([f["neighbours"] for f in of])
-                beside = f"{np.median(beside):.1f},{np.percentile(beside, 90):.1f}" if len(beside) else ","
-                bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "allreduce") else {})}
-                for band, (over, most) in bands.items():
-                    at = (rows > over * 1.0001) & (rows <= most * 1.0001)
-                    if at.any():
-                        lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f},"
-                                     f"{beside if band == 'all' else ','}")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables")
@@ -475,7 +450,7 @@ def main():
                 with open(options.keep, "wb") as file:
                     pickle.dump(by_gpu, file)
     if options.report:
-        write_report(options.report, by_gpu)
+        write_report(options.report, by_gpu, KINDS, SMALL)
     for gpu, fits in by_gpu.items():
         order = {k: i for i, k in enumerate(KINDS)}
         ordered = [(k, *fits[k]) for k in sorted(fits, key=lambda k: (order[k[0]],) + k[1:])]

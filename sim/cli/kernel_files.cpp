@@ -46,6 +46,11 @@ const std::vector<report::Column<StepLine>>& step_columns() {
        [](const Line& line) {
          return line.priced->priced_ms > 0.0 ? csv_real(line.priced->priced_ms / line.priced->ms, 6) : "";
        }},
+      {"error_percent", "%",
+       "standard deviation of the logarithm of priced_ms, as the price states it; a served time's is that of its decode step",
+       [](const Line& line) { return line.priced->priced_ms > 0.0 ? csv_real(100.0 * line.priced->error, 4) : ""; }},
+      {"kernel_error_percent", "%", "the part of it that prices of kernels make",
+       [](const Line& line) { return line.priced->priced_ms > 0.0 ? csv_real(100.0 * line.priced->kernel_error, 4) : ""; }},
       {"covered", "0 or 1", "whether there is a price",
        [](const Line& line) { return line.priced->priced_ms > 0.0 ? "1" : "0"; }},
       {"why", "", "why there is none", [](const Line& line) { return line.priced->why; }}};

@@ -131,7 +131,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                  table.text(output_width()));
   }
   print_output(
-      "\n+- %: standard error of the price, without the host's; ratio: to the pass over {} a sequence; compute: what "
+      "\n+- %: standard error of the price; ratio: to the pass over {} a sequence; compute: what "
       "arithmetic adds to reading the weights\n",
       plural(first_tokens, "token"));
 }

@@ -5,6 +5,7 @@
 #include "sim/cost/memory_budget.h"
 #include "sim/cost/pass.h"
 
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -53,9 +54,18 @@ class CostModel {
     return draft_pass({n, (prompts.cached + decoding.cached) / n}, 0, (prompts.rows + decoding.rows) / n - 1.0);
   }
   // Standard deviation of the logarithm of a pass's time, as far as the model knows how wrong its prices are; 0: it does not say.
-  [[nodiscard]] virtual double relative_error(Role /*role*/, const Pass& /*pass*/) const { return 0.0; }
-  // The share of that error's variance that passes of one role have in common, whatever their rows: how far a whole GPU or type
-  // is mispriced. The rest differs from one number of rows to another.
+  [[nodiscard]] double relative_error(Role role, const Pass& pass) const {
+    return std::hypot(kernel_error(role, pass), server_error(role));
+  }
+  // The part of it that the prices of the pass's kernels make.
+  [[nodiscard]] virtual double kernel_error(Role /*role*/, const Pass& /*pass*/) const { return 0.0; }
+  // What a server's steps take beside the sum of its kernels, its host and version among it: common to everything that one server
+  // does at one load, so that it falls out of every comparison there.
+  [[nodiscard]] virtual double server_error(Role /*role*/) const { return 0.0; }
+  // The same of the rounds that draft, beyond its plain steps: common to them, whatever drafts and however much.
+  [[nodiscard]] virtual double round_error() const { return 0.0; }
+  // The share of the variance of kernel_error() that passes of one role have in common, whatever their rows: how far a whole GPU
+  // or type is mispriced. The rest differs from one number of rows to another.
   [[nodiscard]] virtual double shared_variance(Role /*role*/) const { return kSharedByMeasured; }
   // Residuals of measured products at different numbers of rows correlate by so much.
   static constexpr double kSharedByMeasured = 0.3;

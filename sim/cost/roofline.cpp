@@ -10,6 +10,7 @@
 #include "sim/cost/pass_kernels.h"
 #include "sim/cost/piecewise.h"
 #include "sim/cost/roofline_parameters.h"
+#include "sim/cost/server_error.h"
 #include "sim/cost/sparse_attention.h"
 
 #include <fmt/format.h>
@@ -88,8 +89,8 @@ class RooflineCost final : public CostModel {
     if (prompts.sequences == 0.0) return CostModel::mixed_draft_pass(prompts, decoding);
     return mixed_pass(Role::draft, prompts, decoding, prompts.sequences + decoding.sequences, {});
   }
-  // The GPU's work alone: what an engine's host takes has no error of its own.
-  [[nodiscard]] double relative_error(Role role, const Pass& pass) const override {
+  // The GPU's work alone: what an engine's host takes errs with the server.
+  [[nodiscard]] double kernel_error(Role role, const Pass& pass) const override {
     if (role == Role::draft && !draft_) return 0.0;
     constexpr double kShapes = 0.6;  // root of the sum of squared shares of a layer's four products, whose errors are independent
     constexpr double kStated = 0.3;  // relative error of what no fit prices, attention and links too; itself stated, not fitted
@@ -117,6 +118,10 @@ class RooflineCost final : public CostModel {
                                     std::hypot(link * time.communication, kStated * (time.launch + time.sampling)));
     return time.total() > 0.0 ? parts / time.total() : 0.0;
   }
+  [[nodiscard]] double server_error(Role role) const override {
+    return role == Role::draft && !draft_ ? 0.0 : error_beside_kernels(shape(role), integer_);
+  }
+  [[nodiscard]] double round_error() const override { return kRoundError; }
   [[nodiscard]] double shared_variance(Role role) const override {
     if (role == Role::draft && !draft_) return kSharedByMeasured;
     const ModelShape& model = shape(role);

@@ -209,14 +209,23 @@ struct Clients {
   double wait;  // seconds to the first token in the mean; 0: not said
 };
 
+double prompt_of(const Clients& clients) { return std::max(1.0, kMeanLength * clients.prompt); }
+double steps_of(const Clients& clients) { return std::max(1.0, kMeanLength * clients.output); }
+
+// The decode step of clients that decode for `share` of their time, halfway through their outputs.
+Pass decode_step(const Clients& clients, double share) {
+  return {std::max(1.0, clients.count * share), 1.0, prompt_of(clients) + 0.5 * steps_of(clients), 1.0};
+}
+
 // Seconds from one output token to the next where clients decode for `share` of their time: steps over those that do, and once
 // for each prompt of the others that comes meanwhile what it adds.
 double served_step(const CostModel& model, const Clients& clients, double share) {
-  const double prompt_tokens = std::max(1.0, kMeanLength * clients.prompt);
-  const double steps = std::max(1.0, kMeanLength * clients.output);
-  const double sequences = std::max(1.0, clients.count * share);
-  const double context = prompt_tokens + 0.5 * steps;
-  const double decode = model.pass(Role::target, {sequences, 1.0, context, 1.0}).total();
+  const Pass own = decode_step(clients, share);
+  const double prompt_tokens = prompt_of(clients);
+  const double steps = steps_of(clients);
+  const double sequences = own.batch;
+  const double context = own.context;
+  const double decode = model.pass(Role::target, own).total();
   double beside = 0.0;  // what a prompt adds to the steps that it shares
   for (double before = 0.0; before < prompt_tokens; before += kPromptChunk) {
     const double tokens = std::min(kPromptChunk, prompt_tokens - before);
@@ -235,7 +244,7 @@ double served_step(const CostModel& model, const Clients& clients, double share)
 // wait is taken from the table, for queues are the benchmark's: clients that begin at once, and outputs that end together.
 double served_seconds(const CostModel& model, const Clients& clients) {
   constexpr int kRounds = 12;  // the share is then within .1 % of where it settles
-  const double steps = std::max(1.0, kMeanLength * clients.output);
+  const double steps = steps_of(clients);
   double share = 1.0;
   double step = served_step(model, clients, share);
   for (int i = 0; i < kRounds && clients.wait > 0.0; ++i) {
@@ -243,6 +252,16 @@ double served_seconds(const CostModel& model, const Clients& clients) {
     step = served_step(model, clients, share);
   }
   return step;
+}
+
+void state_error(PricedStep& row, const CostModel& model, const Pass& pass) {
+  row.error = model.relative_error(Role::target, pass);
+  row.kernel_error = model.kernel_error(Role::target, pass);
+}
+
+void price_pass(PricedStep& row, const CostModel& model, const Pass& pass) {
+  row.priced_ms = 1e3 * model.pass(Role::target, pass).total();
+  state_error(row, model, pass);
 }
 
 struct Band {
@@ -316,7 +335,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
       row.phase = "decode";
       const double context = figure("mean_context", 0.0);
       if (figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not priced";
-      if (row.why.empty()) row.priced_ms = 1e3 * model->pass(Role::target, {row.batch, 1.0, context, 1.0}).total();
+      if (row.why.empty()) price_pass(row, *model, {row.batch, 1.0, context, 1.0});
     } else if (kind == StepTable::layerwise) {
       const std::string& phase = read.text(line, "phase");
       if (phase != "gen" && phase != "ctx")
@@ -325,7 +344,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
       row.phase = phase == "gen" ? "decode" : "prompt";
       const double tokens = figure("new_tokens", 1.0);
       const double context = figure("context", 0.0);
-      if (row.why.empty()) row.priced_ms = 1e3 * model->pass(Role::target, {row.batch, tokens, context, 1.0, false}).total();
+      if (row.why.empty()) price_pass(row, *model, {row.batch, tokens, context, 1.0, false});
     } else {
       row.phase = "served";
       const double prompt = figure("isl", 1.0);
@@ -337,7 +356,11 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
       if (!experts.empty() && experts != "1.0" && experts != "1") row.why = "experts on several GPUs in parallel are not priced";
       if (shards > kMostGpus) row.why = "more than eight GPUs are not priced";
       if (unknown_load) row.why = "no concurrency is given";
-      if (row.why.empty()) row.priced_ms = 1e3 * served_seconds(*model, {row.batch, prompt, output, wait});
+      if (row.why.empty()) {
+        const Clients clients{row.batch, prompt, output, wait};
+        row.priced_ms = 1e3 * served_seconds(*model, clients);
+        state_error(row, *model, decode_step(clients, 1.0));
+      }
     }
   }
   std::vector<double> ratios;

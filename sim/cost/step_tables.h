@@ -19,8 +19,10 @@ struct PricedStep {
   std::string model;
   std::string phase;  // decode, prompt, served
   double batch = 0.0;
-  double ms = 0.0;         // measured
-  double priced_ms = 0.0;  // 0: not priced, and `why` says why
+  double ms = 0.0;            // measured
+  double priced_ms = 0.0;     // 0: not priced, and `why` says why
+  double error = 0.0;         // standard deviation of the logarithm of priced_ms, as the price states it
+  double kernel_error = 0.0;  // the part of it that prices of kernels make
   std::string why;
 };
 

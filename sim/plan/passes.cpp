@@ -23,10 +23,12 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
       for (const double context : grid.contexts) {
         double first = 0.0;
         for (const double tokens : grid.tokens) {
-          PricedPass own{at, {batch, tokens, context, std::min(tokens, grid.most_logits)}, {}, 0.0, 1.0, std::nullopt};
+          PricedPass own{at, {batch, tokens, context, std::min(tokens, grid.most_logits)}, {}, 0.0, 0.0, 0.0, 1.0, std::nullopt};
           own.time = model->pass(grid.role, own.pass);
           warn(model->beyond_measured(grid.role, own.pass));
           own.error = model->relative_error(grid.role, own.pass);
+          own.kernel_error = model->kernel_error(grid.role, own.pass);
+          own.shared = model->shared_variance(grid.role);
           if (grid.products_only) {
             cost::PassTime products;
             products.weights = own.time.weights;
@@ -88,8 +90,12 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
        [](const Line& line) { return !line.priced->fits   ? ""
                                      : *line.priced->fits ? "1"
                                                           : "0"; }},
-      {"error_percent", "%", "standard deviation of the logarithm of total_ms as a price; host_ms counts as certain",
-       [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }}};
+      {"error_percent", "%", "standard deviation of the logarithm of total_ms as a price: that of kernels and that of servers",
+       [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }},
+      {"kernel_error_percent", "%", "the part of it that prices of kernels make; the rest is common to all that one server does",
+       [](const Line& line) { return fmt::format("{:.2f}", 100.0 * line.priced->kernel_error); }},
+      {"shared", "1", "share of that part's variance that passes over other rows have in common with it",
+       [](const Line& line) { return fmt::format("{:.2f}", line.priced->shared); }}};
   return list;
 }
 

@@ -32,9 +32,11 @@ struct PricedPass {
   std::size_t setting = 0;
   cost::Pass pass;
   cost::PassTime time;
-  double error = 0.0;        // standard deviation of the logarithm of the time; the host's share counts as certain
-  double ratio = 1.0;        // time over that of the pass over the grid's first number of tokens, at the same batch and context
-  std::optional<bool> fits;  // whether model and cache fit into memory; nullopt for a draft, beside which its target lies there
+  double error = 0.0;         // standard deviation of the logarithm of the time
+  double kernel_error = 0.0;  // the part of it that prices of kernels make
+  double shared = 0.0;        // share of that part's variance that passes over other rows have in common with it
+  double ratio = 1.0;         // time over that of the pass over the grid's first number of tokens, at the same batch and context
+  std::optional<bool> fits;   // whether model and cache fit into memory; nullopt for a draft, beside which its target lies there
 };
 
 struct PricedPasses {

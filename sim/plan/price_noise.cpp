@@ -9,12 +9,12 @@ namespace {
 
 double verification(const RoundPrice& price) {
   const double rows = price.verified_rows;
-  return price.cost->relative_error(cost::Role::target, {price.workload.batch, rows, price.workload.context, rows}) *
+  return price.cost->kernel_error(cost::Role::target, {price.workload.batch, rows, price.workload.context, rows}) *
          price.time.verify.total() / price.time.total();
 }
 
 double drafting(const RoundPrice& price) {
-  return price.cost->relative_error(cost::Role::draft, {price.workload.batch, 1.0, price.workload.context, 1.0}) *
+  return price.cost->kernel_error(cost::Role::draft, {price.workload.batch, 1.0, price.workload.context, 1.0}) *
          price.time.draft.total() / price.time.total();
 }
 
@@ -25,6 +25,9 @@ double shared(const RoundPrice& price, double error) {
 double apart(const RoundPrice& price, double error) {
   return std::sqrt(1.0 - price.cost->shared_variance(cost::Role::target)) * error;
 }
+
+bool drafts(const RoundPrice& price) { return price.verified_rows > 1.0 || price.time.draft.total() > 0.0; }
+double of_rounds(const RoundPrice& price) { return drafts(price) ? price.cost->round_error() : 0.0; }
 
 bool one_draft(const RoundPrice& a, const RoundPrice& b) {
   if (a.cost == b.cost) return true;
@@ -42,9 +45,12 @@ double price_noise(const RoundPrice& a, const RoundPrice& b) {
                             ? of_a - of_b
                             : std::hypot(shared(a, of_a) - shared(b, of_b), std::hypot(apart(a, of_a), apart(b, of_b)));
   const double draft = one_draft(a, b) ? drafting(a) - drafting(b) : std::hypot(drafting(a), drafting(b));
-  return std::hypot(verify, draft);
+  return std::hypot(verify, draft, of_rounds(a) - of_rounds(b));
 }
 
-double price_error(const RoundPrice& price) { return std::hypot(verification(price), drafting(price)); }
+double price_error(const RoundPrice& price) {
+  return std::hypot(std::hypot(verification(price), drafting(price)), price.cost->server_error(cost::Role::target),
+                    of_rounds(price));
+}
 
 }  // namespace specsim::plan

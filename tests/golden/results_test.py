@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""results/roofline, results/timing_claims and results/fidelity/steps, and prices of results/gpu and of the kernels in results/fidelity/sample, are what their
+"""results/roofline, results/timing_claims and results/fidelity/steps and coverage, and prices of results/gpu and of the kernels in results/fidelity/sample, are what their
 scripts make of the program as it is; results/method_claims is of the configs as they are, and a ranking with fewer rounds agrees with the one on record.
 
 Runs at the root of the repository; SPECSIM names the program. Figures may differ in their last digit.
@@ -13,6 +13,9 @@ import tempfile
 from pathlib import Path
 
 import yaml
+
+sys.path.insert(0, "scripts")
+import price_coverage
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 RESULTS = Path("results")
@@ -104,6 +107,25 @@ def steps(scratch):
     return problems + [f"{path} differs from the record" for path in sorted(folder.glob("*.md")) if path.read_text() != (Path(scratch) / path.name).read_text()]
 
 
+def coverage(scratch):
+    """Problems of results/fidelity/coverage: how often what was measured lies within the errors that prices state."""
+    folder = RESULTS / "fidelity" / "coverage"
+    done = subprocess.run([sys.executable, "scripts/price_coverage.py", SPECSIM, scratch], capture_output=True, text=True)
+    if done.returncode != 0:
+        return [f"scripts/price_coverage.py: exit code {done.returncode}: {done.stderr}"]
+    problems = [problem for path in sorted(folder.glob("*.csv")) for problem in compare(path, Path(scratch) / path.name)]
+    with open(Path(scratch) / "coverage.csv", newline="") as file:
+        checked = list(csv.DictReader(file))[-1]
+    for key, (least, most) in price_coverage.BANDS.items():
+        if not least <= float(checked[key]) <= most:
+            problems.append(f"{checked['set']}: {key} is {checked[key]}, allowed: {least} to {most}")
+    with open(Path(scratch) / "estimates.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            if abs(float(row["estimate_percent"]) - float(row["stated_percent"])) > price_coverage.ROUNDED:
+                problems.append(f"{row['error']}: {row['stated_percent']} % is stated, {row['estimate_percent']} estimated")
+    return problems
+
+
 def kernels(scratch):
     """Problems of results/fidelity/sample: rows of the tables that results/fidelity is of, priced anew."""
     problems = []
@@ -132,7 +154,7 @@ def main():
         problems = rankings(scratch)
     with tempfile.TemporaryDirectory() as scratch:
         problems += gpu_prices(scratch)
-    for check in (steps, kernels):
+    for check in (steps, coverage, kernels):
         with tempfile.TemporaryDirectory() as scratch:
             problems += check(scratch)
     for script, folder, tables, text in MADE:

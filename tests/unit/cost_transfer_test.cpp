@@ -207,7 +207,7 @@ TEST_CASE("a GPU of which nothing but the data sheet is known takes the nearest 
     const Pass pass{rows, 1, 0, 1};
     // Mutant: the defaults of a calibration, three times too dear at 256 rows.
     CHECK(near(mine->pass(Role::target, pass).total(), real->pass(Role::target, pass).total(), 0.03));
-    CHECK(mine->relative_error(Role::target, pass) > 3 * real->relative_error(Role::target, pass));
+    CHECK(mine->kernel_error(Role::target, pass) > 3 * real->kernel_error(Role::target, pass));
   }
   CHECK(warns(*mine, "mine: its kernels are priced with the fits of b200"));
   // A calibration of one's own stands.
@@ -255,7 +255,7 @@ TEST_CASE("experts of layers that no table has: by their bytes, with an error of
     const Pass pass = {batch, 1, 1536, 1};
     const double priced = 1e3 * h100->pass(Role::target, pass).total();
     INFO(batch << " sequences, " << priced << " ms for " << ms);
-    CHECK(std::abs(std::log(priced / ms)) < 2.0 * h100->relative_error(Role::target, pass));
+    CHECK(std::abs(std::log(priced / ms)) < 2.0 * h100->kernel_error(Role::target, pass));
   }
   for (const auto& [gpu, target] : {std::pair{"rtx-4090", "gpt-oss-20b"},
                                     {"rtx-4090", "{preset: qwen3-30b-a3b, dtype: {experts: int4}}"},
@@ -263,7 +263,7 @@ TEST_CASE("experts of layers that no table has: by their bytes, with an error of
     INFO(gpu << ", " << target);
     const auto cost = model(gpu, target);
     CHECK(said(*cost).find("experts, ") != std::string::npos);
-    CHECK(cost->relative_error(Role::target, {16, 1, 0, 1}) > 0.15);
+    CHECK(cost->kernel_error(Role::target, {16, 1, 0, 1}) > 0.15);
   }
   // Layers that were measured are said nothing of.
   CHECK(said(*model("h100-sxm", "{preset: qwen3-30b-a3b, dtype: bf16}")).find("experts, ") == std::string::npos);

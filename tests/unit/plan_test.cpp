@@ -1,5 +1,8 @@
 // Acceptance curves and plans against closed forms of sim/theory, which share no code with them.
 #include "sim/plan/planner.h"
+
+#include "sim/cost/round_time.h"
+#include "sim/plan/price_noise.h"
 #include "sim/plan/stated_acceptance.h"
 
 #include "sim/theory/requests.h"
@@ -398,6 +401,91 @@ TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
   REQUIRE(plan.best > 2);
   CHECK(plan.noise < 0.18);
   CHECK(std::find(plan.ties.begin(), plan.ties.end(), 1) == plan.ties.end());
+}
+
+// Passes of made-up errors: 10 ms a target's, 1 ms a draft's.
+class StatedErrors final : public cost::CostModel {
+ public:
+  StatedErrors(double kernels, double server, double rounds) : kernels_(kernels), server_(server), rounds_(rounds) {}
+  [[nodiscard]] cost::PassTime pass(cost::Role role, const cost::Pass&) const override {
+    cost::PassTime time;
+    time.weights = role == cost::Role::target ? 0.010 : 0.001;
+    return time;
+  }
+  [[nodiscard]] double kernel_error(cost::Role role, const cost::Pass&) const override {
+    return role == cost::Role::target ? kernels_ : 0.0;
+  }
+  [[nodiscard]] double server_error(cost::Role) const override { return server_; }
+  [[nodiscard]] double round_error() const override { return rounds_; }
+  [[nodiscard]] double round_overhead(double) const override { return 0.0; }
+
+ private:
+  double kernels_, server_, rounds_;
+};
+
+TEST_CASE("the noise between two ways to decode is that of what they do not share") {
+  const cost::Workload workload{1, 512};
+  const auto price = [&](const cost::CostModel& model, int drafts) -> plan::RoundPrice {
+    return {&model, workload, drafts + 1.0, cost::round_time(model, workload, drafts, 0.0)};
+  };
+  // The server's error is common to all: of one round alone it counts, of two that are compared it does not.
+  const StatedErrors server(0.0, 0.17, 0.0);
+  CHECK(plan::price_noise(price(server, 0), price(server, 3)) == 0.0);
+  CHECK(plan::price_error(price(server, 3)) == Approx(0.17));
+  CHECK(plan::price_error(price(server, 0)) == Approx(0.17));
+  // Rounds' own error is common to rounds, and plain steps have none of it. Mutants: counted between two lengths, which ties them
+  // all; left out between a round and a plain step, whose speedup then claims to be surer than measured speedups bear out.
+  const StatedErrors rounds(0.0, 0.0, 0.17);
+  CHECK(plan::price_noise(price(rounds, 2), price(rounds, 3)) == 0.0);
+  CHECK(plan::price_noise(price(rounds, 0), price(rounds, 3)) == Approx(0.17));
+  CHECK(plan::price_noise(price(rounds, 3), price(rounds, 0)) == Approx(0.17));
+  CHECK(plan::price_noise(price(rounds, 0), price(rounds, 0)) == 0.0);
+  CHECK(plan::price_error(price(rounds, 3)) == Approx(0.17));
+  CHECK(plan::price_error(price(rounds, 0)) == 0.0);
+  // Rounds of one server err alike whatever drafts.
+  const StatedErrors other(0.0, 0.0, 0.17);
+  CHECK(plan::price_noise(price(rounds, 3), price(other, 3)) == 0.0);
+  // Kernels: .3 of the variance is common to passes over other rows, and a pass counts by its share of the round. Mutants: all of
+  // it common, none of it, shares left out.
+  const StatedErrors kernels(0.1, 0.0, 0.0);
+  const double of_2 = 0.1 * 10 / 12;
+  const double of_3 = 0.1 * 10 / 13;
+  const double expected = std::sqrt(0.3 * (of_2 - of_3) * (of_2 - of_3) + 0.7 * (of_2 * of_2 + of_3 * of_3));
+  CHECK(plan::price_noise(price(kernels, 2), price(kernels, 3)) == Approx(expected));
+  CHECK(plan::price_error(price(kernels, 2)) == Approx(of_2));
+}
+
+TEST_CASE("a tie is what lies within the stated noise, at once below it and not above") {
+  // Rounds of 10 + k ms; the same acceptance, so that two lengths lie apart by a figure that does not depend on the noise.
+  // Mutants: a tie by twice the noise or by half of it, by the error of one round instead of the two's difference, by an error
+  // that all share.
+  const AcceptanceCurve curve = plan::constant_acceptance(0.7, 8);
+  const auto ties = [&](double kernels, double server, double rounds) {
+    const StatedErrors model(kernels, server, rounds);
+    return plan::make_plan(model, {1, 512}, curve);
+  };
+  const plan::Plan sure = ties(1e-6, 0.0, 0.0);
+  const auto lost = [&](int k) {
+    return std::log(sure.best_point().speedup / sure.points.at(static_cast<std::size_t>(k)).speedup);
+  };
+  REQUIRE(sure.points.at(1).draft_length == 1);
+  CHECK(sure.ties.empty());
+  const auto tied = [](const plan::Plan& plan, int k) {
+    return std::find(plan.ties.begin(), plan.ties.end(), k) != plan.ties.end();
+  };
+  CHECK(ties(1e-6, 0.3, 0.1).ties == std::vector<int>{});  // nothing between two lengths; plain decoding loses far more
+  for (int k = 1; k <= 8; ++k) {
+    if (k == sure.best) continue;
+    // The noise of kernels of error 1 between the two, which grows with that error alone.
+    const StatedErrors unit(1.0, 0.0, 0.0);
+    const auto price = [&](int drafts) -> plan::RoundPrice {
+      return {&unit, {1, 512}, drafts + 1.0, cost::round_time(unit, {1, 512}, drafts, 0.0)};
+    };
+    const double edge = lost(k) / plan::price_noise(price(sure.best), price(k));
+    INFO("draft length " << k << " loses " << lost(k));
+    CHECK(tied(ties(1.05 * edge, 0.0, 0.0), k));
+    CHECK_FALSE(tied(ties(0.95 * edge, 0.0, 0.0), k));
+  }
 }
 
 }  // namespace specsim::plan_test
