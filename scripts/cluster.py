@@ -435,6 +435,9 @@ def read(arguments):
     for name in ("tasks", "out"):
         if getattr(options, name) in (None, ""):
             raise BadInput(f"--{name}: missing, allowed: " + ("a number of shards" if name == "tasks" else "a directory"))
+    for name, default in (("sbatch", []), ("array", "1000"), ("at_once", None), ("name", None)):
+        if processes and getattr(options, name) != default:
+            raise BadInput(f"--{name.replace('_', '-')}: given with {options.launcher}, which makes no jobs of Slurm; allowed: with slurm")
     options.tasks = whole(options.tasks, "--tasks", 1, MOST_TASKS)
     options.array = whole(options.array, "--array", 1, MOST_TASKS)
     options.threads = whole(options.threads, "--threads", 0, 4096)

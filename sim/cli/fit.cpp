@@ -5,6 +5,7 @@
 #include "sim/cli/fit_report.h"
 #include "sim/cli/fit_table.h"
 #include "sim/cli/numbers.h"
+#include "sim/cli/option_partners.h"
 #include "sim/cli/options.h"
 #include "sim/cli/result_files.h"
 #include "sim/cli/stop.h"
@@ -129,6 +130,7 @@ ExitCode fit_command(const std::vector<std::string>& arguments) {
     return ExitCode::fine;
   const double started = wall_clock();
   const Options options(values);
+  check_partners(values, {{"force", {"out"}, {}, ""}});
   const FilesRead read;
   const Claim claim = [&](std::vector<std::string> names) {
     return claim_at_once(std::move(names), command_identity("fit", values, {"file"}), options.has("force"), read.sums());

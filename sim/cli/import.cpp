@@ -4,6 +4,7 @@
 #include "sim/base/token.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
+#include "sim/cli/option_partners.h"
 #include "sim/cli/options.h"
 #include "sim/cli/server_log.h"
 
@@ -103,6 +104,12 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   if (contents.unread > 0)
     print_warning(fmt::format("{} could not be read; {}", plural(contents.unread, "line"), contents.first_unread));
 
+  const auto of_sglang = [](const logs::ReportedAcceptance& one) { return logs::server_name(one.kind) == "sglang"; };
+  if (was_given(values, "sglang-interval") && !contents.found.empty() &&
+      std::none_of(contents.found.begin(), contents.found.end(), of_sglang))
+    throw BadInput({"--sglang-interval", 0, 0},
+                   fmt::format("given with a log of {}, of which it says nothing; allowed: with lines of SGLang",
+                               logs::server_name(contents.found.front().kind)));
   std::vector<logs::Findings> findings;
   std::vector<const logs::ReportedAcceptance*> shown;
   for (const logs::ReportedAcceptance& one : contents.found) {

@@ -7,6 +7,7 @@
 #include "sim/cli/check_summary.h"
 #include "sim/cli/command.h"
 #include "sim/cli/numbers.h"
+#include "sim/cli/option_partners.h"
 #include "sim/cli/options.h"
 #include "sim/cli/result_files.h"
 #include "sim/cli/single_file.h"
@@ -80,6 +81,9 @@ void add_run_options(po::options_description& options, bool check) {
 // Throws BadInput for options that do not go together.
 void check_options(const po::variables_map& values, bool shards, bool check) {
   const bool with_out = values.count("out") > 0;
+  check_partners(
+      values,
+      {{"force", check ? std::vector<std::string>{"out", "trace", "junit"} : std::vector<std::string>{"out", "trace"}, {}, ""}});
   if (shards && check)
     throw BadInput({"--shard", 0, 0},
                    "given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole");

@@ -41,6 +41,7 @@ void check_modes(const po::variables_map& values, const load::ServeExperiment& e
   const bool drafts = experiment.speculation && experiment.speculation->longest > 0;
   std::vector<std::string> of_drafts = acceptance_options();
   of_drafts.emplace_back("method");
+  if (was_given(values, "draft") && values["draft"].as<std::string>() != "none") of_drafts.emplace_back("draft");
   for (const std::string& option : of_drafts)
     if (option != "trace" && was_given(values, option) && !drafts && !was_given(values, "draft-lengths"))
       print_warning(fmt::format("--{} changes nothing: the server does not speculate", option));

@@ -18,9 +18,14 @@ namespace {
 std::string borrowed(const Hardware& hardware, bool by_kernels) {
   if (!by_kernels) return fmt::format("{}: priced with what was measured on {}", hardware.name, hardware.fitted_on);
   const std::vector<KernelFit>& fits = hardware.kernels->list;
-  if (std::none_of(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::product; }))
-    return fmt::format("{}: attention is priced with the fits of {} at its own figures, all else with what was measured on {}",
-                       hardware.name, hardware.kernels_name, hardware.fitted_on);
+  if (std::none_of(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::product; })) {
+    const auto links =
+        std::find_if(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::allreduce; });
+    return fmt::format("{}: attention is priced with the fits of {} at its own figures, {}all else with what was measured on {}",
+                       hardware.name, hardware.kernels_name,
+                       links == fits.end() ? "" : fmt::format("all-reduces with those of {}, ", links->borrowed_from),
+                       hardware.fitted_on);
+  }
   if (std::none_of(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::attention_decode; })) {
     std::vector<std::string> types;
     for (const KernelFit& fit : fits)

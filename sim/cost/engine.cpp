@@ -434,7 +434,8 @@ bool verifies_in_pieces(const Engine& engine, double compute_capability, double 
 
 Engine engine_on(Engine engine, double compute_capability, bool mixture) {
   const std::vector<double>& range = engine.allreduce_capabilities;
-  if (range.empty() || compute_capability <= 0.0) return engine;
+  if (range.empty()) return engine;
+  // Without a compute capability a GPU is no NVIDIA's, and runs none of these.
   if (compute_capability < range.front() || compute_capability > range.back() || (engine.allreduce_of_mixtures && !mixture)) {
     engine.allreduce = engine.kernels;
     engine.fused_norms = false;

@@ -170,6 +170,7 @@ const std::vector<Parameter>& hardware_parameters() {
        {}},
       {"kernels", Type::text, "", "fits of single kernels by engine and dtype: a name of configs/kernels, or a file", {}, {}},
       {"kernels_beside", Type::text, "", "fits of another GPU, for kinds, engines and dtypes that its own have none of", {}, {}},
+      {"allreduce_kernels", Type::text, "", "fits of another GPU with links of the same kind: their all-reduces alone", {}, {}},
       {"attention_share",
        Type::number,
        "1",
@@ -257,6 +258,14 @@ const std::vector<Hardware>& measured_gpus() {
 
 namespace {
 
+// Whether the all-reduces of these fits were measured over NVLink; of fits without a preset's name it is taken to be so.
+bool went_over_nvlink(const std::string& kernels) {
+  const std::vector<std::string> names = preset_names(PresetKind::hardware);
+  if (std::find(names.begin(), names.end(), kernels) == names.end()) return true;
+  Diagnostics none;
+  return has_nvlink(read_hardware(PresetChoice{kernels, {}, {}}, none));
+}
+
 // Fits for a GPU of which nothing but the data sheet is known: those of the nearest architecture whose products were measured.
 // Every one of configs/hardware has fits or a calibration of its own, so that none of them asks this.
 void lend_kernels(Hardware& hardware) {
@@ -331,6 +340,10 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
       const auto other = read_kernel_fits(a.text("kernels_beside"), a.where("kernels_beside"), diagnostics);
       if (other != nullptr) hardware.kernels = with_missing(*hardware.kernels, *other, a.text("kernels_beside"));
     }
+    if (a.has("allreduce_kernels") && hardware.kernels != nullptr) {
+      const auto other = read_kernel_fits(a.text("allreduce_kernels"), a.where("allreduce_kernels"), diagnostics);
+      if (other != nullptr) hardware.kernels = with_allreduces(*hardware.kernels, *other, a.text("allreduce_kernels"));
+    }
     if (hardware.kernels != nullptr && a.number("attention_share") != 1.0)
       hardware.kernels = with_attention_share(*hardware.kernels, a.number("attention_share"));
   }
@@ -342,7 +355,8 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   // All-reduces were measured over the measured GPU's own links: not over those of a PCIe board of its chip, nor over the user's.
   const auto given = [&](const char* key) { return spec.is_map() && spec.find(key) != nullptr; };
   const bool own_link = given("link_gb_per_s") || given("link_latency_us") || given("graph_link_latency_us");
-  hardware.other_links = (own_link && !given("kernels")) || (hardware.kernels_spread > 0.0 && !has_nvlink(hardware));
+  hardware.other_links = (own_link && !given("kernels")) ||
+                         (hardware.kernels_spread > 0.0 && !has_nvlink(hardware) && went_over_nvlink(hardware.kernels_name));
   hardware.unverified = a.boolean("unverified");
   if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
   for (const CalibrationFigure& figure : calibration_figures()) hardware.calibration.*figure.figure = c.number(figure.key);

@@ -57,6 +57,9 @@ const std::vector<TableKind>& table_kinds() {
   return kinds;
 }
 
+// No kernel has sides, sequences or caches of a thousand million; an all-reduce may have as many bytes.
+constexpr double kMostCounted = 1e9;
+
 class TableReader {
  public:
   TableReader(std::string file, const std::vector<std::string>& header) : file_(std::move(file)), header_(header) {}
@@ -90,8 +93,6 @@ class TableReader {
     if (x != std::floor(x))
       throw BadInput(at(line, number, name),
                      fmt::format("{} is {}, allowed: a whole number", name, config::quote_for_message(line[*column(name)])));
-    // No kernel has sides or sequences of a thousand million; an all-reduce may have as many bytes.
-    constexpr double kMostCounted = 1e9;
     if (x > kMostCounted && std::string_view(name) != "bytes")
       throw BadInput(at(line, number, name), fmt::format("{} is {:g}, allowed: at most {:g}", name, x, kMostCounted));
     return x;
@@ -165,6 +166,9 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
   if (kind != KernelKind::attention_decode) x.tokens = count("tokens");
   if (kind != KernelKind::attention_prefill)
     x.context = read.figure(line, number, "context", {}, 0.0, kind == KernelKind::attention_decode);
+  if (x.context > kMostCounted)
+    throw BadInput(read.at(line, number, "context"),
+                   fmt::format("context is {:g}, allowed: at most {:g}", x.context, kMostCounted));
   if (x.kv_heads > x.heads)
     throw BadInput(read.at(line, number, "kv_heads"),
                    fmt::format("kv_heads is {:g} of {:g} heads, allowed: at most as many as heads", x.kv_heads, x.heads));
@@ -284,6 +288,25 @@ void explain_header(const Location& where, const std::vector<std::string>& heade
     }
 }
 
+// A wrong unit in the middle is refused; one in some rows is told, with the first of them.
+void check_unit(const std::string& file, std::vector<double> ratios, const std::vector<std::size_t>& lines, PricedTable& table) {
+  const auto off = [](double ratio) { return ratio > kMostRatio || ratio < kLeastRatio; };
+  const auto odd = std::count_if(ratios.begin(), ratios.end(), off);
+  if (odd == 0) return;
+  const auto first = std::find_if(ratios.begin(), ratios.end(), off);
+  const double first_ratio = *first;
+  const std::size_t first_line = lines[static_cast<std::size_t>(first - ratios.begin())];
+  const double middle = quantile(ratios, 0.5);
+  if (off(middle))
+    throw BadInput(
+        {file, 1, 0},
+        fmt::format("the prices are {:.3g} times the column us in the middle, allowed: times in microseconds", middle));
+  table.warnings.push_back(fmt::format(
+      "{}:{}: the price is {:.3g} times the column us, and {} of {} rows are as far off as no measured kernel is (over "
+      "{:g} or under 1/{:g} times): another unit?",
+      file, first_line, first_ratio, odd, ratios.size(), kMostRatio, 1.0 / kLeastRatio));
+}
+
 void check_columns(const Location& where, const std::vector<std::string>& header) {
   std::vector<std::string> sorted = header;
   std::sort(sorted.begin(), sorted.end());
@@ -372,7 +395,8 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
   std::map<std::string, std::optional<Hardware>> known(own.begin(), own.end());
   std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
   std::vector<double> ratios;
-  std::vector<double> streams;  // what products with weights from memory say of the bandwidth, over the data sheet's
+  std::vector<std::size_t> priced_lines;  // where each ratio stands
+  std::vector<double> streams;            // what products with weights from memory say of the bandwidth, over the data sheet's
   for (std::size_t i = 1; i < fields.size(); ++i) {
     const std::vector<std::string>& line = fields[i];
     if (line.size() != table.header.size())
@@ -413,6 +437,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     if (table.kind == KernelKind::product && read.column("set_over_l2") && !row.warm)
       streams.push_back(shape.outer * shape.inner * find_dtype(row.dtype)->weight_bytes / hardware->bandwidth / (1e-6 * row.us));
     ratios.push_back(row.priced_us / row.us);
+    priced_lines.push_back(i + 1);
   }
   check_rows(file, table, std::any_of(known.begin(), known.end(), [](const auto& entry) { return entry.second.has_value(); }));
   if (!streams.empty()) {
@@ -422,13 +447,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
                                                "memory, allowed: times in microseconds",
                                                middle));
   }
-  if (!ratios.empty()) {
-    const double middle = quantile(ratios, 0.5);
-    if (middle > kMostRatio || middle < kLeastRatio)
-      throw BadInput(
-          {file, 1, 0},
-          fmt::format("the prices are {:.3g} times the column us in the middle, allowed: times in microseconds", middle));
-  }
+  check_unit(file, std::move(ratios), priced_lines, table);
   return table;
 }
 

@@ -281,4 +281,13 @@ std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const Ker
   return all;
 }
 
+std::shared_ptr<const KernelFits> with_allreduces(const KernelFits& fits, const KernelFits& other, const std::string& name) {
+  auto all = std::make_shared<KernelFits>(fits);
+  const auto adds_up = [](const KernelFit& fit) { return fit.kind == KernelKind::allreduce; };
+  all->list.erase(std::remove_if(all->list.begin(), all->list.end(), adds_up), all->list.end());
+  for (const KernelFit& fit : other.list)
+    if (adds_up(fit)) all->list.emplace_back(fit).borrowed_from = name;
+  return all;
+}
+
 }  // namespace specsim::cost

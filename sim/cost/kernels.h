@@ -116,4 +116,7 @@ std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, d
 // `fits`, and of `other`, another GPU's, those of kinds, engines and dtypes that `fits` has none of, as borrowed from `name`.
 std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name);
 
+// `fits` with the all-reduces of `other`, the fits called `name`, in place of its own.
+std::shared_ptr<const KernelFits> with_allreduces(const KernelFits& fits, const KernelFits& other, const std::string& name);
+
 }  // namespace specsim::cost

@@ -102,7 +102,7 @@ class RooflineCost final : public CostModel {
     // A kernel for weights alone that was not measured, and a GPU that was not, miss all four products alike.
     const double lent = fit ? spread : hardware_.fitted_on.empty() ? 0.0 : hardware_.calibration.spread;
     const double product = integer_ && model.weight_bits < 16.0 ? kIntegerSpread
-                           : fit || !of_weights_alone(model.weight_bits, find_dtype(model.product_type))
+                           : fit || model.weight_bits >= 16.0
                                ? std::max(kShapes * fit.value_or(hardware_.calibration.spread), lent)
                                : std::max(kWeightOnlySpread, hardware_.calibration.spread);
     const double attention = tiles_attention(model) ? kIntegerSpread

@@ -146,11 +146,11 @@ class StepModels {
   StepModels(const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own)
       : engine_(engine), own_(own) {}
 
-  // nullptr: `why` says what is missing.
+  // `where`: the GPU's field of the table. nullptr: `why` says what is missing.
   const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
-                        const Precision& precision, std::string& why) {
+                        const Precision& precision, const Location& where, std::string& why) {
     const auto [at, fresh] = known_.try_emplace({gpu, engine, model, shards, precision.weights});
-    if (fresh) at->second = make(gpu, engine, model, shards, precision);
+    if (fresh) at->second = make(gpu, engine, model, shards, precision, where);
     why = at->second.second;
     return at->second.first.get();
   }
@@ -159,7 +159,7 @@ class StepModels {
   using Made = std::pair<std::unique_ptr<CostModel>, std::string>;
 
   [[nodiscard]] Made make(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
-                          const Precision& precision) const {
+                          const Precision& precision, const Location& where) const {
     const auto hardware_name = preset_called(PresetKind::hardware, gpu);
     const auto model_name = preset_called(PresetKind::model, model);
     const auto engine_name = engine_called(engine);
@@ -170,7 +170,7 @@ class StepModels {
     Diagnostics diagnostics;
     Deployment d;
     d.hardware =
-        own != own_.end() ? own->second : read_hardware(PresetChoice{is_file ? gpu : *hardware_name, {}, {}}, diagnostics);
+        own != own_.end() ? own->second : read_hardware(PresetChoice{is_file ? gpu : *hardware_name, where, {}}, diagnostics);
     d.engine = read_engine(engine_ ? *engine_ : PresetChoice{engine_name.value_or(kOtherEngine), {}, {}}, diagnostics);
     diagnostics.throw_if_any();
     PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", shards), {}}}};
@@ -323,7 +323,8 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     }
     const bool unknown_load = served && read.text(line, "concurrency").empty();
     if (!unknown_load) row.batch = figure(served ? "concurrency" : "batch", 1.0);
-    const CostModel* model = models.find(row.gpu, row.engine, row.model, shards, precision, row.why);
+    const CostModel* model =
+        models.find(row.gpu, row.engine, row.model, shards, precision, read.at(line, i + 1, served ? "system" : "gpu"), row.why);
     if (engine)
       row.engine = engine->name;
     else if (const auto name = engine_called(row.engine))

@@ -312,8 +312,8 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
       speculation.acceptance = std::make_shared<const serve::StatedAcceptance>(serve::ClassRates{{{1.0, {0.0}, true}}});
     else if (policy)
       diagnostics.add(value.where,
-                      "speculation states no acceptance, allowed: acceptance: {position_rates: [...]}, or pair and decode beside "
-                      "serve, whose rounds are executed");
+                      "speculation states no acceptance, allowed: serve.speculation.acceptance, as {position_rates: [0.7, 0.5]}, "
+                      "or --alpha, --position-rates and their like; or pair and decode beside serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
     if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); },

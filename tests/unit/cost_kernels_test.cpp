@@ -349,6 +349,11 @@ TEST_CASE("prices say how wrong they are: by the fit, or by what another GPU's m
   CHECK(error("mi300x", "vllm") > 1.5 * error("h100-sxm", "vllm"));
   CHECK(error("h800", "vllm") > 1.2 * error("h100-sxm", "vllm"));  // the H100's fits, on another board
   CHECK(error("h20", "bare") > 1.5 * error("h100-sxm", "vllm"));
+  // A type that no kernel of the engine's was measured with is priced from the data sheet, whatever the activations' type.
+  for (const char* sheet : {"vllm, target: {preset: llama-3.1-8b, dtype: {weights: int4, activations: fp8}}",
+                            "graphs, target: {preset: llama-3.1-8b, dtype: fp8}"})
+    CHECK(make_cost("roofline", std::string("{hardware: h100-sxm, draft: none, engine: ") + sheet + "}")
+              ->relative_error(Role::target, {1, 5, 1024, 5}) > 0.15);
   CHECK(make_cost("ratio", "{cost_ratio: 0.1}")->relative_error(Role::target, {1, 5, 1024, 5}) == 0.0);
 }
 
@@ -373,6 +378,8 @@ TEST_CASE("all-reduces measured over NVLink do not price those over other links"
   for (const char* gpu : {"h100-pcie", "{preset: h100-sxm, link_gb_per_s: 25}"})
     CHECK(communication(gpu, "automatic") == communication(gpu, "none"));
   CHECK(communication("h100-sxm", "automatic") != communication("h100-sxm", "none"));
+  // Over PCIe they were measured on the L40S, whose links an L40 and an L4 have.
+  for (const char* gpu : {"l40", "l4"}) CHECK(near(communication(gpu, "vllm"), communication("l40s", "vllm")));
 }
 
 TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {

@@ -69,6 +69,20 @@ TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
   CHECK(message_of({{"a", "b"}}).find("whole steps (gpu,engine,model,tp,ep,batch,mean_context,median_ms)") != std::string::npos);
 }
 
+TEST_CASE("some rows in another unit are told with the first of them", "[cost][kernels]") {
+  auto fields = product_table("60");
+  for (const char* us : {"61", "0.06", "60"}) {
+    fields.push_back(fields[1]);
+    fields.back().back() = us;
+  }
+  const PricedTable table = price_kernel_table("t.csv", fields);
+  REQUIRE(table.warnings.size() == 1);
+  CHECK(table.warnings.front().find("t.csv:4: the price is ") == 0);
+  CHECK(table.warnings.front().find("times the column us, and 1 of 4 rows are as far off") != std::string::npos);
+  fields.erase(fields.begin() + 3);
+  CHECK(price_kernel_table("t.csv", fields).warnings.empty());
+}
+
 TEST_CASE("weights from memory come at the data sheet's bandwidth at most", "[cost][kernels]") {
   auto fields = product_table("10");  // 134 MB: 4 times the bandwidth of an H100, 5 times the price
   fields[0].push_back("set_over_l2");
@@ -92,6 +106,9 @@ TEST_CASE("kernels that cannot exist are refused with their column", "[cost][ker
   CHECK(message_of({{"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
                     {"h100-sxm", "vllm", "", "32", "5", "128", "bfloat16", "1", "1024", "10"}}) ==
         "t.csv:2:19: kv_heads is 5 of 32 heads, allowed: a divisor, for each serves as many");
+  CHECK(message_of({{"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
+                    {"h100-sxm", "vllm", "", "32", "8", "128", "bfloat16", "1", "1e12", "10"}}) ==
+        "t.csv:2:36: context is 1e+12, allowed: at most 1e+09");
   CHECK(message_of({{"gpu", "engine", "kernel", "gpus", "bytes", "us"}, {"h100-sxm", "vllm", "", "1", "1024", "10"}}) ==
         "t.csv:2:16: gpus is 1, allowed: two or more, for one GPU has nothing to add up");
 }
