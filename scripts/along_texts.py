@@ -8,7 +8,6 @@ five is; the rest is predicted. Record: `specsim calibrate` keeps the distributi
 scales, spreads, persistence and the share between requests off them; what methods emit on the recorded distributions themselves is what
 the fit is held against, beside the same pair without memory. Means over seeds, since 256 contexts leave acceptance to chance by .02.
 """
-import csv
 import itertools
 import math
 import subprocess
@@ -17,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 from language import EAGLE_TREE, argmaxes, chain, chains, tree
+from tables import rows_of, write_lines
 
 SEEDS = 8
 ROUNDS = 100000
@@ -48,8 +48,7 @@ def tokens_per_round(specsim, pair, context, methods, beside=None):
                               cwd=config.parent)
         if done.returncode != 0:
             raise RuntimeError(f"{done.stderr}\n{text}")
-        with open(f"{folder}/out/data.csv", newline="") as file:
-            found = [float(row["tokens_per_round"]) for row in csv.DictReader(file)]
+        found = [float(row["tokens_per_round"]) for row in rows_of(f"{folder}/out/data.csv")]
     columns = [found[i::len(methods)] for i in range(len(methods))]
     means = [sum(column) / seeds for column in columns]
     return [(mean, math.sqrt(sum((x - mean) ** 2 for x in column) / max(seeds * (seeds - 1), 1))) for mean, column in zip(means, columns)]
@@ -139,10 +138,8 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     fitted, on_record = record(specsim)
     rows = heads(specsim) + on_record
-    with open(out / "along_texts.csv", "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["of", "temperature", "figure", "recorded", "simulated", "role"])
-        writer.writerows((*row[:3], *(f"{x:.4f}" if isinstance(x, float) else x for x in row[3:5]), row[5]) for row in rows)
+    write_lines(out / "along_texts.csv", ["of", "temperature", "figure", "recorded", "simulated", "role"],
+                ((*row[:3], *(f"{x:.4f}" if isinstance(x, float) else x for x in row[3:5]), row[5]) for row in rows))
     with open(out / "along_texts.md", "w") as file:
         file.write(f"Fitted to the record: {fitted}.\n\n| of | temperature | figure | recorded | simulated | |\n" + "|---" * 6 + "|\n")
         for name, temperature, figure, recorded, simulated, role in rows:

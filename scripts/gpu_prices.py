@@ -9,18 +9,14 @@ tokens, heads that share keys together or each apart, a step counts with the fas
 """
 import csv
 import io
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from tables import quantile, rows_of, write_lines
+
 COLUMNS = ["who", "model", "batch", "tokens", "context", "measured_ms", "priced_ms", "ratio"]
-
-
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def specsim(program, *arguments):
@@ -54,9 +50,8 @@ def errors(what, of):
     ratios = [ratio for ratio in of if ratio]
     if not ratios:
         return []
-    off = sorted(100 * abs(ratio - 1) for ratio in ratios)
-    high = statistics.quantiles(off, n=10, method="inclusive")[-1] if len(off) > 1 else off[0]
-    return [f"| {what} | {len(ratios)} | {statistics.median(ratios):.3f} | {statistics.median(off):.1f} / {high:.1f} |"]
+    off = [100 * abs(ratio - 1) for ratio in ratios]
+    return [f"| {what} | {len(ratios)} | {quantile(ratios, 0.5):.3f} | {quantile(off, 0.5):.1f} / {quantile(off, 0.9):.1f} |"]
 
 
 def main():
@@ -77,10 +72,7 @@ def main():
     made = [(who, *row) for who, engine, measured in (("specsim", "graphs", own), ("PyTorch", "graphs", torch),
                                                       ("transformers", "transformers", eager))
             for row in passes(program, gpu, measured, engine)]
-    with open(folder / "prices.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([*row[:6], f"{row[6]:.5g}", f"{row[6] / row[5]:.4f}"] for row in made)
+    write_lines(folder / "prices.csv", COLUMNS, ([*row[:6], f"{row[6]:.5g}", f"{row[6] / row[5]:.4f}"] for row in made))
 
     def of(who, least, most, several):
         return [row[6] / row[5] for row in made if row[0] == who and least <= row[2] <= most and (row[3] > 1) == several]

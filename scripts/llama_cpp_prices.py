@@ -16,6 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tables import quantile, rows_of, write_rows
+
 ROWS = Path("configs/published/llama_cpp.csv")
 # A file's type by its name in GGUF. IQ4_NL has Q4_0's bits, and the S of a K-quant is M in fewer of them.
 TYPES = {"mxfp4": "{weights: q8_0, experts: mxfp4}", "iq4_nl": "q4_0", "q4_k_s": "q4_k_m", "q5_k_s": "q5_k_m"}
@@ -24,13 +26,6 @@ TOKENS = [(1, "1"), (2, "2"), (4, "3-4"), (8, "5-8"), (32, "10-32"), (128, "64-1
 FEW = 8  # tokens, of which a kernel for few takes the products
 MIXTURES = ("a3b", "a4b", "gpt-oss")
 CONTEXTS = [(4095, "to 4K"), (16383, "8K"), (1e9, "32K")]
-
-
-def quantile(values, share):
-    values = sorted(values)
-    at = share * (len(values) - 1)
-    low = int(at)
-    return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
 
 
 def band(bands, value):
@@ -69,8 +64,7 @@ def main():
     parser.add_argument("out", type=Path)
     parser.add_argument("--engine", default="llama_cpp")
     arguments = parser.parse_args()
-    with open(ROWS, newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(ROWS)
     alike = {}
     for row in rows:
         key = (row["hardware"], row["model"], row["file_type"], row["context"], row["test"].startswith("pp"))
@@ -82,10 +76,7 @@ def main():
         for some in by_tokens.values():
             price(arguments.specsim, arguments.engine, some)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    with open(arguments.out / "llama_cpp.csv", "w", newline="") as file:
-        write = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        write.writeheader()
-        write.writerows(rows)
+    write_rows(arguments.out / "llama_cpp.csv", rows)
     groups = {"all": rows}
     for gpu in sorted({row["hardware"] for row in rows}):
         groups[gpu] = [row for row in rows if row["hardware"] == gpu]

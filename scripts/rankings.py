@@ -8,7 +8,6 @@ preset and ranks all draft lengths at the batches that were measured; measured i
 leaderboard, tokens per round are the published ones and time is the roofline's. Pairs that stand the other way round are listed with their cause: what
 the pair's ratio of tokens per round and its ratio of round times differ by from the measured ones.
 """
-import csv
 import itertools
 import math
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 import yaml
 
 import published_speedups
+from tables import rows_of, write_rows
 
 TABLE = Path("configs/published/rankings.yaml")
 CLOSE = 0.03  # measured speedups that differ by less are a tie: two runs of one setting differ by as much
@@ -42,12 +42,11 @@ def compared(specsim, setting, draft):
                               capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"rankings: {setting['name']}, {draft['draft']}: {done.stderr}")
-        with open(f"{folder}/out/ranking.csv", newline="") as file:
-            found = {}
-            for row in csv.DictReader(file):
-                batch = int(row["workload"].split(",")[0].removeprefix("batch "))
-                found[batch, int(row["draft_passes"])] = (float(row["speedup"]), float(row["tokens_per_round"]))
-            return found
+        found = {}
+        for row in rows_of(f"{folder}/out/ranking.csv"):
+            batch = int(row["workload"].split(",")[0].removeprefix("batch "))
+            found[batch, int(row["draft_passes"])] = (float(row["speedup"]), float(row["tokens_per_round"]))
+        return found
 
 
 def engine_rows(specsim, setting):
@@ -67,8 +66,7 @@ def engine_rows(specsim, setting):
 
 
 def leaderboard_rows(specsim, setting):
-    with open(published_speedups.ROWS, newline="") as file:
-        shapes = {row["row"]: row for row in csv.DictReader(file)}
+    shapes = {row["row"]: row for row in rows_of(published_speedups.ROWS)}
     for method in setting["methods"]:
         row = dict(shapes[method["row"]], hardware=setting["hardware"], target=setting["target"], tokens_per_round=str(method["tokens"]))
         if row["draft"].startswith("eagle-head"):
@@ -127,12 +125,8 @@ def main():
                        f"{100 * lost:.1f} % | {error:.2f} |\n")
         inversions += [f"| {name} | {batch} | {a['method']} | {b['method']} | {a['measured'] / b['measured']:.3f} | {a['simulated'] / b['simulated']:.3f} | {cause(a, b)} |\n"
                        for a, b in wrong]
-    with open(out / "rankings.csv", "w", newline="") as file:
-        columns = ["setting", "batch", "method", "measured", "simulated", "measured_tokens", "simulated_tokens", "source"]
-        write = csv.DictWriter(file, columns, lineterminator="\n")
-        write.writeheader()
-        for row in rows:
-            write.writerow({key: f"{value:.4f}" if isinstance(value, float) else value for key, value in row.items() if key in columns})
+    write_rows(out / "rankings.csv", [{key: f"{value:.4f}" if isinstance(value, float) else value for key, value in row.items()} for row in rows],
+               ["setting", "batch", "method", "measured", "simulated", "measured_tokens", "simulated_tokens", "source"])
     text = (f"Speedups over plain decoding. Rank correlation is Spearman's; in brackets that of the mean of compare's times at batches {AROUND[32][0]} to "
             f"{AROUND[32][-1]}, through which a server with 32 requests passes. Measured speedups within 3 % of each other count as a tie. Lost: how much less the "
             "method that is simulated to be the best measured than the one that measured best.\n\n"

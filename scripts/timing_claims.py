@@ -24,6 +24,8 @@ from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
 
+from tables import rows_of, write_lines
+
 CONFIGS = Path("configs/timing_claims")
 KNEE = 1.1
 EXPERTS = "qwen3-30b-a3b"
@@ -52,17 +54,14 @@ def call(specsim, *arguments):
     return done.stdout
 
 
-def rows_of(text):
+def rows_in(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
 def write_csv(path, rows):
     def text(value):
         return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-    with open(path, "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(rows[0])
-        write.writerows([text(value) for value in row.values()] for row in rows)
+    write_lines(path, rows[0], ([text(value) for value in row.values()] for row in rows))
 
 
 def commas(values):
@@ -85,7 +84,7 @@ def knees(specsim):
     tokens = [*range(1, 33), *range(36, 128, 4), *range(128, MOST_TOKENS + 1, 32)]
     groups = defaultdict(list)
     for (model, shards), engine in product(MODELS, ("vllm", "bare")):
-        for row in rows_of(call(specsim, "pass", "--csv", "--engine", engine, "--hardware", commas(GPUS), "--model", model, "--tensor-parallel", shards,
+        for row in rows_in(call(specsim, "pass", "--csv", "--engine", engine, "--hardware", commas(GPUS), "--model", model, "--tensor-parallel", shards,
                                 "--tokens", commas(tokens), "--batch", commas(BATCHES), "--context", commas(CONTEXTS))):
             groups[model, shards, engine, row["hardware"], int(row["batch"]), int(row["context"])].append(row)
     table = []
@@ -116,7 +115,7 @@ def crossings(specsim):
     table = []
     for model, shards in MODELS:
         groups = defaultdict(list)
-        for row in rows_of(call(specsim, "pass", "--csv", "--engine", "bare", "--hardware", commas(GPUS), "--model", model, "--tensor-parallel", shards,
+        for row in rows_in(call(specsim, "pass", "--csv", "--engine", "bare", "--hardware", commas(GPUS), "--model", model, "--tensor-parallel", shards,
                                 "--tokens", 1, "--context", commas(contexts))):
             groups[row["hardware"]].append((int(row["context"]), float(row["kv_ms"]) / float(row["weights_ms"])))
         table += [{"model": model, "gpus": shards, "hardware": gpu, "cached_tokens": first_crossing(groups[gpu], 1.0)} for gpu in GPUS]
@@ -195,8 +194,7 @@ def regimes(specsim, scratch):
     for number, (name, gpu, target, draft) in enumerate(PAIRS):
         out = scratch / f"plan_{number}"
         call(specsim, "plan", "--alpha", 0.7, "--hardware", gpu, "--set", f"cost.target={target}", "--draft", draft, "--batch", 1, "--context", 512, "--out", out)
-        with open(out / "map.csv", newline="") as file:
-            table += [{"pair": name, **row} for row in csv.DictReader(file)]
+        table += [{"pair": name, **row} for row in rows_of(out / "map.csv")]
     return table
 
 
@@ -248,8 +246,7 @@ def judge_regimes(table):
 
 def simulate(specsim, scratch, name, command):
     call(specsim, command, CONFIGS / f"{name}.yaml", "--quiet", "--out", scratch / name)
-    with open(scratch / name / "data.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    return rows_of(scratch / name / "data.csv")
 
 
 def varying_context(specsim, scratch):
