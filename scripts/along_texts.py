@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from calls import called, version_of
 from language import EAGLE_TREE, argmaxes, chain, chains, tree
 from tables import rows_of, write_lines
 
@@ -116,9 +117,9 @@ def methods_on_record():
 def record(specsim):
     """What was fitted, and of each method: on the recorded distributions, on those fitted to them, and on these without memory."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([specsim, "calibrate", *RECORD, "--out", f"{folder}/made"], capture_output=True, text=True, check=True)
+        called(specsim, "calibrate", *RECORD, "--out", f"{folder}/made")
         distributions = f"{folder}/made/distributions_t1.jsonl"
-        subprocess.run([specsim, "fit", distributions, "--out", f"{folder}/fit"], capture_output=True, text=True, check=True)
+        called(specsim, "fit", distributions, "--out", f"{folder}/fit")
         lines = Path(f"{folder}/fit/spread.yaml").read_text().splitlines()
         pair = ", ".join(line.strip() for line in lines if line.startswith(("  vocab:", "  target:", "  draft:")))
         context = next(line for line in lines if line.startswith("context: ")).removeprefix("context: ")
@@ -145,9 +146,8 @@ def main():
         for name, temperature, figure, recorded, simulated, role in rows:
             off = f" ({100 * (simulated / recorded - 1):+.1f} %)" if recorded and role != "fitted" else ""
             file.write(f"| {name} | {temperature} | {figure} | {f'{recorded:.3f}' if recorded else ''} | {simulated:.3f}{off} | {role} |\n")
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     (out / "along_texts.manifest.yaml").write_text(
-        f"program: {version}\ncommand: scripts/along_texts.py SPECSIM results/language\nrecord: specsim calibrate {' '.join(RECORD)}\nseeds: 1 to {SEEDS}\nrounds: {ROUNDS}\n")
+        f"program: {version_of(specsim)}\ncommand: scripts/along_texts.py SPECSIM results/language\nrecord: specsim calibrate {' '.join(RECORD)}\nseeds: 1 to {SEEDS}\nrounds: {ROUNDS}\n")
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ The fits saw two thirds of the shapes for their figures and all rows for their c
 that were held out.
 """
 import lzma
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from calls import called, version_of
 from kernel_formulas import DTYPES, read_hardware
 from plot_fidelity import PANELS, draw
 from tables import quantile, rows_of, write_lines, write_rows
@@ -56,9 +56,7 @@ def table_in(tables, name):
 def priced(specsim, tables, name, scratch):
     source = path_of(tables, name)
     out = scratch / name
-    done = subprocess.run([specsim, "kernels", str(source), "--out", str(out)], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"fidelity: specsim kernels {source}: {done.stderr}")
+    called(specsim, "kernels", source, "--out", out)
     return rows_of(out / "priced.csv")
 
 
@@ -141,9 +139,8 @@ def main():
     for (gpu, dtype), own in sorted(cells.items()):
         text += f"| {gpu} | {dtype} | " + " | ".join(own.get(kind, "") for kind in kinds) + " |\n"
     (out / "fidelity.md").write_text(text)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     (out / "manifest.yaml").write_text(
-        f'script: scripts/fidelity.py\ncommand: "scripts/fidelity.py build/specsim TABLES results/fidelity"\nprogram: "{version}"\n'
+        f'script: scripts/fidelity.py\ncommand: "scripts/fidelity.py build/specsim TABLES results/fidelity"\nprogram: "{version_of(specsim)}"\n'
         'tables: "gemm_aic, attention_decode_aic, attention_prefill_aic, moe_aic, allreduce_aic: ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0); '
         'attention_verify: Vidur 7d47513363ec, LLMServingSim 5daddb21a545 (MIT), figures of public threads"\nplots: scripts/plot_fidelity.py\n')
     draw(out)

@@ -7,23 +7,14 @@ FOLDER's name is the GPU's in configs/hardware. Whole passes are priced by `spec
 fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) is not in these tables. Of PyTorch's two ways to attend several
 tokens, heads that share keys together or each apart, a step counts with the faster one.
 """
-import csv
-import io
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from calls import called, printed_rows
 from tables import quantile, rows_of, write_lines
 
 COLUMNS = ["who", "model", "batch", "tokens", "context", "measured_ms", "priced_ms", "ratio"]
-
-
-def specsim(program, *arguments):
-    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"gpu_prices: {' '.join(map(str, arguments))}: {done.stderr}")
-    return done.stdout
 
 
 def passes(program, gpu, measured, engine):
@@ -32,16 +23,16 @@ def passes(program, gpu, measured, engine):
     priced = {}
     for model, batch, context in cells:
         tokens = sorted({row[2] for row in measured if (row[0], row[1], row[3]) == (model, batch, context)})
-        table = specsim(program, "pass", "--hardware", gpu, "--model", model, "--engine", engine, "--batch", batch, "--context", context,
-                        "--tokens", ",".join(map(str, tokens)), "--csv", "--quiet")
-        for row in csv.DictReader(io.StringIO(table)):
+        table = printed_rows(program, "pass", "--hardware", gpu, "--model", model, "--engine", engine, "--batch", batch, "--context", context,
+                             "--tokens", ",".join(map(str, tokens)), "--csv", "--quiet")
+        for row in table:
             priced[model, batch, int(row["tokens"]), context] = float(row["total_ms"])
     return [(*row, priced[row[:4]]) for row in measured]
 
 
 def kernels(program, table):
     with tempfile.TemporaryDirectory() as out:
-        specsim(program, "kernels", table, "--out", out, "--quiet")
+        called(program, "kernels", table, "--out", out, "--quiet")
         return [row for row in rows_of(Path(out) / "priced.csv") if row["priced_us"]]
 
 

@@ -26,6 +26,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from calls import version_of
 from tables import rows_of, write_rows
 
 # Of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better draft.
@@ -256,10 +257,9 @@ def main():
             for place, tokens in answer.result().items():
                 made[place][name] = round(tokens, 3)
     write(out, rows)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     keeps = f"kept: what {kept_program} had made, for which --keep stands\n" if kept else ""
     (out / "manifest.yaml").write_text(
-        f"program: {version}\ncommand: scripts/language.py SPECSIM results/language{' --keep' if kept else ''}\n{keeps}seed: 20260117\n")
+        f"program: {version_of(specsim)}\ncommand: scripts/language.py SPECSIM results/language{' --keep' if kept else ''}\n{keeps}seed: 20260117\n")
 
 
 def write(out, rows):

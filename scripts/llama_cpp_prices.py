@@ -10,12 +10,10 @@ other cards, models or authors; earlier, measured before a change to the kernels
 pp is passes of so many tokens without logits but the last's, tg is plain decoding. --engine prices with another description of the engine.
 """
 import argparse
-import csv
-import io
-import subprocess
 import sys
 from pathlib import Path
 
+from calls import printed_rows
 from tables import quantile, rows_of, write_rows
 
 ROWS = Path("configs/published/llama_cpp.csv")
@@ -35,13 +33,10 @@ def band(bands, value):
 def price(specsim, engine, rows):
     """Adds published_ms, simulated_ms and their ratio to rows that differ in their tokens alone."""
     one = rows[0]
-    done = subprocess.run([specsim, "pass", "--csv", "--hardware", one["hardware"], "--model", one["model"], "--engine", engine,
-                           "--dtype", TYPES.get(one["file_type"], one["file_type"]), "--context", one["context"],
-                           "--tokens", ",".join(row["tokens"] for row in rows),
-                           "--logits", "none" if one["test"].startswith("pp") else "all"], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"llama_cpp_prices: {one}: {done.stderr}")
-    priced = {row["tokens"]: float(row["total_ms"]) for row in csv.DictReader(io.StringIO(done.stdout))}
+    passes = printed_rows(specsim, "pass", "--csv", "--hardware", one["hardware"], "--model", one["model"], "--engine", engine,
+                          "--dtype", TYPES.get(one["file_type"], one["file_type"]), "--context", one["context"],
+                          "--tokens", ",".join(row["tokens"] for row in rows), "--logits", "none" if one["test"].startswith("pp") else "all")
+    priced = {row["tokens"]: float(row["total_ms"]) for row in passes}
     for row in rows:
         published = 1e3 * int(row["tokens"]) / float(row["tokens_per_s"])
         row.update(published_ms=f"{published:.4f}", simulated_ms=f"{priced[row['tokens']]:.4f}",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from calls import called
 from tables import rows_of
 
 CONFIGS = Path("configs/method_claims")
@@ -27,9 +28,7 @@ T99_OF_16 = 2.947  # Student's, for the draws of distributions that errors come 
 
 
 def compare(specsim, config, out, *options):
-    done = subprocess.run([specsim, "compare", str(config), "--out", str(out), *options], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"method_claims: specsim compare {config}: {done.stdout}{done.stderr}")
+    called(specsim, "compare", config, "--out", out, *options)
     return rows_of(out / "ranking.csv")
 
 

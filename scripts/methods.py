@@ -12,12 +12,12 @@ Runs the configs with the cost model that they name, and configs/methods/side_by
   manifest_*.yaml what the figures come from
 """
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import yaml
 import plot_methods
+from calls import called
 from tables import rows_of, write_rows
 
 CONFIGS = Path("configs/examples/methods")
@@ -30,9 +30,7 @@ BATCHES = [1, 8, 32]
 def run(specsim, out, config, name, *settings):
     folder = out / "run"
     arguments = [part for setting in settings for part in ("--set", setting)]
-    done = subprocess.run([specsim, "run", str(config), *arguments, "--out", str(folder), "--force", "--quiet"], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"methods: specsim run {config}: {done.stdout}{done.stderr}")
+    called(specsim, "run", config, *arguments, "--out", folder, "--force", "--quiet")
     rows = rows_of(folder / "data.csv")
     shutil.move(folder / "manifest.yaml", out / f"manifest_{name}.yaml")
     shutil.rmtree(folder)

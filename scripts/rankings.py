@@ -10,7 +10,6 @@ the pair's ratio of tokens per round and its ratio of round times differ by from
 """
 import itertools
 import math
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import yaml
 
 import published_speedups
+from calls import called, version_of
 from tables import rows_of, write_rows
 
 TABLE = Path("configs/published/rankings.yaml")
@@ -36,12 +36,9 @@ def batches_of(setting):
 def compared(specsim, setting, draft):
     """{(batch, length): (speedup, tokens per round)} by `specsim compare` on an acceptance preset."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([specsim, "compare", "--acceptance", draft["acceptance"], "--hardware", setting["hardware"], "--engine", "vllm",
-                               "--target", setting["target"], "--draft", draft["draft"], "--tensor-parallel", str(setting["tensor_parallel"]),
-                               "--context", str(setting["context"]), "--batches", ",".join(map(str, batches_of(setting))), "--out", f"{folder}/out"],
-                              capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"rankings: {setting['name']}, {draft['draft']}: {done.stderr}")
+        called(specsim, "compare", "--acceptance", draft["acceptance"], "--hardware", setting["hardware"], "--engine", "vllm", "--target", setting["target"],
+               "--draft", draft["draft"], "--tensor-parallel", setting["tensor_parallel"], "--context", setting["context"],
+               "--batches", ",".join(map(str, batches_of(setting))), "--out", f"{folder}/out")
         found = {}
         for row in rows_of(f"{folder}/out/ranking.csv"):
             batch = int(row["workload"].split(",")[0].removeprefix("batch "))
@@ -135,8 +132,7 @@ def main():
             "\nEvery pair that stands the other way round: the first of the two measured faster.\n\n"
             "| setting | batch | measured faster | than | by a factor of | simulated | where the two part |\n|---|---|---|---|---|---|---|\n" + "".join(inversions))
     (out / "rankings.md").write_text(text)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    (out / "manifest.yaml").write_text(f"program: {version}\ncommand: scripts/rankings.py SPECSIM results/rankings\nseed: 1\n")
+    (out / "manifest.yaml").write_text(f"program: {version_of(specsim)}\ncommand: scripts/rankings.py SPECSIM results/rankings\nseed: 1\n")
     return 0
 
 

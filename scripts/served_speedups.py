@@ -15,11 +15,11 @@ rule for all rows: steps are priced by `specsim pass` over all clients at prompt
 and the same terms are taken off what was measured, so that plain steps and rounds are scored beside the speedups.
 Measured over simulated: of a speedup above 1 the simulator promises too little, of a time above 1 it is too fast.
 """
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
+from calls import version_of
 from priced_passes import engine_figure, total_ms
 from tables import geometric_mean, rows_of, spread_factor, write_rows
 
@@ -180,8 +180,7 @@ def main():
         text += (f"| {row['row']} | {row['tokens_per_round'] or '-'} | {' | '.join(cells)} | {', '.join(row[f'{q}_ratio'][:4] or '-' for q in QUANTITIES)} | "
                  f"{row['scored']} | {row['inputs']} |\n")
     (out / "served_speedups.md").write_text(text)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    (out / "manifest.yaml").write_text(f"script: scripts/served_speedups.py\ncommand: \"scripts/served_speedups.py build/specsim results/served\"\nprogram: \"{version}\"\n"
+    (out / "manifest.yaml").write_text(f"script: scripts/served_speedups.py\ncommand: \"scripts/served_speedups.py build/specsim results/served\"\nprogram: \"{version_of(specsim)}\"\n"
                                        f"data: {ROWS}\n")
     for quantity in QUANTITIES:
         print(f"{quantity:8} {summary(ratios_of(scored, quantity))}")

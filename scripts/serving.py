@@ -25,6 +25,7 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import plot_serving  # noqa: E402
 import serving_pages as pages  # noqa: E402
+from calls import version_of  # noqa: E402
 from tables import rows_of as read_rows, write_rows  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -457,10 +458,9 @@ def main():
     crossed = {way: crossings([row for row in table if row["price"] == way]) for way in ("fitted", "roofline")}
     (arguments.out / "index.md").write_text(pages.page(table, fitted, others, crossed, runs))
     plot_serving.draw(arguments.out)
-    version = subprocess.run([SPECSIM, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     (arguments.out / "manifest.yaml").write_text(
         "# Made by scripts/serving.py from published figures, which index.md names.\n"
-        f"program: {version}\ncommand: scripts/serving.py --numbers SERVING_NUMBERS.yaml --runs vllm_runs\nseed: 1\n")
+        f"program: {version_of(SPECSIM)}\ncommand: scripts/serving.py --numbers SERVING_NUMBERS.yaml --runs vllm_runs\nseed: 1\n")
     return 0
 
 

@@ -11,11 +11,11 @@ it, which a test does. Prices the three tables of SOURCES with `specsim kernels`
   manifest.yaml
 """
 import csv
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from calls import called, version_of
 from fidelity import table_in
 from tables import quantile, rows_of, write_lines, write_rows
 
@@ -37,9 +37,7 @@ def priced(specsim, tables, name, scratch):
     columns = [key for key in rows[0] if key not in ("priced_ms", "ratio")]
     source = scratch / f"{name}.csv"
     write_rows(source, rows, columns)
-    done = subprocess.run([specsim, "kernels", str(source), "--out", str(scratch / name)], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"step_prices: specsim kernels {name}: {done.stderr}")
+    called(specsim, "kernels", source, "--out", scratch / name)
     return [row for row in rows_of(scratch / name / "priced.csv") if row["ratio"]]
 
 
@@ -143,10 +141,9 @@ def main():
             count, ratio, *off = errors(own)
             lines.append([name, "; ".join(key), count, f"{ratio:.3f}", *(f"{x:.1f}" for x in off)])
     write_lines(out / "errors.csv", ["page", "group", "rows", "median_ratio", "median_error_percent", "p90_error_percent", "worst_error_percent"], lines)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     (out / "manifest.yaml").write_text(
         'script: scripts/step_prices.py\ncommand: "scripts/step_prices.py build/specsim TABLES results/fidelity/steps"\n'
-        f'program: "{version}"\ntables: "ai-dynamo/aiconfigurator, Apache-2.0: steps of vLLM 0.20.1 on a B300, branch dev-layerwise-collector (60a0ffc30); '
+        f'program: "{version_of(specsim)}"\ntables: "ai-dynamo/aiconfigurator, Apache-2.0: steps of vLLM 0.20.1 on a B300, branch dev-layerwise-collector (60a0ffc30); '
         'served times, systems/silicon_sample.csv (095f58a51c4c): InferenceMAX and NVIDIA; rows that are not priced are left out"\n')
     return 0
 
