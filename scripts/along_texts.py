@@ -8,7 +8,6 @@ five is; the rest is predicted. Record: `specsim calibrate` keeps the distributi
 scales, spreads, persistence and the share between requests off them; what methods emit on the recorded distributions themselves is what
 the fit is held against, beside the same pair without memory. Means over seeds, since 256 contexts leave acceptance to chance by .02.
 """
-import csv
 import itertools
 import math
 import subprocess
@@ -16,7 +15,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from calls import called, version_of
 from language import EAGLE_TREE, argmaxes, chain, chains, tree
+from tables import rows_of, write_lines
 
 SEEDS = 8
 ROUNDS = 100000
@@ -48,8 +49,7 @@ def tokens_per_round(specsim, pair, context, methods, beside=None):
                               cwd=config.parent)
         if done.returncode != 0:
             raise RuntimeError(f"{done.stderr}\n{text}")
-        with open(f"{folder}/out/data.csv", newline="") as file:
-            found = [float(row["tokens_per_round"]) for row in csv.DictReader(file)]
+        found = [float(row["tokens_per_round"]) for row in rows_of(f"{folder}/out/data.csv")]
     columns = [found[i::len(methods)] for i in range(len(methods))]
     means = [sum(column) / seeds for column in columns]
     return [(mean, math.sqrt(sum((x - mean) ** 2 for x in column) / max(seeds * (seeds - 1), 1))) for mean, column in zip(means, columns)]
@@ -117,9 +117,9 @@ def methods_on_record():
 def record(specsim):
     """What was fitted, and of each method: on the recorded distributions, on those fitted to them, and on these without memory."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([specsim, "calibrate", *RECORD, "--out", f"{folder}/made"], capture_output=True, text=True, check=True)
+        called(specsim, "calibrate", *RECORD, "--out", f"{folder}/made")
         distributions = f"{folder}/made/distributions_t1.jsonl"
-        subprocess.run([specsim, "fit", distributions, "--out", f"{folder}/fit"], capture_output=True, text=True, check=True)
+        called(specsim, "fit", distributions, "--out", f"{folder}/fit")
         lines = Path(f"{folder}/fit/spread.yaml").read_text().splitlines()
         pair = ", ".join(line.strip() for line in lines if line.startswith(("  vocab:", "  target:", "  draft:")))
         context = next(line for line in lines if line.startswith("context: ")).removeprefix("context: ")
@@ -139,18 +139,15 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     fitted, on_record = record(specsim)
     rows = heads(specsim) + on_record
-    with open(out / "along_texts.csv", "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["of", "temperature", "figure", "recorded", "simulated", "role"])
-        writer.writerows((*row[:3], *(f"{x:.4f}" if isinstance(x, float) else x for x in row[3:5]), row[5]) for row in rows)
+    write_lines(out / "along_texts.csv", ["of", "temperature", "figure", "recorded", "simulated", "role"],
+                ((*row[:3], *(f"{x:.4f}" if isinstance(x, float) else x for x in row[3:5]), row[5]) for row in rows))
     with open(out / "along_texts.md", "w") as file:
         file.write(f"Fitted to the record: {fitted}.\n\n| of | temperature | figure | recorded | simulated | |\n" + "|---" * 6 + "|\n")
         for name, temperature, figure, recorded, simulated, role in rows:
             off = f" ({100 * (simulated / recorded - 1):+.1f} %)" if recorded and role != "fitted" else ""
             file.write(f"| {name} | {temperature} | {figure} | {f'{recorded:.3f}' if recorded else ''} | {simulated:.3f}{off} | {role} |\n")
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     (out / "along_texts.manifest.yaml").write_text(
-        f"program: {version}\ncommand: scripts/along_texts.py SPECSIM results/language\nrecord: specsim calibrate {' '.join(RECORD)}\nseeds: 1 to {SEEDS}\nrounds: {ROUNDS}\n")
+        f"program: {version_of(specsim)}\ncommand: scripts/along_texts.py SPECSIM results/language\nrecord: specsim calibrate {' '.join(RECORD)}\nseeds: 1 to {SEEDS}\nrounds: {ROUNDS}\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,4 @@
 """Claims on temperature, distributions and what is drawn from them (scripts/claims.py)."""
-import csv
 import math
 from collections import defaultdict
 from statistics import NormalDist
@@ -7,6 +6,7 @@ from statistics import NormalDist
 import numpy as np
 
 from claim_figures import (ALPHA, Claim, EXACT, Figure, LENGTH, LEVEL, best_length, share, simulated, spearman, widened)
+from tables import write_lines
 
 
 def distribution_claims(runs, audits, out):
@@ -109,10 +109,7 @@ def distribution_claims(runs, audits, out):
         figures.append(Figure(f"L1 after {rounds} rounds ({emitted.mean():.0f} tokens)", expected, l1.mean(), se, text.name, tolerance=0.0))
         table.append([rounds, len(l1), f"{emitted.mean():.10g}", f"{l1.mean():.10g}", f"{se:.10g}", f"{l1.min():.10g}", f"{l1.max():.10g}", f"{expected:.10g}"])
     widened(figures)
-    with open(out / "unbiasedness.csv", "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(["rounds", "seeds", "tokens", "l1", "l1_se", "l1_min", "l1_max", "l1_expected"])
-        write.writerows(table)
+    write_lines(out / "unbiasedness.csv", ["rounds", "seeds", "tokens", "l1", "l1_se", "l1_min", "l1_max", "l1_expected"], table)
     slope = np.polyfit(np.log([float(r[2]) for r in table]), np.log([float(r[3]) for r in table]), 1)[0]
     yield Claim("L7", "5,000 rounds: L1(empirical, target) converges to 0", "0 in the limit", f"{figures[0].measured:.3f} at 100 rounds, {figures[-1].measured:.4f} at 5,000", figures,
                 [f.within for f in figures] + [abs(slope + 0.5) < 0.05], f"falls as tokens^{slope:.3f} and follows sqrt(2 / (pi n)) sum sqrt(p (1 - p)) = {figures[-1].claimed:.4f} at {float(table[-1][2]):.0f} tokens",

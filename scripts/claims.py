@@ -9,7 +9,6 @@ Runs configs/claims/*.yaml and writes to OUT
   data_*.csv, manifest_*.yaml, unbiasedness.csv, mass_by_token.csv   what the figures come from
 Intervals hold at 99 % for all simulated figures of a claim together (Sidak). A claimed figure stands for all that round to it.
 """
-import csv
 import math
 import re
 import subprocess
@@ -23,6 +22,7 @@ import numpy as np
 from claim_distributions import distribution_claims
 from claim_figures import (ALPHA, AUDITED, CONFIGS, Claim, EXACT, Experiment, Figure, LENGTH, RATIO, audit, best_length, continuous_best,
                            geometric, lost, share, simulated, ties, widened)
+from tables import rows_of, write_lines
 
 
 # ---- the claims ------------------------------------------------------------------------------------------------------------
@@ -47,13 +47,13 @@ def acceptance_claims(runs, audits, out):
 
     # The same cells, each token's draft, accepted and residual mass, for the plot: emitted is over all tokens of the last cell.
     emitted = mass.tokens(8, 8)
-    with open(out / "mass_by_token.csv", "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(["token", "target", "draft", "accepted_theory", "residual_theory", "accepted", "accepted_se", "emitted", "emitted_se"])
-        for i in range(8):
-            p, se = share(emitted[i], emitted.sum())
-            write.writerow([i, f"{target[i]:.4g}", f"{draft[i]:.4g}", f"{least[i]:.4g}", f"{target[i] - least[i]:.4g}",
-                            f"{accepted[i]:.10g}", f"{mass.rows[i]['alpha_se']:.10g}", f"{p:.10g}", f"{se:.10g}"])
+    lines = []
+    for i in range(8):
+        p, se = share(emitted[i], emitted.sum())
+        lines.append([i, f"{target[i]:.4g}", f"{draft[i]:.4g}", f"{least[i]:.4g}", f"{target[i] - least[i]:.4g}",
+                      f"{accepted[i]:.10g}", f"{mass.rows[i]['alpha_se']:.10g}", f"{p:.10g}", f"{se:.10g}"])
+    write_lines(out / "mass_by_token.csv", ["token", "target", "draft", "accepted_theory", "residual_theory", "accepted", "accepted_se", "emitted",
+                                            "emitted_se"], lines)
 
     worst = max(cell["difference"] for cell in distribution_audits + exact)
     p_output = min(row["p_output_law"] for row in distributions.rows + mass.rows)
@@ -342,11 +342,10 @@ ORDER = ["M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M8b", "M9", "M10", "M1
 def left_out():
     """The claims that are not judged here, and what the measured pair of real models says of M16."""
     accepted, judged = Counter(), Counter()
-    with open("results/calibration/novels/acceptance.csv", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["condition"].startswith("depth"):
-                accepted[row["temperature"]] += int(row["accepted"])
-                judged[row["temperature"]] += int(row["judged"])
+    for row in rows_of("results/calibration/novels/acceptance.csv"):
+        if row["condition"].startswith("depth"):
+            accepted[row["temperature"]] += int(row["accepted"])
+            judged[row["temperature"]] += int(row["judged"])
     alphas = " and ".join(f"{accepted[t] / judged[t]:.2f} at temperature {t} ({judged[t]} positions)" for t in judged)
     return ("M14, L1, L8 and L9 need timing models or trees and are judged elsewhere. M16, that alpha is typically .6 to .9 and drafts of the "
             f"same family do best, needs real models: the pair measured here has {alphas}, in results/calibration/novels; drafts of other families are not tried.")
@@ -368,19 +367,15 @@ def main():
     if sorted(claims) != sorted(ORDER):
         sys.exit(f"claims: rows {sorted(set(claims) ^ set(ORDER))} are missing or unknown")
 
-    with open(out / "claims.csv", "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(["id", "claim", "claimed", "measured", "low", "high", "verdict", "reason", "source_config"])
-        for c in (claims[name] for name in ORDER):
-            write.writerow([c.name, c.text, c.claimed, c.measured, *c.interval(), c.verdict, c.reason, c.source])
-    with open(out / "figures.csv", "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(["id", "figure", "claimed", "measured", "low", "high", "within", "source"])
-        for c in (claims[name] for name in ORDER):
-            for f in c.figures:
-                bounds = [f"{f.low:.10g}", f"{f.high:.10g}"] if f.se > 0 else ["", ""]
-                write.writerow([c.name, f.what, "" if f.claimed is None else f"{f.claimed:.10g}", f"{f.measured:.10g}", *bounds,
-                                "" if f.claimed is None else "yes" if f.within else "no", f.source])
+    write_lines(out / "claims.csv", ["id", "claim", "claimed", "measured", "low", "high", "verdict", "reason", "source_config"],
+                ([c.name, c.text, c.claimed, c.measured, *c.interval(), c.verdict, c.reason, c.source] for c in (claims[name] for name in ORDER)))
+    lines = []
+    for c in (claims[name] for name in ORDER):
+        for f in c.figures:
+            bounds = [f"{f.low:.10g}", f"{f.high:.10g}"] if f.se > 0 else ["", ""]
+            lines.append([c.name, f.what, "" if f.claimed is None else f"{f.claimed:.10g}", f"{f.measured:.10g}", *bounds,
+                          "" if f.claimed is None else "yes" if f.within else "no", f.source])
+    write_lines(out / "figures.csv", ["id", "figure", "claimed", "measured", "low", "high", "within", "source"], lines)
     with open(out / "claims.md", "w") as file:
         file.write("| id | claim | claimed | measured (99 % interval) | verdict | reason |\n|---|---|---|---|---|---|\n")
         for c in (claims[name] for name in ORDER):

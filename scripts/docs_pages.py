@@ -12,21 +12,21 @@ the blocks of README.md and docs/**/*.md, which end at <!-- end -->:
   <!-- value: NAME -->            a figure in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv
 --check writes nothing, prints the differences, and ends with status 1 where there are any.
 """
-import csv
 import difflib
 import functools
-import math
 import os
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from statistics import median
 
 import yaml
 
 import price_tables
 import served_speedups
+from tables import geometric_mean, quantile, rows_of
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 REFERENCE = Path("docs/reference.md")
@@ -34,11 +34,6 @@ METHODS = Path("docs/methods")
 EXAMPLES = Path("configs/examples/methods")
 KINDS = {"drafter": "Drafters", "verifier": "Verifiers", "policy": "Policies"}
 WIDTH = 150  # characters of a command's line
-
-
-def rows_of(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @functools.lru_cache(maxsize=None)
@@ -303,27 +298,15 @@ def served(quantity):
     return f"{geometric_mean(ratios):.2f} over {len(ratios)}, {sum(abs(ratio - 1) <= 0.1 for ratio in ratios)} within 10 %, {sum(abs(ratio - 1) <= 0.2 for ratio in ratios)} within 20 %"
 
 
-def geometric_mean(values):
-    return math.exp(sum(math.log(value) for value in values) / len(values))
-
-
 def llama_cpp_held():
     """Error of llama.cpp's passes to 8 tokens that no figure was fitted to, as scripts/llama_cpp_prices.py rounds it."""
     ratios = [float(row["published_over_simulated"]) for row in rows_of("results/roofline/llama_cpp.csv") if row["set"] == "held" and int(row["tokens"]) <= 8]
-    errors = sorted(100 * abs(ratio - 1) for ratio in ratios)
-    at = 0.9 * (len(errors) - 1)
-    high = errors[int(at)] + (at - int(at)) * (errors[min(int(at) + 1, len(errors) - 1)] - errors[int(at)])
-    return f"{median(errors):.0f} % in the middle and {high:.0f} % at the 90th percentile of {len(errors)} rows"
+    errors = [100 * abs(ratio - 1) for ratio in ratios]
+    return f"{median(errors):.0f} % in the middle and {quantile(errors, 0.9):.0f} % at the 90th percentile of {len(errors)} rows"
 
 
 def timing_errors(folder="results/validation/novels"):
     return sorted(abs(100 * float(row["timing_error"])) for row in rows_of(f"{folder}/validation.csv") if row["timing_error"])
-
-
-def median(values):
-    values = sorted(values)
-    half = len(values) // 2
-    return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
 
 
 VALUES = {

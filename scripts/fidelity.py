@@ -17,15 +17,15 @@ writes to OUT
 The fits saw two thirds of the shapes for their figures and all rows for their correction: docs/results/prices.md has the errors on shapes
 that were held out.
 """
-import csv
 import lzma
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from calls import called, version_of
 from kernel_formulas import DTYPES, read_hardware
 from plot_fidelity import PANELS, draw
+from tables import quantile, rows_of, write_lines, write_rows
 
 # kind: table, column of rows, type, goal (median and 90th percentile)
 TABLES = {"product": ("gemm_aic", "m", "dtype"), "decode attention": ("attention_decode_aic", "batch", "kv_dtype"),
@@ -38,13 +38,6 @@ BANDS = [(1, "1"), (16, "2-16"), (64, "17-64"), (128, "65-128"), (512, "129-512"
 SIZES, OUTSIDE = [(2, "0-2"), (8, "2-8"), (32, "8-32")], 0.05
 SAMPLE = 60  # rows of a table that are kept in sample/, about: every so many
 FINE = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512]
-
-
-def quantile(values, share):
-    values = sorted(values)
-    at = share * (len(values) - 1)
-    low = int(at)
-    return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
 
 
 def path_of(tables, name):
@@ -63,25 +56,14 @@ def table_in(tables, name):
 def priced(specsim, tables, name, scratch):
     source = path_of(tables, name)
     out = scratch / name
-    done = subprocess.run([specsim, "kernels", str(source), "--out", str(out)], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"fidelity: specsim kernels {source}: {done.stderr}")
-    with open(out / "priced.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    called(specsim, "kernels", source, "--out", out)
+    return rows_of(out / "priced.csv")
 
 
 def sampled(rows):
     """Of a table's priced rows about SAMPLE, spread over all of it."""
     kept = [row for row in rows if row["priced_us"]]
     return kept[::max(1, len(kept) // SAMPLE)]
-
-
-def keep(path, rows):
-    columns = [key for key in rows[0] if key not in ("ratio", "covered", "why")]
-    with open(path, "w", newline="") as file:
-        write = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-        write.writeheader()
-        write.writerows(rows)
 
 
 def small_product(row, ratio, hardware):
@@ -116,7 +98,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         for kind, (name, column, dtype) in TABLES.items():
             table = priced(specsim, tables, name, Path(scratch))
-            keep(out / "sample" / f"{name}.csv", sampled(table))
+            write_rows(out / "sample" / f"{name}.csv", sampled(table), [key for key in table[0] if key not in ("ratio", "covered", "why")])
             for row in table:
                 ratio, rows = number(row["ratio"]), number(row[column])
                 if ratio is None or rows is None or rows > MOST.get(kind, 1e18):
@@ -139,40 +121,26 @@ def main():
                                       "measured_us": row["us"], "priced_us": row["priced_us"]})
     order = ["all"] + [label for _, label in BANDS]
     kinds = list(TABLES)
-    with open(out / "fidelity.csv", "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(["kind", "gpu", "dtype", "rows", "count", "median_ratio", "median_error_percent", "p90_error_percent"])
-        for key in sorted(groups, key=lambda k: (kinds.index(k[0]), k[1], k[2], order.index(k[3]))):
-            count, ratio, median, high = score(groups[key])
-            write.writerow([*key, count, f"{ratio:.3f}", f"{median:.1f}", f"{high:.1f}"])
-    with open(out / "ratios.csv", "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(["gpu", "dtype", "rows", "count", "low_ratio", "median_ratio", "high_ratio"])
-        for key, ratios in sorted(curves.items()):
-            write.writerow([*key, len(ratios), *(f"{quantile(ratios, q):.3f}" for q in (0.1, 0.5, 0.9))])
-    with open(out / "small.csv", "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(["gpu", "dtype", "megabytes", "count", "outside_percent"])
-        for (gpu, dtype, size), outside in sorted(small.items()):
-            write.writerow([gpu, dtype, size, len(outside), f"{100 * sum(outside) / len(outside):.0f}"])
-    with open(out / "attention.csv", "w", newline="") as file:
-        write = csv.DictWriter(file, ["gpu", "kernel", "tokens", "context", "measured_us", "priced_us"], lineterminator="\n")
-        write.writeheader()
-        write.writerows(sorted(attention, key=lambda r: (r["gpu"], r["kernel"], float(r["tokens"]), float(r["context"]))))
+    scores = {key: score(groups[key]) for key in sorted(groups, key=lambda k: (kinds.index(k[0]), k[1], k[2], order.index(k[3])))}
+    write_lines(out / "fidelity.csv", ["kind", "gpu", "dtype", "rows", "count", "median_ratio", "median_error_percent", "p90_error_percent"],
+                ([*key, count, f"{ratio:.3f}", f"{median:.1f}", f"{high:.1f}"] for key, (count, ratio, median, high) in scores.items()))
+    write_lines(out / "ratios.csv", ["gpu", "dtype", "rows", "count", "low_ratio", "median_ratio", "high_ratio"],
+                ([*key, len(ratios), *(f"{quantile(ratios, q):.3f}" for q in (0.1, 0.5, 0.9))] for key, ratios in sorted(curves.items())))
+    write_lines(out / "small.csv", ["gpu", "dtype", "megabytes", "count", "outside_percent"],
+                ([*key, len(outside), f"{100 * sum(outside) / len(outside):.0f}"] for key, outside in sorted(small.items())))
+    write_rows(out / "attention.csv", sorted(attention, key=lambda r: (r["gpu"], r["kernel"], float(r["tokens"]), float(r["context"]))))
     text = ("Median and 90th percentile of the error of a kernel's price, percent, over all measured rows of all engines (products: 1 to 512 rows with "
             "weights from memory; decode attention: caches beyond the second-level cache).\n\n"
             "| GPU | type | " + " | ".join(kinds) + " |\n|---|---|" + "---|" * len(kinds) + "\n")
     cells = {}
-    for (kind, gpu, dtype, band), ratios in groups.items():
+    for (kind, gpu, dtype, band), (_, _, median, high) in scores.items():
         if band == "all":
-            _, _, median, high = score(ratios)
             cells.setdefault((gpu, dtype or "bfloat16"), {})[kind] = f"{median:.1f} / {high:.0f}"
     for (gpu, dtype), own in sorted(cells.items()):
         text += f"| {gpu} | {dtype} | " + " | ".join(own.get(kind, "") for kind in kinds) + " |\n"
     (out / "fidelity.md").write_text(text)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     (out / "manifest.yaml").write_text(
-        f'script: scripts/fidelity.py\ncommand: "scripts/fidelity.py build/specsim TABLES results/fidelity"\nprogram: "{version}"\n'
+        f'script: scripts/fidelity.py\ncommand: "scripts/fidelity.py build/specsim TABLES results/fidelity"\nprogram: "{version_of(specsim)}"\n'
         'tables: "gemm_aic, attention_decode_aic, attention_prefill_aic, moe_aic, allreduce_aic: ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0); '
         'attention_verify: Vidur 7d47513363ec, LLMServingSim 5daddb21a545 (MIT), figures of public threads"\nplots: scripts/plot_fidelity.py\n')
     draw(out)

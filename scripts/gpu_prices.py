@@ -7,27 +7,14 @@ FOLDER's name is the GPU's in configs/hardware. Whole passes are priced by `spec
 fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) is not in these tables. Of PyTorch's two ways to attend several
 tokens, heads that share keys together or each apart, a step counts with the faster one.
 """
-import csv
-import io
-import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from calls import called, printed_rows
+from tables import quantile, rows_of, write_lines
+
 COLUMNS = ["who", "model", "batch", "tokens", "context", "measured_ms", "priced_ms", "ratio"]
-
-
-def rows_of(path):
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def specsim(program, *arguments):
-    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"gpu_prices: {' '.join(map(str, arguments))}: {done.stderr}")
-    return done.stdout
 
 
 def passes(program, gpu, measured, engine):
@@ -36,16 +23,16 @@ def passes(program, gpu, measured, engine):
     priced = {}
     for model, batch, context in cells:
         tokens = sorted({row[2] for row in measured if (row[0], row[1], row[3]) == (model, batch, context)})
-        table = specsim(program, "pass", "--hardware", gpu, "--model", model, "--engine", engine, "--batch", batch, "--context", context,
-                        "--tokens", ",".join(map(str, tokens)), "--csv", "--quiet")
-        for row in csv.DictReader(io.StringIO(table)):
+        table = printed_rows(program, "pass", "--hardware", gpu, "--model", model, "--engine", engine, "--batch", batch, "--context", context,
+                             "--tokens", ",".join(map(str, tokens)), "--csv", "--quiet")
+        for row in table:
             priced[model, batch, int(row["tokens"]), context] = float(row["total_ms"])
     return [(*row, priced[row[:4]]) for row in measured]
 
 
 def kernels(program, table):
     with tempfile.TemporaryDirectory() as out:
-        specsim(program, "kernels", table, "--out", out, "--quiet")
+        called(program, "kernels", table, "--out", out, "--quiet")
         return [row for row in rows_of(Path(out) / "priced.csv") if row["priced_us"]]
 
 
@@ -54,9 +41,8 @@ def errors(what, of):
     ratios = [ratio for ratio in of if ratio]
     if not ratios:
         return []
-    off = sorted(100 * abs(ratio - 1) for ratio in ratios)
-    high = statistics.quantiles(off, n=10, method="inclusive")[-1] if len(off) > 1 else off[0]
-    return [f"| {what} | {len(ratios)} | {statistics.median(ratios):.3f} | {statistics.median(off):.1f} / {high:.1f} |"]
+    off = [100 * abs(ratio - 1) for ratio in ratios]
+    return [f"| {what} | {len(ratios)} | {quantile(ratios, 0.5):.3f} | {quantile(off, 0.5):.1f} / {quantile(off, 0.9):.1f} |"]
 
 
 def main():
@@ -77,10 +63,7 @@ def main():
     made = [(who, *row) for who, engine, measured in (("specsim", "graphs", own), ("PyTorch", "graphs", torch),
                                                       ("transformers", "transformers", eager))
             for row in passes(program, gpu, measured, engine)]
-    with open(folder / "prices.csv", "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows([*row[:6], f"{row[6]:.5g}", f"{row[6] / row[5]:.4f}"] for row in made)
+    write_lines(folder / "prices.csv", COLUMNS, ([*row[:6], f"{row[6]:.5g}", f"{row[6] / row[5]:.4f}"] for row in made))
 
     def of(who, least, most, several):
         return [row[6] / row[5] for row in made if row[0] == who and least <= row[2] <= most and (row[3] > 1) == several]

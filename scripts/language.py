@@ -17,7 +17,6 @@ without those two spreads; and `one overlap`, a zipf target with the draft along
 temperature 0; the two of `flat head` on what temperature does: its own temperature on the three pairs of chains by their n-alpha at 0 and 1,
 the target's `sigma` on EAGLE-2's two trees at 1.
 """
-import csv
 import itertools
 import math
 import os
@@ -26,6 +25,9 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from calls import version_of
+from tables import rows_of, write_rows
 
 # Of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better draft.
 FAMILIES = {
@@ -164,8 +166,7 @@ class Family:
                 done = subprocess.run([self.specsim, "run", str(config), "--out", f"{folder}/out", "--threads", "1"], capture_output=True, text=True)
                 if done.returncode != 0:
                     raise RuntimeError(f"{done.stderr}\n{text}")
-                with open(f"{folder}/out/data.csv", newline="") as file:
-                    self.said[text] = [float(row["tokens_per_round"]) for row in csv.DictReader(file)]
+                self.said[text] = [float(row["tokens_per_round"]) for row in rows_of(f"{folder}/out/data.csv")]
         return self.said[text]
 
     def fit(self, temperature, method, wanted):
@@ -194,12 +195,11 @@ class Family:
 def kept_rows(out):
     """Of an earlier run: a row by its set's source and temperature and its place in the set, and the program that made it."""
     kept = {}
-    with open(out / "language.csv", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["role"] == "fitted":  # each set begins with it
-                of_set, place = (row["source"], float(row["temperature"])), 0
-            kept[*of_set, place] = row
-            place += 1
+    for row in rows_of(out / "language.csv"):
+        if row["role"] == "fitted":  # each set begins with it
+            of_set, place = (row["source"], float(row["temperature"])), 0
+        kept[*of_set, place] = row
+        place += 1
     manifest = (out / "manifest.yaml").read_text().splitlines()
     return kept, next(line.split(": ", 1)[1] for line in manifest if line.startswith("program: "))
 
@@ -257,17 +257,13 @@ def main():
             for place, tokens in answer.result().items():
                 made[place][name] = round(tokens, 3)
     write(out, rows)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     keeps = f"kept: what {kept_program} had made, for which --keep stands\n" if kept else ""
     (out / "manifest.yaml").write_text(
-        f"program: {version}\ncommand: scripts/language.py SPECSIM results/language{' --keep' if kept else ''}\n{keeps}seed: 20260117\n")
+        f"program: {version_of(specsim)}\ncommand: scripts/language.py SPECSIM results/language{' --keep' if kept else ''}\n{keeps}seed: 20260117\n")
 
 
 def write(out, rows):
-    with open(out / "language.csv", "w", newline="") as file:
-        writer = csv.DictWriter(file, ["source", "temperature", "method", "published", "role", *FAMILIES], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(out / "language.csv", rows, ["source", "temperature", "method", "published", "role", *FAMILIES])
     with open(out / "language.md", "w") as file:
         file.write("| temperature | method | published tokens per round | " + " | ".join(FAMILIES) + " |\n" + "|---" * (3 + len(FAMILIES)) + "|\n")
         for source, group in itertools.groupby(rows, lambda row: row["source"]):

@@ -10,11 +10,11 @@ other cards, models or authors; earlier, measured before a change to the kernels
 pp is passes of so many tokens without logits but the last's, tg is plain decoding. --engine prices with another description of the engine.
 """
 import argparse
-import csv
-import io
-import subprocess
 import sys
 from pathlib import Path
+
+from calls import printed_rows
+from tables import quantile, rows_of, write_rows
 
 ROWS = Path("configs/published/llama_cpp.csv")
 # A file's type by its name in GGUF. IQ4_NL has Q4_0's bits, and the S of a K-quant is M in fewer of them.
@@ -26,13 +26,6 @@ MIXTURES = ("a3b", "a4b", "gpt-oss")
 CONTEXTS = [(4095, "to 4K"), (16383, "8K"), (1e9, "32K")]
 
 
-def quantile(values, share):
-    values = sorted(values)
-    at = share * (len(values) - 1)
-    low = int(at)
-    return values[low] + (at - low) * (values[min(low + 1, len(values) - 1)] - values[low])
-
-
 def band(bands, value):
     return next(name for most, name in bands if value <= most)
 
@@ -40,13 +33,10 @@ def band(bands, value):
 def price(specsim, engine, rows):
     """Adds published_ms, simulated_ms and their ratio to rows that differ in their tokens alone."""
     one = rows[0]
-    done = subprocess.run([specsim, "pass", "--csv", "--hardware", one["hardware"], "--model", one["model"], "--engine", engine,
-                           "--dtype", TYPES.get(one["file_type"], one["file_type"]), "--context", one["context"],
-                           "--tokens", ",".join(row["tokens"] for row in rows),
-                           "--logits", "none" if one["test"].startswith("pp") else "all"], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"llama_cpp_prices: {one}: {done.stderr}")
-    priced = {row["tokens"]: float(row["total_ms"]) for row in csv.DictReader(io.StringIO(done.stdout))}
+    passes = printed_rows(specsim, "pass", "--csv", "--hardware", one["hardware"], "--model", one["model"], "--engine", engine,
+                          "--dtype", TYPES.get(one["file_type"], one["file_type"]), "--context", one["context"],
+                          "--tokens", ",".join(row["tokens"] for row in rows), "--logits", "none" if one["test"].startswith("pp") else "all")
+    priced = {row["tokens"]: float(row["total_ms"]) for row in passes}
     for row in rows:
         published = 1e3 * int(row["tokens"]) / float(row["tokens_per_s"])
         row.update(published_ms=f"{published:.4f}", simulated_ms=f"{priced[row['tokens']]:.4f}",
@@ -69,8 +59,7 @@ def main():
     parser.add_argument("out", type=Path)
     parser.add_argument("--engine", default="llama_cpp")
     arguments = parser.parse_args()
-    with open(ROWS, newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(ROWS)
     alike = {}
     for row in rows:
         key = (row["hardware"], row["model"], row["file_type"], row["context"], row["test"].startswith("pp"))
@@ -82,10 +71,7 @@ def main():
         for some in by_tokens.values():
             price(arguments.specsim, arguments.engine, some)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    with open(arguments.out / "llama_cpp.csv", "w", newline="") as file:
-        write = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        write.writeheader()
-        write.writerows(rows)
+    write_rows(arguments.out / "llama_cpp.csv", rows)
     groups = {"all": rows}
     for gpu in sorted({row["hardware"] for row in rows}):
         groups[gpu] = [row for row in rows if row["hardware"] == gpu]

@@ -8,7 +8,6 @@ Runs `specsim compare` on configs/method_claims, and writes to OUT
   duels/                         rankings of two, batch by batch: whom a verdict names, against whom
   method_claims.md               the verdicts; intervals hold at 99 %, over draws of the distributions
 """
-import csv
 import math
 import shutil
 import subprocess
@@ -16,6 +15,9 @@ import sys
 from pathlib import Path
 
 import yaml
+
+from calls import called
+from tables import rows_of
 
 CONFIGS = Path("configs/method_claims")
 SEED_OF_DUELS = 1  # other draws than those that chose who meets
@@ -26,11 +28,8 @@ T99_OF_16 = 2.947  # Student's, for the draws of distributions that errors come 
 
 
 def compare(specsim, config, out, *options):
-    done = subprocess.run([specsim, "compare", str(config), "--out", str(out), *options], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"method_claims: specsim compare {config}: {done.stdout}{done.stderr}")
-    with open(out / "ranking.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    called(specsim, "compare", config, "--out", out, *options)
+    return rows_of(out / "ranking.csv")
 
 
 def rank(specsim, name, out):

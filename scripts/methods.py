@@ -11,14 +11,14 @@ Runs the configs with the cost model that they name, and configs/methods/side_by
   methods.png     the methods that share a workload: speedup by batch
   manifest_*.yaml what the figures come from
 """
-import csv
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import yaml
 import plot_methods
+from calls import called
+from tables import rows_of, write_rows
 
 CONFIGS = Path("configs/examples/methods")
 RECORD = Path("results/methods")  # theory.csv and trees.csv, which the tests of published trees write
@@ -30,11 +30,8 @@ BATCHES = [1, 8, 32]
 def run(specsim, out, config, name, *settings):
     folder = out / "run"
     arguments = [part for setting in settings for part in ("--set", setting)]
-    done = subprocess.run([specsim, "run", str(config), *arguments, "--out", str(folder), "--force", "--quiet"], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"methods: specsim run {config}: {done.stdout}{done.stderr}")
-    with open(folder / "data.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
+    called(specsim, "run", config, *arguments, "--out", folder, "--force", "--quiet")
+    rows = rows_of(folder / "data.csv")
     shutil.move(folder / "manifest.yaml", out / f"manifest_{name}.yaml")
     shutil.rmtree(folder)
     return rows
@@ -90,10 +87,8 @@ def side_by_side(specsim, out):
 
 def published(specsim, out):
     """EAGLE's chains of five from n-alpha and the trees of trees.csv, beside the figures that were published with them; a formula beside itself."""
-    with open(RECORD / "theory.csv", newline="") as file:
-        theory = {row["setting"]: row for row in csv.DictReader(file) if row["method"] == "eagle_chain"}
-    with open("configs/published/rows.csv", newline="") as file:
-        known = [row for row in csv.DictReader(file) if row["config"] == "eagle1_nalpha"]
+    theory = {row["setting"]: row for row in rows_of(RECORD / "theory.csv") if row["method"] == "eagle_chain"}
+    known = [row for row in rows_of("configs/published/rows.csv") if row["config"] == "eagle1_nalpha"]
     cells = run(specsim, out, "configs/published/eagle1_nalpha.yaml", "eagle1_nalpha")
     rows = []
     for row in known:
@@ -101,9 +96,8 @@ def published(specsim, out):
         cell = cells[int(row["cell"])]
         rows.append({"method": "eagle_chain", "setting": setting, "published": theory[setting]["published_tokens_per_round"],
                      "theory": theory[setting]["theory_low"], "simulated": cell["tokens_per_round"], "simulated_se": cell["tokens_per_round_se"]})
-    with open(RECORD / "trees.csv", newline="") as file:
-        rows += [{"method": row["method"], "setting": row["setting"], "published": row["published_tokens_per_round"],
-                  "theory": row["theory"], "simulated": row["simulated"], "simulated_se": row["simulated_se"]} for row in csv.DictReader(file)]
+    rows += [{"method": row["method"], "setting": row["setting"], "published": row["published_tokens_per_round"],
+              "theory": row["theory"], "simulated": row["simulated"], "simulated_se": row["simulated_se"]} for row in rows_of(RECORD / "trees.csv")]
     for cell in run(specsim, out, "configs/ci/lookahead_formula.yaml", "lookahead_formula", "rounds=1000000"):
         alpha, branching = float(cell["pair.draft.value"]), yaml.safe_load(cell["decode.drafter.branching"])
         formula = len(branching) + 1 - sum((1 - alpha ** i) ** branching[0] for i in range(1, len(branching) + 1))
@@ -113,10 +107,7 @@ def published(specsim, out):
 
 
 def write(path, rows):
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, max(rows, key=len).keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(path, rows, list(max(rows, key=len)))
     print(f"wrote {path}: {len(rows)} rows")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.colors import TwoSlopeNorm
 
-from plot_style import ACCEPTED, COLOURS, DRAFT, RESIDUAL, TARGET, Z95, main, plt, points, read, save
+from plot_style import ACCEPTED, COLOURS, DRAFT, RESIDUAL, TARGET, main, plt, points, read, save
 
 ALPHA, RATIO, LENGTH = "pair.draft.value", "cost.target_to_draft_ratio", "decode.drafter.draft_length"
 

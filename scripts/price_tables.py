@@ -3,8 +3,9 @@
 unseen.csv is what `scripts/fit_kernels.py TABLES --out configs/kernels --corrections --report results/fidelity/unseen.csv` writes, small.csv
 is scripts/fidelity.py's, steps/ scripts/step_prices.py's. earlier.csv is a record of prices before the fits, which no command makes again.
 """
-import csv
 from pathlib import Path
+
+import tables
 
 FIDELITY = Path("results/fidelity")
 # Most error in the middle and at the 90th percentile, percent, by kind; of products by type too.
@@ -15,8 +16,7 @@ SIZES = ("0-2", "2-8", "8-32")
 
 
 def rows_of(name):
-    with open(FIDELITY / name, newline="") as file:
-        return list(csv.DictReader(file))
+    return tables.rows_of(FIDELITY / name)
 
 
 def table(columns, lines):

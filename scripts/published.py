@@ -8,13 +8,13 @@ Runs configs/published/*.yaml, joins their cells with configs/published/rows.csv
   data_*.csv, manifest_*.yaml   what the simulated figures come from
 A row is scored unless its inputs were inferred from its own figure (circular) or it has no figure of its own.
 """
-import csv
-import math
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from statistics import NormalDist
+
+from tables import geometric_mean, rows_of, write_rows
 
 CONFIGS = Path("configs/published")
 Z = NormalDist().inv_cdf(0.975)
@@ -30,8 +30,7 @@ def simulate(specsim, out, name):
     shutil.move(folder / "manifest.yaml", out / f"manifest_{name}.yaml")
     shutil.move(folder / "data.csv", out / f"data_{name}.csv")
     shutil.rmtree(folder)
-    with open(out / f"data_{name}.csv", newline="") as file:
-        return list(csv.DictReader(file)), done.returncode
+    return rows_of(out / f"data_{name}.csv"), done.returncode
 
 
 def check_inputs(row, cell):
@@ -78,8 +77,7 @@ def main():
         sys.exit(__doc__)
     specsim, out = sys.argv[1], Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
-    with open(CONFIGS / "rows.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(CONFIGS / "rows.csv")
     names = sorted(path.stem for path in CONFIGS.glob("*.yaml") if path.stem != "rankings")  # which is of scripts/rankings.py
     if {row["config"] for row in rows} != set(names):
         sys.exit("published: rows.csv and the configs do not name the same experiments")
@@ -109,14 +107,8 @@ def main():
                         "published_over_simulated": "" if ratio is None else f"{ratio:.10g}", "alpha": row["alpha"], "draft_length": row["draft_length"],
                         "cost_ratio": row["cost_ratio"], "tokens_per_round": cell["tokens_per_round"], "scored": row["scored"], "comment": comment})
 
-    with open(out / "published.csv", "w", newline="") as file:
-        write = csv.DictWriter(file, list(results[0]), lineterminator="\n")
-        write.writeheader()
-        write.writerows(results)
-    summary = []
-    for group, ratios in scores.items():
-        logs = [math.log(r) for r in ratios]
-        summary.append((group, len(ratios), math.exp(sum(logs) / len(logs)), min(ratios), max(ratios)))
+    write_rows(out / "published.csv", results)
+    summary = [(group, len(ratios), geometric_mean(ratios), min(ratios), max(ratios)) for group, ratios in scores.items()]
     with open(out / "published.md", "w") as file:
         file.write("| scored rows | rows | published / simulated: geometric mean | least | most |\n|---|---|---|---|---|\n")
         for group, count, mean, least, most in summary:

@@ -9,14 +9,13 @@ published_speedups.md. Tokens per round are the published ones: what is simulate
   plain_ms, verify_ms                                                     above 1: the simulator is too fast
   cost_ratio  draft_passes draft / plain
 """
-import csv
-import math
 import sys
 from pathlib import Path
 
 import yaml
 
 from priced_passes import ENGINES, engine_figure, total_ms
+from tables import geometric_mean, rows_of, spread_factor, write_rows
 
 ROWS = Path("configs/published/speedups.csv")
 ROUNDS = ENGINES / "transformers.yaml"  # host time of a round by method
@@ -61,8 +60,7 @@ def main():
         sys.exit(__doc__)
     specsim, out = sys.argv[1], Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
-    with open(ROWS, newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(ROWS)
     groups = {}
     lines = []
     for row in rows:
@@ -85,10 +83,7 @@ def main():
     columns = ["row", "source", "quantity", "published", "simulated", "published_over_simulated", "plain_ms", "verify_ms", "draft_ms", "scored",
                "hardware", "tensor_parallel", "target", "draft", "weight_bits", "target_engine", "draft_engine", "host_us_per_layer", "method", "draft_passes", "draft_tokens", "verify_tokens",
                "batch", "context", "tokens_per_round", "inputs"]
-    with open(out / "published_speedups.csv", "w", newline="") as file:
-        write = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-        write.writeheader()
-        write.writerows(rows)
+    write_rows(out / "published_speedups.csv", rows, columns)
     text = ("Published figures against the roofline's, tokens per round given. Host time of a round by method is one figure for all sources, as engine "
             "transformers has it (configs/engines/transformers.yaml): estimated on an A100, from the rows of Spec-Bench that are not scored, and on a "
             "machine that its source does not name; where a source says how slow its plain passes are, its host is taken as that slow. Speedups: published / simulated above 1 means that the "
@@ -96,13 +91,11 @@ def main():
             "| quantity | rows of | rows | published / simulated: geometric mean | spread (factor) | least | most | within 10 % |\n|---|---|---|---|---|---|---|---|\n")
     order = {"speedup": 0, "plain_ms": 1, "verify_ms": 2, "cost_ratio": 3}
     for (quantity, name), ratios in sorted(groups.items(), key=lambda g: (order[g[0][0]], g[0][1] == "all", g[0][1])):
-        logs = [math.log(r) for r in ratios]
-        mean = sum(logs) / len(logs)
-        spread = math.sqrt(sum((x - mean) ** 2 for x in logs) / max(1, len(logs) - 1))
+        mean, spread = geometric_mean(ratios), spread_factor(ratios)
         inside = sum(abs(r - 1) <= 0.1 for r in ratios)
-        text += f"| {quantity} | {name} | {len(ratios)} | {math.exp(mean):.3f} | {math.exp(spread):.3f} | {min(ratios):.3f} | {max(ratios):.3f} | {inside} |\n"
+        text += f"| {quantity} | {name} | {len(ratios)} | {mean:.3f} | {spread:.3f} | {min(ratios):.3f} | {max(ratios):.3f} | {inside} |\n"
         if name == "all":
-            print(f"{quantity:10} {len(ratios):3} rows, published / simulated {math.exp(mean):.3f}, spread {math.exp(spread):.3f}, {inside} within 10 %")
+            print(f"{quantity:10} {len(ratios):3} rows, published / simulated {mean:.3f}, spread {spread:.3f}, {inside} within 10 %")
     text += ("\n| row | quantity | published | simulated | published / simulated | scored | inputs assumed; where it misses 10 %, the term |\n|---|---|---|---|---|---|---|\n"
              + "".join(lines))
     text += ("\nNot here: Leviathan's T5 (encoder and decoder, no shape for it), Chen's Chinchilla (its tokens per round come from its speedup), Medusa's and "

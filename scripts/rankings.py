@@ -8,10 +8,8 @@ preset and ranks all draft lengths at the batches that were measured; measured i
 leaderboard, tokens per round are the published ones and time is the roofline's. Pairs that stand the other way round are listed with their cause: what
 the pair's ratio of tokens per round and its ratio of round times differ by from the measured ones.
 """
-import csv
 import itertools
 import math
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +17,8 @@ from pathlib import Path
 import yaml
 
 import published_speedups
+from calls import called, version_of
+from tables import rows_of, write_rows
 
 TABLE = Path("configs/published/rankings.yaml")
 CLOSE = 0.03  # measured speedups that differ by less are a tie: two runs of one setting differ by as much
@@ -36,18 +36,14 @@ def batches_of(setting):
 def compared(specsim, setting, draft):
     """{(batch, length): (speedup, tokens per round)} by `specsim compare` on an acceptance preset."""
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([specsim, "compare", "--acceptance", draft["acceptance"], "--hardware", setting["hardware"], "--engine", "vllm",
-                               "--target", setting["target"], "--draft", draft["draft"], "--tensor-parallel", str(setting["tensor_parallel"]),
-                               "--context", str(setting["context"]), "--batches", ",".join(map(str, batches_of(setting))), "--out", f"{folder}/out"],
-                              capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"rankings: {setting['name']}, {draft['draft']}: {done.stderr}")
-        with open(f"{folder}/out/ranking.csv", newline="") as file:
-            found = {}
-            for row in csv.DictReader(file):
-                batch = int(row["workload"].split(",")[0].removeprefix("batch "))
-                found[batch, int(row["draft_passes"])] = (float(row["speedup"]), float(row["tokens_per_round"]))
-            return found
+        called(specsim, "compare", "--acceptance", draft["acceptance"], "--hardware", setting["hardware"], "--engine", "vllm", "--target", setting["target"],
+               "--draft", draft["draft"], "--tensor-parallel", setting["tensor_parallel"], "--context", setting["context"],
+               "--batches", ",".join(map(str, batches_of(setting))), "--out", f"{folder}/out")
+        found = {}
+        for row in rows_of(f"{folder}/out/ranking.csv"):
+            batch = int(row["workload"].split(",")[0].removeprefix("batch "))
+            found[batch, int(row["draft_passes"])] = (float(row["speedup"]), float(row["tokens_per_round"]))
+        return found
 
 
 def engine_rows(specsim, setting):
@@ -67,8 +63,7 @@ def engine_rows(specsim, setting):
 
 
 def leaderboard_rows(specsim, setting):
-    with open(published_speedups.ROWS, newline="") as file:
-        shapes = {row["row"]: row for row in csv.DictReader(file)}
+    shapes = {row["row"]: row for row in rows_of(published_speedups.ROWS)}
     for method in setting["methods"]:
         row = dict(shapes[method["row"]], hardware=setting["hardware"], target=setting["target"], tokens_per_round=str(method["tokens"]))
         if row["draft"].startswith("eagle-head"):
@@ -127,12 +122,8 @@ def main():
                        f"{100 * lost:.1f} % | {error:.2f} |\n")
         inversions += [f"| {name} | {batch} | {a['method']} | {b['method']} | {a['measured'] / b['measured']:.3f} | {a['simulated'] / b['simulated']:.3f} | {cause(a, b)} |\n"
                        for a, b in wrong]
-    with open(out / "rankings.csv", "w", newline="") as file:
-        columns = ["setting", "batch", "method", "measured", "simulated", "measured_tokens", "simulated_tokens", "source"]
-        write = csv.DictWriter(file, columns, lineterminator="\n")
-        write.writeheader()
-        for row in rows:
-            write.writerow({key: f"{value:.4f}" if isinstance(value, float) else value for key, value in row.items() if key in columns})
+    write_rows(out / "rankings.csv", [{key: f"{value:.4f}" if isinstance(value, float) else value for key, value in row.items()} for row in rows],
+               ["setting", "batch", "method", "measured", "simulated", "measured_tokens", "simulated_tokens", "source"])
     text = (f"Speedups over plain decoding. Rank correlation is Spearman's; in brackets that of the mean of compare's times at batches {AROUND[32][0]} to "
             f"{AROUND[32][-1]}, through which a server with 32 requests passes. Measured speedups within 3 % of each other count as a tie. Lost: how much less the "
             "method that is simulated to be the best measured than the one that measured best.\n\n"
@@ -141,8 +132,7 @@ def main():
             "\nEvery pair that stands the other way round: the first of the two measured faster.\n\n"
             "| setting | batch | measured faster | than | by a factor of | simulated | where the two part |\n|---|---|---|---|---|---|---|\n" + "".join(inversions))
     (out / "rankings.md").write_text(text)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    (out / "manifest.yaml").write_text(f"program: {version}\ncommand: scripts/rankings.py SPECSIM results/rankings\nseed: 1\n")
+    (out / "manifest.yaml").write_text(f"program: {version_of(specsim)}\ncommand: scripts/rankings.py SPECSIM results/rankings\nseed: 1\n")
     return 0
 
 

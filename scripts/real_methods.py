@@ -3,12 +3,13 @@
 
     scripts/real_methods.py SPECSIM OUT    writes OUT/methods.csv, OUT/methods.md, and a folder for each method
 """
-import csv
 import json
 import math
 import subprocess
 import sys
 from pathlib import Path
+
+from tables import write_lines
 
 MODELS = "tests/data/models"
 DRAFT = ["--draft", f"{MODELS}/novels-0.7m-distilled"]
@@ -60,10 +61,7 @@ def main():
         for file in folder.iterdir():  # times of one repetition say nothing
             if file.name not in ("manifest.yaml", "rounds_t0.jsonl", "rounds_t1.jsonl"):
                 file.unlink()
-    with open(out / "methods.csv", "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(rows[0])
-        writer.writerows([value if isinstance(value, (str, int)) else f"{value:.5g}" for value in row.values()] for row in rows)
+    write_lines(out / "methods.csv", rows[0], ([value if isinstance(value, (str, int)) else f"{value:.5g}" for value in row.values()] for row in rows))
     lines = ["| method | rows of the target a round, at most | tokens per round, temperature 0 | temperature 1 |", "|---|---|---|---|"]
     for row in rows:
         lines.append(f"| {row['method']} | {row['target_rows']} | " + " | ".join(

@@ -13,17 +13,9 @@ Not run against transformers itself: tested with a stand-in for the interfaces o
 (AutoModelForCausalLM, AutoTokenizer, generate with assistant_model or prompt_lookup_num_tokens, CandidateGenerator).
 Exit status: 0 fine, 2 bad arguments or input, 77 transformers is not installed.
 """
-import argparse
 import json
-import sys
-from pathlib import Path
 
-from record_vllm import read_prompts
-
-
-def stop(message, status=2):
-    print(f"record_transformers: {message}", file=sys.stderr)
-    sys.exit(status)
+from recording import parser_of, read_prompts, stop, write
 
 
 def watch(generators, on_round):
@@ -82,15 +74,9 @@ def records(rounds, prompts, draft_length):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("prompts")
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--model", required=True)
+    parser = parser_of(__doc__)
     parser.add_argument("--assistant", required=True, help="the draft model, or none for prompt lookup")
     parser.add_argument("--draft-length", type=int, default=5)
-    parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument("--tokens", type=int, default=256, help="most tokens of each output")
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--load", type=json.loads, default={}, help="more of from_pretrained's arguments, as JSON: {\"device_map\": \"auto\"}")
     options = parser.parse_args()
     if options.draft_length < 1:
@@ -101,11 +87,7 @@ def main():
         from transformers.generation import candidate_generator
     except ImportError as missing:
         stop(f"transformers is not installed ({missing})", 77)
-    lines = [json.dumps(record) for record in records(run(options, transformers, candidate_generator, prompts), prompts, options.draft_length)]
-    if not lines:
-        stop("no request had a whole round, allowed: more --tokens")
-    options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"wrote {options.out}, {len(lines)} requests")
+    write(options.out, records(run(options, transformers, candidate_generator, prompts), prompts, options.draft_length))
 
 
 if __name__ == "__main__":

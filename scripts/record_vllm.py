@@ -12,38 +12,9 @@ Not run against vLLM itself: tested with a stand-in for the interfaces of vLLM 0
 speculative_config, LLMEngine.from_engine_args, add_request, step, has_unfinished_requests; SamplingParams with output_kind DELTA).
 Exit status: 0 fine, 2 bad arguments or input, 77 vLLM is not installed.
 """
-import argparse
 import json
-import sys
-from pathlib import Path
 
-
-def stop(message, status=2):
-    print(f"record_vllm: {message}", file=sys.stderr)
-    sys.exit(status)
-
-
-def read_prompts(path):
-    """[(prompt, kind or None)]"""
-    try:
-        lines = [line for line in Path(path).read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as failure:
-        stop(f"{path}: {failure}")
-    prompts = []
-    for number, line in enumerate(lines, 1):
-        if not line.lstrip().startswith("{"):
-            prompts.append((line, None))
-            continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as wrong:
-            stop(f"{path}:{number}: {wrong.msg}, allowed: an object with \"prompt\"")
-        if not isinstance(record.get("prompt"), str):
-            stop(f"{path}:{number}: no text at \"prompt\", allowed: an object with \"prompt\" and, if wanted, \"kind\"")
-        prompts.append((record["prompt"], record.get("kind")))
-    if not prompts:
-        stop(f"{path}: no prompt in it, allowed: JSON lines with \"prompt\", or a prompt a line")
-    return prompts
+from recording import parser_of, read_prompts, stop, write
 
 
 def run(options, vllm, kinds):
@@ -74,17 +45,11 @@ def records(steps, kinds, draft_length):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("prompts")
-    parser.add_argument("out", type=Path)
-    parser.add_argument("--model", required=True)
+    parser = parser_of(__doc__)
     parser.add_argument("--speculative", required=True, type=json.loads, help="vLLM's speculative_config, as JSON")
     parser.add_argument("--engine", type=json.loads, default={}, help="more of vLLM's EngineArgs, as JSON")
-    parser.add_argument("--temperature", type=float, default=0.0)
-    parser.add_argument("--tokens", type=int, default=256, help="most tokens of each output")
     parser.add_argument("--batch", type=int, default=64, help="requests at once, at most")
     parser.add_argument("--tensor-parallel", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ignore-eos", action="store_true", help="outputs of equal length")
     options = parser.parse_args()
     draft_length = options.speculative.get("num_speculative_tokens") if isinstance(options.speculative, dict) else None
@@ -96,11 +61,7 @@ def main():
         import vllm.sampling_params
     except ImportError as missing:
         stop(f"vLLM is not installed ({missing})", 77)
-    lines = [json.dumps(record) for record in records(run(options, vllm, prompts), prompts, draft_length)]
-    if not lines:
-        stop("no request had a whole round, allowed: more --tokens")
-    options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"wrote {options.out}, {len(lines)} requests")
+    write(options.out, records(run(options, vllm, prompts), prompts, draft_length))
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ Prices every row of tests/data/pass_times.csv with `specsim pass` and writes to 
   manifest.yaml
 """
 import csv
-import io
-import subprocess
 import sys
 from pathlib import Path
+
+from calls import printed_rows, version_of
 
 DATA = Path("tests/data/pass_times.csv")
 REACHES = ((128, 3.0, 10.0), (512, 5.0, 17.0))  # tokens up to, goals for the mean and the worst error in percent
@@ -27,12 +27,10 @@ MATRICES = 4  # products of a layer, fused
 
 def passes(specsim, gpu, models, shards, tokens, extra):
     """{(model, tp, tokens): parts in ms}"""
-    done = subprocess.run([specsim, "pass", "--csv", "--engine", "bare", "--hardware", gpu, "--model", ",".join(models), "--tensor-parallel",
-                           ",".join(shards), "--tokens", ",".join(tokens), *extra], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"roofline: specsim pass: {done.stderr}")
+    rows = printed_rows(specsim, "pass", "--csv", "--engine", "bare", "--hardware", gpu, "--model", ",".join(models), "--tensor-parallel",
+                        ",".join(shards), "--tokens", ",".join(tokens), *extra)
     return {(row["model"], row["tensor_parallel"], row["tokens"]): {name: float(row[name]) for name in row if name.endswith("_ms")}
-            for row in csv.DictReader(io.StringIO(done.stdout))}
+            for row in rows}
 
 
 def predict(specsim, rows):
@@ -204,8 +202,7 @@ def main():
     finish(rows)
     write_csv(rows, out / "roofline.csv")
     misses = write_md(rows, out / "roofline.md")
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.strip()
-    (out / "manifest.yaml").write_text(f'script: scripts/roofline.py\ncommand: "scripts/roofline.py {specsim} {out}"\nprogram: "{version}"\n'
+    (out / "manifest.yaml").write_text(f'script: scripts/roofline.py\ncommand: "scripts/roofline.py {specsim} {out}"\nprogram: "{version_of(specsim)}"\n'
                                        f"data: {DATA}\nplots: scripts/plot_roofline.py\n"
                                        "beside it: scripts/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv; "
                                        "scripts/llama_cpp_prices.py, which writes llama_cpp.csv and .md from configs/published/llama_cpp.csv\n")

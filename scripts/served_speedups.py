@@ -15,14 +15,13 @@ rule for all rows: steps are priced by `specsim pass` over all clients at prompt
 and the same terms are taken off what was measured, so that plain steps and rounds are scored beside the speedups.
 Measured over simulated: of a speedup above 1 the simulator promises too little, of a time above 1 it is too fast.
 """
-import csv
-import math
-import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
 
+from calls import version_of
 from priced_passes import engine_figure, total_ms
+from tables import geometric_mean, rows_of, spread_factor, write_rows
 
 ROWS = Path("configs/published/served_speedups.csv")
 SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # what rows share that differ in the draft alone
@@ -85,11 +84,9 @@ def price(specsim, row):
 
 
 def summary(ratios):
-    logs = [math.log(r) for r in ratios]
-    mean = sum(logs) / len(logs)
-    spread = f"{math.exp(math.sqrt(sum((x - mean) ** 2 for x in logs) / (len(logs) - 1))):.2f}" if len(logs) > 1 else "-"
+    spread = f"{spread_factor(ratios):.2f}" if len(ratios) > 1 else "-"
     inside = [sum(abs(r - 1) <= bound for r in ratios) for bound in (0.1, 0.2)]
-    return (f"{len(ratios)} | {math.exp(mean):.2f} | {spread} | {min(ratios):.2f} | {max(ratios):.2f} | "
+    return (f"{len(ratios)} | {geometric_mean(ratios):.2f} | {spread} | {min(ratios):.2f} | {max(ratios):.2f} | "
             f"{100 * inside[0] / len(ratios):.0f} | {100 * inside[1] / len(ratios):.0f}")
 
 
@@ -157,8 +154,7 @@ def main():
         sys.exit(__doc__)
     specsim, out = sys.argv[1], Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
-    with open(ROWS, newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(ROWS)
     columns = list(rows[0])
     for row in rows:
         made, seen = price(specsim, row)
@@ -173,10 +169,7 @@ def main():
             row["measured_plain_a_token"], row["simulated_plain_a_token"] = seen.get("plain"), made["plain"]
     columns += [f"{kind}_{quantity}" for quantity in QUANTITIES for kind in ("measured", "simulated")] + ["simulated_verify", "simulated_draft"]
     columns += [f"{quantity}_ratio" for quantity in QUANTITIES]
-    with open(out / "served_speedups.csv", "w", newline="") as file:
-        write = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-        write.writeheader()
-        write.writerows(rows)
+    write_rows(out / "served_speedups.csv", rows, columns)
     scored = [row for row in rows if row["scored"] == "yes"]
     text = (f"{len(scored)} scored rows of {len({row['source'] for row in scored})} texts and tables, {len(rows) - len(scored)} more that are not scored; tokens per round as measured "
             "there. Measured over simulated: of a speedup above 1 the simulator promises too little, of a time above 1 it is too fast.\n")
@@ -187,8 +180,7 @@ def main():
         text += (f"| {row['row']} | {row['tokens_per_round'] or '-'} | {' | '.join(cells)} | {', '.join(row[f'{q}_ratio'][:4] or '-' for q in QUANTITIES)} | "
                  f"{row['scored']} | {row['inputs']} |\n")
     (out / "served_speedups.md").write_text(text)
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    (out / "manifest.yaml").write_text(f"script: scripts/served_speedups.py\ncommand: \"scripts/served_speedups.py build/specsim results/served\"\nprogram: \"{version}\"\n"
+    (out / "manifest.yaml").write_text(f"script: scripts/served_speedups.py\ncommand: \"scripts/served_speedups.py build/specsim results/served\"\nprogram: \"{version_of(specsim)}\"\n"
                                        f"data: {ROWS}\n")
     for quantity in QUANTITIES:
         print(f"{quantity:8} {summary(ratios_of(scored, quantity))}")

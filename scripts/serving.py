@@ -8,7 +8,6 @@ vLLM runs request by request. SPECSIM names the program. Each cell is simulated 
 they are, and with a few of its figures fitted to the rows without speculation of the same server. Nothing is fitted to a row by itself.
 """
 import argparse
-import csv
 import json
 import math
 import os
@@ -26,6 +25,8 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import plot_serving  # noqa: E402
 import serving_pages as pages  # noqa: E402
+from calls import version_of  # noqa: E402
+from tables import rows_of as read_rows, write_rows  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
@@ -64,10 +65,8 @@ class Program:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=own)
         if done.returncode != 0:
             raise SystemExit(f"serving: {done.stderr.strip()}\n{text}")
-        with open(own / "out" / "summary.csv", newline="") as file:
-            row = next(csv.DictReader(file))
-        with open(own / "out" / "requests.csv", newline="") as file:
-            requests = [(float(r["first_token_s"]), float(r["last_token_s"]), int(r["output_tokens"])) for r in csv.DictReader(file)]
+        row = read_rows(own / "out/summary.csv")[0]
+        requests = [(float(r["first_token_s"]), float(r["last_token_s"]), int(r["output_tokens"])) for r in read_rows(own / "out/requests.csv")]
         for path in sorted(own.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()
         own.rmdir()
@@ -439,13 +438,6 @@ def compare_runs(program, folder, say):
     return rows
 
 
-def write(path, rows):
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--numbers", type=Path, required=True)
@@ -461,15 +453,14 @@ def main():
         program = Program(folder)
         runs = compare_runs(program, arguments.runs, say)
         table, fitted, others = compare_cells(program, arguments.numbers, say)
-    write(arguments.out / "table.csv", table)
-    write(arguments.out / "runs.csv", runs)
+    write_rows(arguments.out / "table.csv", table)
+    write_rows(arguments.out / "runs.csv", runs)
     crossed = {way: crossings([row for row in table if row["price"] == way]) for way in ("fitted", "roofline")}
     (arguments.out / "index.md").write_text(pages.page(table, fitted, others, crossed, runs))
     plot_serving.draw(arguments.out)
-    version = subprocess.run([SPECSIM, "--version"], capture_output=True, text=True, check=True).stdout.strip().splitlines()[0]
     (arguments.out / "manifest.yaml").write_text(
         "# Made by scripts/serving.py from published figures, which index.md names.\n"
-        f"program: {version}\ncommand: scripts/serving.py --numbers SERVING_NUMBERS.yaml --runs vllm_runs\nseed: 1\n")
+        f"program: {version_of(SPECSIM)}\ncommand: scripts/serving.py --numbers SERVING_NUMBERS.yaml --runs vllm_runs\nseed: 1\n")
     return 0
 
 

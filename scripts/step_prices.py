@@ -11,12 +11,13 @@ it, which a test does. Prices the three tables of SOURCES with `specsim kernels`
   manifest.yaml
 """
 import csv
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from fidelity import quantile, table_in
+from calls import called, version_of
+from fidelity import table_in
+from tables import quantile, rows_of, write_lines, write_rows
 
 # Table: its columns that are kept.
 SOURCES = {
@@ -35,19 +36,9 @@ def priced(specsim, tables, name, scratch):
         rows = list(csv.DictReader(file))
     columns = [key for key in rows[0] if key not in ("priced_ms", "ratio")]
     source = scratch / f"{name}.csv"
-    write_rows(source, columns, rows)
-    done = subprocess.run([specsim, "kernels", str(source), "--out", str(scratch / name)], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"step_prices: specsim kernels {name}: {done.stderr}")
-    with open(scratch / name / "priced.csv", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["ratio"]]
-
-
-def write_rows(path, columns, rows):
-    with open(path, "w", newline="") as file:
-        write = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
-        write.writeheader()
-        write.writerows(rows)
+    write_rows(source, rows, columns)
+    called(specsim, "kernels", source, "--out", scratch / name)
+    return [row for row in rows_of(scratch / name / "priced.csv") if row["ratio"]]
 
 
 def errors(rows):
@@ -138,23 +129,21 @@ def main():
         rows = {name: priced(specsim, tables, name, Path(scratch)) for name in SOURCES}
     out.mkdir(parents=True, exist_ok=True)
     for name, columns in SOURCES.items():
-        write_rows(out / f"{name}.csv", [*columns, "priced_ms", "ratio"], rows[name])
+        write_rows(out / f"{name}.csv", rows[name], [*columns, "priced_ms", "ratio"])
     pages = {"dense": (["table", "GPUs", "what"], dense_groups(rows[LIVE], rows[LAYERS])),
              "linear": (["GPUs", "what"], linear_groups(rows[LIVE])),
              "served": (["model", "GPU", "engine", "type"], served_groups(rows[SERVED]))}
     for name, (columns, groups) in pages.items():
         (out / f"{name}.md").write_text(markdown(columns, groups))
-    with open(out / "errors.csv", "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(["page", "group", "rows", "median_ratio", "median_error_percent", "p90_error_percent", "worst_error_percent"])
-        for name, groups in [*((name, groups) for name, (_, groups) in pages.items()), ("prose", prose_groups(rows[SERVED]))]:
-            for key, own in groups.items():
-                count, ratio, *off = errors(own)
-                write.writerow([name, "; ".join(key), count, f"{ratio:.3f}", *(f"{x:.1f}" for x in off)])
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
+    lines = []
+    for name, groups in [*((name, groups) for name, (_, groups) in pages.items()), ("prose", prose_groups(rows[SERVED]))]:
+        for key, own in groups.items():
+            count, ratio, *off = errors(own)
+            lines.append([name, "; ".join(key), count, f"{ratio:.3f}", *(f"{x:.1f}" for x in off)])
+    write_lines(out / "errors.csv", ["page", "group", "rows", "median_ratio", "median_error_percent", "p90_error_percent", "worst_error_percent"], lines)
     (out / "manifest.yaml").write_text(
         'script: scripts/step_prices.py\ncommand: "scripts/step_prices.py build/specsim TABLES results/fidelity/steps"\n'
-        f'program: "{version}"\ntables: "ai-dynamo/aiconfigurator, Apache-2.0: steps of vLLM 0.20.1 on a B300, branch dev-layerwise-collector (60a0ffc30); '
+        f'program: "{version_of(specsim)}"\ntables: "ai-dynamo/aiconfigurator, Apache-2.0: steps of vLLM 0.20.1 on a B300, branch dev-layerwise-collector (60a0ffc30); '
         'served times, systems/silicon_sample.csv (095f58a51c4c): InferenceMAX and NVIDIA; rows that are not priced are left out"\n')
     return 0
 

@@ -12,17 +12,17 @@ Joins what `specsim pass`, `plan` and `run` print; every time in it is theirs. W
   timing_claims.md, manifest.yaml
 Intervals hold at 95 %. scripts/plot_timing_claims.py OUT draws them.
 """
-import csv
-import io
 import math
 import re
-import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
 from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
+
+from calls import called, printed_rows, version_of
+from tables import rows_of, write_lines
 
 CONFIGS = Path("configs/timing_claims")
 KNEE = 1.1
@@ -45,24 +45,10 @@ T95_OF_8 = 2.364624  # Student's t, 7 degrees of freedom: the seeds of a config
 LENGTH = "decode.drafter.draft_length"
 
 
-def call(specsim, *arguments):
-    done = subprocess.run([specsim, *map(str, arguments)], capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"timing_claims: specsim {' '.join(map(str, arguments))}: {done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def rows_of(text):
-    return list(csv.DictReader(io.StringIO(text)))
-
-
 def write_csv(path, rows):
     def text(value):
         return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-    with open(path, "w", newline="") as file:
-        write = csv.writer(file, lineterminator="\n")
-        write.writerow(rows[0])
-        write.writerows([text(value) for value in row.values()] for row in rows)
+    write_lines(path, rows[0], ([text(value) for value in row.values()] for row in rows))
 
 
 def commas(values):
@@ -85,8 +71,8 @@ def knees(specsim):
     tokens = [*range(1, 33), *range(36, 128, 4), *range(128, MOST_TOKENS + 1, 32)]
     groups = defaultdict(list)
     for (model, shards), engine in product(MODELS, ("vllm", "bare")):
-        for row in rows_of(call(specsim, "pass", "--csv", "--engine", engine, "--hardware", commas(GPUS), "--model", model, "--tensor-parallel", shards,
-                                "--tokens", commas(tokens), "--batch", commas(BATCHES), "--context", commas(CONTEXTS))):
+        for row in printed_rows(specsim, "pass", "--csv", "--engine", engine, "--hardware", commas(GPUS), "--model", model, "--tensor-parallel", shards,
+                                "--tokens", commas(tokens), "--batch", commas(BATCHES), "--context", commas(CONTEXTS)):
             groups[model, shards, engine, row["hardware"], int(row["batch"]), int(row["context"])].append(row)
     table = []
     for (model, shards), gpu, batch, context in product(MODELS, GPUS, BATCHES, CONTEXTS):
@@ -116,8 +102,8 @@ def crossings(specsim):
     table = []
     for model, shards in MODELS:
         groups = defaultdict(list)
-        for row in rows_of(call(specsim, "pass", "--csv", "--engine", "bare", "--hardware", commas(GPUS), "--model", model, "--tensor-parallel", shards,
-                                "--tokens", 1, "--context", commas(contexts))):
+        for row in printed_rows(specsim, "pass", "--csv", "--engine", "bare", "--hardware", commas(GPUS), "--model", model, "--tensor-parallel", shards,
+                                "--tokens", 1, "--context", commas(contexts)):
             groups[row["hardware"]].append((int(row["context"]), float(row["kv_ms"]) / float(row["weights_ms"])))
         table += [{"model": model, "gpus": shards, "hardware": gpu, "cached_tokens": first_crossing(groups[gpu], 1.0)} for gpu in GPUS]
     return table
@@ -194,9 +180,8 @@ def regimes(specsim, scratch):
     table = []
     for number, (name, gpu, target, draft) in enumerate(PAIRS):
         out = scratch / f"plan_{number}"
-        call(specsim, "plan", "--alpha", 0.7, "--hardware", gpu, "--set", f"cost.target={target}", "--draft", draft, "--batch", 1, "--context", 512, "--out", out)
-        with open(out / "map.csv", newline="") as file:
-            table += [{"pair": name, **row} for row in csv.DictReader(file)]
+        called(specsim, "plan", "--alpha", 0.7, "--hardware", gpu, "--set", f"cost.target={target}", "--draft", draft, "--batch", 1, "--context", 512, "--out", out)
+        table += [{"pair": name, **row} for row in rows_of(out / "map.csv")]
     return table
 
 
@@ -247,9 +232,8 @@ def judge_regimes(table):
 # ---- M14: context, placement, batch --------------------------------------------------------------------------------------------
 
 def simulate(specsim, scratch, name, command):
-    call(specsim, command, CONFIGS / f"{name}.yaml", "--quiet", "--out", scratch / name)
-    with open(scratch / name / "data.csv", newline="") as file:
-        return list(csv.DictReader(file))
+    called(specsim, command, CONFIGS / f"{name}.yaml", "--quiet", "--out", scratch / name)
+    return rows_of(scratch / name / "data.csv")
 
 
 def varying_context(specsim, scratch):
@@ -415,8 +399,7 @@ def main():
     text = "| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|\n"
     text += "".join("| " + " | ".join(claim[column] for column in columns) + " |\n" for claim in claims)
     (out / "timing_claims.md").write_text(text + "\n" + "\n".join(part for _, part in judged))
-    version = call(specsim, "--version").strip()
-    (out / "manifest.yaml").write_text(f'script: scripts/timing_claims.py\ncommand: "scripts/timing_claims.py {specsim} {out}"\nprogram: "{version}"\n'
+    (out / "manifest.yaml").write_text(f'script: scripts/timing_claims.py\ncommand: "scripts/timing_claims.py {specsim} {out}"\nprogram: "{version_of(specsim)}"\n'
                                        f"configs: {CONFIGS}\nplots: scripts/plot_timing_claims.py\n")
     for claim in claims:
         print(f"{claim['id']}: {claim['verdict']}")

@@ -283,8 +283,6 @@ void lend_kernels(Hardware& hardware) {
   hardware.other_links = hardware.other_links || !has_nvlink(hardware);
 }
 
-}  // namespace
-
 const std::vector<Parameter>& calibration_parameters() {
   static const std::vector<Parameter> parameters = [] {
     std::vector<Parameter> list = {{"source", Type::text, "", "what it was fitted to", {}, {}},
@@ -297,6 +295,8 @@ const std::vector<Parameter>& calibration_parameters() {
   }();
   return parameters;
 }
+
+}  // namespace
 
 Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   Hardware hardware;

@@ -84,7 +84,6 @@ double link_bandwidth(const Hardware& hardware, double gpus);
 double peak_flops(const Hardware& hardware, Arithmetic arithmetic);
 
 const std::vector<config::Parameter>& hardware_parameters();
-const std::vector<config::Parameter>& calibration_parameters();
 // `spec` as resolve_preset takes it. Reports what is wrong, implausible units too; the hardware is then not to be used.
 Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics);
 Hardware read_hardware(const PresetChoice& choice, Diagnostics& diagnostics);

@@ -5,7 +5,6 @@
 #include "sim/cost/hardware.h"
 #include "sim/cost/presets.h"
 #include "sim/cost/step_tables.h"
-#include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -220,11 +219,6 @@ std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, 
   return fits;
 }
 
-double quantile(std::vector<double>& sorted_in_place, double share) {
-  std::sort(sorted_in_place.begin(), sorted_in_place.end());
-  return math::sample_quantile(sorted_in_place, share);
-}
-
 // What prices the rows of one GPU, engine, dtype and kernel.
 struct Pricer {
   const KernelFit* own = nullptr;  // the fit of the GPU, engine and dtype themselves
@@ -234,7 +228,7 @@ struct Pricer {
     if (own != nullptr) return own->microseconds(hardware, shape);
     std::vector<double> prices;
     for (const KernelFit& fit : others) prices.push_back(fit.microseconds(hardware, shape));
-    return prices.empty() ? 0.0 : quantile(prices, 0.5);
+    return prices.empty() ? 0.0 : median_of(prices);
   }
 };
 
@@ -296,7 +290,7 @@ void check_unit(const std::string& file, std::vector<double> ratios, const std::
   const auto first = std::find_if(ratios.begin(), ratios.end(), off);
   const double first_ratio = *first;
   const std::size_t first_line = lines[static_cast<std::size_t>(first - ratios.begin())];
-  const double middle = quantile(ratios, 0.5);
+  const double middle = median_of(ratios);
   if (off(middle))
     throw BadInput(
         {file, 1, 0},
@@ -441,7 +435,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
   }
   check_rows(file, table, std::any_of(known.begin(), known.end(), [](const auto& entry) { return entry.second.has_value(); }));
   if (!streams.empty()) {
-    const double middle = quantile(streams, 0.5);
+    const double middle = median_of(streams);
     if (middle > kMostStream)
       throw BadInput({file, 1, 0}, fmt::format("column us says {:.3g} times the GPU's bandwidth in the middle for weights from "
                                                "memory, allowed: times in microseconds",
@@ -473,14 +467,8 @@ std::vector<KernelErrors> kernel_errors(const PricedTable& table) {
     for (const auto& [band, group] : bands) order.emplace_back(group.least, band);
     std::sort(order.begin(), order.end());
     for (const auto& [least, band] : order) {
-      Group& group = bands[band];
-      std::vector<double> off;
-      for (const double ratio : group.ratios) off.push_back(std::abs(ratio - 1.0));
-      KernelErrors e{std::get<0>(key), std::get<1>(key), std::get<2>(key), band, group.ratios.size(), group.covered, 0, 0, 0};
-      e.median_ratio = quantile(group.ratios, 0.5);
-      e.median_error = quantile(off, 0.5);
-      e.high_error = quantile(off, 0.9);
-      list.push_back(e);
+      const Group& group = bands[band];
+      list.push_back({price_errors(group.ratios), std::get<0>(key), std::get<1>(key), std::get<2>(key), band, group.covered});
     }
   }
   return list;

@@ -3,6 +3,7 @@
 
 #include "sim/cost/hardware.h"
 #include "sim/cost/kernels.h"
+#include "sim/cost/price_errors.h"
 
 #include <cstddef>
 #include <map>
@@ -37,17 +38,13 @@ struct PricedTable {
 PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
                                const std::map<std::string, Hardware>& own = {});
 
-// Errors of a group of rows.
-struct KernelErrors {
+// Of a group of rows.
+struct KernelErrors : PriceErrors {
   std::string gpu;
   std::string engine;
   std::string dtype;
   std::string rows;  // "1", "2-16", ...; "all"
-  std::size_t count = 0;
   std::size_t covered = 0;
-  double median_ratio = 0.0;  // priced over measured
-  double median_error = 0.0;  // median of the absolute relative error
-  double high_error = 0.0;    // its 90th percentile
 };
 
 // Errors by GPU, engine and dtype: over all rows and band by band, in the order of the names. Rows without a price and rows

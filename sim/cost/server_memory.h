@@ -32,6 +32,9 @@ constexpr double kDriverBytes = 0x1.0p29;
 StepLimits vllm_step(const Hardware& hardware);
 // chunked_prefill_size of SGLang where nothing is said.
 std::uint32_t sglang_chunk(const Hardware& hardware);
+// Its max_running_requests as soon as it speculates, with a draft model, a head or n-grams, where nothing is said
+// (ServerArgs._handle_speculative_decoding).
+constexpr std::uint32_t kSglangRunsSpeculating = 48;
 // Its mem_fraction_static where nothing is said, for prompts cut into `chunk` tokens on so many GPUs.
 double sglang_share(const Hardware& hardware, std::uint32_t chunk, int gpus);
 // max_num_tokens of `trtllm-serve`, whose profile run computes prompts, of few logits.

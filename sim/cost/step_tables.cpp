@@ -3,7 +3,6 @@
 #include "sim/config/value.h"
 #include "sim/cost/presets.h"
 #include "sim/cost/roofline.h"
-#include "sim/math/quantiles.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -272,11 +271,6 @@ struct Band {
 constexpr std::array<Band, 6> kBatchBands = {
     {{1, "1"}, {8, "2-8"}, {32, "9-32"}, {64, "33-64"}, {128, "65-128"}, {1e15, "over 128"}}};
 
-double quantile_of(std::vector<double> list, double share) {
-  std::sort(list.begin(), list.end());
-  return math::sample_quantile(list, share);
-}
-
 }  // namespace
 
 bool is_step_table(const std::vector<std::string>& header) { return table_of(header).has_value(); }
@@ -368,7 +362,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
   for (const PricedStep& row : table.rows)
     if (row.priced_ms > 0.0) ratios.push_back(row.priced_ms / row.ms);
   if (!ratios.empty()) {
-    const double middle = quantile_of(ratios, 0.5);
+    const double middle = median_of(ratios);
     if (middle > kMostStepRatio || middle < 1.0 / kMostStepRatio)
       throw BadInput({file, 1, 0}, fmt::format("the prices are {:.3g} times the column {} in the middle, allowed: times in "
                                                "milliseconds",
@@ -390,22 +384,12 @@ std::vector<StepErrors> step_errors(const PricedSteps& table) {
     own[band + 1].push_back(ratio);
     all.push_back(ratio);
   }
-  const auto errors = [](const std::vector<double>& ratios, StepErrors e) {
-    std::vector<double> off;
-    for (const double ratio : ratios) off.push_back(std::abs(ratio - 1.0));
-    e.count = ratios.size();
-    e.median_ratio = quantile_of(ratios, 0.5);
-    e.median_error = quantile_of(off, 0.5);
-    e.high_error = quantile_of(off, 0.9);
-    e.worst_error = *std::max_element(off.begin(), off.end());
-    return e;
-  };
   std::vector<StepErrors> list;
   for (const auto& [key, bands] : groups)
     for (const auto& [band, ratios] : bands)
-      list.push_back(errors(ratios, {std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
-                                     band == 0 ? "all" : kBatchBands[band - 1].name}));
-  if (!all.empty()) list.push_back(errors(all, {"all", "all", "all", "all", "all"}));
+      list.push_back({price_errors(ratios), std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
+                      band == 0 ? "all" : kBatchBands[band - 1].name});
+  if (!all.empty()) list.push_back({price_errors(all), "all", "all", "all", "all", "all"});
   return list;
 }
 

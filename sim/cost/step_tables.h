@@ -4,6 +4,7 @@
 
 #include "sim/cost/hardware.h"
 #include "sim/cost/presets.h"
+#include "sim/cost/price_errors.h"
 
 #include <cstddef>
 #include <map>
@@ -45,17 +46,12 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
                              const std::optional<PresetChoice>& engine = std::nullopt,
                              const std::map<std::string, Hardware>& own = {});
 
-struct StepErrors {
+struct StepErrors : PriceErrors {
   std::string gpu;
   std::string engine;
   std::string model;
   std::string phase;
   std::string batch;  // "1", "2-8", ...; "all"
-  std::size_t count = 0;
-  double median_ratio = 0.0;  // priced over measured
-  double median_error = 0.0;  // median of the absolute relative error
-  double high_error = 0.0;    // its 90th percentile
-  double worst_error = 0.0;
 };
 
 // Errors by GPU, engine, model and phase, over all rows and band by band; the last one is over all rows, with "all" for every

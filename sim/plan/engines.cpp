@@ -1,5 +1,7 @@
 #include "sim/plan/engines.h"
 
+#include "sim/cost/server_memory.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,10 +26,8 @@ constexpr const char* kTensorRt = "TensorRT-LLM 1.3";
 constexpr int kMostDraftsVllm = 128;
 // llama.cpp: SPEC_VOCAB_MAX_SIZE_DIFFERENCE of common/speculative.cpp; from token 5 on, texts must be equal as well.
 constexpr double kVocabularyDifferenceLlamaCpp = 128.0;
-// Sequences at once where nothing is said: vLLM's max_num_seqs (on GPUs of less than 70 GiB), and what SGLang lowers
-// --max-running-requests to as soon as it speculates.
+// Sequences at once where nothing is said: vLLM's max_num_seqs, on GPUs of less than 70 GiB.
 constexpr double kSequencesVllm = 256.0;
-constexpr double kSequencesSglang = 48.0;
 // The tokens that n-gram drafting looks up, at most and at least: drafter prompt_lookup's, which acceptance is planned with.
 constexpr int kLongestLookup = 3;
 constexpr int kShortestLookup = 1;
@@ -194,10 +194,11 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     if (d.target->weight_bits < 16.0 && d.draft->weight_bits >= 16.0) draft += " --speculative-draft-model-quantization unquant";
     note_sizes(d, "SGLang", own);
   }
-  own.command = fmt::format("python3 -m sglang.launch_server --model-path {}{}{}{} {}", path_of(*d.target),
-                            d.target->tensor_parallel > 1.0 ? fmt::format(" --tp {:g}", d.target->tensor_parallel) : "",
-                            (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8_e4m3" : "") + offloaded(*d.target),
-                            batch > kSequencesSglang ? fmt::format(" --max-running-requests {:g}", batch) : "", draft);
+  own.command =
+      fmt::format("python3 -m sglang.launch_server --model-path {}{}{}{} {}", path_of(*d.target),
+                  d.target->tensor_parallel > 1.0 ? fmt::format(" --tp {:g}", d.target->tensor_parallel) : "",
+                  (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8_e4m3" : "") + offloaded(*d.target),
+                  batch > cost::kSglangRunsSpeculating ? fmt::format(" --max-running-requests {:g}", batch) : "", draft);
   return own;
 }
 

@@ -26,9 +26,6 @@ struct SglangOptions {
 // Tokens of an output that an admission counts on at most, and how the ratio moves (SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION and
 // its kin).
 constexpr std::uint32_t kMostReserved = 4096;
-// Requests that run at once as soon as it speculates, with a draft model, a head or n-grams, where nothing is said
-// (ServerArgs._handle_speculative_decoding).
-constexpr std::uint32_t kRunsSpeculating = 48;
 constexpr double kFirstRatio = 0.7;
 constexpr double kLastRatioShare = 0.14;
 constexpr double kDecaySteps = 600.0;
@@ -57,7 +54,7 @@ class Sglang final : public Scheduler {
   }
   [[nodiscard]] RunningLimit running_limit() const override {
     if (options_.max_running_requests > 0) return {options_.max_running_requests, ""};
-    return {kRunsSpeculating, "max_running_requests (--max-running-requests)"};
+    return {cost::kSglangRunsSpeculating, "max_running_requests (--max-running-requests)"};
   }
   [[nodiscard]] std::vector<std::string> idle_options(const RequestTraits& traits) const override {
     return idle_sentences(traits, "schedule_policy", options_.order == QueueOrder::priority, "radix_cache", options_.radix_cache);
@@ -124,7 +121,7 @@ class Sglang final : public Scheduler {
   // Requests that run at once at most.
   [[nodiscard]] std::size_t most_running(const EngineState& state) const {
     if (options_.max_running_requests > 0) return options_.max_running_requests;
-    if (state.policy != nullptr) return kRunsSpeculating;
+    if (state.policy != nullptr) return cost::kSglangRunsSpeculating;
     if (state.pool->unlimited()) return static_cast<std::size_t>(kMostRunning);
     const double longest = static_cast<double>(state.pool->usable()) * state.pool->block_tokens() / options_.max_model_len;
     return static_cast<std::size_t>(std::clamp(std::floor(kRunningEachLongest * longest), kFewestRunning, kMostRunning));

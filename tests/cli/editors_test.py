@@ -14,24 +14,10 @@ from pathlib import Path
 
 import yaml
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+sys.path.insert(0, "tests/support")
+from program import SPECSIM, expect, finish, run  # noqa: E402
+
 PRESETS = ("hardware", "models", "engines", "acceptance", "kernels")
-problems, checks = [], 0
-
-
-def expect(what, holds):
-    global checks
-    checks += 1
-    if not holds:
-        problems.append(what)
-
-
-def run(*arguments, **more):
-    more.setdefault("stdin", subprocess.DEVNULL if "input" not in more else None)
-    if "input" in more:
-        del more["stdin"]
-    done = subprocess.run([SPECSIM, *map(str, arguments)], capture_output=True, text=True, **more)
-    return done.returncode, done.stdout, done.stderr
 
 
 # ---- the schema
@@ -234,7 +220,4 @@ with tempfile.TemporaryDirectory() as folder:
     status, _, error = run("init", "--ask", "--force", cwd=folder, input="\n")
     expect(f"init without answers: {error}", status == 2 and "it ended before an answer" in error)
 
-for problem in problems:
-    print(problem, file=sys.stderr)
-print(f"{checks - len(problems)} passed, {len(problems)} failed")
-sys.exit(bool(problems))
+finish()

@@ -13,7 +13,9 @@ import tempfile
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+sys.path.insert(0, "tests/support")
+from program import SPECSIM, expect, finish, run  # noqa: E402
+
 GOOD = "tests/config/good/zeros.yaml"
 SMALL = ["--set", "rounds=2000"]
 PLAN = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b", "--alpha", "0.7"]
@@ -24,19 +26,6 @@ COMMANDS = {
     "list": ["list", "verifier"], "describe": ["describe", "token"],
     "fit": ["fit", "tests/data/trace_small.jsonl"],
 }
-problems, checks = [], 0
-
-
-def expect(what, holds):
-    global checks
-    checks += 1
-    if not holds:
-        problems.append(what)
-
-
-def run(*arguments, **more):
-    done = subprocess.run([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, **more)
-    return done.returncode, done.stdout, done.stderr
 
 
 def cells(text):
@@ -146,7 +135,4 @@ with tempfile.TemporaryDirectory() as folder:
     done = subprocess.run(["bash", step], env={**environment, "UNTESTED": "maybe"}, capture_output=True, text=True)
     expect("the action's step refuses", done.returncode == 2 and "allowed: error, warning" in done.stdout)
 
-for problem in problems:
-    print(problem, file=sys.stderr)
-print(f"{checks - len(problems)} passed, {len(problems)} failed")
-sys.exit(bool(problems))
+finish()

@@ -11,29 +11,15 @@ import io
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, "scripts")
+sys.path[:0] = ["scripts", "tests/support"]
 from plot_style import plt  # noqa: E402
 from plot_tables import BadInput  # noqa: E402
+from program import expect, finish, run  # noqa: E402
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
-problems, checks = [], 0
-
-
-def expect(what, holds):
-    global checks
-    checks += 1
-    if not holds:
-        problems.append(what)
-
-
-def run(*arguments):
-    done = subprocess.run([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-    return done.returncode, done.stdout, done.stderr
 
 
 def refused(what, answer, *parts):
@@ -182,7 +168,4 @@ with tempfile.TemporaryDirectory() as scratch:
     measured = ["temperature", "batch", "draft_length", "timing_error", *tokens]
     damage(scratch / "validate", "plot_validation", "validation.csv", measured, measured)
 
-for problem in problems:
-    print(problem, file=sys.stderr)
-print(f"{checks - len(problems)} passed, {len(problems)} failed")
-sys.exit(bool(problems))
+finish()

@@ -3,29 +3,16 @@
 
 Runs at the root of the repository; SPECSIM names the program.
 """
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+sys.path.insert(0, "tests/support")
+from program import expect, finish, run  # noqa: E402
+
 CONFIG = "configs/quickstart.yaml"
 SMALL = ["--set", "rounds=30000"]
-problems, checks = [], 0
-
-
-def expect(what, holds):
-    global checks
-    checks += 1
-    if not holds:
-        problems.append(what)
-
-
-def run(*arguments):
-    done = subprocess.run([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    return done.returncode, done.stdout, done.stderr
 
 
 def same(one, other):
@@ -90,7 +77,4 @@ with tempfile.TemporaryDirectory() as folder:
     status, _, error = run("cluster", "local:1", CONFIG, *SMALL, "--tasks", "2", "--out", folder / "full")
     expect(f"a task that fails: {status} {error}", status == 4 and "shard 2 ended with status" in error)
 
-for problem in problems:
-    print(problem, file=sys.stderr)
-print(f"{checks - len(problems)} passed, {len(problems)} failed")
-sys.exit(bool(problems))
+finish()

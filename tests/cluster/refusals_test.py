@@ -13,27 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
-SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
+sys.path.insert(0, "tests/support")
+from program import SPECSIM, expect, finish, run  # noqa: E402
+
 CONFIG = "configs/quickstart.yaml"
 SMALL = [CONFIG, "--set", "rounds=30000", "--tasks", "2"]
 LONG = [CONFIG, "--set", "rounds=1e10", "--tasks", "2"]
-problems, checks = [], 0
-
-
-def expect(what, holds):
-    global checks
-    checks += 1
-    if not holds:
-        problems.append(what)
-
-
-def run(*arguments, **streams):
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-    try:
-        done = subprocess.run([SPECSIM, *arguments], stdin=subprocess.DEVNULL, timeout=60, **streams)
-    except subprocess.TimeoutExpired:
-        return -1, "", "no end in a minute"
-    return done.returncode, (done.stdout or b"").decode(), (done.stderr or b"").decode(errors="surrogateescape")
 
 
 def everything(folder):
@@ -147,7 +132,7 @@ def plans(folder):
     for arguments in (["status", out], ["local:2", *SMALL, "--out", out]):
         ended, _, error = run("cluster", *arguments)
         expect(f"pipe {arguments[0]}: {ended} {error[-200:]}", ended == 2 and f"{plan}: is no regular file, allowed: " in error)
-    strange = os.fsencode(folder) + b"/strange\xff"
+    strange = os.fsdecode(os.fsencode(folder) + b"/strange\xff")
     ended, _, error = run("cluster", "local:2", *SMALL, "--out", strange)
     expect(f"a name that is no UTF-8: {ended} {error}", ended == 2 and "strange\\xff is no UTF-8, allowed: " in error and not os.path.exists(strange))
 
@@ -198,7 +183,4 @@ with tempfile.TemporaryDirectory() as folder:
     for part in (left_alone, signals, script_of_plot, plans, output):
         part(Path(folder))
 
-for problem in problems:
-    print(problem, file=sys.stderr)
-print(f"{checks - len(problems)} passed, {len(problems)} failed")
-sys.exit(bool(problems))
+finish()

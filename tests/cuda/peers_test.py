@@ -12,19 +12,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-sys.path.insert(0, "scripts")
+sys.path[:0] = ["scripts", "tests/support"]
 import gpu_baselines  # noqa: E402
 import gpu_kernels  # noqa: E402
 import llm_golden  # noqa: E402
-
-failed = False
-
-
-def check(right, what):
-    global failed
-    if not right:
-        failed = True
-        print(f"peers_test: {what}", file=sys.stderr)
+from program import expect, finish  # noqa: E402
 
 
 class Numbers:
@@ -58,13 +50,13 @@ class Model:
 
 sys.modules["transformers"] = SimpleNamespace(AutoModelForCausalLM=SimpleNamespace(from_pretrained=lambda path: Model()))
 model = gpu_baselines.load(SimpleNamespace(bfloat16="bfloat16"), gpu_baselines.TARGET)
-check(model.weight.data.kind == "bfloat16" and model.frequencies.kind == "float32",
-      f"parameters are {model.weight.data.kind}, frequencies of positions {model.frequencies.kind}")
-check(model.generation_config.eos_token_id is None, "generation may end early")
+expect(f"parameters are {model.weight.data.kind}, frequencies of positions {model.frequencies.kind}",
+       model.weight.data.kind == "bfloat16" and model.frequencies.kind == "float32")
+expect("generation may end early", model.generation_config.eos_token_id is None)
 
 for device, name in (("NVIDIA H200", "h200-sxm"), ("NVIDIA H100 80GB HBM3", "h100-sxm"), ("NVIDIA H100 PCIe", "h100-pcie"), ("NVIDIA L40S", "l40s"),
                      ("NVIDIA A100-SXM4-80GB", "a100-80gb-sxm"), ("NVIDIA GeForce RTX 4090", "rtx-4090")):
-    check(gpu_kernels.hardware_name(device) == name, f"{device} is taken for {gpu_kernels.hardware_name(device)}")
+    expect(f"{device} is taken for {gpu_kernels.hardware_name(device)}", gpu_kernels.hardware_name(device) == name)
 
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)
@@ -76,23 +68,23 @@ with tempfile.TemporaryDirectory() as name:
     tokens, ours, generation = gpu_baselines.read_specsim(folder)
     theirs = llm_golden.logits(gpu_baselines.MODELS / gpu_baselines.TARGET, tokens)
     found = gpu_baselines.compare_logits(ours, theirs)
-    check(gpu_baselines.logits_agree(*found), f"logits: {found}")
-    check(found[1] >= len(tokens) // 2, f"only {found[1]} of {len(tokens)} rows are clear")
+    expect(f"logits: {found}", gpu_baselines.logits_agree(*found))
+    expect(f"only {found[1]} of {len(tokens)} rows are clear", found[1] >= len(tokens) // 2)
     swapped = ours.copy()
     row = int(np.argmax(np.diff(np.sort(theirs, 1)[:, -2:], axis=1)))
     first, second = np.argsort(theirs[row])[[-1, -2]]
     swapped[row, [first, second]] = swapped[row, [second, first]]
     for what, mutant in (("a row late", np.roll(ours, 1, 0)), ("a token late", np.roll(ours, 1, 1)), ("3 % too large", 1.03 * ours),
                          ("two tokens exchanged", swapped), ("a row short", ours[:-1]), ("not a number", ours + np.nan)):
-        check(not gpu_baselines.logits_agree(*gpu_baselines.compare_logits(mutant, theirs)), f"logits that are {what} pass")
-    check([row["draft_length"] for row in generation] == ["0", "3"], "generation of other draft lengths")
-    check(all(int(row["tokens"]) >= 6 and float(row["ms_per_token"]) > 0 for row in generation), "generation without tokens or time")
-    check(int(generation[1]["rounds"]) <= int(generation[0]["rounds"]), "drafts take more rounds than plain decoding")
+        expect(f"logits that are {what} pass", not gpu_baselines.logits_agree(*gpu_baselines.compare_logits(mutant, theirs)))
+    expect("generation of other draft lengths", [row["draft_length"] for row in generation] == ["0", "3"])
+    expect("generation without tokens or time", all(int(row["tokens"]) >= 6 and float(row["ms_per_token"]) > 0 for row in generation))
+    expect("drafts take more rounds than plain decoding", int(generation[1]["rounds"]) <= int(generation[0]["rounds"]))
 
     table = folder / "passes.csv"
     table.write_text("model,weights,tokens,batch,context,ms\ntarget,random,8,1,2048,1.5\ntarget,random,8,4,2048,2.5\ndraft,random,8,1,2048,0.5\n")
-    check(gpu_baselines.read_passes(table) == {(8, 2048): "1.5"}, "passes of others than one sequence of the target")
-    check(gpu_baselines.read_passes(None) == gpu_baselines.read_passes(folder / "none.csv") == {}, "passes of no table")
+    expect("passes of others than one sequence of the target", gpu_baselines.read_passes(table) == {(8, 2048): "1.5"})
+    expect("passes of no table", gpu_baselines.read_passes(None) == gpu_baselines.read_passes(folder / "none.csv") == {})
 
     # A part that fails takes no other along. PyTorch's part is played by what main asks of it.
     sys.modules["torch"] = SimpleNamespace(cuda=SimpleNamespace(is_available=lambda: True), manual_seed=lambda seed: None,
@@ -111,13 +103,13 @@ with tempfile.TemporaryDirectory() as name:
         gpu_baselines.generation = lambda torch, say, directory, assisted: part(say, "assisted" if assisted else "plain")
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as log:
             status = gpu_baselines.main()
-        check(status == bool(broken), f"status {status} where {broken} fail")
-        check((folder / "peers.csv").read_text().split()[1:] == parts, f"parts left out where {broken} fail")
-        check(all(f"RuntimeError: {what} is broken" in log.getvalue() for what in broken), f"{broken} fail unseen")
+        expect(f"status {status} where {broken} fail", status == bool(broken))
+        expect(f"parts left out where {broken} fail", (folder / "peers.csv").read_text().split()[1:] == parts)
+        expect(f"{broken} fail unseen", all(f"RuntimeError: {what} is broken" in log.getvalue() for what in broken))
     (folder / "logits.f32").write_bytes(b"1234")
     try:
         gpu_baselines.read_specsim(folder)
-        check(False, "logits that are cut off are read")
+        expect("logits that are cut off are read", False)
     except ValueError:
         pass
-sys.exit(failed)
+finish()

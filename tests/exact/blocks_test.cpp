@@ -237,21 +237,6 @@ TEST_CASE("every mutant of a verifier of blocks loses the target's distribution,
 
 TEST_CASE("every lossless verifier of blocks loses the target's distribution where a first child stays that it rejected") {
   // The mistake that any verifier can have, so that a new one is shown to be under the audit.
-  class Credulous final : public verify::BlockRule {
-   public:
-    explicit Credulous(const verify::BlockRule& own) : own_(own) {}
-    [[nodiscard]] std::unique_ptr<verify::NodePlan> plan(const math::RatioTable& pair, int children) const override {
-      return own_.plan(pair, children);
-    }
-    verify::AcceptedPath verify(verify::Block& block) const override {
-      verify::AcceptedPath path = own_.verify(block);
-      if (path.node == 0 && block.children(0) > 0) path.node = block.tree().nodes[0].first_child;
-      return path;
-    }
-
-   private:
-    const verify::BlockRule& own_;
-  };
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (!entry.lossless || !entry.make_block) continue;
     const Distributions own = {"{family: explicit, probabilities: [0.5, 0.3, 0.2]}",

@@ -1,5 +1,6 @@
 // Blocks over distributions that every text position draws for itself: the joint distribution of the emitted tokens.
 #include "tests/exact/exact_cells.h"
+#include "tests/support/block_mutants.h"
 
 #include <map>
 
@@ -34,21 +35,6 @@ std::string drafter_of(tokens::Siblings siblings) {
 }  // namespace
 
 TEST_CASE("fresh distributions: every lossless verifier of blocks keeps the target's distribution, a credulous one loses it") {
-  class Credulous final : public verify::BlockRule {
-   public:
-    explicit Credulous(const verify::BlockRule& own) : own_(own) {}
-    [[nodiscard]] std::unique_ptr<verify::NodePlan> plan(const math::RatioTable& pair, int children) const override {
-      return own_.plan(pair, children);
-    }
-    verify::AcceptedPath verify(verify::Block& block) const override {
-      verify::AcceptedPath path = own_.verify(block);
-      if (path.node == 0 && block.children(0) > 0) path.node = block.tree().nodes[0].first_child;
-      return path;
-    }
-
-   private:
-    const verify::BlockRule& own_;
-  };
   int audits = 0;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (!entry.lossless || !entry.make_block) continue;

@@ -3,7 +3,6 @@
 that are shorter than a round of the longest drafts too."""
 import csv
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,17 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+sys.path.insert(0, "tests/support")
+from program import SPECSIM, expect, finish  # noqa: E402
+
 MODELS = "tests/data/models/"
 PROMPTS = 6
-failed = False
-
-
-def check(right, what):
-    global failed
-    if not right:
-        failed = True
-        print(f"validate_test: {what}", file=sys.stderr)
 
 
 def student_cdf(t, freedom):
@@ -56,17 +49,17 @@ with tempfile.TemporaryDirectory() as name:
                    stdout=subprocess.DEVNULL)
     with open(folder / "validation/validation.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    check([(row["temperature"], row["draft_length"]) for row in rows] == [(t, k) for t in "01" for k in "018"], "other points")
+    expect("other points", [(row["temperature"], row["draft_length"]) for row in rows] == [(t, k) for t in "01" for k in "018"])
     for row in rows:
         if row["draft_length"] == "0":
-            check(row["inside_99"] == row["acceptance_t"] == "", f"plain decoding is judged: {row}")
+            expect(f"plain decoding is judged: {row}", row["inside_99"] == row["acceptance_t"] == "")
             continue
-        check(judged_right(row), f"Welch's test of {row}")
-        check(not judged_right({**row, "acceptance_t_99": "2.576"}), "the normal distribution's interval passes for Student's")
-        check(not judged_right({**row, "inside_99": str(1 - int(row["inside_99"]))}), "a verdict that is the other way passes")
-    check("acceptance of other prompts: " in (folder / "validation/summary.txt").read_text(), "no summary")
+        expect(f"Welch's test of {row}", judged_right(row))
+        expect("the normal distribution's interval passes for Student's", not judged_right({**row, "acceptance_t_99": "2.576"}))
+        expect("a verdict that is the other way passes", not judged_right({**row, "inside_99": str(1 - int(row["inside_99"]))}))
+    expect("no summary", "acceptance of other prompts: " in (folder / "validation/summary.txt").read_text())
     subprocess.run([SPECSIM, "calibrate", *common, "--out", folder / "calibration"], check=True, stdout=subprocess.DEVNULL)
     with open(folder / "calibration/speed.csv", newline="") as file:
         speeds = {row["draft_length"]: row["speedup_of_all_prompts"] for row in csv.DictReader(file)}
-    check(speeds.keys() == {"0", "1", "8"} and all(speeds.values()), f"speeds at {speeds}")
-sys.exit(failed)
+    expect(f"speeds at {speeds}", speeds.keys() == {"0", "1", "8"} and all(speeds.values()))
+finish()

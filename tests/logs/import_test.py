@@ -13,23 +13,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+sys.path.insert(0, "tests/support")
+from program import SPECSIM, expect, finish, run  # noqa: E402
+
 LOGS = Path("tests/data/logs")
 PLAN = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle-head-8b"]
-problems = []
-checks = 0
-
-
-def run(*arguments, text=None):
-    done = subprocess.run([SPECSIM, *map(str, arguments)], input=text, capture_output=True, text=True)
-    return done.returncode, done.stdout, done.stderr
-
-
-def expect(what, holds):
-    global checks
-    checks += 1
-    if not holds:
-        problems.append(what)
 
 
 def figure(out, name):
@@ -47,7 +35,7 @@ def close(what, found, wanted, by=1e-4):
 
 
 def imported(name, *more, text=None):
-    status, out, err = run("import", LOGS / name if text is None else "-", *more, text=text)
+    status, out, err = run("import", LOGS / name if text is None else "-", *more, input=text)
     expect(f"{name}: status {status}, {err}", status == 0)
     return out
 
@@ -71,7 +59,7 @@ def vllm():
     out = imported("vllm_variable.log")
     says("variable", out, "37 rounds, draft length 7", "INCONSISTENT: whole drafts: 6.757 draft tokens a round of at most 7")
     # Lines that cannot be read are counted and named.
-    status, out, err = run("import", "-", text="SpecDecoding metrics: Accepted: many tokens\n" + (LOGS / "vllm.log").read_text())
+    status, out, err = run("import", "-", input="SpecDecoding metrics: Accepted: many tokens\n" + (LOGS / "vllm.log").read_text())
     says("unread", err, 'warning: 1 line could not be read; line 1: no number behind "Accepted:"')
     expect("unread: status", status == 0)
 
@@ -235,7 +223,7 @@ def wrapped():
     # Of a log that was cut in a line, the rest is read.
     text = "\n".join(plain) + "\n"
     cut = next(line for line in plain if "SpecDecoding metrics" in line)[:150]
-    status, out, err = run("import", "-", text=cut + "\n" + text)
+    status, out, err = run("import", "-", input=cut + "\n" + text)
     expect(f"cut: {err}", status == 0 and "warning: 1 line could not be read; line 1" in err and out.partition("rounds")[2] == wanted)
     # The first of V1 say counts alone; intervals without drafts are no mistake.
     first = "INFO 03-20 10:00:00 metrics.py:86] Speculative metrics: Draft acceptance rate: {}, Number of accepted tokens: {}, Number of draft tokens: {}, \n"
@@ -287,7 +275,7 @@ def constant_alpha():
 
 def plans():
     def table(*arguments, text=None):
-        status, out, err = run("plan", *PLAN, *arguments, text=text)
+        status, out, err = run("plan", *PLAN, *arguments, input=text)
         expect(f"plan {arguments}: status {status} {err}", status == 0)
         return out.partition("draft_length")[2]
     expect("plan --log", table("--log", LOGS / "vllm_metrics.txt") == table("--position-rates", "0.75,0.45,0.3"))
@@ -300,7 +288,7 @@ def plans():
 
 def refusals():
     def refused(text, *arguments, of=None):
-        status, out, err = run(*arguments, text=of)
+        status, out, err = run(*arguments, input=of)
         expect(f"{arguments}: status {status}, {err}", status == 2 and text in err)
     refused("no_such.log: cannot be read: no such file or directory, allowed: a readable server's log", "import", "no_such.log")
     refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines or metrics of vLLM", "import", "-", of="a\nb\n")
@@ -312,7 +300,7 @@ def refusals():
     refused('--at-draft-length: "0", allowed: an integer in [1, 64]', "import", "-", "--at-draft-length", "0")
     both = (LOGS / "vllm.log").read_text() + (LOGS / "sglang.log").read_text()
     refused("--log: the log has vLLM's \"SpecDecoding metrics\" lines at draft length 2 and SGLang's", "plan", *PLAN, "--log", "-", of=both)
-    status, out, _ = run("plan", *PLAN, "--log", "-", "--server", "sglang", text=both)
+    status, out, _ = run("plan", *PLAN, "--log", "-", "--server", "sglang", input=both)
     expect("plan --server", status == 0 and "SGLang" in out)
     refused("--server: the log has SGLang's \"Decode batch\" lines at draft length 4, allowed:", "import", LOGS / "sglang.log", "--server", "vllm")
     refused("do not say the draft length, allowed: with --at-draft-length", "plan", *PLAN, "--log", LOGS / "trtllm_metrics.txt")
@@ -392,7 +380,4 @@ def unreadable():
 
 for test in (vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, benchmarks, answers, wrapped, as_json, constant_alpha, plans, refusals, impossible, unreadable):
     test()
-for problem in problems:
-    print(problem, file=sys.stderr)
-print(f"{checks - len(problems)} passed, {len(problems)} failed")
-sys.exit(bool(problems))
+finish()

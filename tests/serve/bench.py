@@ -14,7 +14,7 @@ import numpy as np
 
 import reference
 
-SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
 FALSE_ALARMS = 1e-4
 PS = reference.PS
 
@@ -56,6 +56,14 @@ def columns(path):
         return dict(zip(names, zip(*rows)))
 
 
+def serve(folder, *options, wanted=0):
+    """`specsim serve` in a folder, with what it printed; the test ends where its status is another."""
+    done = subprocess.run([SPECSIM, "serve", *map(str, options)], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != wanted:
+        raise SystemExit(f"serve {' '.join(map(str, options))}: exit {done.returncode}: {done.stderr.strip()}")
+    return done
+
+
 class Bench:
     """Runs configs in a folder: with the program, or alone with the reference."""
 
@@ -79,10 +87,7 @@ class Bench:
         else:
             path = self.folder / f"config{self.count}.yaml"
             path.write_text(json.dumps(config, indent=1) + "\n")
-            command = [str(Path(SPECSIM).resolve()), "serve", path.name, "--out", out.name] + (["--steps"] if steps else [])
-            done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
-            if done.returncode != 0:
-                raise SystemExit(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")
+            serve(self.folder, path.name, "--out", out.name, *(["--steps"] if steps else []))
         run = Run(columns(out / "requests.csv"), columns(out / "steps.csv") if steps else None)
         run.folder = out
         return run

@@ -6,23 +6,19 @@ Runs at the root of the repository; SPECSIM names the program.
 import json
 import math
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from bench import SPECSIM, Checks, columns, config  # noqa: E402
+from bench import Checks, columns, config, serve  # noqa: E402
 
 SERVER = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--rate", "6", "--requests", "40", "--alone"]
 RATES = ("--position-rates", "0.73,0.5,0.34")
 
 
-def serve(*options, folder=".", acceptance=RATES):
-    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", *SERVER, *acceptance, *options], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"serve {' '.join(options)}: exit {done.returncode}: {done.stderr}")
-    return done.stdout
+def served(*options, folder=".", acceptance=RATES):
+    return serve(folder, *SERVER, *acceptance, *options).stdout
 
 
 def table_of(text):
@@ -39,7 +35,7 @@ def kind(scheduler):
 def engines(checks):
     others = {"vllm_v1": "vllm serve", "sglang": "sglang.launch_server", "trtllm": "trtllm-serve", "llama_cpp": "llama-server"}
     for scheduler, own in others.items():
-        text = serve("--policy", "fixed:3", *kind(scheduler))
+        text = served("--policy", "fixed:3", *kind(scheduler))
         checks.exact(f"{scheduler}: commands", [name for name in others.values() if name in text], [own])
         checks.exact(f"{scheduler}: vLLM's table", "num_speculative_tokens_per_batch_size" in text, scheduler == "vllm_v1")
         ranges, _ = table_of(text)
@@ -57,12 +53,12 @@ def engines(checks):
             checks.exact("llama.cpp's slots bound its steps", (ranges[-1][1], "--spec-draft-n-max 3" in text), (4, True))
     # Prices of an engine bring its scheduler.
     for engine, scheduler in (("trtllm", "trtllm"), ("sglang_sync", "sglang"), ("vllm_sync", "vllm_v1")):
-        text = serve("--policy", "fixed:3", "--engine", engine)
+        text = served("--policy", "fixed:3", "--engine", engine)
         checks.exact(f"--engine {engine}: commands", [name for name in others.values() if name in text], [others[scheduler]])
-    text = serve("--policy", "goodput")
+    text = served("--policy", "goodput")
     checks.holds("a policy that no server has is named", "these lengths were not simulated: the run's policy is goodput" in " ".join(text.split()))
-    checks.holds("static batches are no engine's", "flags for" not in serve("--policy", "fixed:3", "--set", "serve.scheduler={kind: static, batch: 8}"))
-    checks.holds("without a draft there is nothing to say", "most tokens" not in serve("--policy", "off"))
+    checks.holds("static batches are no engine's", "flags for" not in served("--policy", "fixed:3", "--set", "serve.scheduler={kind: static, batch: 8}"))
+    checks.holds("without a draft there is nothing to say", "most tokens" not in served("--policy", "off"))
 
 
 def plain_server(checks):
@@ -72,8 +68,7 @@ def plain_server(checks):
             made = config({"process": "closed", "concurrency": 8, "requests": 40}, {"target_fixed_ms": 10.0, **cost}, {"prompt": {"fixed": 1}, "output": {"fixed": 100}},
                           {"policy": {"kind": "fixed", "draft_length": 1}, "acceptance": {"alpha": alpha}}, max_num_seqs=8)
             (Path(folder) / "c.yaml").write_text(json.dumps(made))
-            done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", "c.yaml", "--alone", *more], cwd=folder, capture_output=True, text=True, check=True)
-            return " ".join(done.stdout.split())
+            return " ".join(serve(folder, "c.yaml", "--alone", *more).stdout.split())
 
     never = "a server without a draft is faster at every number of requests: do not speculate"
     # 1.1 tokens in 11.5 ms against 1 in 10, while a step without drafts keeps the draft's cache for 1.5.
@@ -87,13 +82,13 @@ def plain_server(checks):
     text = ends({"draft_fixed_ms": 1.5}, 0.1, "--method", "ngram")
     checks.holds("a draft without passes has no cache to keep", "without a draft" not in text)
     server = [*SERVER[:5], "llama-3.2-1b", *SERVER[6:], "--alpha", "0.1", "--policy", "fixed:1"]
-    none = " ".join(subprocess.run([SPECSIM, "serve", *server], capture_output=True, text=True, check=True).stdout.split())
+    none = " ".join(serve(".", *server).stdout.split())
     checks.exact("no flags where the server is faster without", ("flags for" in none, "flags: none, the server is faster without speculation" in none, never in none),
                  (False, True, True))
     # One length for all steps: what counts is the busiest load, where plain is faster here, though not with few requests.
     busy = [*SERVER[:5], "llama-3.2-1b", "--alpha", "0.4", "--policy", "fixed:1", "--rate", "200", "--requests", "900", "--prompt", "100", "--output", "400", "--alone",
             "--set", "serve.scheduler={kind: sglang, max_running_requests: 600}"]
-    text = " ".join(subprocess.run([SPECSIM, "serve", *busy], capture_output=True, text=True, check=True).stdout.split())
+    text = " ".join(serve(".", *busy).stdout.split())
     checks.exact("no flags where the busiest load is faster without", ("flags for" in text, "flags: none" in text, never in text), (False, True, False))
 
 
@@ -101,8 +96,8 @@ def running(checks):
     """SGLang runs 48 requests at once as soon as it speculates, and as many as come without."""
     def most(*options):
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", *SERVER[:6], *RATES, "--policy", "fixed:1", "--concurrency", "100", "--requests", "300",
-                                   "--prompt", "64", "--output", "32", *options, "--out", f"{folder}/out"], capture_output=True, text=True, check=True)
+            done = serve(".", *SERVER[:6], *RATES, "--policy", "fixed:1", "--concurrency", "100", "--requests", "300", "--prompt", "64", "--output", "32",
+                         *options, "--out", f"{folder}/out")
             said = "SGLang runs 48 requests at once where it speculates" in " ".join(done.stdout.split())
             return *(float(cell) for cell in columns(Path(folder) / "out" / "summary.csv")["largest_batch"]), said
 
@@ -114,7 +109,7 @@ def unknown_capacity(checks):
     """Prompts of a long tail, the longest of which only the longer run meets."""
     chunks = ("--policy", "fixed:3", "--set", "serve.scheduler.max_num_batched_tokens=8192")
     for chunked in ("true", "false"):
-        text = " ".join(serve(*chunks, "--set", f"serve.scheduler.chunked_prefill={chunked}").split())
+        text = " ".join(served(*chunks, "--set", f"serve.scheduler.chunked_prefill={chunked}").split())
         checks.exact(f"chunked_prefill {chunked}: the largest stable rate is given, or said not to be",
                      ("capacity" in text, "no largest stable rate is given: the longer run" in text), (chunked == "true", chunked == "false"))
 
@@ -123,23 +118,22 @@ def replicas(checks):
     """Of many replicas a few stand for all, so that their capacity is told in seconds."""
     def capacity(count):
         server = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--rate", "3", "--requests", "10", "--alone", "--set", f"serve.replicas={count}"]
-        done = subprocess.run([SPECSIM, "serve", *server], capture_output=True, text=True, check=True, timeout=100)
-        return float(re.search(r"plain: capacity (\S+) requests/s", done.stdout).group(1))
+        return float(re.search(r"plain: capacity (\S+) requests/s", serve(".", *server).stdout).group(1))
 
     few, many = capacity(4), capacity(4096)
     checks.holds(f"{many} of 4096, {few} of 4", abs(many / few / 1024 - 1) < 1e-3)
 
 
 def measured(checks):
-    five = serve("--policy", "fixed:5")
+    five = served("--policy", "fixed:5")
     checks.exact("only positions that were measured", max(row[2] for row in table_of(five)[0]), 3)
     checks.holds("which is said", "longer drafts than 3 are not weighed" in " ".join(five.split()))
-    one = serve("--policy", "fixed:5", acceptance=("--alpha", "0.9"))
+    one = served("--policy", "fixed:5", acceptance=("--alpha", "0.9"))
     checks.exact("one rate for all positions goes on", (max(row[2] for row in table_of(one)[0]), "not weighed" in one), (5, False))
 
 
 def pool(checks):
-    text = " ".join(serve("--policy", "fixed:3", "--set", "serve.kv={tokens: 16000}", "--prompt", "512", "--output", "256").split())
+    text = " ".join(served("--policy", "fixed:3", "--set", "serve.kv={tokens: 16000}", "--prompt", "512", "--output", "256").split())
     fitting = int(re.search(r"the cache holds (\d+) such requests", text).group(1))
     checks.exact("999 blocks hold so many requests of 640 tokens and three drafts", fitting, 999 // 41)
     checks.exact("the table ends there", table_of(text)[0][-1][1], fitting)
@@ -148,24 +142,22 @@ def pool(checks):
 def pasted(checks):
     """What is printed is a policy."""
     with tempfile.TemporaryDirectory() as folder:
-        ranges, printed = table_of(serve("--policy", "fixed:3"))
+        ranges, printed = table_of(served("--policy", "fixed:3"))
         checks.holds("several ranges", len(ranges) > 1)
         own = [",".join(f"{low}-{high}={length}" for low, high, length in ranges), printed, json.dumps(ranges)]
         made = []
         for number, text in enumerate(own):
-            serve("--policy", f"table:{text}", "--out", f"{number}", folder=folder)
+            served("--policy", f"table:{text}", "--out", f"{number}", folder=folder)
             made.append((Path(folder) / f"{number}" / "requests.csv").read_bytes())
         checks.exact("the printed table is the same policy as its ranges", made, [made[0]] * 3)
-        checks.exact("and is what a table says of itself", table_of(serve("--policy", f"table:{printed}"))[0], ranges)
+        checks.exact("and is what a table says of itself", table_of(served("--policy", f"table:{printed}"))[0], ranges)
         checks.holds("and drafts", float(columns(Path(folder) / "1" / "summary.csv")["drafted"][0]) > 0)
 
 
 def ties(checks):
     """Two servers that the prices cannot tell apart are said to tie; those that they can are not."""
     def swept(rate, *more):
-        done = subprocess.run([SPECSIM, "serve", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--policy", "fixed:1",
-                               "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more], capture_output=True, text=True, check=True)
-        return done.stdout
+        return serve(".", *SERVER[:6], "--policy", "fixed:1", "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more).stdout
     close = swept("0.17")
     noise, tied = re.search(r"tie within the noise of the prices, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}

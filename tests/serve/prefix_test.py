@@ -5,13 +5,12 @@ Turns that never overlap leave one right count of rows, and one request at a tim
 SPECSIM names the program.
 """
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from bench import SPECSIM, Bench, Checks, config  # noqa: E402
+from bench import Bench, Checks, config, serve  # noqa: E402
 
 COST = {"target_fixed_ms": 1.0}
 PREFIX, FRESH, ANSWER, TURNS = 75, 41, 23, 4
@@ -144,7 +143,7 @@ def capacity(bench, checks):
         made = config(arrivals, COST, None, None, {"block": 16, "blocks": 100}, prefix_caching=caching)
         path = bench.folder / "capacity.yaml"
         path.write_text(json.dumps(made))
-        done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name], capture_output=True, text=True, check=False, cwd=bench.folder)
+        done = serve(bench.folder, path.name)
         shared = shared or done
         checks.exact(f"prefix_caching {caching}: what is said of the capacity", [one for one in ("no largest stable rate is given", "plain: capacity")
                                                                                   if one in done.stdout], [words])
@@ -153,13 +152,13 @@ def capacity(bench, checks):
         made = config({"process": "sessions", "rate": 2.0, "requests": 60, "prompt": {"fixed": 64}, "output": {"fixed": 8}, "most": 4000}, COST, None, None,
                       {"block": 16, "blocks": 400}, prefix_caching=caching)
         path.write_text(json.dumps(made))
-        done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name, "--sweep", "rate=1,2"], capture_output=True, text=True, check=False, cwd=bench.folder)
-        checks.exact(f"prefix_caching {caching}: a sweep says that there is no capacity", (done.returncode, "no largest stable rate is given" in done.stdout), (0, caching))
+        done = serve(bench.folder, path.name, "--sweep", "rate=1,2")
+        checks.exact(f"prefix_caching {caching}: a sweep says that there is no capacity", "no largest stable rate is given" in done.stdout, caching)
     made = config({"process": "poisson", "rate": 2.0, "requests": 60}, COST, {"prompt": {"fixed": 64}, "output": {"fixed": 8}}, None, {"block": 16, "blocks": 400},
                   prefix_caching=True, policy="priority")
     made["serve"]["replicas"] = {"count": 2, "routing": "prefix_affinity"}
     path.write_text(json.dumps(made))
-    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name], capture_output=True, text=True, check=False, cwd=bench.folder)
+    done = serve(bench.folder, path.name)
     for words in ("policy priority changes nothing", "prefix_caching changes nothing", "the routing finds no prefixes"):
         checks.holds(f"{words} is said", words in done.stdout)
         checks.rejects_exactly("what changes nothing", f"a trace that shares prefixes: {words}", words not in shared.stdout)

@@ -7,7 +7,6 @@ Runs at the root of the repository; SPECSIM names the program.
 import json
 import math
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import numpy as np  # noqa: E402
 
-from bench import SPECSIM, Bench, Checks, columns, config  # noqa: E402
+from bench import Bench, Checks, columns, config, serve  # noqa: E402
 
 SLO = {"ttft_ms": 60, "tpot_ms": 9}
 
@@ -64,10 +63,7 @@ def differences(summary, made):
 def verdict(folder, name, made):
     """The sentence of a single run, and both servers' requests."""
     (Path(folder) / f"{name}.yaml").write_text(json.dumps(made))
-    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", f"{name}.yaml", "--out", name], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(done.stderr)
-    text = " ".join(done.stdout.split())
+    text = " ".join(serve(folder, f"{name}.yaml", "--out", name).stdout.split())
     said = re.search(r"at this load speculation .*?(with either|\(\S+ %\)(?= (speculative|plain|most|wrote|no largest)))", text)
     return said.group() if said else "", *(columns(Path(folder) / name / f"{file}.csv") for file in ("requests", "requests_plain"))
 
@@ -107,7 +103,7 @@ def single(folder, checks):
     alone = crowded(0, rate=6.0, requests=100)
     del alone["serve"]["speculation"]
     (Path(folder) / "alone.yaml").write_text(json.dumps(alone))
-    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", "alone.yaml", "--out", "alone"], cwd=folder, capture_output=True, text=True, check=True)
+    done = serve(folder, "alone.yaml", "--out", "alone")
     checks.holds("a server without speculation has nothing beside it", "at this load" not in done.stdout and not (Path(folder) / "alone" / "requests_plain.csv").exists())
 
 
@@ -162,11 +158,11 @@ def main():
         checks.exact("MSER-5 leaves nothing out of an even run", summary["warm_up_requests"], ("0",))
         path = bench.folder / "all.yaml"
         path.write_text(json.dumps(crowded(600)))
-        done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name], cwd=folder, capture_output=True, text=True, check=False)
-        checks.holds("a warm-up of the whole run is refused", done.returncode == 2 and "all.yaml: warm_up is 600 and the run has 600 requests, allowed: fewer" in done.stderr)
+        done = serve(folder, path.name, wanted=2)
+        checks.holds("a warm-up of the whole run is refused", "all.yaml: warm_up is 600 and the run has 600 requests, allowed: fewer" in done.stderr)
         for wrong in ("-1", "1.5", "mse"):
-            done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name, "--warm-up", wrong], cwd=folder, capture_output=True, text=True, check=False)
-            checks.holds(f"a warm-up of {wrong} is refused", done.returncode == 2 and "warm_up is" in done.stderr and "allowed: a number of requests, or mser" in done.stderr)
+            done = serve(folder, path.name, "--warm-up", wrong, wanted=2)
+            checks.holds(f"a warm-up of {wrong} is refused", "warm_up is" in done.stderr and "allowed: a number of requests, or mser" in done.stderr)
     return checks.finish("summaries")
 
 

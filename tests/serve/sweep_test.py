@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from bench import SPECSIM, Checks, columns, config, picoseconds  # noqa: E402
+from bench import SPECSIM, Checks, columns, config, picoseconds, serve  # noqa: E402
 
 INTERRUPTED = 6
 STEP = 0.001
@@ -24,10 +24,7 @@ STEP = 0.001
 def program(folder, config, *options, wanted=0):
     path = folder / "config.yaml"
     path.write_text(json.dumps(config))
-    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", path.name, *options], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode != wanted:
-        raise SystemExit(f"serve {' '.join(options)}: exit {done.returncode}: {done.stderr}")
-    return done
+    return serve(folder, path.name, *options, wanted=wanted)
 
 
 def files(folder):
@@ -179,7 +176,7 @@ def resume(folder, checks):
     program(folder, crowded(), *options, "--threads", "2", "--out", "two")
     whole = files(folder / "one")
     checks.exact("two threads", files(folder / "two"), whole)
-    command = [str(Path(SPECSIM).resolve()), "serve", "config.yaml", *options, "--threads", "2", "--out", "ended"]
+    command = [SPECSIM, "serve", "config.yaml", *options, "--threads", "2", "--out", "ended"]
     journal = folder / "ended" / "journal.txt"
     lines = lambda: len(journal.read_text().splitlines()) if journal.exists() else 0
     kept = []

@@ -4,24 +4,16 @@
 Runs at the root of the repository; SPECSIM names the program.
 """
 import json
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from bench import SPECSIM, Checks, columns, config  # noqa: E402
+from bench import Checks, columns, config, serve  # noqa: E402
 
 COST = {"target_fixed_ms": 5.0, "draft_fixed_ms": 1.0}
 TRACE = "arrived_us,prompt,output\n0,20,5\n900,30,6\n"
 FLAGS = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--alpha", "0.6", "--rate", "4", "--requests", "20"]
-
-
-def serve(folder, *options):
-    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", *options], cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"serve {' '.join(options)}: exit {done.returncode}: {done.stderr}")
-    return done
 
 
 def files(folder, checks):
@@ -36,11 +28,10 @@ def files(folder, checks):
         checks.exact(f"{name}: prompts", columns(folder / "out" / "requests.csv")["prompt_tokens"], ("20", "30"))
         inputs = (folder / "out" / "manifest.yaml").read_text().split("results:")[0]
         checks.holds(f"{name}: its steps are no input of a run, and the trace is", "steps.csv" not in inputs and "there/requests.csv" in inputs)
-    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", "there/c.yaml", "--set", "serve.arrivals.requests=1", "--trace", "no.csv"], cwd=folder,
-                          capture_output=True, text=True, check=False)
-    checks.holds("a file that is nowhere", done.returncode == 2 and "cannot be read: no such file" in done.stderr)
+    done = serve(folder, "there/c.yaml", "--set", "serve.arrivals.requests=1", "--trace", "no.csv", wanted=2)
+    checks.holds("a file that is nowhere", "cannot be read: no such file" in done.stderr)
     (folder / "there" / "requests.csv").rename(folder / "there" / "other.csv")
-    done = subprocess.run([str(Path(SPECSIM).resolve()), "serve", "there/c.yaml"], cwd=folder, capture_output=True, text=True, check=False)
+    done = serve(folder, "there/c.yaml", wanted=2)
     checks.holds("where it was looked for", "looked for beside the config and in the working directory" in done.stderr)
 
 

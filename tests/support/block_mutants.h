@@ -23,6 +23,23 @@ class FunctionRule final : public verify::BlockRule {
   std::function<verify::AcceptedPath(verify::Block&)> verify_;
 };
 
+// Any rule, but a first child stays that it rejected.
+class Credulous final : public verify::BlockRule {
+ public:
+  explicit Credulous(const verify::BlockRule& own) : own_(own) {}
+  [[nodiscard]] std::unique_ptr<verify::NodePlan> plan(const math::RatioTable& pair, int children) const override {
+    return own_.plan(pair, children);
+  }
+  verify::AcceptedPath verify(verify::Block& block) const override {
+    verify::AcceptedPath path = own_.verify(block);
+    if (path.node == 0 && block.children(0) > 0) path.node = block.tree().nodes[0].first_child;
+    return path;
+  }
+
+ private:
+  const verify::BlockRule& own_;
+};
+
 // (block, node, its children) -> the accepted child, or 0 with the final token.
 using StepFunction = std::function<int(verify::Block&, int, const std::vector<int>&, Token&)>;
 

@@ -1,11 +1,11 @@
 // Cost models from the text of a config's cost section, for tests.
 #pragma once
 
-#include "sim/base/error.h"
 #include "sim/cost/cost_model.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/model_shape.h"
 #include "sim/cost/round_time.h"
+#include "tests/support/diagnostics.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,13 +15,6 @@
 #include <string>
 
 namespace specsim::tests {
-
-inline std::string all_messages(const Diagnostics& diagnostics) {
-  std::string all;
-  for (const Diagnostic& mistake : diagnostics.list())
-    all += (all.empty() ? "" : "\n") + to_string(mistake.where) + ": " + mistake.message;
-  return all;
-}
 
 // `name` a cost model, `text` its parameters as YAML. A null pointer where `mistakes` is asked for and there are any.
 inline std::unique_ptr<cost::CostModel> make_cost(const std::string& name, const std::string& text,

@@ -1,4 +1,4 @@
-"""The program under test, for scripts that run it in circumstances of their own: where it is, its statuses, and a terminal to run on."""
+"""The program under test, for scripts that run it: where it is, its statuses, a call of it, a terminal to run on; and what was expected."""
 
 import fcntl
 import os
@@ -7,11 +7,37 @@ import select
 import signal
 import struct
 import subprocess
+import sys
 import termios
 
 SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
 SANITIZERS = os.environ.get("SPECSIM_SANITIZE", "")
 FINE, DISAGREE, BAD_INPUT, UNTESTED, IO_FAILED, INTERNAL_ERROR, INTERRUPTED = range(7)  # sim/base/exit_code.h
+problems, checks = [], 0
+
+
+def expect(what, holds):
+    global checks
+    checks += 1
+    if not holds:
+        problems.append(what)
+
+
+def finish():
+    """Tells what did not hold, and ends the test."""
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    print(f"{checks - len(problems)} passed, {len(problems)} failed")
+    sys.exit(bool(problems))
+
+
+def run(*arguments, **more):
+    """Status, standard output and standard error. `more` as subprocess takes it; standard input is empty unless it is said."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 300, **more}
+    if more.get("input") is None:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    done = subprocess.run([SPECSIM, *map(str, arguments)], **options)
+    return done.returncode, done.stdout or "", done.stderr or ""
 
 
 def results(folder):

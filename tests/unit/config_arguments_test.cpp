@@ -2,6 +2,7 @@
 
 #include "sim/base/check.h"
 #include "sim/config/registry.h"
+#include "tests/support/diagnostics.h"
 
 #include <catch2/catch.hpp>
 
@@ -13,22 +14,16 @@
 #include <vector>
 
 namespace specsim::config::config_arguments_test {
-namespace {
 
-std::string messages(const Diagnostics& diagnostics) {
-  std::string all;
-  for (const Diagnostic& mistake : diagnostics.list()) {
-    if (!all.empty()) all += '\n';
-    all += to_string(mistake.where) + ": " + mistake.message;
-  }
-  return all;
-}
+using specsim::tests::all_messages;
+
+namespace {
 
 Value parsed(const std::string& text) {
   Diagnostics diagnostics;
   Value value = parse_text(text, "t", diagnostics);
   INFO(text);
-  REQUIRE(messages(diagnostics).empty());
+  REQUIRE(all_messages(diagnostics).empty());
   return value;
 }
 
@@ -40,7 +35,7 @@ std::vector<Parameter> zipf() {
 std::string mistakes(const std::string& text, const std::vector<Parameter>& table) {
   Diagnostics diagnostics;
   read_arguments(parsed(text), table, {"family"}, "target family zipf", diagnostics);
-  return messages(diagnostics);
+  return all_messages(diagnostics);
 }
 
 // What one parameter called "x" says about the text of its value.
@@ -52,7 +47,7 @@ Arguments read(const std::string& text, const std::vector<Parameter>& table) {
   Diagnostics diagnostics;
   Arguments arguments = read_arguments(parsed(text), table, {}, "part", diagnostics);
   INFO(text);
-  REQUIRE(messages(diagnostics).empty());
+  REQUIRE(all_messages(diagnostics).empty());
   return arguments;
 }
 
@@ -167,7 +162,7 @@ TEST_CASE("keys that are unknown or missing", "[config]") {
 
   Diagnostics diagnostics;
   read_arguments(parsed("{a: 1}"), {}, {}, "verifier token", diagnostics);
-  CHECK(messages(diagnostics) == "t:1:2: unknown key \"a\" in verifier token, allowed: none");
+  CHECK(all_messages(diagnostics) == "t:1:2: unknown key \"a\" in verifier token, allowed: none");
 }
 
 TEST_CASE("all mistakes are told at once", "[config]") {
@@ -252,7 +247,7 @@ TEST_CASE("single values", "[config]") {
   CHECK_FALSE(read_number(parsed("2"), between(0, 1), "alpha", diagnostics).has_value());
   CHECK_FALSE(read_integer(parsed("abc"), at_least(0), "draft_length", diagnostics).has_value());
   CHECK_FALSE(read_text(parsed("~"), "name", diagnostics).has_value());
-  CHECK(messages(diagnostics) ==
+  CHECK(all_messages(diagnostics) ==
         "t:1:1: alpha is 2, allowed: a number in [0, 1]\n"
         "t:1:1: draft_length is \"abc\", allowed: an integer, at least 0\n"
         "t:1:1: name is null (no value), allowed: a text");
@@ -270,7 +265,7 @@ TEST_CASE("a registry finds, suggests and refuses doubles", "[config]") {
   CHECK(registry.find("block", {"t", 1, 1}, diagnostics) != nullptr);
   CHECK(registry.find("blok", {"t", 1, 1}, diagnostics) == nullptr);
   CHECK(registry.find("zzzzzzzz", {"t", 2, 1}, diagnostics) == nullptr);
-  CHECK(messages(diagnostics) ==
+  CHECK(all_messages(diagnostics) ==
         "t:1:1: unknown verifier \"blok\", did you mean \"block\"? allowed: token, block\n"
         "t:2:1: unknown verifier \"zzzzzzzz\", allowed: token, block");
   CHECK_THROWS_AS(Registry<Entry>("verifier", {entry("token"), entry("token")}), InvariantBroken);

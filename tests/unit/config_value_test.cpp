@@ -1,5 +1,6 @@
 #include "sim/config/value.h"
 
+#include "tests/support/diagnostics.h"
 #include "tests/support/temporary_file.h"
 
 #include <catch2/catch.hpp>
@@ -15,29 +16,22 @@
 #include <vector>
 
 namespace specsim::config::config_value_test {
-namespace {
 
-// Every message of a text, one a line.
-std::string messages(const Diagnostics& diagnostics) {
-  std::string all;
-  for (const Diagnostic& mistake : diagnostics.list()) {
-    if (!all.empty()) all += '\n';
-    all += to_string(mistake.where) + ": " + mistake.message;
-  }
-  return all;
-}
+using specsim::tests::all_messages;
+
+namespace {
 
 std::string mistakes_in(const std::string& text) {
   Diagnostics diagnostics;
   parse_text(text, "t", diagnostics);
-  return messages(diagnostics);
+  return all_messages(diagnostics);
 }
 
 Value parsed(const std::string& text) {
   Diagnostics diagnostics;
   Value value = parse_text(text, "t", diagnostics);
   INFO(text);
-  REQUIRE(messages(diagnostics).empty());
+  REQUIRE(all_messages(diagnostics).empty());
   return value;
 }
 
@@ -296,7 +290,7 @@ TEST_CASE("paths find and set", "[config]") {
     Diagnostics diagnostics;
     const Value value = parse_text(text, "--set " + path, diagnostics);
     set_path(root, path, value, value.where, diagnostics);
-    return messages(diagnostics);
+    return all_messages(diagnostics);
   };
   CHECK(set("pair.vocab", "20").empty());
   CHECK(set("pair.parts.0.a", "[5]").empty());
@@ -455,13 +449,13 @@ TEST_CASE("flow text parses back to the same tree", "[config]") {
     REQUIRE(flow.find('\n') == std::string::npos);
     Diagnostics diagnostics;
     const Value back = parse_text(flow, "t", diagnostics);
-    REQUIRE(messages(diagnostics).empty());
+    REQUIRE(all_messages(diagnostics).empty());
     REQUIRE(same(tree, back));
     REQUIRE(to_flow_text(back) == flow);
     // Canonical text is a fixed point and does not care how the tree was written.
     const std::string text = to_canonical_text(back);
     REQUIRE(to_canonical_text(parse_text(text, "t", diagnostics)) == text);
-    REQUIRE(messages(diagnostics).empty());
+    REQUIRE(all_messages(diagnostics).empty());
   }
 }
 

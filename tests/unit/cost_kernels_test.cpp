@@ -1,5 +1,4 @@
-// Prices of single kernels: formulas by hand, the correction between its knots, the shipped fits, tables and what is wrong in
-// them.
+// Prices of single kernels: formulas by hand, the correction between its knots, the shipped fits and what is wrong in them.
 #include "sim/cost/kernel_tables.h"
 #include "sim/cost/kernels.h"
 #include "sim/cost/pass_kernels.h"
@@ -41,10 +40,6 @@ KernelFit plain_fit(KernelKind kind, std::vector<double> figures, std::size_t ot
   fit.by.assign(others, {});
   fit.correction = {0, 0};
   return fit;
-}
-
-std::vector<std::vector<std::string>> product_table(const std::string& us) {
-  return {{"gpu", "engine", "dtype", "n", "k", "m", "us"}, {"h100-sxm", "vllm", "bfloat16", "8192", "8192", "8", us}};
 }
 
 }  // namespace
@@ -380,36 +375,6 @@ TEST_CASE("all-reduces measured over NVLink do not price those over other links"
   CHECK(communication("h100-sxm", "automatic") != communication("h100-sxm", "none"));
   // Over PCIe they were measured on the L40S, whose links an L40 and an L4 have.
   for (const char* gpu : {"l40", "l4"}) CHECK(near(communication(gpu, "vllm"), communication("l40s", "vllm")));
-}
-
-TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
-  auto fields = product_table("100");
-  fields.push_back({"no-such-gpu", "vllm", "bfloat16", "8192", "8192", "8", "100"});
-  fields.push_back({"h100-sxm", "vllm", "bfloat16", "8192", "8192", "4096", "100"});
-  const PricedTable table = price_kernel_table("t.csv", fields);
-  CHECK(table.kind == KernelKind::product);
-  REQUIRE(table.rows.size() == 3);
-  CHECK(table.rows[0].covered);
-  // 134 MB at 3.35 TB/s are 40 us.
-  CHECK(table.rows[0].priced_us > 40);
-  CHECK(table.rows[0].priced_us < 60);
-  CHECK(table.rows[1].priced_us == 0);
-  CHECK(table.warnings.size() == 1);
-  CHECK_FALSE(table.rows[2].covered);  // more rows than were measured
-  // What the GPU does not compute has no price, as `pass` refuses it.
-  fields = product_table("100");
-  fields.push_back({"a100-80gb-sxm", "vllm", "fp8", "8192", "8192", "8", "100"});
-  const PricedTable without = price_kernel_table("t.csv", fields);
-  CHECK(without.rows[1].priced_us == 0);
-  REQUIRE(without.warnings.size() == 1);
-  CHECK(without.warnings[0] ==
-        "a100-80gb-sxm, fp8: arithmetic that NVIDIA A100 80GB SXM does not have; these rows are not priced");
-  const auto errors = kernel_errors(table);
-  REQUIRE(errors.size() == 3);
-  CHECK(errors[0].rows == "all");
-  CHECK(errors[0].count == 2);
-  CHECK(errors[1].rows == "2-16");
-  CHECK(near(errors[1].median_ratio, table.rows[0].priced_us / 100));
 }
 
 TEST_CASE("what is wrong in a file of fits is told by its place", "[cost][kernels]") {

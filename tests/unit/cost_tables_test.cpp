@@ -1,4 +1,4 @@
-// Tables of measured kernels: what is wrong in them, mistaken units, kernels that cannot exist.
+// Tables of measured kernels: their prices, what is wrong in them, mistaken units, kernels that cannot exist.
 #include "sim/cost/kernel_tables.h"
 #include "tests/support/costs.h"
 
@@ -11,6 +11,7 @@
 namespace specsim::cost_tables_test {
 
 using namespace specsim::cost;
+using specsim::tests::near;
 
 namespace {
 
@@ -28,6 +29,36 @@ std::string message_of(const std::vector<std::vector<std::string>>& fields) {
 }
 
 }  // namespace
+
+TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
+  auto fields = product_table("100");
+  fields.push_back({"no-such-gpu", "vllm", "bfloat16", "8192", "8192", "8", "100"});
+  fields.push_back({"h100-sxm", "vllm", "bfloat16", "8192", "8192", "4096", "100"});
+  const PricedTable table = price_kernel_table("t.csv", fields);
+  CHECK(table.kind == KernelKind::product);
+  REQUIRE(table.rows.size() == 3);
+  CHECK(table.rows[0].covered);
+  // 134 MB at 3.35 TB/s are 40 us.
+  CHECK(table.rows[0].priced_us > 40);
+  CHECK(table.rows[0].priced_us < 60);
+  CHECK(table.rows[1].priced_us == 0);
+  CHECK(table.warnings.size() == 1);
+  CHECK_FALSE(table.rows[2].covered);  // more rows than were measured
+  // What the GPU does not compute has no price, as `pass` refuses it.
+  fields = product_table("100");
+  fields.push_back({"a100-80gb-sxm", "vllm", "fp8", "8192", "8192", "8", "100"});
+  const PricedTable without = price_kernel_table("t.csv", fields);
+  CHECK(without.rows[1].priced_us == 0);
+  REQUIRE(without.warnings.size() == 1);
+  CHECK(without.warnings[0] ==
+        "a100-80gb-sxm, fp8: arithmetic that NVIDIA A100 80GB SXM does not have; these rows are not priced");
+  const auto errors = kernel_errors(table);
+  REQUIRE(errors.size() == 3);
+  CHECK(errors[0].rows == "all");
+  CHECK(errors[0].count == 2);
+  CHECK(errors[1].rows == "2-16");
+  CHECK(near(errors[1].median_ratio, table.rows[0].priced_us / 100));
+}
 
 TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
   CHECK(message_of({}).find("it is empty") != std::string::npos);
