@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace specsim::cost {
@@ -22,7 +23,7 @@ const char* kernel_kind_name(KernelKind kind);
 // Bytes of a weight (or of a cached key), of an activation, and which of a GPU's peaks the arithmetic has.
 enum class Arithmetic { bf16, fp8, int8, fp4 };
 struct Dtype {
-  const char* name;
+  std::string_view name;
   double weight_bytes;
   double activation_bytes;
   Arithmetic arithmetic;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string_view>
 
 namespace specsim::cost {
 
@@ -23,7 +24,7 @@ constexpr double kMuchDearer = 1.5;
 // them was measured on a GPU, it prices the other. By one such layer of an A100 those of other mixtures come out within 6 % in
 // the middle and 24 % at the 90th percentile (128 to 512 experts, 1 to 256 tokens) with its correction, and those of eight
 // experts within 7 and 33 % without.
-constexpr std::array kUnpackedByMarlin = {"int4_wo", "w4a16_mxfp4"};
+constexpr std::array<std::string_view, 2> kUnpackedByMarlin = {"int4_wo", "w4a16_mxfp4"};
 constexpr double kFewerExperts = 3.0;  // binary logarithm, of those that the correction was made from over a layer's
 constexpr const char* kMarlin = "marlin";
 constexpr const char* kWithoutMarlin = "trtllm";  // has kernels of its own for weights alone
@@ -74,7 +75,7 @@ PassKernels::ExpertsPrice PassKernels::fastest_experts(const KernelShape& x, con
 
 // Of the engine's own fits and others', the one whose layers are the most.
 PassKernels::ExpertsPrice PassKernels::marlin_experts(const KernelShape& x, double bits, const std::string& type) const {
-  const auto unpacked = [](const std::string& name) {
+  const auto unpacked = [](std::string_view name) {
     return std::ranges::find(kUnpackedByMarlin, name) != kUnpackedByMarlin.end();
   };
   if (!unpacked(type) || engine_ == kWithoutMarlin) return {};
@@ -102,7 +103,7 @@ PassKernels::ExpertsPrice PassKernels::price_experts(const ModelShape& model, do
   const KernelFit* found = fit_of_type(KernelKind::experts, model.expert_bits, type);
   if (found != nullptr)
     for (const bool own : {true, false})
-      if (const ExpertsPrice price = fastest_experts(x, found->dtype.name, own); price.kernel != nullptr) {
+      if (const ExpertsPrice price = fastest_experts(x, std::string(found->dtype.name), own); price.kernel != nullptr) {
         if (found->dtype.name != kByTensor) return price;
         const ExpertsPrice blocks = fastest_experts(x, kByBlock, own);
         return blocks.kernel != nullptr && price.us > kMuchDearer * blocks.us ? blocks : price;
@@ -156,7 +157,7 @@ std::string PassKernels::experts_assumption(const ModelShape& model) const {
   if (price.measured == Measured::bytes)
     return fmt::format("{}: no layer of {} bits like it was measured on {}; priced by its bytes with {} for bf16", layer,
                        model.expert_bits, hardware_.name, kernel);
-  const std::string type = model.expert_type.empty() ? price.kernel->dtype.name : model.expert_type;
+  const std::string type = model.expert_type.empty() ? std::string(price.kernel->dtype.name) : model.expert_type;
   return fmt::format("{}: no layer like it was measured with {} on {}; priced by {} as measured on others{}", layer, type,
                      hardware_.name, kernel,
                      type == price.kernel->dtype.name ? "" : fmt::format(" with {}", price.kernel->dtype.name));

@@ -302,7 +302,7 @@ TEST_CASE("experts of four bits are priced by Marlin as it was measured with ano
   const KernelFit others = fit("sglang", "a_marlin_moe", "w4a16_mxfp4", 50, 200);
   const KernelFit packed = fit("vllm", "flashinfer_trtllm", "w4a16_mxfp4", 70, 900);
   const std::vector<KernelFit> all = {plain, packed, others, own};
-  const double bytes = 3.0 * 4096 * 1024 / 0.5e12 * 1e6;  // of the one expert that a token meets, times bytes of a weight
+  const double bytes = 3.0 * 4096 * 1024 / 0.5e12 * 1e6;  // us of the one expert that a token meets, a byte a weight
   // Mutants: the plain kernel's by bytes (10); any kernel of the type (70); that of most layers whoever's (50); MXFP4's bytes.
   CHECK(near(priced("int4_g32", "vllm", all), 30 + 4.5 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4", "vllm", all), 30 + 4.125 / 8 * bytes, 1e-6));
