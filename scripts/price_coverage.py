@@ -13,9 +13,7 @@ A normal error lies within one standard error in 68 of 100 cases and within two 
 model and its type) err together, so that servers count alike, whatever their rows. BANDS says what a test holds the last line to.
 """
 import csv
-import io
 import math
-import subprocess
 import sys
 import tempfile
 import zlib
@@ -24,6 +22,8 @@ from pathlib import Path
 
 import published_speedups
 import served_speedups
+from calls import version_of
+from priced_passes import pass_of
 from step_prices import priced
 
 # What the program states beside errors of kernels, as sim/cost/server_error.h has it: a step of a server, dense and with experts, and what
@@ -35,11 +35,10 @@ KERNELS = Path("results/fidelity/unseen.csv")
 DEVELOPED_ON = "DeepSeek"  # the mixture whose served times prices were developed beside; the others came after the fits
 # Percent of all rows that nothing was estimated from, servers alike, within one and two errors: what tests/golden/results_test.py holds
 # them to. A normal law has 68 and 95; of 91 servers such shares have standard errors of 5 and 2.3, and three of them are allowed.
-# Mutants: kernels' errors alone (47 and 73), twice or half of what is stated.
+# Mutants: kernels' errors alone (50 and 74), twice or half of what is stated.
 BANDS = {"within_1_percent": (53, 83), "within_2_percent": (88, 100)}
 ROUNDED = 0.6  # percent between an estimate and the whole percent that is stated, at most
 SPEEDUPS = "served: speedups, half of the texts"
-passes = {}
 
 
 def halved(source):
@@ -56,17 +55,6 @@ class Row:
     @property
     def stated(self):
         return math.hypot(self.kernels, self.beside)
-
-
-def pass_of(specsim, arguments, row):
-    """The line of `specsim pass --csv`."""
-    key = tuple(arguments)
-    if key not in passes:
-        done = subprocess.run([specsim, "pass", "--csv", *key], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{row}: {done.stderr}")
-        passes[key] = next(csv.DictReader(io.StringIO(done.stdout)))
-    return passes[key]
 
 
 class Asked:
@@ -273,9 +261,8 @@ def main():
         "| rows | used | rows | servers | error of kernels, % | within 1 / 2 of it, % | stated error, % | within 1 / 2 of it, % | needed / stated |\n"
         + "|---" * 9 + "|\n" + "".join(lines))
     (out / "kernels.md").write_text(kernel_lines())
-    version = subprocess.run([specsim, "--version"], capture_output=True, text=True).stdout.splitlines()[0]
     (out / "manifest.yaml").write_text(f'script: scripts/price_coverage.py\ncommand: "scripts/price_coverage.py build/specsim results/fidelity/coverage"\n'
-                                       f'program: "{version}"\ndata: {KERNELS}, {STEPS}, {published_speedups.ROWS}, {served_speedups.ROWS}\n')
+                                       f'program: "{version_of(specsim)}"\ndata: {KERNELS}, {STEPS}, {published_speedups.ROWS}, {served_speedups.ROWS}\n')
     return 0
 
 

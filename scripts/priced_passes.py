@@ -17,12 +17,16 @@ def engine_figure(name, key, otherwise):
     return engine[key] if key in engine else engine_figure(engine["preset"], key, otherwise) if "preset" in engine else otherwise
 
 
-def total_ms(specsim, arguments, row):
-    """Milliseconds of the pass that `arguments` describe; ends the program where it is refused, with the name of the row that asks."""
+def pass_of(specsim, arguments, row):
+    """The line of the pass that `arguments` describe; ends the program where it is refused, with the name of the row that asks."""
     key = tuple(arguments)
     if key not in kept:
         done = subprocess.run([specsim, "pass", "--csv", *key], capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f"{row}: {done.stderr}")
-        kept[key] = float(next(csv.DictReader(io.StringIO(done.stdout)))["total_ms"])
+        kept[key] = next(csv.DictReader(io.StringIO(done.stdout)))
     return kept[key]
+
+
+def total_ms(specsim, arguments, row):
+    return float(pass_of(specsim, arguments, row)["total_ms"])
