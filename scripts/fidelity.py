@@ -3,7 +3,8 @@
 
 usage: scripts/fidelity.py SPECSIM TABLES OUT    (from the repository's root: scripts/fidelity.py build/specsim TABLES results/fidelity)
 
-TABLES is the folder of public measurements that scripts/fit_kernels.py names. Prices each of its six tables with `specsim kernels` and
+TABLES is the folder of public measurements that scripts/fit_kernels.py names. Prices each of its six tables, and that of latent
+attention in configs/kernels/tables, with `specsim kernels` and
 writes to OUT
   fidelity.csv    count, median ratio, median and 90th percentile of the error in percent, by kind, GPU, type and rows; a row "all" for each
   ratios.csv      of products, by GPU, type and rows: 10th percentile, median, 90th
@@ -29,19 +30,21 @@ from tables import quantile, rows_of, write_lines, write_rows
 
 # kind: table, column of rows, type, goal (median and 90th percentile)
 TABLES = {"product": ("gemm_aic", "m", "dtype"), "decode attention": ("attention_decode_aic", "batch", "kv_dtype"),
+          "latent attention": ("attention_latent_aic", "batch", "kv_dtype"),
           "verification attention": ("attention_verify", "tokens", "kv_dtype"), "prefill attention": ("attention_prefill_aic", "tokens", "dtype"),
           "experts": ("moe_aic", "tokens", "dtype"), "all-reduce": ("allreduce_aic", "bytes", "")}
-COLD = {"product": ("set_over_l2", 3.0), "decode attention": ("kv_over_l2", 2.0)}
+COLD = {"product": ("set_over_l2", 3.0), "decode attention": ("kv_over_l2", 2.0), "latent attention": ("kv_over_l2", 2.0)}
 MOST = {"product": 512}
 BANDS = [(1, "1"), (16, "2-16"), (64, "17-64"), (128, "65-128"), (512, "129-512"), (4096, "513-4096"), (1e18, "over 4096")]
 # Weights from the cache: the time from memory lies between the measured one and that with their reading; so far outside counts.
 SIZES, OUTSIDE = [(2, "0-2"), (8, "2-8"), (32, "8-32")], 0.05
+OWN_TABLES = Path("configs/kernels/tables")
 SAMPLE = 60  # rows of a table that are kept in sample/, about: every so many
 FINE = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512]
 
 
 def path_of(tables, name):
-    source = next((path for path in (tables / f"{name}.csv.xz", tables / f"{name}.csv") if path.exists()), None)
+    source = next((path for path in (tables / f"{name}.csv.xz", tables / f"{name}.csv", OWN_TABLES / f"{name}.csv.xz") if path.exists()), None)
     if source is None:
         sys.exit(f"no {name}.csv.xz in {tables}")
     return source
@@ -130,7 +133,7 @@ def main():
                 ([*key, len(outside), f"{100 * sum(outside) / len(outside):.0f}"] for key, outside in sorted(small.items())))
     write_rows(out / "attention.csv", sorted(attention, key=lambda r: (r["gpu"], r["kernel"], float(r["tokens"]), float(r["context"]))))
     text = ("Median and 90th percentile of the error of a kernel's price, percent, over all measured rows of all engines (products: 1 to 512 rows with "
-            "weights from memory; decode attention: caches beyond the second-level cache).\n\n"
+            "weights from memory; decode and latent attention: caches beyond the second-level cache).\n\n"
             "| GPU | type | " + " | ".join(kinds) + " |\n|---|---|" + "---|" * len(kinds) + "\n")
     cells = {}
     for (kind, gpu, dtype, band), (_, _, median, high) in scores.items():
@@ -141,7 +144,7 @@ def main():
     (out / "fidelity.md").write_text(text)
     (out / "manifest.yaml").write_text(
         f'script: scripts/fidelity.py\ncommand: "scripts/fidelity.py build/specsim TABLES results/fidelity"\nprogram: "{version_of(specsim)}"\n'
-        'tables: "gemm_aic, attention_decode_aic, attention_prefill_aic, moe_aic, allreduce_aic: ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0); '
+        'tables: "gemm_aic, attention_decode_aic, attention_latent_aic, attention_prefill_aic, moe_aic, allreduce_aic: ai-dynamo/aiconfigurator 095f58a51c4c (Apache-2.0); '
         'attention_verify: Vidur 7d47513363ec, LLMServingSim 5daddb21a545 (MIT), figures of public threads"\nplots: scripts/plot_fidelity.py\n')
     draw(out)
     return 0

@@ -37,7 +37,7 @@ except ImportError as error:
     sys.exit(f"fit_kernels.py needs NumPy and SciPy ({error}): scripts/setup --fit installs them")
 
 from kernel_formulas import DTYPES, KINDS, form_of, read_hardware, reads_keys  # noqa: E402
-from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
+from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, LATENT_TABLES, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
 from unseen_report import in_spreads, write_report  # noqa: E402
 
 MOST_ROWS = 512      # most rows of a product: beyond, nothing was measured
@@ -192,7 +192,7 @@ def fit(kind, hardware, dtype, x, us, shapes, w, ridge, figures=None, evaluation
     told = shapes[w == 1] if kind.kind == "product" else zip(*(np.asarray(v)[w == 1] for v in x.values() if np.ndim(v)))
     few = len(set(told)) < LEAST_SHAPES
     spread = max(spread, FEW_SPREAD) if few else spread
-    from_memory = x["over_l2"] >= (LEAST_CACHES if kind.kind == "attention_decode" else LEAST_SETS) if "over_l2" in x else out
+    from_memory = x["over_l2"] >= (LEAST_CACHES if kind.kind in ("attention_decode", "attention_latent") else LEAST_SETS) if "over_l2" in x else out
     return {"figures": figures, "over": over, "by": by, "correction": final, "held_out": np.abs(np.expm1(unseen[out])), "spread": spread, "few": few,
             "in_spreads": in_spreads(unseen[out], folds(shapes, w)[out]), "plain": np.abs(model.us(figures)[out] / us[out] - 1), "held_rows": 2.0 ** model.coordinates()[0][out],
             "from_memory": from_memory[out],
@@ -281,6 +281,15 @@ def groups(kind, folder, hardware):
                 add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
                     {**cached_heads(r), "batch": float(r["batch"]), "context": float(r["context"]) + 1, "over_l2": 1e9},
                     float(r["us"]), f"{r['batch']} {r['context']}")
+    elif kind == "attention_latent":
+        for path in [folder] if os.path.isfile(folder) else sorted(glob.glob(LATENT_TABLES)):
+            for r in rows_of_one(path, kind, "attention_latent_aic"):
+                columns = {c: float(r[c]) for c in ("heads", "latent", "rope_dim", "batch", "tokens", "context")}
+                size = columns["batch"] * (columns["context"] + 1) * (columns["latent"] + columns["rope_dim"])
+                if os.path.isfile(folder) or hardware[r["gpu"]]["kernels"] == r["gpu"]:  # the others judge what is fitted to these
+                    add((r["gpu"], r["engine"], r["kv_dtype"], r["kernel"]),
+                        {**columns, "over_l2": over_l2(r, "kv_over_l2", size, r["kv_dtype"], hardware)}, float(r["us"]),
+                        f"{r['batch']} {r['context']}")
     elif kind == "attention_prefill":
         for r in table(folder, "attention_prefill_aic"):
             add((r["gpu"], r["engine"], r["dtype"], r["kernel"]),
@@ -315,7 +324,9 @@ def groups(kind, folder, hardware):
         if key[2] not in DTYPES or key[0] not in hardware:
             continue
         if kind == "attention_decode":
-            us = with_reading(hardware[key[0]], key[2], columns, us)
+            us = with_reading(hardware[key[0]], key[2], columns, us, 2 * columns["kv_heads"] * columns["head_dim"])
+        elif kind == "attention_latent":
+            us = with_reading(hardware[key[0]], key[2], columns, us, columns["latent"] + columns["rope_dim"])
         yield key, columns, us, shapes, weights_of(kind, columns, us)
         if kind == "product":
             small, us = small_products(hardware[key[0]], key[2], columns, us, shapes)
@@ -332,11 +343,11 @@ def small_products(hardware, dtype, x, us, shapes):
     return (x["over_l2"] < LEAST_SETS) & (reading < SMALL_SHARE * least[of]), us + 0.5 * reading
 
 
-def with_reading(hardware, dtype, x, us):
-    """Times of decode attention with keys from memory. Few sequences with long caches are in no table from there, though what splitting and
+def with_reading(hardware, dtype, x, us, width):
+    """Times of attention with keys, of so many elements, from memory. Few sequences with long caches are in no table from there, though what splitting and
     latency take shows out of the second-level cache. From memory they take at least as long as out of it and as reading them does, and at
     most both: the middle of these. Rows of one cache and more lie on the line of larger ones."""
-    reading = 1e6 * 2 * x["batch"] * x["context"] * x["kv_heads"] * x["head_dim"] * DTYPES[dtype][0] / hardware["bandwidth"]
+    reading = 1e6 * width * x["batch"] * x["context"] * DTYPES[dtype][0] / hardware["bandwidth"]
     return np.where(x["over_l2"] < 1, np.maximum(us, reading) + 0.5 * np.minimum(us, reading), us)
 
 
@@ -406,7 +417,7 @@ def shipped_figures(folder, gpu):
     return {(f["kind"], f["engine"], f["dtype"], f["kernel"]): f["figures"] for f in fits}
 
 
-RIDGE = {"product": 0.6, "attention_decode": 0.15, "attention_prefill": 0.3, "attention_verify": 0.3, "experts": 1.0, "allreduce": 0.05}
+RIDGE = {"product": 0.6, "attention_decode": 0.15, "attention_latent": 0.15, "attention_prefill": 0.3, "attention_verify": 0.3, "experts": 1.0, "allreduce": 0.05}
 
 
 def main():

@@ -110,6 +110,34 @@ class Decode:
                                      last_wave(self.batch * self.kv / self.h["multiprocessors"]), np.log2(self.dim)]
 
 
+class Latent:
+    """Attention over cached vectors that all heads share: the queries of all heads and new tokens are the rows of one product."""
+    kind = "attention_latent"
+    figures = {"memory_efficiency": (0.8, 0.02, 1.05), "arithmetic_efficiency": (0.6, 0.02, 1.1), "overlap_power": (2, 1, 12),
+               "kernel_us": (10, 0.5, 60), "sequence_us": (0.05, 0.001, 20), "row_us": (0.001, 1e-5, 1)}
+    over = [2.0 ** e for e in (10, 14, 18, 20, 22, 24, 25, 26, 27, 28, 30, 32)]
+    by = [[1, 32, 512, 2048, 8192, 32768, 131072], [1, 4, 16, 64, 256, 1024], [1, 8, 16, 32, 64, 128]]
+
+    def __init__(self, hardware, dtype, x):
+        self.h = hardware
+        self.b, _, arithmetic = DTYPES[dtype]
+        self.peak = hardware[arithmetic]
+        self.batch = x["batch"]
+        self.rows = x["heads"] * x["tokens"]
+        self.keys = x["context"] + 0.5 * (x["tokens"] + 1)
+        self.bytes = self.batch * self.keys * (x["latent"] + x["rope_dim"]) * self.b
+        tiles = 64 * np.ceil(self.rows / 64)
+        self.operations = 2 * (2 * x["latent"] + x["rope_dim"]) * self.batch * self.keys * tiles
+
+    def us(self, f):
+        memory = 1e6 * self.bytes / (self.h["bandwidth"] * f["memory_efficiency"])
+        arithmetic = 1e6 * self.operations / (self.peak * f["arithmetic_efficiency"])
+        return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic, self.batch * (f["sequence_us"] + self.rows * f["row_us"]))
+
+    def coordinates(self):
+        return np.log2(self.bytes), [np.log2(self.keys), np.log2(self.batch), np.log2(self.rows)]
+
+
 class Verify:
     """Attention of several query tokens over a cache, blocks that walk the keys one after the other."""
     kind = "attention_verify"
@@ -266,4 +294,4 @@ def form_of(kind, kernel):
     return Alone if kind == "attention_verify" and reads_keys(kernel) == "prompt" else KINDS[kind]
 
 
-KINDS = {c.kind: c for c in (Product, Decode, Prefill, Verify, Experts, AllReduce)}
+KINDS = {c.kind: c for c in (Product, Decode, Latent, Prefill, Verify, Experts, AllReduce)}

@@ -33,7 +33,7 @@ def write_report(path, by_gpu, kinds, small):
                 rows = np.concatenate([f["held_rows"][c] for f, c in zip(of, counts)])
                 beside = 100 * np.concatenate([f["neighbours"] for f in of])
                 beside = f"{np.median(beside):.1f},{np.percentile(beside, 90):.1f}" if len(beside) else ","
-                bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "allreduce") else {})}
+                bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "attention_latent", "allreduce") else {})}
                 for band, (over, most) in bands.items():
                     at = (rows > over * 1.0001) & (rows <= most * 1.0001)
                     if at.any():

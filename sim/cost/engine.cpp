@@ -191,6 +191,18 @@ const std::vector<Parameter>& engine_parameters() {
          kernel_engines()},
         {"allreduce_kernel", Type::text, "", "its own all-reduce in captured passes, as kernels name it", {}, {}},
         {"launched_allreduce_kernel", Type::text, "", "its own all-reduce in passes without a graph, as kernels name it", {}, {}},
+        {"latent_attention",
+         Type::text,
+         "",
+         "engine whose kernels of latent attention (MLA) it runs, where they are not those of kernels",
+         {},
+         kernel_engines()},
+        {"latent_capabilities",
+         Type::number_list,
+         "[]",
+         "lowest and highest compute capability of GPUs that run latent_attention; on others it uses its own; []: all",
+         config::between(0, 100),
+         {}},
         {"attention_kernel",
          Type::text,
          "",
@@ -279,12 +291,6 @@ const std::vector<Parameter>& engine_parameters() {
          "small kernels of a layer, between products and attention; 0: the GPU's calibration says what they take",
          config::between(0, 100),
          {}},
-        {"latent_kernels",
-         Type::number,
-         "0",
-         "small kernels of a layer of latent attention (MLA) beyond small_kernels, where the engine says those",
-         config::between(0, 100),
-         {}},
         {"linear_kernels",
          Type::number,
          "4",
@@ -342,15 +348,18 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.source = a.text("source");
   if (a.has("kernels")) engine.kernels = a.text("kernels");
   engine.allreduce = a.has("allreduce") ? a.text("allreduce") : engine.kernels;
+  if (a.has("latent_attention")) engine.latent_attention = a.text("latent_attention");
   if (a.has("allreduce_kernel")) engine.allreduce_kernel = a.text("allreduce_kernel");
   if (a.has("launched_allreduce_kernel")) engine.launched_allreduce_kernel = a.text("launched_allreduce_kernel");
   if (a.has("attention_kernel")) engine.attention_kernel = a.text("attention_kernel");
-  engine.allreduce_capabilities = a.numbers("allreduce_capabilities");
-  const std::vector<double>& capabilities = engine.allreduce_capabilities;
-  if (!capabilities.empty() && (capabilities.size() != 2 || capabilities[0] > capabilities[1]))
-    diagnostics.add(
-        a.where("allreduce_capabilities"),
-        fmt::format("allreduce_capabilities is [{:g}], allowed: [lowest, highest], or none", fmt::join(capabilities, ", ")));
+  const auto range = [&](const char* key) {
+    std::vector<double> ends = a.numbers(key);
+    if (!ends.empty() && (ends.size() != 2 || ends[0] > ends[1]))
+      diagnostics.add(a.where(key), fmt::format("{} is [{:g}], allowed: [lowest, highest], or none", key, fmt::join(ends, ", ")));
+    return ends;
+  };
+  engine.latent_capabilities = range("latent_capabilities");
+  engine.allreduce_capabilities = range("allreduce_capabilities");
   engine.allreduce_of_mixtures = a.boolean("allreduce_of_mixtures");
   engine.shared_rows = a.number("shared_rows");
   const auto pairs = [&](const char* key) {
@@ -386,7 +395,6 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.fused_quantisation = a.boolean("fused_quantisation");
   engine.fused_norms = a.boolean("fused_norms");
   engine.small_kernels = a.number("small_kernels");
-  engine.latent_kernels = a.number("latent_kernels");
   engine.linear_kernels = a.number("linear_kernels");
   engine.selection_ns_per_key = a.number("selection_ns_per_key");
   const config::Value& proposals = a.value("proposals");
@@ -430,6 +438,12 @@ bool walks_keys(const Engine& engine, double compute_capability) {
 bool verifies_in_pieces(const Engine& engine, double compute_capability, double kv_bits) {
   constexpr double kWide = 16.0;
   return engine.graphs && kv_bits < kWide && is_within(engine.piecewise_capabilities, compute_capability);
+}
+
+std::string latent_library(const Engine& engine, double compute_capability) {
+  const std::vector<double>& range = engine.latent_capabilities;
+  const bool outside = !range.empty() && (compute_capability < range.front() || compute_capability > range.back());
+  return engine.latent_attention.empty() || outside ? engine.kernels : engine.latent_attention;
 }
 
 Engine engine_on(Engine engine, double compute_capability, bool mixture) {

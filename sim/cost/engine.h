@@ -89,10 +89,11 @@ struct Engine {
   double round_us = 0.0;          // host time of a speculative round beyond its passes
   double unequal_contexts = 1.0;  // attention over a live server's contexts, over that of as many equal ones
   double switch_share = 0.0;      // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
-  double latent_kernels = 0.0;    // those of a layer of latent attention beyond small_kernels
-  double linear_kernels = 4.0;    // those of a layer of linear attention beside its products
-  double selection_ns_per_key = 0.45;  // an indexer's selection (sparse attention) for each score of a row
-  double small_kernels = 0.0;          // a layer's, between products and attention; 0: the GPU's calibration says what they take
+  std::string latent_attention;   // whose kernels of latent attention it runs, where those are not of `kernels`
+  std::vector<double> latent_capabilities;  // lowest and highest of GPUs where it does; empty: all
+  double linear_kernels = 4.0;              // those of a layer of linear attention beside its products
+  double selection_ns_per_key = 0.45;       // an indexer's selection (sparse attention) for each score of a row
+  double small_kernels = 0.0;  // a layer's, between products and attention; 0: the GPU's calibration says what they take
   std::map<std::string, Location> proposal_places;  // [method]: where a file says it
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.
@@ -127,6 +128,8 @@ double captured_rows(const Engine& engine, double rows);
 bool walks_keys(const Engine& engine, double compute_capability);
 // Whether verification over a cache of so many bits runs in pieces there; not where the capability is not known (0).
 bool verifies_in_pieces(const Engine& engine, double compute_capability, double kv_bits);
+// Whose kernels of latent attention it runs there.
+std::string latent_library(const Engine& engine, double compute_capability);
 // The engine as it runs on GPUs of that compute capability: with its own all-reduces, and norms behind them, where they do not
 // run `allreduce`, or not for such a model. Of a capability that is not known (0) it stays as it is.
 Engine engine_on(Engine engine, double compute_capability, bool mixture);

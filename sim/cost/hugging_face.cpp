@@ -404,6 +404,8 @@ class ConfigJson {
   void read_head() {
     const Keys vocab = {"vocab_size", "padded_vocab_size"};
     const Value* tie = find_anywhere("tie_word_embeddings");
+    if (tie != nullptr && !tie->is_null() && tie->text != "true" && tie->text != "false")
+      diagnostics_.add(tie->where, fmt::format("tie_word_embeddings is {}, allowed: true, false", config::found_text(*tie)));
     const bool tied = tie != nullptr ? tie->text == "true" : architecture_ != nullptr && architecture_->tied;
     std::string architectures;
     if (const Value* list = root_.find("architectures"))

@@ -70,8 +70,8 @@ void check_layer_keys(const Value& text, std::int64_t layers, bool mixture, std:
     if (const Value* type = find(text, key); type != nullptr && type->is_scalar()) {
       const std::string_view word = type->text;
       const std::string_view bare = word.starts_with("torch.") ? word.substr(6) : word;
-      if (std::find(kTypes.begin(), kTypes.end(), bare) == kTypes.end() && !bare.starts_with("bf16") &&
-          !bare.starts_with("float8"))
+      const bool quantized = bare.starts_with("float8_") && find(text, "quantization_config") != nullptr;
+      if (std::find(kTypes.begin(), kTypes.end(), bare) == kTypes.end() && !bare.starts_with("bf16") && !quantized)
         assumed.push_back(
             fmt::format("{} {} is not known: weights are priced in 16 bits unless quantization_config says otherwise", key,
                         config::quote_for_message(type->text)));

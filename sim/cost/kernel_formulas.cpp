@@ -25,6 +25,7 @@ constexpr double kWaveTile = 128.0;      // rows and columns of a usual tile
 constexpr double kSmallWaveTile = 64.0;  // the same of a small one
 constexpr double kWideTileRows = 256.0;  // rows of the largest tile, which is taken where one wave of it does
 constexpr double kWideTileOver = 192.0;  // rows up to which no library takes such tiles
+constexpr double kLatentRowTile = 64.0;  // rows that queries of latent attention are padded to
 constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
 constexpr double kWalkedWidth = 128.0;   // the width of heads that key_us of attention over several tokens holds for
 constexpr double kKernelMicro = 1e6;
@@ -76,6 +77,24 @@ double decode_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   const auto [efficiency, power, kernel, sequence, head, unused, unused_too] = fit.figures;
   const double memory = kKernelMicro * kept_bytes(fit, x, x.context) / (hardware.bandwidth * efficiency);
   return kernel + power_norm(power, {memory, x.batch * (sequence + x.heads * head)});
+}
+
+// Queries of all heads and new tokens are the rows of one product with the cached vectors, of which values are a part; and the
+// keys that a new token looks at in the mean.
+double latent_rows(const KernelShape& x) { return x.heads * x.tokens; }
+double latent_keys(const KernelShape& x) { return x.context + 0.5 * (x.tokens + 1.0); }
+double latent_bytes(const KernelFit& fit, const KernelShape& x) {
+  return x.batch * latent_keys(x) * (x.latent + x.rope_dim) * fit.dtype.weight_bytes;
+}
+
+double latent_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, arithmetic, power, kernel, sequence, row, unused] = fit.figures;
+  const double rows = latent_rows(x);
+  const double memory = kKernelMicro * latent_bytes(fit, x) / (hardware.bandwidth * efficiency);
+  const double padded = kLatentRowTile * std::ceil(rows / kLatentRowTile);
+  const double operations = kKernelMicro * 2.0 * (2.0 * x.latent + x.rope_dim) * x.batch * latent_keys(x) * padded /
+                            (peak_flops(hardware, fit.dtype.arithmetic) * arithmetic);
+  return kernel + power_norm(power, {memory, operations, x.batch * (sequence + rows * row)});
 }
 
 // Times as long a key as with heads of 128, which key_us is of: a block loads keys and values as wide as a head. An H200's
@@ -165,6 +184,8 @@ double formula_us(const KernelFit& fit, const Hardware& hardware, const KernelSh
       return product_us(fit, hardware, x);
     case KernelKind::attention_decode:
       return decode_us(fit, hardware, x);
+    case KernelKind::attention_latent:
+      return latent_us(fit, hardware, x);
     case KernelKind::attention_prefill:
     case KernelKind::attention_verify:
       return verify_us(fit, hardware, x);
@@ -211,6 +232,8 @@ Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const Ke
       return {{log2(kept_bytes(fit, x, x.context)), log2(x.context), log2(x.batch * x.kv_heads), log2(x.heads / x.kv_heads),
                log2(x.batch), last_wave(x.batch * x.kv_heads / hardware.multiprocessors), log2(x.head_dim)},
               7};
+    case KernelKind::attention_latent:
+      return {{log2(latent_bytes(fit, x)), log2(latent_keys(x)), log2(x.batch), log2(latent_rows(x))}, 4};
     case KernelKind::attention_prefill:
       return {{log2(x.tokens), log2(x.batch * x.heads), log2(x.heads / x.kv_heads), log2(x.head_dim)}, 4};
     case KernelKind::attention_verify: {

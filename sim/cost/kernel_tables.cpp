@@ -37,6 +37,11 @@ const std::vector<TableKind>& table_kinds() {
        "dtype",
        "",
        0},
+      {KernelKind::attention_latent,
+       {"gpu", "engine", "kernel", "kv_dtype", "heads", "latent", "rope_dim", "batch", "tokens", "context", "us"},
+       "kv_dtype",
+       "kv_over_l2",
+       2},
       {KernelKind::attention_verify,
        {"gpu", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "tokens", "context", "us"},
        "kv_dtype",
@@ -153,6 +158,14 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
       x.bytes = count("bytes");
       if (x.gpus < 2.0)
         throw BadInput(read.at(line, number, "gpus"), "gpus is 1, allowed: two or more, for one GPU has nothing to add up");
+      return x;
+    case KernelKind::attention_latent:
+      x.heads = count("heads");
+      x.latent = count("latent");
+      x.rope_dim = read.figure(line, number, "rope_dim", {}, 0.0, false);
+      x.batch = count("batch");
+      x.tokens = count("tokens");
+      x.context = read.figure(line, number, "context", {}, 0.0, false);
       return x;
     default:
       break;
@@ -413,6 +426,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
     KernelShape shape = read_shape(table.kind, read, line, i + 1);
     row.rows = table.kind == KernelKind::product            ? shape.rows
                : table.kind == KernelKind::attention_decode ? shape.batch
+               : table.kind == KernelKind::attention_latent ? shape.batch
                : table.kind == KernelKind::allreduce        ? shape.bytes
                                                             : shape.tokens;
     if (hardware == nullptr) continue;

@@ -33,8 +33,8 @@ struct PricedTable {
 };
 
 // `fields` the lines of a table that its header tells apart: gemm_aic, attention_decode_aic, attention_prefill_aic,
-// attention_verify, moe_aic or allreduce_aic of aiconfigurator's collectors. Throws BadInput with the line of `file`.
-// `own`: the GPUs of rows that name them by these names, before those of configs/hardware.
+// attention_latent_aic, attention_verify, moe_aic or allreduce_aic of aiconfigurator's collectors. Throws BadInput with the line
+// of `file`. `own`: the GPUs of rows that name them by these names, before those of configs/hardware.
 PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
                                const std::map<std::string, Hardware>& own = {});
 

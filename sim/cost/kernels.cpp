@@ -35,15 +35,15 @@ constexpr std::array<Dtype, 12> kDtypes = {{{"bfloat16", 2, 2, Arithmetic::bf16}
                                             {"w4a8_mxfp4_mxfp8", 0.53125, 1, Arithmetic::fp8},
                                             {"w4a8", 0.5, 1, Arithmetic::fp8}}};
 
-constexpr std::array<const char*, 6> kKindNames = {"product",          "attention_decode", "attention_prefill",
-                                                   "attention_verify", "experts",          "allreduce"};
+constexpr std::array<const char*, 7> kKindNames = {
+    "product", "attention_decode", "attention_latent", "attention_prefill", "attention_verify", "experts", "allreduce"};
 
 constexpr std::array<const char*, 5> kReadings = {"unused", "prompt", "walked", "shared", "grown"};  // in the order of KeyReading
 
 // Coordinates of a correction beside the first: as many as fits have at least, which were made before the last ones were added,
 // and at most.
-constexpr std::array<std::size_t, 6> kLeastOthers = {4, 3, 3, 2, 4, 1};
-constexpr std::array<std::size_t, 6> kMostOthers = {6, 6, 3, 3, 4, 1};
+constexpr std::array<std::size_t, 7> kLeastOthers = {4, 3, 3, 3, 2, 4, 1};
+constexpr std::array<std::size_t, 7> kMostOthers = {6, 6, 3, 3, 3, 4, 1};
 
 const std::vector<Parameter>& fit_parameters() {
   static const std::vector<Parameter> parameters = {
@@ -208,9 +208,10 @@ std::vector<std::string> dtype_names() {
 const std::vector<const char*>& kernel_figures(KernelKind kind) {
   static const std::vector<const char*> attention = {
       "memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "key_us", "query_rows", "packed_rows"};
-  static const std::array<std::vector<const char*>, 6> figures = {
+  static const std::array<std::vector<const char*>, 7> figures = {
       {{"memory_efficiency", "feed_tb_per_s", "overlap_power", "kernel_us", "split_us", "arithmetic_efficiency", "whole_waves"},
        {"memory_efficiency", "overlap_power", "kernel_us", "sequence_us", "head_us"},
+       {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "sequence_us", "row_us"},
        attention,
        attention,
        {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "expert_us", "row_us"},

@@ -15,7 +15,7 @@ namespace specsim::cost {
 
 struct Hardware;
 
-enum class KernelKind { product, attention_decode, attention_prefill, attention_verify, experts, allreduce };
+enum class KernelKind { product, attention_decode, attention_latent, attention_prefill, attention_verify, experts, allreduce };
 
 // The kind's name in configs/kernels.
 const char* kernel_kind_name(KernelKind kind);
@@ -48,6 +48,8 @@ struct KernelShape {
   double heads = 1.0;
   double kv_heads = 1.0;
   double head_dim = 128.0;
+  double latent = 512.0;  // attention over one cached vector for all heads: its width, and that of the rotated part beside it
+  double rope_dim = 64.0;
   double hidden = 1.0;        // experts
   double expert_width = 1.0;  // experts: width of one expert on one GPU
   double experts = 1.0;

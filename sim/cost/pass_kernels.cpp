@@ -23,8 +23,6 @@ constexpr double kSplitEfficiency = 0.4;  // share of the peak that attention re
 // long with four heads in a group (RTX 4090) and 1.8 to 2.7 times with eight (RTX PRO 6000; LLMServingSim's profiles of vLLM
 // 0.19).
 constexpr double kAloneInGroup = 0.45;
-constexpr double kFewTokens = 15.0;  // tokens of a sequence up to which a prompt's last ones attend as tokens that are verified;
-                                     // 16 were measured as a prompt
 
 // Of a fit to fewer rows, or of another GPU's, the spread says little: a walk over the keys goes at a multiprocessor's clock, and
 // those of an RTX 3090 and an RTX 4090 are 1.48 apart. Fewer rows tell nothing of what a single query token takes at least: the
@@ -112,6 +110,7 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
   const Engine& attending = served.kernels == engine_ ? served : engine_of_library(engine_);
   const bool walks = walks_keys(attending, hardware_.compute_capability);
   wide_keys_ = attention_fits(false, walks, attending.attention_kernel);
+  latent_ = latent_library(attending, hardware_.compute_capability);
   narrow_keys_ = attention_fits(
       true, false, attending.attention_kernel);  // FlashAttention 2 takes no such cache: another kernel of the engine's does
   const bool own = allreduce_ == served.kernels && !served.allreduce_kernel.empty();
@@ -211,6 +210,7 @@ std::optional<double> PassKernels::product(double rows, double inner, double out
 
 std::optional<double> PassKernels::attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
                                              double context, bool prompt) const {
+  if (model.latent > 0.0) return latent_attention(model, kind, batch, tokens, context, prompt);
   const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
   if (fits.one == nullptr || model.over_one_vector()) return std::nullopt;
   KernelShape x;
@@ -233,7 +233,7 @@ std::optional<double> PassKernels::attention(const ModelShape& model, const Atte
   const KernelFit* several = fits.serial != nullptr ? fits.serial : fits.split;
   KernelShape seen = x;  // by the kernel for several tokens
   if (several != nullptr) seen.context *= share_of_keys(*several, model);
-  if (prompt && tokens > kFewTokens) {
+  if (prompt && tokens > kMostAsVerified) {
     if (const auto fitted = prompt_attention(x)) {
       // FlashAttention 2 is the kernel for prompts too: it walks the keys whatever it is asked for.
       const double walk = fits.serial != nullptr ? kFromMicro * fits.serial->microseconds(hardware_, seen) : 0.0;
@@ -379,6 +379,7 @@ std::optional<double> PassKernels::product_error(double bits, const std::string&
 }
 
 std::optional<double> PassKernels::attention_error(const ModelShape& model, double tokens) const {
+  if (const KernelFit* latent = latent_fit(model)) return latent->spread;
   const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
   if (fits.one == nullptr) return std::nullopt;
   const KernelFit* fit = fits.one;
@@ -412,10 +413,12 @@ std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, c
   if (model.tensor_parallel > 1.0)
     look(allreduce_fit(model.tensor_parallel, false), rows * model.hidden * kActivationBytes, kMega, "MB to add up between GPUs");
   const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
-  if (model.over_one_vector()) return list;
   for (const AttentionKind& kind : model.attention_kinds()) {
     const double keys = kind.seen(pass.context) + pass.tokens;
     const double bytes = pass.batch * keys * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind);
+    if (model.latent > 0.0 && kind.picked == 0.0 && pass.logits >= pass.tokens)
+      look(latent_fit(model), bytes, kGiga, "GB of a layer's cache");
+    if (model.over_one_vector()) continue;
     look(fits.one, bytes, kGiga, "GB of a layer's cache");
     if (pass.tokens <= 1.0 || pass.logits < pass.tokens) continue;
     // Kernels over several tokens were measured on other caches: along the context, their second coordinate.

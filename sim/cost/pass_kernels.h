@@ -16,6 +16,8 @@
 
 namespace specsim::cost {
 
+// Tokens of a sequence up to which a prompt's last ones attend as tokens that are verified; 16 were measured as a prompt.
+constexpr double kMostAsVerified = 15.0;
 // Whose kernels a pass on the GPU is priced with: `choice` itself, or with automatic those of the engine's `library`; "" is an
 // engine without kernels of its own, which the GPU says by whose it is priced. Empty: the data sheet's formula and calibration.
 std::string kernels_in_use(const std::string& choice, const std::string& library, const Hardware& hardware);
@@ -59,7 +61,8 @@ class PassKernels {
   // The GPU whose fit prices them where this one's were not measured, or "".
   [[nodiscard]] std::string products_borrowed_from(const std::string& type) const;
   // Seconds of a layer's attention of whole tokens on `context` keys that are looked at; `prompt`: tokens of a prompt, which
-  // has kernels of its own. Nothing for latent attention, which nobody measured.
+  // has kernels of its own. Nothing for one vector that is not latent, and for prompts whose tokens pick what they look
+  // at.
   [[nodiscard]] std::optional<double> attention(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
                                                 double context, bool prompt = false) const;
   // How much longer a sequence's single row takes beside a chunk of a prompt than beside other single rows.
@@ -96,6 +99,12 @@ class PassKernels {
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
   [[nodiscard]] double priced_rows(const KernelFit& fit, KernelShape x) const;
   [[nodiscard]] std::optional<double> prompt_attention(const KernelShape& x) const;
+  // Latent attention's, and its price: of queries over the cached vectors, or of a prompt over keys and values made of them.
+  [[nodiscard]] const KernelFit* latent_fit(const ModelShape& model) const;
+  [[nodiscard]] double latent_prompt(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
+                                     double context) const;
+  [[nodiscard]] std::optional<double> latent_attention(const ModelShape& model, const AttentionKind& kind, double batch,
+                                                       double tokens, double context, bool prompt) const;
   // The kernel that computes such experts, and its price in microseconds; nullptr where none was measured. Measured was the
   // engine's own on a layer like this one; another engine's, or on other layers; or one for bf16, which serves by the bytes.
   enum class Measured { like, others, bytes };
@@ -126,6 +135,7 @@ class PassKernels {
   const Hardware& hardware_;
   std::string engine_;
   std::string attention_;
+  std::string latent_;
   std::string allreduce_;
   std::string allreduce_kernel_;
   std::string launched_allreduce_kernel_;

@@ -179,8 +179,7 @@ class RooflineCost final : public CostModel {
     double floor = 1e-6 * (own_layers(model) ? engine_.integer.layer_us : c.elementwise_us);
     double width = kElementwisePasses * model.hidden;
     if (engine_.small_kernels > 0.0 && kernels_) {  // a calibration was fitted with its own number of them
-      const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0) +
-                             (model.latent > 0.0 ? engine_.latent_kernels : 0.0);
+      const double kernels = engine_.small_kernels - (engine_.fused_norms && model.tensor_parallel > 1.0 ? kNorms : 0.0);
       floor *= std::max(0.0, kernels) / kCalibratedKernels;
       // Norms read and write the vector and the residual, the activation reads gate and up, rotary embedding what it turns.
       const double activated = model.experts > 0.0 ? 0.0 : 3.0 * model.ffn;
@@ -222,35 +221,34 @@ class RooflineCost final : public CostModel {
     double sum = 0.0;
     for (const AttentionKind& kind : model.attention_kinds()) {
       const double bytes_per_token = kind.layers * kind.elements * model.kv_bits / 8.0;
-      // Two operations for each element of a query's product with a key, and for each that a value adds.
-      const double widths = model.latent > 0.0 ? 2.0 * (2.0 * model.latent + model.rope_dim) : 4.0 * kind.head_dim;
       const double flops = hardware_.flops * (model.over_one_vector() ? kLatentEfficiency : 1.0);
-      double formula = 0.0;
+      double formula = 0.0;  // groups that no fit prices
       double fitted = 0.0;
       const bool beside_chunk = groups.size() > 1 && groups.begin()->sequences > 0.0;
       const bool tiled = tiles_attention(model);
       double own = 0.0;
-      bool all_fitted = kernels_.has_value() && !tiled;
+      bool all_fitted = true;
       for (const Attending& of : groups) {
         if (of.sequences == 0.0) continue;
         const double seen = kind.seen(of.cached);
         const auto kernel =
-            all_fitted ? kernels_->attention(model, kind, of.sequences, of.tokens, seen, of.prompt) : std::nullopt;
+            kernels_ && !tiled ? kernels_->attention(model, kind, of.sequences, of.tokens, seen, of.prompt) : std::nullopt;
         all_fitted = all_fitted && kernel.has_value();
         // Of two sequences the longer one holds up the kernel, of many the longest of each share of them.
         const double wait = of.live && !of.prompt ? 1.0 + (unequal - 1.0) * std::max(0.0, 1.0 - 1.0 / of.sequences) : 1.0;
         const double alone = beside_chunk && !of.prompt && of.tokens <= 1.0 && kernel ? kernels_->beside_chunk(model, kind) : 1.0;
         fitted += alone * wait * kernel.value_or(0.0);
         const double bytes = bytes_per_token * of.sequences * kind.read(of.cached, of.tokens) / model.kv_shards(kind);
-        const double operations = widths * kind.layers * model.heads * of.sequences * of.tokens *
+        const bool remade = of.prompt && of.tokens > kMostAsVerified && kind.picked == 0.0;
+        const double operations = model.operations_per_key(kind, remade) * kind.layers * model.heads * of.sequences * of.tokens *
                                   kind.looked_at(of.cached, of.pairs) / model.tensor_parallel;
         if (tiled)
           own += wait * tiled_attention_seconds(engine_, hardware_, model, kind, of.sequences, of.tokens,
                                                 of.pairs - (of.cached - seen), bytes / kind.layers);
-        formula += wait * std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops);
+        if (!kernel) formula += wait * std::max(bytes / (hardware_.bandwidth * c.attention_efficiency), operations / flops);
       }
-      sum += all_fitted ? kind.layers * fitted
-                        : (tiled ? kind.layers * own : formula) + 1e-6 * kind.layers * (own_layers(model) ? 0.0 : c.attention_us);
+      sum += kind.layers * fitted + (tiled ? kind.layers * own : formula);
+      if (!all_fitted) sum += 1e-6 * kind.layers * (own_layers(model) ? 0.0 : c.attention_us);
     }
     double states = 0.0;  // moved, of whole sequences
     sum += sparse_kernels_seconds(hardware_, model);

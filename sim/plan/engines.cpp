@@ -26,8 +26,6 @@ constexpr const char* kTensorRt = "TensorRT-LLM 1.3";
 constexpr int kMostDraftsVllm = 128;
 // llama.cpp: SPEC_VOCAB_MAX_SIZE_DIFFERENCE of common/speculative.cpp; from token 5 on, texts must be equal as well.
 constexpr double kVocabularyDifferenceLlamaCpp = 128.0;
-// Sequences at once where nothing is said: vLLM's max_num_seqs, on GPUs of less than 70 GiB.
-constexpr double kSequencesVllm = 256.0;
 // The tokens that n-gram drafting looks up, at most and at least: drafter prompt_lookup's, which acceptance is planned with.
 constexpr int kLongestLookup = 3;
 constexpr int kShortestLookup = 1;
@@ -144,8 +142,8 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
   own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}{}}}'",
                             path_of(*d.target), shards == 1.0 ? "" : fmt::format(" --tensor-parallel-size {:g}", shards),
                             (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "") + offloaded(*d.target),
-                            batch > kSequencesVllm ? fmt::format(" --max-num-seqs {:g}", batch) : "", draft, draft_length,
-                            table_vllm(by_batch));
+                            batch > cost::vllm_step(d.hardware).requests ? fmt::format(" --max-num-seqs {:g}", batch) : "", draft,
+                            draft_length, table_vllm(by_batch));
   return own;
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("an engine without overlap differs from its twin in what its file says
     CHECK(engine.graphs);
     CHECK(engine.shared_rows == twin.shared_rows);
     CHECK(engine.small_kernels == twin.small_kernels);
-    CHECK(engine.latent_kernels == twin.latent_kernels);
+    CHECK(engine.latent_attention == twin.latent_attention);
     CHECK(engine.linear_kernels == twin.linear_kernels);
     CHECK(engine.selection_ns_per_key == twin.selection_ns_per_key);
     CHECK(engine.switch_share == twin.switch_share);

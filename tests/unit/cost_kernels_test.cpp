@@ -82,6 +82,16 @@ TEST_CASE("decode attention, experts and all-reduces, by hand", "[cost][kernels]
   const double kept = 2.0 * 4 * 1000 * 8 * 128 * 2;
   CHECK(near(plain_fit(KernelKind::attention_decode, {0.8, 12, 7, 0, 0}, 3).microseconds(plain_gpu(), x), 7 + 1e6 * kept / 0.8e12,
              1e-9));
+  // Cached vectors of 512 and 64 elements that all heads share: 3 tokens of 32 heads are 96 rows, padded to 128.
+  KernelShape latent = x;
+  latent.tokens = 3;
+  const double vectors = 4 * 1002.0 * (512 + 64) * 2;
+  CHECK(near(plain_fit(KernelKind::attention_latent, {0.8, 1e6, 12, 7, 0, 0}, 3).microseconds(plain_gpu(), latent),
+             7 + 1e6 * vectors / 0.8e12, 1e-9));
+  CHECK(near(plain_fit(KernelKind::attention_latent, {1e6, 0.5, 12, 7, 0, 0}, 3).microseconds(plain_gpu(), latent),
+             7 + 1e6 * 2.0 * (2 * 512 + 64) * 4 * 1002 * 128 / (0.5 * plain_gpu().flops), 1e-9));
+  CHECK(near(plain_fit(KernelKind::attention_latent, {1e6, 1e6, 12, 7, 2, 0.5}, 3).microseconds(plain_gpu(), latent),
+             7 + 4 * (2 + 96 * 0.5), 1e-9));
   KernelShape serial = x;
   serial.tokens = 9;
   // One wave of 4 x 32 blocks is two on 100 multiprocessors; each walks 1005 keys.

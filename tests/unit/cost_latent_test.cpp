@@ -1,0 +1,150 @@
+// Latent attention (MLA): which of the measured kernels prices it, on what shape, and what a prompt's takes. Measured figures are
+// ai-dynamo/aiconfigurator's (095f58a51c4c).
+#include "sim/cost/engine.h"
+#include "sim/cost/kernels.h"
+#include "sim/cost/pass_kernels.h"
+#include "tests/support/costs.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace specsim::cost_latent_test {
+
+using namespace specsim::cost;
+using specsim::tests::hardware_of;
+using specsim::tests::near;
+using specsim::tests::shape_of;
+
+namespace {
+
+// Microseconds of a layer's attention, of DeepSeek-V3 or what `changes` make of it.
+class Layer {
+ public:
+  Layer(const std::string& gpu, const std::string& engine, const std::string& model = "deepseek-v3",
+        const std::string& changes = "")
+      : hardware_(hardware_of(gpu)),
+        model_(shape_of("{preset: " + model + changes + "}")),
+        kernels_(hardware_, engine, "automatic", engine_of_library(engine)) {}
+
+  [[nodiscard]] double us(double batch, double tokens, double cached, bool prompt = false) const {
+    const AttentionKind kind = model_.attention_kinds()[0];
+    return 1e6 * kernels_.attention(model_, kind, batch, tokens, kind.seen(cached), prompt).value();
+  }
+  [[nodiscard]] double fitted(const std::string& engine, const std::string& dtype, KernelShape x) const {
+    x.latent = model_.latent;
+    x.rope_dim = model_.rope_dim;
+    return hardware_.kernels->find(KernelKind::attention_latent, engine, dtype)->microseconds(hardware_, x);
+  }
+  [[nodiscard]] const ModelShape& model() const { return model_; }
+  [[nodiscard]] const PassKernels& kernels() const { return kernels_; }
+  [[nodiscard]] const Hardware& hardware() const { return hardware_; }
+
+ private:
+  Hardware hardware_;
+  ModelShape model_;
+  PassKernels kernels_;
+};
+
+KernelShape shape_with(double heads, double batch, double tokens, double context) {
+  KernelShape x;
+  x.heads = heads;
+  x.batch = batch;
+  x.tokens = tokens;
+  x.context = context;
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("latent attention of one token takes what was measured, by heads and sequences and context", "[cost][latent]") {
+  struct Row {
+    const char* gpu;
+    const char* engine;
+    int shards;
+    double batch;
+    double cached;
+    double us;
+  };
+  // Mutants: heads of all GPUs, 1.6 times the time of 64 sequences of 8,191 tokens on an H200; the data sheet's formula, a tenth
+  // of the time of one sequence of 1,023.
+  for (const Row& row : {Row{"h200-sxm", "trtllm", 8, 1, 1023, 14.47}, Row{"h200-sxm", "trtllm", 8, 64, 8191, 156.4},
+                         Row{"h200-sxm", "trtllm", 8, 1, 131071, 58.99}, Row{"h200-sxm", "trtllm", 1, 64, 8191, 249.8},
+                         Row{"b200", "sglang", 8, 1, 1023, 14.53}, Row{"b200", "sglang", 8, 64, 8191, 127.2},
+                         Row{"b200", "sglang", 1, 64, 131071, 2090}, Row{"b200", "sglang", 8, 1, 131071, 70.81}}) {
+    INFO(row.gpu << " " << row.shards << " " << row.batch << " " << row.cached);
+    const Layer layer(row.gpu, row.engine, "deepseek-v3", fmt::format(", tensor_parallel: {}", row.shards));
+    CHECK(near(layer.us(row.batch, 1, row.cached), row.us, 0.13));
+  }
+}
+
+TEST_CASE("tokens that are verified are rows of latent attention beside those of the heads", "[cost][latent]") {
+  const Layer layer("h200-sxm", "trtllm", "deepseek-v3", ", tensor_parallel: 8");
+  // Eight tokens of 16 heads are 128 rows. Mutants: a sequence each, 8 times the reading; read once whatever they are, as 16.
+  CHECK(near(layer.us(16, 8, 8192), layer.fitted("trtllm", "bfloat16", shape_with(128, 16, 1, 8192 + 3.5)), 1e-3));
+  CHECK(layer.us(64, 8, 8192) > 1.3 * layer.us(64, 1, 8192));
+  CHECK(layer.us(64, 8, 8192) < 2.5 * layer.us(64, 1, 8192));
+  // Beyond the 128 rows that were measured arithmetic grows with them.
+  const Layer whole("h200-sxm", "trtllm");
+  CHECK(near(whole.us(64, 8, 65536) / whole.us(64, 4, 65536), 2, 0.05));
+}
+
+TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][latent]") {
+  const KernelShape x = shape_with(128, 32, 1, 4096);
+  const auto us = [](const char* gpu, const char* engine, const char* changes = "") {
+    return Layer(gpu, engine, "deepseek-v3", changes).us(32, 1, 4096);
+  };
+  const auto of = [&](const char* gpu, const char* engine, const char* dtype) {
+    return Layer(gpu, engine).fitted(engine, dtype, x);
+  };
+  // vLLM's own were not measured in graphs: TensorRT-LLM's in data centres, SGLang's Triton elsewhere. Mutant: the first at hand.
+  CHECK(near(us("h200-sxm", "vllm"), of("h200-sxm", "trtllm", "bfloat16")));
+  CHECK(near(us("l40s", "vllm"), of("l40s", "sglang", "bfloat16")));
+  CHECK(near(us("rtx-pro-6000", "vllm"), of("rtx-pro-6000", "sglang", "bfloat16")));
+  CHECK(near(us("h200-sxm", "sglang"), of("h200-sxm", "sglang", "bfloat16")));
+  // SGLang's rows over caches in fp8 on Hopper are not of what it serves. Mutant: they stand in for it, 3 times the time.
+  CHECK(near(us("h200-sxm", "sglang", ", kv_bits: 8"), of("h200-sxm", "trtllm", "fp8")));
+  CHECK(near(us("b200", "sglang", ", kv_bits: 8"), of("b200", "sglang", "fp8")));
+  const Layer layer("b200", "sglang");
+  CHECK(layer.kernels().attention_error(layer.model(), 1).value() ==
+        layer.hardware().kernels->find(KernelKind::attention_latent, "sglang", "bfloat16")->spread);
+}
+
+TEST_CASE("a prompt makes keys and values of its latent vectors anew", "[cost][latent]") {
+  struct Row {
+    const char* gpu;
+    int shards;
+    double tokens;
+    double us;
+  };
+  // context_mla, TensorRT-LLM. Mutant: the vectors as they are, 3.4 times the operations.
+  for (const Row& row : {Row{"h200-sxm", 8, 512, 24.6}, Row{"h200-sxm", 8, 4096, 205.9}, Row{"h200-sxm", 1, 4096, 1249},
+                         Row{"h200-sxm", 1, 16384, 19165}, Row{"b200", 8, 4096, 125.4}, Row{"b200", 1, 16384, 8840},
+                         Row{"a100-80gb-sxm", 8, 4096, 665}, Row{"a100-80gb-sxm", 1, 16384, 70887}}) {
+    INFO(row.gpu << " " << row.shards << " " << row.tokens);
+    const Layer layer(row.gpu, "trtllm", "deepseek-v3", fmt::format(", tensor_parallel: {}", row.shards));
+    CHECK(near(layer.us(1, row.tokens, 0, true), row.us, 0.3));
+  }
+  const Layer layer("h200-sxm", "trtllm", "deepseek-v3", ", tensor_parallel: 8");
+  // A chunk looks at what is cached, and makes it anew too; few tokens over a long cache do not. Mutant: they do.
+  CHECK(layer.us(1, 2048, 32768, true) > 4 * layer.us(1, 2048, 0, true));
+  CHECK(near(layer.us(1, 16, 131072, true), layer.us(1, 16, 131072), 1e-12));
+}
+
+TEST_CASE("tokens that pick what they look at are sequences of their picks", "[cost][latent]") {
+  const Layer sparse("h200-sxm", "trtllm", "deepseek-v3.2", ", tensor_parallel: 8");
+  const double picked = sparse.model().index_topk;
+  REQUIRE(picked == 2048);
+  // Mutants: of all cached tokens; picks shared, as if they were rows of one sequence.
+  CHECK(near(sparse.us(4, 1, 65536), sparse.us(4, 1, 16384), 1e-12));
+  CHECK(near(sparse.us(4, 3, 65536), sparse.us(12, 1, 65536), 1e-12));
+  CHECK(near(sparse.us(4, 1, 65536), sparse.fitted("trtllm", "bfloat16", shape_with(16, 4, 1, picked - 1)), 1e-12));
+  // Before there is anything to pick from all is looked at.
+  CHECK(near(sparse.us(4, 1, 100), sparse.fitted("trtllm", "bfloat16", shape_with(16, 4, 1, 100)), 1e-12));
+  CHECK_FALSE(sparse.kernels().attention(sparse.model(), sparse.model().attention_kinds()[0], 1, 4096, 0, true).has_value());
+}
+
+}  // namespace specsim::cost_latent_test
