@@ -239,7 +239,8 @@ class RooflineCost final : public CostModel {
         const double alone = beside_chunk && !of.prompt && of.tokens <= 1.0 && kernel ? kernels_->beside_chunk(model, kind) : 1.0;
         fitted += alone * wait * kernel.value_or(0.0);
         const double bytes = bytes_per_token * of.sequences * kind.read(of.cached, of.tokens) / model.kv_shards(kind);
-        const bool remade = of.prompt && of.tokens > kMostAsVerified && kind.picked == 0.0;
+        // llama.cpp multiplies prompts with the vectors as they are.
+        const bool remade = !integer_ && of.prompt && of.tokens > kMostAsVerified && kind.picked == 0.0;
         const double operations = model.operations_per_key(kind, remade) * kind.layers * model.heads * of.sequences * of.tokens *
                                   kind.looked_at(of.cached, of.pairs) / model.tensor_parallel;
         if (tiled)

@@ -7,7 +7,7 @@
 namespace specsim::cost {
 
 constexpr double kServerError = 0.07;           // a step of a dense model
-constexpr double kServerErrorOfExperts = 0.17;  // the same of a model with experts
+constexpr double kServerErrorOfExperts = 0.16;  // the same of a model with experts
 constexpr double kRoundError = 0.17;            // rounds of a server, beyond its plain steps
 
 // Figures of integer kernels are of whole passes on users' machines, whose error has this in it.
