@@ -126,8 +126,8 @@ class Latent:
         self.rows = x["heads"] * x["tokens"]
         self.keys = x["context"] + 0.5 * (x["tokens"] + 1)
         self.bytes = self.batch * self.keys * (x["latent"] + x["rope_dim"]) * self.b
-        tiles = 64 * np.ceil(self.rows / 64)
-        self.operations = 2 * (2 * x["latent"] + x["rope_dim"]) * self.batch * self.keys * tiles
+        self.tiled = 64 * np.ceil(self.rows / 64)
+        self.operations = 2 * (2 * x["latent"] + x["rope_dim"]) * self.batch * self.keys * self.tiled
 
     def us(self, f):
         memory = 1e6 * self.bytes / (self.h["bandwidth"] * f["memory_efficiency"])
@@ -135,7 +135,7 @@ class Latent:
         return f["kernel_us"] + norm(f["overlap_power"], memory, arithmetic, self.batch * (f["sequence_us"] + self.rows * f["row_us"]))
 
     def coordinates(self):
-        return np.log2(self.bytes), [np.log2(self.keys), np.log2(self.batch), np.log2(self.rows)]
+        return np.log2(self.bytes), [np.log2(self.keys), np.log2(self.batch), np.log2(np.where(self.rows <= 64, self.rows, self.tiled))]
 
 
 class Verify:

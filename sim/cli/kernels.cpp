@@ -236,7 +236,8 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
           "measured kernels or whole "
           "steps, .csv or .csv.xz, told apart by their header.\nus: microseconds; ms: milliseconds; bytes: of one GPU's vector; "
           "context: cached tokens of a sequence;\nn, k, m: outputs, inputs and rows of a product; set_over_l2, kv_over_l2: bytes "
-          "over the second-level cache's;\ndtype: " +
+          "over the second-level cache's;\nlatent, "
+          "rope_dim: widths of a cached vector that all heads share, and of its rotated part;\ndtype: " +
               fmt::format("{}", fmt::join(cost::dtype_names(), ", ")),
           "  specsim kernels gemm_aic.csv.xz --out out/products\n"
           "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n"

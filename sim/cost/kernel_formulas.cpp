@@ -82,6 +82,7 @@ double decode_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
 // Queries of all heads and new tokens are the rows of one product with the cached vectors, of which values are a part; and the
 // keys that a new token looks at in the mean.
 double latent_rows(const KernelShape& x) { return x.heads * x.tokens; }
+double latent_padded(const KernelShape& x) { return kLatentRowTile * std::ceil(latent_rows(x) / kLatentRowTile); }
 double latent_keys(const KernelShape& x) { return x.context + 0.5 * (x.tokens + 1.0); }
 double latent_bytes(const KernelFit& fit, const KernelShape& x) {
   return x.batch * latent_keys(x) * (x.latent + x.rope_dim) * fit.dtype.weight_bytes;
@@ -91,8 +92,7 @@ double latent_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   const auto [efficiency, arithmetic, power, kernel, sequence, row, unused] = fit.figures;
   const double rows = latent_rows(x);
   const double memory = kKernelMicro * latent_bytes(fit, x) / (hardware.bandwidth * efficiency);
-  const double padded = kLatentRowTile * std::ceil(rows / kLatentRowTile);
-  const double operations = kKernelMicro * 2.0 * (2.0 * x.latent + x.rope_dim) * x.batch * latent_keys(x) * padded /
+  const double operations = kKernelMicro * 2.0 * (2.0 * x.latent + x.rope_dim) * x.batch * latent_keys(x) * latent_padded(x) /
                             (peak_flops(hardware, fit.dtype.arithmetic) * arithmetic);
   return kernel + power_norm(power, {memory, operations, x.batch * (sequence + rows * row)});
 }
@@ -233,7 +233,9 @@ Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const Ke
                log2(x.batch), last_wave(x.batch * x.kv_heads / hardware.multiprocessors), log2(x.head_dim)},
               7};
     case KernelKind::attention_latent:
-      return {{log2(latent_bytes(fit, x)), log2(latent_keys(x)), log2(x.batch), log2(latent_rows(x))}, 4};
+      return {{log2(latent_bytes(fit, x)), log2(latent_keys(x)), log2(x.batch),
+               log2(latent_rows(x) <= kLatentRowTile ? latent_rows(x) : latent_padded(x))},
+              4};
     case KernelKind::attention_prefill:
       return {{log2(x.tokens), log2(x.batch * x.heads), log2(x.heads / x.kv_heads), log2(x.head_dim)}, 4};
     case KernelKind::attention_verify: {
@@ -333,6 +335,10 @@ bool KernelFit::of_one_layer() const {
 }
 
 double KernelFit::most() const { return std::exp2(over.back()); }
+
+double KernelFit::most_of_others(std::size_t which) const {
+  return by[which].empty() ? std::numeric_limits<double>::infinity() : std::exp2(by[which].back());
+}
 
 bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const {
   constexpr double kSlack = 0.01;  // knots are rounded

@@ -92,6 +92,8 @@ struct KernelFit {
   [[nodiscard]] bool covers(const Hardware& hardware, const KernelShape& shape) const;
   // The most that was measured of the first coordinate: a product's rows, bytes of a cache or an all-reduce, tokens.
   [[nodiscard]] double most() const;
+  // The same of a coordinate of `by` that is a logarithm; infinity where the correction does not look at it.
+  [[nodiscard]] double most_of_others(std::size_t which) const;
 };
 
 // Names of a formula's figures, in their order.

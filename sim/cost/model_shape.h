@@ -144,13 +144,13 @@ struct ModelShape {
 
   // It reads the target's hidden states and cannot stand alone.
   [[nodiscard]] bool on_target() const { return fused_inputs > 0.0 || prediction_heads > 0.0; }
-  // Attention over one cached vector, of which no kernel was measured alone.
   // Operations of one head for a query and a key: their product, and what the value adds. `remade`: keys and values of latent
   // attention are made anew of the cached vectors, as for prompts.
   [[nodiscard]] double operations_per_key(const AttentionKind& kind, bool remade) const {
     if (latent == 0.0) return 4.0 * kind.head_dim;
     return 2.0 * (remade ? kind.head_dim + value_dim : 2.0 * latent + rope_dim);
   }
+  // Keys and values are one cached vector, which kernels of heads do not price.
   [[nodiscard]] bool over_one_vector() const { return latent > 0.0 || one_vector; }
   // Tokens that an entry stands for of those that an indexer scores.
   [[nodiscard]] double index_entry_tokens() const { return picked_tokens > 0.0 ? picked_tokens : 1.0; }

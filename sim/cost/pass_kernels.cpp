@@ -36,6 +36,8 @@ constexpr double kFewRowsOfSeveral = 20.0;
 // cut for.
 constexpr const char* kSmallWalker = "rtx-4090";
 constexpr const char* kLargeWalker = "h200-sxm";
+// Whose Triton kernel of latent attention serves Ampere and Ada, where it was not measured.
+constexpr const char* kTriton = "l40s";
 
 std::shared_ptr<const KernelFits> kernels_of(const char* gpu) {
   Diagnostics diagnostics;
@@ -111,6 +113,9 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
   const bool walks = walks_keys(attending, hardware_.compute_capability);
   wide_keys_ = attention_fits(false, walks, attending.attention_kernel);
   latent_ = latent_library(attending, hardware_.compute_capability);
+  if (hardware_.kernels != nullptr && hardware_.compute_capability > 0.0)
+    if (const KernelFit* found = kernels_of(kTriton)->find(KernelKind::attention_latent, "sglang", "bfloat16"))
+      triton_ = std::make_shared<KernelFit>(*found);
   narrow_keys_ = attention_fits(
       true, false, attending.attention_kernel);  // FlashAttention 2 takes no such cache: another kernel of the engine's does
   const bool own = allreduce_ == served.kernels && !served.allreduce_kernel.empty();
@@ -379,7 +384,8 @@ std::optional<double> PassKernels::product_error(double bits, const std::string&
 }
 
 std::optional<double> PassKernels::attention_error(const ModelShape& model, double tokens) const {
-  if (const KernelFit* latent = latent_fit(model)) return latent->spread;
+  if (const auto [latent, borrowed] = latent_fit(model); latent != nullptr)
+    return borrowed ? std::max(latent->spread, kFewRowsSpread) : latent->spread;
   const AttentionFits& fits = model.kv_bits < 16.0 ? narrow_keys_ : wide_keys_;
   if (fits.one == nullptr) return std::nullopt;
   const KernelFit* fit = fits.one;
@@ -416,8 +422,11 @@ std::vector<std::string> PassKernels::beyond_measured(const ModelShape& model, c
   for (const AttentionKind& kind : model.attention_kinds()) {
     const double keys = kind.seen(pass.context) + pass.tokens;
     const double bytes = pass.batch * keys * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind);
-    if (model.latent > 0.0 && kind.picked == 0.0 && pass.logits >= pass.tokens)
-      look(latent_fit(model), bytes, kGiga, "GB of a layer's cache");
+    const KernelFit* latent = kind.picked == 0.0 && pass.logits >= pass.tokens ? latent_fit(model).fit : nullptr;
+    look(latent, bytes, kGiga, "GB of a layer's cache");
+    if (latent != nullptr && keys > kSlack * latent->most_of_others(0))
+      list.push_back(fmt::format("{}: attention to more than {:.0f} cached tokens, beyond what was measured", model.name,
+                                 latent->most_of_others(0)));
     if (model.over_one_vector()) continue;
     look(fits.one, bytes, kGiga, "GB of a layer's cache");
     if (pass.tokens <= 1.0 || pass.logits < pass.tokens) continue;

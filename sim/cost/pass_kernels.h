@@ -100,7 +100,12 @@ class PassKernels {
   [[nodiscard]] double priced_rows(const KernelFit& fit, KernelShape x) const;
   [[nodiscard]] std::optional<double> prompt_attention(const KernelShape& x) const;
   // Latent attention's, and its price: of queries over the cached vectors, or of a prompt over keys and values made of them.
-  [[nodiscard]] const KernelFit* latent_fit(const ModelShape& model) const;
+  struct LatentFit {
+    const KernelFit* fit = nullptr;
+    bool borrowed = false;
+  };
+  [[nodiscard]] LatentFit latent_fit(const ModelShape& model) const;
+  [[nodiscard]] double latent_us(const KernelFit& fit, KernelShape x) const;
   [[nodiscard]] double latent_prompt(const ModelShape& model, const AttentionKind& kind, double batch, double tokens,
                                      double context) const;
   [[nodiscard]] std::optional<double> latent_attention(const ModelShape& model, const AttentionKind& kind, double batch,
@@ -136,6 +141,7 @@ class PassKernels {
   std::string engine_;
   std::string attention_;
   std::string latent_;
+  std::shared_ptr<const KernelFit> triton_;  // latent attention's, where the GPU has none of its own; may be none
   std::string allreduce_;
   std::string allreduce_kernel_;
   std::string launched_allreduce_kernel_;

@@ -138,6 +138,8 @@ TEST_CASE("the correction is linear between its knots and constant beyond", "[co
   x.bytes = 2048;
   x.gpus = 4;
   CHECK(fit.covers(plain_gpu(), x));
+  CHECK(
+      std::isinf(plain_fit(KernelKind::attention_latent, {1, 1, 12, 0, 0, 0}, 3).most_of_others(0)));  // none: looked at nowhere
   x.gpus = 16;
   CHECK_FALSE(fit.covers(plain_gpu(), x));
 }
