@@ -37,7 +37,7 @@ constexpr double kFewRowsOfSeveral = 20.0;
 constexpr const char* kSmallWalker = "rtx-4090";
 constexpr const char* kLargeWalker = "h200-sxm";
 // Whose Triton kernel of latent attention serves Ampere and Ada, where it was not measured.
-constexpr const char* kTriton = "l40s";
+constexpr const char* kTritonGpu = "l40s";
 
 std::shared_ptr<const KernelFits> kernels_of(const char* gpu) {
   Diagnostics diagnostics;
@@ -114,7 +114,7 @@ PassKernels::PassKernels(const Hardware& hardware, std::string engine, std::stri
   wide_keys_ = attention_fits(false, walks, attending.attention_kernel);
   latent_ = latent_library(attending, hardware_.compute_capability);
   if (hardware_.kernels != nullptr && hardware_.compute_capability > 0.0)
-    if (const KernelFit* found = kernels_of(kTriton)->find(KernelKind::attention_latent, "sglang", "bfloat16"))
+    if (const KernelFit* found = kernels_of(kTritonGpu)->find(KernelKind::attention_latent, "sglang", "bfloat16"))
       triton_ = std::make_shared<KernelFit>(*found);
   narrow_keys_ = attention_fits(
       true, false, attending.attention_kernel);  // FlashAttention 2 takes no such cache: another kernel of the engine's does

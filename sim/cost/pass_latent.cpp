@@ -16,9 +16,9 @@ constexpr double kPromptShare = 0.61;
 constexpr double kPromptShareElsewhere = 0.5;
 constexpr double kPromptBandwidth = 0.7;
 constexpr double kPromptUs = 16.0;
-constexpr double kMostRows = 128.0;        // heads of the largest such model
-constexpr const char* kTriton = "sglang";  // whose Triton kernel was measured
-constexpr const char* kSerial = "trtllm";
+constexpr double kMostRows = 128.0;              // heads of the largest such model
+constexpr const char* kTritonEngine = "sglang";  // whose Triton kernel was measured
+constexpr const char* kUnsplitEngine = "trtllm";
 constexpr double kRemadeShare = 0.7;  // share of the peak that the product reaches which makes keys and values anew; assumed
 
 bool data_centre(const Hardware& hardware) { return hardware.compute_capability >= 9.0 && hardware.compute_capability < 11.0; }
@@ -30,14 +30,15 @@ bool data_centre(const Hardware& hardware) { return hardware.compute_capability 
 // of those over bf16), nor those of Ampere: the L40S's stands in. TensorRT-LLM's kernels there do not split the keys.
 PassKernels::LatentFit PassKernels::latent_fit(const ModelShape& model) const {
   if (hardware_.kernels == nullptr || model.latent == 0.0) return {};
-  if (data_centre(hardware_) || latent_ == kSerial) {
+  if (data_centre(hardware_) || latent_ == kUnsplitEngine) {
     for (const char* type : {"fp8", "bfloat16"})
       if (model.kv_bits < 16.0 || std::string_view(type) == "bfloat16")
         if (const KernelFit* found = hardware_.kernels->nearest(KernelKind::attention_latent, latent_, type))
           return {found, false};
     return {};
   }
-  if (const KernelFit* own = hardware_.kernels->find(KernelKind::attention_latent, kTriton, "bfloat16")) return {own, false};
+  if (const KernelFit* own = hardware_.kernels->find(KernelKind::attention_latent, kTritonEngine, "bfloat16"))
+    return {own, false};
   return {triton_.get(), true};
 }
 
