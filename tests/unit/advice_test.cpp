@@ -67,6 +67,20 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   CHECK(own[1].notes.size() == 1);
 }
 
+TEST_CASE("engines: as many sequences as vLLM runs by itself ask for no flag", "[plan][engines]") {
+  // 1,024 on GPUs of 70 GiB and more, 256 on others. Mutants: 256 everywhere; the flag at the default itself.
+  cost::Deployment d = deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b"));
+  const auto flagged = [&](double batch) { return holds(answers(d, 3, batch)[0], fmt::format("--max-num-seqs {:g} ", batch)); };
+  CHECK_FALSE(flagged(300));
+  CHECK_FALSE(flagged(1024));
+  CHECK(flagged(1025));
+  Diagnostics diagnostics;
+  d.hardware = cost::read_hardware(config::scalar("l40s", {"test", 1, 1}), diagnostics);
+  diagnostics.throw_if_any();
+  CHECK_FALSE(flagged(256));
+  CHECK(flagged(257));
+}
+
 TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][engines]") {
   const cost::Deployment d = deployment(preset("llama-3.1-8b"), preset("eagle3-llama-3.1-8b"));
   const std::vector<plan::LengthRange> table = {{1, 25, 4}, {26, 96, 2}, {97, 256, 0}};

@@ -390,6 +390,20 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
   CHECK(mistakes_of("{\"hybrid_override_pattern\": \"M-M*\"}").find("config.json:1:29: hybrid_override_pattern mixes layers") ==
         0);
   CHECK(mistakes_of("{\"kv_source_layers\": [0]}").find("config.json:1:22: kv_source_layers has layers that look at") == 0);
+  const auto small = [](const char* more) {
+    return std::string(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
+      "num_hidden_layers": 4, "vocab_size": 1000, )") +
+           more + "}";
+  };
+  // Mutants: any word but true is false; every type that begins with float8 is known.
+  CHECK(mistakes_of(small(R"("tie_word_embeddings": "yes")")).find("tie_word_embeddings is \"yes\", allowed: true, false") !=
+        std::string::npos);
+  CHECK_FALSE(shape_of_json(small(R"("tie_word_embeddings": null)")).tied_embeddings);
+  for (const char* type : {"float8", "float8_e4m3fn"}) {
+    const ModelShape wide = shape_of_json(small(fmt::format(R"("torch_dtype": "{}")", type).c_str()));
+    REQUIRE(wide.assumed.size() == 1);
+    CHECK(wide.assumed[0].find(fmt::format("torch_dtype \"{}\" is not known", type)) == 0);
+  }
   CHECK(mistakes_of(kLlama + ", \"compress_ratios\": [0, 4, 128]}")
             .find("compress_ratios has 3 layers and 2 ratios above 0, allowed: at least the 32 layers") != std::string::npos);
   CHECK(mistakes_of(kLlama + ", \"full_attention_interval\": 0}").find("full_attention_interval is 0, allowed: from 1 on") !=
