@@ -72,7 +72,7 @@ class Experiment:
         return sum(row["verdict"] == verdict for row in self.rows)
 
     def tokens(self, cell, vocab):
-        """Emitted tokens by rank of the target's probability (classes 17.. of sim/decode/output_classes.h)."""
+        """Emitted tokens by rank of the target's probability (classes 17.. of sim/rounds/decode/output_classes.h)."""
         return np.array([self.output[cell].get(17 + i, 0) for i in range(vocab)], float)
 
 

@@ -9,7 +9,7 @@ fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, 
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
 moe_aic.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv does as well); latent attention's
-table is in configs/kernels/tables. A fit is a formula of a few figures with a physical meaning (sim/cost/
+table is in configs/kernels/tables. A fit is a formula of a few figures with a physical meaning (sim/hardware/cost/
 kernel_formulas.cpp holds the same formulas) and a correction of its logarithm: piecewise linear in the logarithm of one figure
 (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of the shapes, drawn by a
 hash of the shape, is held out while the figures are fitted; --corrections takes the figures of the files in --out as they are. The

@@ -2,7 +2,7 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-STATUSES = range(7)  # sim/base/exit_code.h
+STATUSES = range(7)  # sim/foundation/base/exit_code.h
 BAD_INPUT, INTERNAL_ERROR = 2, 5
 SECONDS = 20  # processor time that one input may take
 TIMED_OUT = 70  # libFuzzer's status

@@ -1,9 +1,9 @@
 // From logits to tokens: the kernels against the CPU's distributions, draws and verifiers, outcome for outcome.
-#include "sim/cuda/rounds.h"
-#include "sim/math/ratio_table.h"
-#include "sim/math/scan.h"
-#include "sim/math/simplex.h"
-#include "sim/verify/verifier.h"
+#include "sim/foundation/math/ratio_table.h"
+#include "sim/foundation/math/scan.h"
+#include "sim/foundation/math/simplex.h"
+#include "sim/lab/cuda/rounds.h"
+#include "sim/rounds/verify/verifier.h"
 #include "tests/cuda/random_numbers.h"
 #include "tests/cuda/twins.h"
 

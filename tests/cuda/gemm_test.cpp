@@ -2,9 +2,9 @@
 // it needs a GPU.
 #ifdef SPECSIM_WITH_CUDA
 
-#include "sim/cuda/gemm.h"
+#include "sim/lab/cuda/gemm.h"
 
-#include "sim/base/error.h"
+#include "sim/foundation/base/error.h"
 
 #include <catch2/catch.hpp>
 

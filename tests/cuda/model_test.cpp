@@ -1,6 +1,6 @@
 // The device's model against the CPU's on the same weights: chains, trees, batches, rollback, enlargement.
-#include "sim/base/error.h"
-#include "sim/cuda/rounds.h"
+#include "sim/foundation/base/error.h"
+#include "sim/lab/cuda/rounds.h"
 #include "tests/cuda/random_numbers.h"
 #include "tests/cuda/twins.h"
 #include "tests/llm/fixtures.h"

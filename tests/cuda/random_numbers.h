@@ -1,8 +1,8 @@
 // Inputs of kernel tests.
 #pragma once
 
-#include "sim/cuda/launch.h"
-#include "sim/rng/address.h"
+#include "sim/foundation/rng/address.h"
+#include "sim/lab/cuda/launch.h"
 
 #include <cmath>
 #include <vector>

@@ -1,8 +1,8 @@
 // Whole rounds on the device's twin: what they emit is what the CPU's decoder emits from the same distributions, and plain
 // decoding at temperature 0.
-#include "sim/cuda/device_times.h"
-#include "sim/llm/decoder.h"
-#include "sim/math/scan.h"
+#include "sim/foundation/math/scan.h"
+#include "sim/lab/cuda/device_times.h"
+#include "sim/lab/llm/decoder.h"
 #include "tests/cuda/random_numbers.h"
 #include "tests/cuda/twins.h"
 #include "tests/llm/fixtures.h"

@@ -1,6 +1,6 @@
 #include "tests/cuda/twins.h"
 
-#include "sim/base/check.h"
+#include "sim/foundation/base/check.h"
 #include "tests/support/sanitizers.h"
 
 #include <boost/context/detail/fcontext.hpp>

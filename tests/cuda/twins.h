@@ -3,7 +3,7 @@
 // changes which block of a row, and which thread between two barriers, goes first: an outcome that depends on it lacks a barrier.
 #pragma once
 
-#include "sim/cuda/device.h"
+#include "sim/lab/cuda/device.h"
 
 #include <catch2/catch.hpp>
 

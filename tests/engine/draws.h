@@ -4,8 +4,8 @@
 // kStatisticalChecks of them, which `passes` counts. Seeds are literals. Each check has a mutant that it must reject.
 #pragma once
 
-#include "sim/base/sim_time.h"
-#include "sim/rng/address.h"
+#include "sim/foundation/base/sim_time.h"
+#include "sim/foundation/rng/address.h"
 #include "tests/support/tails.h"
 
 #include <catch2/catch.hpp>

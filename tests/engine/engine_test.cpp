@@ -1,6 +1,6 @@
 // The engine's contract: order, ties, cancellation, boundaries of runs, errors, fingerprint.
-#include "sim/base/check.h"
-#include "sim/engine/event_loop.h"
+#include "sim/foundation/base/check.h"
+#include "sim/hardware/engine/event_loop.h"
 #include "tests/engine/draws.h"
 
 #include <catch2/catch.hpp>

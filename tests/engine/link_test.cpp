@@ -1,5 +1,5 @@
 // Link: literal timetables.
-#include "sim/engine/link.h"
+#include "sim/hardware/engine/link.h"
 #include "tests/engine/draws.h"
 
 #include <catch2/catch.hpp>

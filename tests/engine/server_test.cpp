@@ -1,5 +1,5 @@
 // FifoServer: its timetable, exact recursions of queueing theory, Little's law, and closed forms.
-#include "sim/engine/fifo_server.h"
+#include "sim/hardware/engine/fifo_server.h"
 #include "tests/engine/draws.h"
 
 #include <catch2/catch.hpp>

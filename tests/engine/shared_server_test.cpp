@@ -1,6 +1,6 @@
 // SharedServer: timetables of processor sharing, conservation of work, insensitivity to the service distribution.
-#include "sim/engine/shared_server.h"
-#include "sim/engine/fifo_server.h"
+#include "sim/hardware/engine/shared_server.h"
+#include "sim/hardware/engine/fifo_server.h"
 #include "tests/engine/draws.h"
 
 #include <catch2/catch.hpp>

@@ -1,10 +1,10 @@
 // Timeline: the file's very text, whole or not at all, and a traced run for timeline_test.py to read.
-#include "sim/engine/timeline.h"
-#include "sim/base/check.h"
-#include "sim/base/error.h"
-#include "sim/engine/fifo_server.h"
-#include "sim/engine/link.h"
-#include "sim/engine/shared_server.h"
+#include "sim/hardware/engine/timeline.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/error.h"
+#include "sim/hardware/engine/fifo_server.h"
+#include "sim/hardware/engine/link.h"
+#include "sim/hardware/engine/shared_server.h"
 #include "tests/engine/draws.h"
 
 #include <unistd.h>

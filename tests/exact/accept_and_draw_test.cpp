@@ -2,9 +2,9 @@
 #include "tests/exact/exact_cells.h"
 #include "tests/support/mutants.h"
 
-#include "sim/audit/bit_space.h"
-#include "sim/math/alias_table.h"
-#include "sim/verify/accept.h"
+#include "sim/experiments/audit/bit_space.h"
+#include "sim/foundation/math/alias_table.h"
+#include "sim/rounds/verify/accept.h"
 
 namespace specsim::accept_and_draw_test {
 

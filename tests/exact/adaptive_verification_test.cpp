@@ -1,6 +1,6 @@
 // Sequences that share what the target verifies: the output is the target's whatever the budget, and is not where the decision on
 // a token looks at the token itself, or at what hangs on it.
-#include "sim/draft/length_policy.h"
+#include "sim/rounds/draft/length_policy.h"
 #include "tests/exact/exact_cells.h"
 
 #include <algorithm>

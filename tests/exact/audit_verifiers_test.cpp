@@ -4,8 +4,8 @@
 #include "tests/support/mutants.h"
 #include "tests/support/sanitizers.h"
 
-#include "sim/theory/bounds.h"
-#include "sim/verify/recursive_rule.h"
+#include "sim/rounds/theory/bounds.h"
+#include "sim/rounds/verify/recursive_rule.h"
 
 #include <numeric>
 

@@ -3,7 +3,7 @@
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
-#include "sim/theory/block.h"
+#include "sim/rounds/theory/block.h"
 
 #include <map>
 

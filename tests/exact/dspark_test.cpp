@@ -1,7 +1,7 @@
 // Drafter dspark: what its Markov head may change, and that the output stays the target's.
-#include "sim/judge/facts.h"
-#include "sim/judge/prediction.h"
-#include "sim/theory/joined_drafts.h"
+#include "sim/experiments/judge/facts.h"
+#include "sim/experiments/judge/prediction.h"
+#include "sim/rounds/theory/joined_drafts.h"
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 

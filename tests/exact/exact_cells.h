@@ -1,11 +1,11 @@
 // Cells for exact tests: from a few lines of YAML, or from distributions that are listed context by context.
 #pragma once
 
-#include "sim/audit/audit.h"
-#include "sim/base/check.h"
-#include "sim/decode/simulator.h"
-#include "sim/spec/spec.h"
-#include "sim/theory/enumeration.h"
+#include "sim/experiments/audit/audit.h"
+#include "sim/experiments/spec/spec.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/decode/simulator.h"
+#include "sim/rounds/theory/enumeration.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // What must hold without knowing any answer.
 #include "tests/exact/exact_cells.h"
 
-#include "sim/math/alias_table.h"
+#include "sim/foundation/math/alias_table.h"
 
 #include <numeric>
 

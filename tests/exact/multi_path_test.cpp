@@ -1,6 +1,6 @@
 // Greedy multi-path block verification and SpecHub: losslessness, what theory says of them, and mistakes that an audit sees.
-#include "sim/theory/multi_path.h"
-#include "sim/theory/multi_draft.h"
+#include "sim/rounds/theory/multi_path.h"
+#include "sim/rounds/theory/multi_draft.h"
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 

@@ -1,6 +1,6 @@
 // The orders of DEFINITIONS on what the shipped rules really do: expected tokens per round by exhaustive audit, over random
 // points of the simplex and its corners.
-#include "sim/theory/multi_draft.h"
+#include "sim/rounds/theory/multi_draft.h"
 #include "tests/exact/exact_cells.h"
 #include "tests/support/sanitizers.h"
 

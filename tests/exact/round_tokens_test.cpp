@@ -1,7 +1,7 @@
 // What theory says that one round of a lossy rule emits, by class, against every round of the shipped rule.
-#include "sim/decode/output_classes.h"
-#include "sim/judge/facts.h"
-#include "sim/judge/prediction.h"
+#include "sim/experiments/judge/facts.h"
+#include "sim/experiments/judge/prediction.h"
+#include "sim/rounds/decode/output_classes.h"
 #include "tests/exact/exact_cells.h"
 
 #include <set>

@@ -1,7 +1,7 @@
 // Probabilities below 2^-1022: what a distribution never has, whatever it was made of.
 #include "tests/exact/exact_cells.h"
 
-#include "sim/judge/facts.h"
+#include "sim/experiments/judge/facts.h"
 
 #include <limits>
 

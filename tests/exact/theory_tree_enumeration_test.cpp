@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/bounds.h"
-#include "sim/theory/multi_draft.h"
-#include "sim/theory/tree_enumeration.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/bounds.h"
+#include "sim/rounds/theory/multi_draft.h"
+#include "sim/rounds/theory/tree_enumeration.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_tree_enumeration_test {

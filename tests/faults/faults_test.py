@@ -416,7 +416,7 @@ class Faults(WithResults):
 
 
 def fnv(data, value=0xCBF29CE484222325):
-    """FNV-1a of 64 bits with SplitMix64's final mix, the checksum of a journal's lines (sim/rng/address.h)."""
+    """FNV-1a of 64 bits with SplitMix64's final mix, the checksum of a journal's lines (sim/foundation/rng/address.h)."""
     whole = 0xFFFFFFFFFFFFFFFF
     for byte in data:
         value = (value ^ byte) * 0x100000001B3 & whole
@@ -426,7 +426,7 @@ def fnv(data, value=0xCBF29CE484222325):
 
 
 def crc(data):
-    """CRC-64/XZ, the checksum of files (sim/base/checksum.h)."""
+    """CRC-64/XZ, the checksum of files (sim/foundation/base/checksum.h)."""
     value = 0xFFFFFFFFFFFFFFFF
     for byte in data:
         value ^= byte

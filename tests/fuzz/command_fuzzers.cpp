@@ -1,12 +1,12 @@
-#include "sim/base/error.h"
-#include "sim/cli/command.h"
+#include "sim/doors/cli/command.h"
+#include "sim/foundation/base/error.h"
 #include "tests/fuzz/fuzzers.h"
 
 #include <algorithm>
 
 namespace specsim::cli {
 
-// Of sim/cli/main.cpp, which these programs do without.
+// Of sim/doors/cli/main.cpp, which these programs do without.
 const std::string& command_line() {
   static const std::string line = "specsim";
   return line;

@@ -1,10 +1,10 @@
-#include "sim/config/json.h"
-#include "sim/config/value.h"
-#include "sim/cost/hardware.h"
-#include "sim/cost/hugging_face.h"
-#include "sim/cost/model_shape.h"
-#include "sim/run/identity.h"
-#include "sim/spec/spec.h"
+#include "sim/experiments/run/identity.h"
+#include "sim/experiments/spec/spec.h"
+#include "sim/foundation/config/json.h"
+#include "sim/foundation/config/value.h"
+#include "sim/hardware/cost/hardware.h"
+#include "sim/hardware/cost/hugging_face.h"
+#include "sim/hardware/cost/model_shape.h"
 #include "tests/fuzz/fuzzers.h"
 
 namespace specsim::fuzz {

@@ -1,7 +1,7 @@
 // The entry of libFuzzer: SPECSIM_FUZZER names the fuzzer that this process runs.
 #include "tests/fuzz/fuzzers.h"
 
-#include "sim/base/error.h"
+#include "sim/foundation/base/error.h"
 
 #include <unistd.h>
 

@@ -1,9 +1,9 @@
 // What is recorded of real decoding: acceptance by its own distributions, errors, and traces that say what other decoding of the
 // same prompts does.
-#include "sim/llm/acceptance.h"
+#include "sim/lab/llm/acceptance.h"
 
-#include "sim/plan/acceptance_curve.h"
-#include "sim/verify/positions_in_turn.h"
+#include "sim/answers/plan/acceptance_curve.h"
+#include "sim/rounds/verify/positions_in_turn.h"
 #include "tests/llm/remembered.h"
 #include "tests/support/temporary_file.h"
 

@@ -1,8 +1,8 @@
 // Speculative decoding with real models emits what plain decoding emits: token for token at temperature 0, in distribution above
 // it.
-#include "sim/llm/block_proposer.h"
-#include "sim/llm/decoder.h"
-#include "sim/verify/positions_in_turn.h"
+#include "sim/lab/llm/block_proposer.h"
+#include "sim/lab/llm/decoder.h"
+#include "sim/rounds/verify/positions_in_turn.h"
 #include "tests/llm/remembered.h"
 #include "tests/support/block_mutants.h"
 #include "tests/support/mutants.h"

@@ -1,7 +1,7 @@
 // Real models for tests: those of tests/data/models, and tokens to feed them.
 #pragma once
 
-#include "sim/llm/model.h"
+#include "sim/lab/llm/model.h"
 
 #include <memory>
 #include <string>

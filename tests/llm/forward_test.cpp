@@ -1,7 +1,7 @@
 // The forward pass against float64 NumPy (scripts/llm_golden.py), against a model trained elsewhere, and against itself: one pass
 // over n tokens, n passes, trees, batches, rollback.
-#include "sim/base/whole_file.h"
-#include "sim/config/value.h"
+#include "sim/foundation/base/whole_file.h"
+#include "sim/foundation/config/value.h"
 #include "tests/llm/fixtures.h"
 
 #include <catch2/catch.hpp>

@@ -1,10 +1,10 @@
 // GGUF files written by scripts/gguf_golden.py from the public description of the format: the models that they hold, and files
 // that are broken.
-#include "sim/base/error.h"
-#include "sim/base/whole_file.h"
-#include "sim/config/value.h"
-#include "sim/llm/gguf_model.h"
-#include "sim/rng/address.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/whole_file.h"
+#include "sim/foundation/config/value.h"
+#include "sim/foundation/rng/address.h"
+#include "sim/lab/llm/gguf_model.h"
 #include "tests/llm/fixtures.h"
 
 #include <catch2/catch.hpp>

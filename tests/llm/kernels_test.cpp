@@ -1,5 +1,5 @@
 // The loops of the models on the CPU: the same bits by AVX2 and by AVX-512, and those that sums worked out term by term have.
-#include "sim/llm/kernels.h"
+#include "sim/lab/llm/kernels.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // Mistakes that a comparison of proposals must see: models, drafters and pools that go wrong in one way each.
 #pragma once
 
-#include "sim/llm/decoder.h"
+#include "sim/lab/llm/decoder.h"
 #include "tests/llm/remembered.h"
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 // What block drafters draft on real models, round by round, against a recomputation from the drafters' descriptions that knows
 // one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere
 // else.
-#include "sim/base/wide.h"
-#include "sim/llm/block_proposer.h"
-#include "sim/llm/decoder.h"
+#include "sim/foundation/base/wide.h"
+#include "sim/lab/llm/block_proposer.h"
+#include "sim/lab/llm/decoder.h"
 #include "tests/llm/proposal_mutants.h"
 
 #include <catch2/catch.hpp>

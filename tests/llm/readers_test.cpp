@@ -1,11 +1,11 @@
 // Models, prompts and headers that are broken: each is refused with the file and what is wrong, and nothing crashes.
-#include "sim/base/error.h"
-#include "sim/base/whole_file.h"
-#include "sim/config/value.h"
-#include "sim/llm/prompts.h"
-#include "sim/llm/tensor_file.h"
-#include "sim/llm/weights.h"
-#include "sim/rng/address.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/whole_file.h"
+#include "sim/foundation/config/value.h"
+#include "sim/foundation/rng/address.h"
+#include "sim/lab/llm/prompts.h"
+#include "sim/lab/llm/tensor_file.h"
+#include "sim/lab/llm/weights.h"
 #include "tests/llm/fixtures.h"
 
 #include <catch2/catch.hpp>

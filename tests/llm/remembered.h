@@ -1,12 +1,12 @@
 // Distributions of real models from memory, one whole text at a time, and what tests of decoding share.
 #pragma once
 
-#include "sim/base/check.h"
-#include "sim/draft/drafter.h"
-#include "sim/llm/distributions.h"
-#include "sim/llm/prompts.h"
-#include "sim/llm/read_tokenizer.h"
-#include "sim/verify/verifier.h"
+#include "sim/foundation/base/check.h"
+#include "sim/lab/llm/distributions.h"
+#include "sim/lab/llm/prompts.h"
+#include "sim/lab/llm/read_tokenizer.h"
+#include "sim/rounds/draft/drafter.h"
+#include "sim/rounds/verify/verifier.h"
 #include "tests/llm/fixtures.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // How timings are taken, with made-up times.
-#include "sim/llm/timing.h"
+#include "sim/lab/llm/timing.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // Verdicts from counts and distributions that are given by hand.
-#include "sim/judge/agreement.h"
-#include "sim/theory/round_distribution.h"
+#include "sim/experiments/judge/agreement.h"
+#include "sim/rounds/theory/round_distribution.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Cells around parts that a test knows by their entries alone.
 #pragma once
 
-#include "sim/verify/verifier.h"
+#include "sim/rounds/verify/verifier.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // A part of each kind, registered from this program alone, taken through run, check, audit, compare and describe.
-#include "sim/judge/cell_theory.h"
-#include "sim/judge/position_rounds.h"
+#include "sim/experiments/judge/cell_theory.h"
+#include "sim/experiments/judge/position_rounds.h"
 #include "tests/parts/program.h"
 #include "tests/parts/toys.h"
 #include "tests/support/temporary_file.h"

@@ -1,5 +1,5 @@
 // A trace replayed: tokens per round are those of the record itself, whatever the draft length and whatever else is set.
-#include "sim/plan/acceptance_curve.h"
+#include "sim/answers/plan/acceptance_curve.h"
 #include "tests/support/cells.h"
 #include "tests/support/temporary_file.h"
 

@@ -1,6 +1,6 @@
 // Every part of the registries, by its entry alone: a new one is tested without an edit here.
-#include "sim/audit/audit.h"
-#include "sim/families/context.h"
+#include "sim/experiments/audit/audit.h"
+#include "sim/rounds/families/context.h"
 #include "tests/parts/part_cells.h"
 #include "tests/support/samples.h"
 

@@ -1,6 +1,6 @@
 // What a token is called decides nothing: every drafter, by its entry alone, with the labels in reverse order.
-#include "sim/draft/drafter.h"
-#include "sim/verify/verifier.h"
+#include "sim/rounds/draft/drafter.h"
+#include "sim/rounds/verify/verifier.h"
 #include "tests/support/cells.h"
 #include "tests/support/samples.h"
 

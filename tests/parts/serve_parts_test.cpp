@@ -1,8 +1,8 @@
 // A part of each kind of the server's, registered from this program alone, taken through serve, list and describe.
-#include "sim/arrivals/arrivals.h"
-#include "sim/arrivals/lengths.h"
-#include "sim/serve/policy.h"
-#include "sim/serve/scheduler.h"
+#include "sim/serving/arrivals/arrivals.h"
+#include "sim/serving/arrivals/lengths.h"
+#include "sim/serving/serve/policy.h"
+#include "sim/serving/serve/scheduler.h"
 #include "tests/parts/program.h"
 #include "tests/support/temporary_file.h"
 

@@ -1,7 +1,7 @@
 // The oracle reads parameters of verifiers, drafters and policies by name, since it shares no code with them: each of its
 // theories is taken through the parts that it names, so that every such name is looked up.
-#include "sim/judge/agreement.h"
-#include "sim/judge/cell_theory.h"
+#include "sim/experiments/judge/agreement.h"
+#include "sim/experiments/judge/cell_theory.h"
 #include "tests/parts/part_cells.h"
 #include "tests/support/cells.h"
 #include "tests/support/samples.h"
@@ -34,7 +34,7 @@ const char* process_of(const draft::DrafterEntry& drafter) {
 
 }  // namespace
 
-// Mutant: `delta` of relaxed_top_n, or `window` of lookahead, renamed in its own file and not in sim/judge.
+// Mutant: `delta` of relaxed_top_n, or `window` of lookahead, renamed in its own file and not in sim/experiments/judge.
 TEST_CASE("every theory answers for each of the verifiers and drafters that it names") {
   std::set<std::pair<std::string, std::string>> answered;  // theory, and verifier or drafter
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
@@ -117,7 +117,7 @@ TEST_CASE("what theories say of chains that a policy cuts is what is simulated")
   CHECK(answered > 300);
 }
 
-// Mutant: `warm_up` of ema_tiers, or `least` of confidence, renamed in its own file and not in sim/judge.
+// Mutant: `warm_up` of ema_tiers, or `least` of confidence, renamed in its own file and not in sim/experiments/judge.
 TEST_CASE("every theory of a policy answers for the policy's defaults and its example") {
   const verify::VerifierEntry& token = *verify::verifiers().find("token");
   for (const judge::PolicyTheory& theory : judge::policy_theories().entries()) {

@@ -1,12 +1,12 @@
 // Parts that only this test program has: each is what docs/development/parts.md asks of a part, an entry and nothing else.
 #pragma once
 
-#include "sim/cost/cost_model.h"
-#include "sim/draft/drafter.h"
-#include "sim/draft/length_policy.h"
-#include "sim/families/context.h"
-#include "sim/placement/placement.h"
-#include "sim/verify/verifier.h"
+#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/placement/placement.h"
+#include "sim/rounds/draft/drafter.h"
+#include "sim/rounds/draft/length_policy.h"
+#include "sim/rounds/families/context.h"
+#include "sim/rounds/verify/verifier.h"
 
 #include <algorithm>
 #include <memory>

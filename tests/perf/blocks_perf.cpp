@@ -2,8 +2,8 @@
 #include "tests/perf/sketch.h"
 #include "tests/support/cells.h"
 
-#include "sim/draft/sequoia.h"
-#include "sim/math/simplex.h"
+#include "sim/foundation/math/simplex.h"
+#include "sim/rounds/draft/sequoia.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

@@ -1,9 +1,9 @@
 // Speed goals, as ratios to a yardstick measured in the same run (tests/perf/sketch.h): to the plain sketch what depends on
 // arithmetic, to reads at random places what depends on memory. Each figure is the best of several interleaved repetitions: what
 // disturbs a measurement only ever slows it down.
-#include "sim/math/scan.h"
-#include "sim/math/simplex.h"
-#include "sim/run/runner.h"
+#include "sim/experiments/run/runner.h"
+#include "sim/foundation/math/scan.h"
+#include "sim/foundation/math/simplex.h"
 #include "tests/perf/sketch.h"
 #include "tests/support/cells.h"
 #include "tests/support/overlaps.h"

@@ -1,9 +1,9 @@
 // Speed goals of the event engine. Rates depend on the machine, so the goals in events a second are printed and what is
 // asserted is the ratio to a plain std::priority_queue doing the same work in the same run. Each figure is the best of several
 // interleaved repetitions: what disturbs a measurement only ever slows it down.
-#include "sim/engine/event_loop.h"
-#include "sim/engine/fifo_server.h"
-#include "sim/engine/timeline.h"
+#include "sim/hardware/engine/event_loop.h"
+#include "sim/hardware/engine/fifo_server.h"
+#include "sim/hardware/engine/timeline.h"
 #include "tests/perf/fast_exponential.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // What a price costs: a pass whose shapes repeat, and plans over many workloads.
-#include "sim/plan/acceptance_curve.h"
-#include "sim/plan/planner.h"
+#include "sim/answers/plan/acceptance_curve.h"
+#include "sim/answers/plan/planner.h"
 #include "tests/perf/sketch.h"
 #include "tests/support/costs.h"
 

@@ -3,7 +3,7 @@
 // they run on and do nothing but what they are named after.
 #pragma once
 
-#include "sim/base/huge_array.h"
+#include "sim/foundation/base/huge_array.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The table of a large grid takes time in proportion to its cells.
-#include "sim/judge/rows.h"
+#include "sim/experiments/judge/rows.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // Trees, chosen blocks and draft length policies where the next block is drafted before this one is judged: which token comes
 // between, what the rounds take, and which drafters cannot.
-#include "sim/audit/every_choice.h"
-#include "sim/decode/block_round.h"
+#include "sim/experiments/audit/every_choice.h"
+#include "sim/rounds/decode/block_round.h"
 #include "tests/placement/batches.h"
 #include "tests/support/samples.h"
 

@@ -1,6 +1,6 @@
 // Placements against closed forms that hold to the picosecond, whatever was accepted.
-#include "sim/base/check.h"
-#include "sim/theory/placement.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/placement.h"
 #include "tests/placement/batches.h"
 #include "tests/support/samples.h"
 

@@ -1,6 +1,6 @@
 // Placements against exact recursions over independent acceptance, statistically; and those recursions against enumeration.
-#include "sim/theory/multi_draft.h"
-#include "sim/theory/placement.h"
+#include "sim/rounds/theory/multi_draft.h"
+#include "sim/rounds/theory/placement.h"
 #include "tests/placement/batches.h"
 
 #include <algorithm>

@@ -210,7 +210,7 @@ def test_interrupts():
 
 
 def test_stubs_and_docstrings():
-    folder = Path("sim/python/specsim")
+    folder = Path("sim/doors/python/specsim")
     source = ast.parse((folder / "__init__.py").read_text())
     for node in ast.walk(source):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_") and node.name in specsim.__all__:

@@ -1,7 +1,7 @@
 // Policies of servers that choose one draft length for the batch, step by step beside oracles written from SGLang's program: what
 // is observed is drawn at random, so that a rule that differs in a window, a threshold or a batch's size parts from it.
-#include "sim/config/choose.h"
-#include "sim/serve/policy.h"
+#include "sim/foundation/config/choose.h"
+#include "sim/serving/serve/policy.h"
 
 #include <catch2/catch.hpp>
 

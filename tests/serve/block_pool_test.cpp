@@ -1,5 +1,5 @@
-#include "sim/serve/block_pool.h"
-#include "sim/rng/address.h"
+#include "sim/serving/serve/block_pool.h"
+#include "sim/foundation/rng/address.h"
 
 #include <catch2/catch.hpp>
 

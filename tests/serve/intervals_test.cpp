@@ -1,10 +1,10 @@
 // Capacities against servers whose saturated rate is known, shares of requests that replications keep together, and intervals
 // that hold the truth as often as they say, for samples that depend on each other.
-#include "sim/load/capacity.h"
-#include "sim/load/slo.h"
-#include "sim/load/verdict.h"
-#include "sim/math/quantiles.h"
-#include "sim/serve/percentiles.h"
+#include "sim/answers/load/capacity.h"
+#include "sim/answers/load/slo.h"
+#include "sim/answers/load/verdict.h"
+#include "sim/foundation/math/quantiles.h"
+#include "sim/serving/serve/percentiles.h"
 #include "tests/serve/servers.h"
 
 #include <boost/random/exponential_distribution.hpp>

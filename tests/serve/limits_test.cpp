@@ -1,6 +1,6 @@
 // Limits in which a server's run is known exactly, and what every run conserves.
-#include "sim/load/curve.h"
-#include "sim/load/outputs.h"
+#include "sim/answers/load/curve.h"
+#include "sim/answers/load/outputs.h"
 #include "tests/serve/servers.h"
 
 #include <catch2/catch.hpp>

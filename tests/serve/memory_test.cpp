@@ -1,6 +1,6 @@
 // The pool beside weights and activations, held against what servers of vLLM 0.13 to 0.19 logged at their start.
-#include "sim/serve/memory.h"
-#include "sim/config/choose.h"
+#include "sim/serving/serve/memory.h"
+#include "sim/foundation/config/choose.h"
 #include "tests/serve/servers.h"
 
 #include <catch2/catch.hpp>

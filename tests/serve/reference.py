@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A plain reference of one serving engine: vLLM V1's scheduler, step by step, in whole picoseconds.
 
-It shares no code with sim/serve and is written for reading: reference_pool.py has the pool of blocks, reference_scheduler.py the
+It shares no code with sim/serving/serve and is written for reading: reference_pool.py has the pool of blocks, reference_scheduler.py the
 scheduler, reference_engine.py acceptance, prices and time; the config, the tables and the list of mutants are here. Sources:
 vllm/v1/core/sched/scheduler.py, async_scheduler.py and vllm/v1/core/kv_cache_manager.py of vLLM (2026).
 

@@ -1,7 +1,7 @@
 // Servers for tests, from a few lines of YAML.
 #pragma once
 
-#include "sim/load/experiment.h"
+#include "sim/answers/load/experiment.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // The server's policy adaptive_verification step by step beside an oracle written from vLLM's program: batches come and go,
 // prompts stand in steps, drafts are cut and requests end, so that a rule that differs in any of it parts from it.
-#include "sim/config/choose.h"
-#include "sim/serve/policy.h"
+#include "sim/foundation/config/choose.h"
+#include "sim/serving/serve/policy.h"
 
 #include <catch2/catch.hpp>
 

@@ -3,7 +3,7 @@
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
-#include "sim/judge/agreement.h"
+#include "sim/experiments/judge/agreement.h"
 
 #include <numeric>
 

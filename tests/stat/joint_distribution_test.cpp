@@ -1,6 +1,6 @@
 // The joint distribution of the first draft_length + 1 tokens from a round's start, completed by further rounds: a G-test on all
 // texts of that length, and the mutants that it must reject.
-#include "sim/judge/agreement.h"
+#include "sim/experiments/judge/agreement.h"
 #include "tests/support/cells.h"
 #include "tests/support/mutants.h"
 

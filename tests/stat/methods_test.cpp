@@ -1,5 +1,5 @@
 // What `specsim check` says of rules that judge blocks: the shipped ones agree with theory, wrong ones are rejected by name.
-#include "sim/judge/agreement.h"
+#include "sim/experiments/judge/agreement.h"
 #include "tests/support/block_mutants.h"
 #include "tests/support/cells.h"
 #include "tests/support/judged.h"

@@ -1,6 +1,6 @@
 // The statistical checks of `specsim check` against the shipped code, and against every mutant that they must reject.
 #include "tests/support/mutants.h"
-#include "sim/judge/agreement.h"
+#include "sim/experiments/judge/agreement.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>

@@ -2,9 +2,9 @@
 // come to, its target has the published mass on each rank's token, and whatever is not in the tree leads back to the root.
 // results/methods/trees.csv is this table; the hidden case [.methods] of this program writes it.
 #include "tests/support/published_trees.h"
-#include "sim/base/whole_file.h"
-#include "sim/math/simplex.h"
-#include "sim/theory/trees.h"
+#include "sim/foundation/base/whole_file.h"
+#include "sim/foundation/math/simplex.h"
+#include "sim/rounds/theory/trees.h"
 #include "tests/exact/exact_cells.h"
 
 #include <fmt/format.h>

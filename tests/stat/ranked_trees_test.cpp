@@ -1,6 +1,6 @@
 // Trees of the draft's likeliest tokens, with samplings of the draft that leave it fewer tokens than the tree has places, against
 // a tree that this file grows for itself.
-#include "sim/judge/prediction.h"
+#include "sim/experiments/judge/prediction.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

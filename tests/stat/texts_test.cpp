@@ -2,7 +2,7 @@
 // program, so it cannot see a mistake in either. Here both are written down anew from what the reference page says of them: in a
 // large vocabulary a context whose logits get normal noise of standard deviation n has an overlap of 2 Phi(-n / 2), and tokens
 // per round follow from that by a chain over kinds of requests, halves and places.
-#include "sim/judge/prediction.h"
+#include "sim/experiments/judge/prediction.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

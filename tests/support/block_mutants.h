@@ -1,8 +1,8 @@
 // Wrong rules for blocks, one mistake each, by the verifier that they imitate.
 #pragma once
 
-#include "sim/rng/address.h"
-#include "sim/verify/block_rule.h"
+#include "sim/foundation/rng/address.h"
+#include "sim/rounds/verify/block_rule.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,10 +1,10 @@
 // Cells from YAML text, for tests.
 #pragma once
 
-#include "sim/config/value.h"
-#include "sim/decode/simulator.h"
-#include "sim/judge/prediction.h"
-#include "sim/spec/spec.h"
+#include "sim/experiments/judge/prediction.h"
+#include "sim/experiments/spec/spec.h"
+#include "sim/foundation/config/value.h"
+#include "sim/rounds/decode/simulator.h"
 
 #include <string>
 #include <utility>

@@ -1,10 +1,10 @@
 // Cost models from the text of a config's cost section, for tests.
 #pragma once
 
-#include "sim/cost/cost_model.h"
-#include "sim/cost/hardware.h"
-#include "sim/cost/model_shape.h"
-#include "sim/cost/round_time.h"
+#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/cost/hardware.h"
+#include "sim/hardware/cost/model_shape.h"
+#include "sim/hardware/cost/round_time.h"
 #include "tests/support/diagnostics.h"
 
 #include <catch2/catch.hpp>

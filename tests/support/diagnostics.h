@@ -1,7 +1,7 @@
 // Every message of a reading, a line each with its place.
 #pragma once
 
-#include "sim/base/error.h"
+#include "sim/foundation/base/error.h"
 
 #include <string>
 

@@ -1,8 +1,8 @@
 // Drafters made from the text of their parameters, as a config would write them, and what one of the text sees.
 #pragma once
 
-#include "sim/config/value.h"
-#include "sim/draft/drafter.h"
+#include "sim/foundation/config/value.h"
+#include "sim/rounds/draft/drafter.h"
 
 #include <catch2/catch.hpp>
 

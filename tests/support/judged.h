@@ -1,7 +1,7 @@
 // What `specsim check` says of a cell that is run with another rule, or drafter, than its own.
 #pragma once
 
-#include "sim/judge/agreement.h"
+#include "sim/experiments/judge/agreement.h"
 #include "tests/support/cells.h"
 
 #include <cstdint>

@@ -2,12 +2,12 @@
 // is no test.
 #pragma once
 
-#include "sim/audit/audit.h"
-#include "sim/base/check.h"
-#include "sim/decode/simulator.h"
-#include "sim/decode/staged_rounds.h"
-#include "sim/spec/spec.h"
-#include "sim/verify/position_rule.h"
+#include "sim/experiments/audit/audit.h"
+#include "sim/experiments/spec/spec.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/decode/simulator.h"
+#include "sim/rounds/decode/staged_rounds.h"
+#include "sim/rounds/verify/position_rule.h"
 
 #include <algorithm>
 #include <cmath>

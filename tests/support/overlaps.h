@@ -2,8 +2,8 @@
 // theory.
 #pragma once
 
-#include "sim/run/runner.h"
-#include "sim/spec/cell.h"
+#include "sim/experiments/run/runner.h"
+#include "sim/experiments/spec/cell.h"
 
 #include <algorithm>
 #include <vector>

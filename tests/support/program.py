@@ -12,7 +12,7 @@ import termios
 
 SPECSIM = os.path.abspath(os.environ.get("SPECSIM", "build/specsim"))
 SANITIZERS = os.environ.get("SPECSIM_SANITIZE", "")
-FINE, DISAGREE, BAD_INPUT, UNTESTED, IO_FAILED, INTERNAL_ERROR, INTERRUPTED = range(7)  # sim/base/exit_code.h
+FINE, DISAGREE, BAD_INPUT, UNTESTED, IO_FAILED, INTERNAL_ERROR, INTERRUPTED = range(7)  # sim/foundation/base/exit_code.h
 problems, checks = [], 0
 
 

@@ -1,8 +1,8 @@
 // Arguments for parts that a test knows by their entries alone.
 #pragma once
 
-#include "sim/config/arguments.h"
-#include "sim/config/registry.h"
+#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/registry.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // A file of a test, gone with it.
 #pragma once
 
-#include "sim/base/check.h"
-#include "sim/base/whole_file.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/whole_file.h"
 
 #include <unistd.h>
 

@@ -1,13 +1,13 @@
 // Published acceptance by depth and rank, and what files of one's own may hold.
-#include "sim/base/error.h"
-#include "sim/config/value.h"
-#include "sim/cost/presets.h"
-#include "sim/draft/drafter.h"
-#include "sim/plan/acceptance_curve.h"
-#include "sim/plan/built_in.h"
-#include "sim/plan/ranking.h"
-#include "sim/plan/table_trees.h"
-#include "sim/spec/read_acceptance_table.h"
+#include "sim/answers/plan/acceptance_curve.h"
+#include "sim/answers/plan/built_in.h"
+#include "sim/answers/plan/ranking.h"
+#include "sim/answers/plan/table_trees.h"
+#include "sim/experiments/spec/read_acceptance_table.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/config/value.h"
+#include "sim/hardware/cost/presets.h"
+#include "sim/rounds/draft/drafter.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

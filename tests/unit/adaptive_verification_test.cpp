@@ -1,6 +1,6 @@
 // What a batch verifies out of one budget of rows: the budget and who has it, against a search of all budgets, and the fit of
 // acceptance against a logistic that is known.
-#include "sim/draft/length_policy.h"
+#include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>

@@ -1,9 +1,9 @@
 // What a plan says beyond its table: what engines demand, and a draft length for every batch.
-#include "sim/plan/advice.h"
+#include "sim/answers/plan/advice.h"
 
-#include "sim/cost/roofline.h"
-#include "sim/draft/drafter.h"
-#include "sim/plan/passes.h"
+#include "sim/answers/plan/passes.h"
+#include "sim/hardware/cost/roofline.h"
+#include "sim/rounds/draft/drafter.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "sim/api/specsim.h"
+#include "sim/doors/api/specsim.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // The bandit of draft lengths, against its program line by line.
-#include "sim/draft/length_policy.h"
+#include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Policies of one draft length for the batch, simulated: sequences of a batch draft alike, in lockstep.
-#include "sim/decode/simulator.h"
-#include "sim/spec/spec.h"
+#include "sim/experiments/spec/spec.h"
+#include "sim/rounds/decode/simulator.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Recurrent Drafter's beams by hand, Hydra's shipped tree, and where SpecDec++ stops.
-#include "sim/draft/drafter.h"
-#include "sim/draft/length_policy.h"
+#include "sim/rounds/draft/drafter.h"
+#include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
 #include "tests/support/drafters.h"
 

@@ -1,5 +1,5 @@
 // Trees that are built at run time for a budget: what is drafted, by hand, and that a round is priced by the passes it took.
-#include "sim/judge/rows.h"
+#include "sim/experiments/judge/rows.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

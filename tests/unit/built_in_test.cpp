@@ -1,8 +1,8 @@
 // Experiments that are made of typed values: the same cells as those of the config that is printed for them.
-#include "sim/plan/built_in.h"
+#include "sim/answers/plan/built_in.h"
 
-#include "sim/base/error.h"
-#include "sim/config/value.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/config/value.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>

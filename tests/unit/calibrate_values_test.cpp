@@ -1,8 +1,8 @@
 // What a calibration hands over as values says what its files say to whoever reads them: the cost table, the trace. And the words
 // on the errors of a validation.
-#include "sim/calibrate/validation.h"
-#include "sim/config/arguments.h"
-#include "sim/cost/table.h"
+#include "sim/foundation/config/arguments.h"
+#include "sim/hardware/cost/table.h"
+#include "sim/lab/calibrate/validation.h"
 #include "tests/support/temporary_file.h"
 
 #include <catch2/catch.hpp>

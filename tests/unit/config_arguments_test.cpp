@@ -1,7 +1,7 @@
-#include "sim/config/arguments.h"
+#include "sim/foundation/config/arguments.h"
 
-#include "sim/base/check.h"
-#include "sim/config/registry.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/config/registry.h"
 #include "tests/support/diagnostics.h"
 
 #include <catch2/catch.hpp>

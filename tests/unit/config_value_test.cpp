@@ -1,4 +1,4 @@
-#include "sim/config/value.h"
+#include "sim/foundation/config/value.h"
 
 #include "tests/support/diagnostics.h"
 #include "tests/support/temporary_file.h"

@@ -1,7 +1,7 @@
 // Context processes: what each promises of the context at a text position.
 #include "tests/unit/contexts.h"
-#include "sim/base/check.h"
-#include "sim/families/text_layout.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/families/text_layout.h"
 #include "tests/support/samples.h"
 
 #include <catch2/catch.hpp>

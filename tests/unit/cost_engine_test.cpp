@@ -1,7 +1,7 @@
 // Engines are files: what is read from them, and what a config may change.
-#include "sim/cost/cost_model.h"
-#include "sim/cost/engine.h"
-#include "sim/cost/presets.h"
+#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/cost/engine.h"
+#include "sim/hardware/cost/presets.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

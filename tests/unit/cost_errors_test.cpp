@@ -1,6 +1,6 @@
 // What prices say of how wrong they are.
-#include "sim/cost/deployment.h"
-#include "sim/cost/kernels.h"
+#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/cost/kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

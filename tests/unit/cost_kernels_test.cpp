@@ -1,7 +1,7 @@
 // Prices of single kernels: formulas by hand, the correction between its knots, the shipped fits and what is wrong in them.
-#include "sim/cost/kernel_tables.h"
-#include "sim/cost/kernels.h"
-#include "sim/cost/pass_kernels.h"
+#include "sim/hardware/cost/kernel_tables.h"
+#include "sim/hardware/cost/kernels.h"
+#include "sim/hardware/cost/pass_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,8 +1,8 @@
 // Latent attention (MLA): which of the measured kernels prices it, on what shape, and what a prompt's takes. Measured figures are
 // ai-dynamo/aiconfigurator's (095f58a51c4c).
-#include "sim/cost/engine.h"
-#include "sim/cost/kernels.h"
-#include "sim/cost/pass_kernels.h"
+#include "sim/hardware/cost/engine.h"
+#include "sim/hardware/cost/kernels.h"
+#include "sim/hardware/cost/pass_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

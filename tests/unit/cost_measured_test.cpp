@@ -1,5 +1,5 @@
 // The shipped roofline against measured passes (tests/data/pass_times.csv): goals, and every exception with its figure.
-#include "sim/base/whole_file.h"
+#include "sim/foundation/base/whole_file.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,10 +1,10 @@
 // Parts of the price of a pass that tables of served times hold as a sum alone, each by hand: experts beside each other, the
 // router, small kernels, all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case says which mutant it
 // rejects.
-#include "sim/cost/engine.h"
-#include "sim/cost/kernels.h"
-#include "sim/cost/pass_kernels.h"
-#include "sim/cost/step_tables.h"
+#include "sim/hardware/cost/engine.h"
+#include "sim/hardware/cost/kernels.h"
+#include "sim/hardware/cost/pass_kernels.h"
+#include "sim/hardware/cost/step_tables.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // Element types that were not measured on a GPU, kernels and all-reduces that its engine does not run: what takes their place.
-#include "sim/cost/pass_kernels.h"
+#include "sim/hardware/cost/pass_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,8 +1,8 @@
 // Drafters: their trees, what they find in a text, and how policies choose lengths.
 #include "tests/support/drafters.h"
-#include "sim/draft/drafter.h"
-#include "sim/draft/length_policy.h"
-#include "sim/draft/sequoia.h"
+#include "sim/rounds/draft/drafter.h"
+#include "sim/rounds/draft/length_policy.h"
+#include "sim/rounds/draft/sequoia.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

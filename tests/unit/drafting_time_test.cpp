@@ -1,5 +1,5 @@
 // What drafting takes where rounds differ, and what policies look at where the draft is sure of its token.
-#include "sim/draft/drafter.h"
+#include "sim/rounds/draft/drafter.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Drafts out of the text as SGLang and llama.cpp make them: by hand after their sources, and by theory round by round.
-#include "sim/theory/engine_drafts.h"
-#include "sim/draft/drafter.h"
+#include "sim/rounds/theory/engine_drafts.h"
+#include "sim/rounds/draft/drafter.h"
 #include "tests/support/drafters.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // What servers' files say of their methods, and which methods are then marked.
-#include "sim/plan/engine_methods.h"
-#include "sim/cost/engine.h"
-#include "sim/draft/drafter.h"
-#include "sim/verify/verifier.h"
+#include "sim/answers/plan/engine_methods.h"
+#include "sim/hardware/cost/engine.h"
+#include "sim/rounds/draft/drafter.h"
+#include "sim/rounds/verify/verifier.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

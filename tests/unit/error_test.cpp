@@ -1,6 +1,6 @@
-#include "sim/base/error.h"
+#include "sim/foundation/base/error.h"
 
-#include "sim/base/check.h"
+#include "sim/foundation/base/check.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
 // Every family of the registry: distributions that are distributions, addressed, and as documented. A family without an example
 // here fails the suite.
-#include "sim/base/check.h"
-#include "sim/families/context.h"
-#include "sim/families/distribution.h"
-#include "sim/math/simplex.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/math/simplex.h"
+#include "sim/rounds/families/context.h"
+#include "sim/rounds/families/distribution.h"
 #include "tests/support/tails.h"
 
 #include <catch2/catch.hpp>

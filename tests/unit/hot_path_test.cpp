@@ -1,5 +1,5 @@
 // The hot loop against a plain one.
-#include "sim/verify/recursive_rule.h"
+#include "sim/rounds/verify/recursive_rule.h"
 #include "tests/parts/toys.h"
 #include "tests/support/sanitizers.h"
 #include "tests/unit/plain_loop.h"

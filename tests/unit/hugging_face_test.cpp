@@ -1,6 +1,6 @@
 // A Hugging Face config.json as a model: what each architecture's keys mean, against the shapes of configs/models.
-#include "sim/cost/hugging_face.h"
-#include "sim/base/whole_file.h"
+#include "sim/hardware/cost/hugging_face.h"
+#include "sim/foundation/base/whole_file.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // Drafters that are asked in turn: whose draft is taken, what each is told of rounds that were not its own, and what passes
 // count.
-#include "sim/draft/drafter.h"
+#include "sim/rounds/draft/drafter.h"
 #include "tests/support/drafters.h"
 
 #include <catch2/catch.hpp>

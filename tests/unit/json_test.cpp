@@ -1,4 +1,4 @@
-#include "sim/config/json.h"
+#include "sim/foundation/config/json.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,9 @@
 // The folder of a command's results: a user's files are never touched, earlier results only by the same again or when that is
 // asked for, and only by results that are whole.
-#include "sim/report/output_folder.h"
+#include "sim/foundation/report/output_folder.h"
 
-#include "sim/base/error.h"
-#include "sim/base/whole_file.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/whole_file.h"
 #include "tests/support/temporary_file.h"
 
 #include <catch2/catch.hpp>

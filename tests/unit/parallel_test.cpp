@@ -1,4 +1,4 @@
-#include "sim/base/parallel.h"
+#include "sim/foundation/base/parallel.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,8 +1,8 @@
 // Philox4x32-10, its batches and the addresses of uniforms.
-#include "sim/rng/philox.h"
-#include "sim/decode/random_bits.h"
-#include "sim/rng/address.h"
-#include "sim/rng/philox_instructions.h"
+#include "sim/foundation/rng/philox.h"
+#include "sim/foundation/rng/address.h"
+#include "sim/foundation/rng/philox_instructions.h"
+#include "sim/rounds/decode/random_bits.h"
 #include "tests/support/tails.h"
 
 #include <catch2/catch.hpp>

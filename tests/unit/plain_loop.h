@@ -2,7 +2,7 @@
 // addresses of the random numbers, the rules and the tables' construction, and nothing of the loop.
 #pragma once
 
-#include "sim/math/alias_table.h"
+#include "sim/foundation/math/alias_table.h"
 #include "tests/support/cells.h"
 #include "tests/support/samples.h"
 

@@ -1,13 +1,13 @@
-// Acceptance curves and plans against closed forms of sim/theory, which share no code with them.
-#include "sim/plan/planner.h"
+// Acceptance curves and plans against closed forms of sim/rounds/theory, which share no code with them.
+#include "sim/answers/plan/planner.h"
 
-#include "sim/cost/round_time.h"
-#include "sim/plan/price_noise.h"
-#include "sim/plan/stated_acceptance.h"
+#include "sim/answers/plan/price_noise.h"
+#include "sim/answers/plan/stated_acceptance.h"
+#include "sim/hardware/cost/round_time.h"
 
-#include "sim/theory/requests.h"
-#include "sim/theory/round_distribution.h"
-#include "sim/theory/speedup.h"
+#include "sim/rounds/theory/requests.h"
+#include "sim/rounds/theory/round_distribution.h"
+#include "sim/rounds/theory/speedup.h"
 #include "tests/support/temporary_file.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // What preparing a cell's contexts takes, and that it can be stopped.
-#include "sim/run/runner.h"
+#include "sim/experiments/run/runner.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

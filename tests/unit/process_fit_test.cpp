@@ -1,7 +1,7 @@
 // Recorded acceptance and what reproduces it: the replay of the trace, and processes with fitted parameters.
-#include "sim/fit/process_fit.h"
-#include "sim/base/error.h"
-#include "sim/base/whole_file.h"
+#include "sim/experiments/fit/process_fit.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/whole_file.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>

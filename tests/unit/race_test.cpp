@@ -1,8 +1,8 @@
 // How early methods may leave a ranking.
-#include "sim/plan/race.h"
+#include "sim/answers/plan/race.h"
 #include "tests/support/cells.h"
 
-#include "sim/plan/ranking.h"
+#include "sim/answers/plan/ranking.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,5 +1,5 @@
 // Methods ranked by runs that are paired replicate by replicate.
-#include "sim/plan/ranking.h"
+#include "sim/answers/plan/ranking.h"
 #include "tests/support/cells.h"
 #include "tests/support/overlaps.h"
 

@@ -1,6 +1,6 @@
 // Residuals of tables on both sides of the size from which they are sorted by digits, against passes over the vocabulary.
-#include "sim/math/ratio_table.h"
-#include "sim/math/simplex.h"
+#include "sim/foundation/math/ratio_table.h"
+#include "sim/foundation/math/simplex.h"
 
 #include <catch2/catch.hpp>
 

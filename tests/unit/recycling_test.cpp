@@ -1,5 +1,5 @@
 // Drafts without a model: what the target said behind a token before, and copies from the first place of the text's longest end.
-#include "sim/draft/drafter.h"
+#include "sim/rounds/draft/drafter.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // Registries that a program adds parts to.
-#include "sim/config/registry.h"
+#include "sim/foundation/config/registry.h"
 
 #include <catch2/catch.hpp>
 

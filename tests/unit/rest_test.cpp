@@ -1,5 +1,5 @@
 // Retrieval from a datastore: the tree that REST's search makes.
-#include "sim/draft/drafter.h"
+#include "sim/rounds/draft/drafter.h"
 #include "tests/support/cells.h"
 #include "tests/support/drafters.h"
 

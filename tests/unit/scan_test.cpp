@@ -1,6 +1,6 @@
 // Draws by scanning: the distribution that they imply, and what must never come up.
-#include "sim/math/scan.h"
-#include "sim/math/alias_table.h"
+#include "sim/foundation/math/scan.h"
+#include "sim/foundation/math/alias_table.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // What programs do where papers leave it open: Medusa's choice among paths, LayerSkip's reuse of the layers that drafted.
-#include "sim/decode/simulator.h"
-#include "sim/spec/spec.h"
+#include "sim/experiments/spec/spec.h"
+#include "sim/rounds/decode/simulator.h"
 #include "tests/support/cells.h"
 
 #include <fmt/format.h>

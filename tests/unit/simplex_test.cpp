@@ -1,6 +1,6 @@
 // Operations on distributions, against slow reimplementations that share nothing with them.
-#include "sim/math/simplex.h"
-#include "sim/base/check.h"
+#include "sim/foundation/math/simplex.h"
+#include "sim/foundation/base/check.h"
 
 #include <catch2/catch.hpp>
 

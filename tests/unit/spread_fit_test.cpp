@@ -1,5 +1,5 @@
 // The fit of spread-out normal logits to a record: known parameters come back within the errors that it states.
-#include "sim/fit/spread_fit.h"
+#include "sim/experiments/fit/spread_fit.h"
 #include "tests/support/cells.h"
 #include "tests/unit/contexts.h"
 

@@ -1,6 +1,6 @@
 // Stationary distributions of finite chains.
-#include "sim/math/stochastic_matrix.h"
-#include "sim/base/check.h"
+#include "sim/foundation/math/stochastic_matrix.h"
+#include "sim/foundation/base/check.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,7 +1,7 @@
 // Which of equally common tokens suffix decoding follows: told by hand, by theory and by labels in reverse order.
-#include "sim/draft/drafter.h"
-#include "sim/draft/suffix_scores.h"
-#include "sim/theory/chosen_trees.h"
+#include "sim/rounds/draft/drafter.h"
+#include "sim/rounds/draft/suffix_scores.h"
+#include "sim/rounds/theory/chosen_trees.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

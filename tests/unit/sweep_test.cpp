@@ -1,6 +1,6 @@
 // Sweeps: axes, the grid of cells, and which cells draw the same numbers.
-#include "sim/spec/sweep.h"
-#include "sim/spec/spec.h"
+#include "sim/experiments/spec/sweep.h"
+#include "sim/experiments/spec/spec.h"
 #include "tests/support/cells.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // The fit to tables of acceptance: what a table tells comes back, what it does not stays at its default and is said to.
-#include "sim/fit/table_fit.h"
+#include "sim/experiments/fit/table_fit.h"
 
 #include <catch2/catch.hpp>
 

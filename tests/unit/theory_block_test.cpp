@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/base/index.h"
-#include "sim/theory/block.h"
-#include "sim/theory/bounds.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/index.h"
+#include "sim/rounds/theory/block.h"
+#include "sim/rounds/theory/bounds.h"
 #include "tests/support/linear_programme.h"
 #include "tests/support/random_automata.h"
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/bounds.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/bounds.h"
 
 namespace specsim::theory_bounds_test {
 

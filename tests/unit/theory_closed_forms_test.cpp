@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "sim/base/check.h"
-#include "sim/theory/closed_forms.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/closed_forms.h"
 
 namespace specsim::theory_closed_forms_test {
 

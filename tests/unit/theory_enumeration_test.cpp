@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/bounds.h"
-#include "sim/theory/enumeration.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/bounds.h"
+#include "sim/rounds/theory/enumeration.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_enumeration_test {

@@ -5,9 +5,9 @@
 #include <functional>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/length_policies.h"
-#include "sim/theory/speedup.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/length_policies.h"
+#include "sim/rounds/theory/speedup.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_length_policies_test {

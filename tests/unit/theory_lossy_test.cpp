@@ -4,10 +4,10 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/bounds.h"
-#include "sim/theory/lossy.h"
-#include "sim/theory/trees.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/bounds.h"
+#include "sim/rounds/theory/lossy.h"
+#include "sim/rounds/theory/trees.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_lossy_test {

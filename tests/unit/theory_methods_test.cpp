@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/whole_file.h"
-#include "sim/theory/block.h"
-#include "sim/theory/trees.h"
+#include "sim/foundation/base/whole_file.h"
+#include "sim/rounds/theory/block.h"
+#include "sim/rounds/theory/trees.h"
 #include "tests/support/published_trees.h"
 
 namespace specsim::theory_methods_test {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/modulated.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/modulated.h"
 
 namespace specsim::theory_modulated_test {
 

@@ -6,9 +6,9 @@
 #include <ctime>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/bounds.h"
-#include "sim/theory/multi_draft.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/bounds.h"
+#include "sim/rounds/theory/multi_draft.h"
 #include "tests/support/linear_programme.h"
 #include "tests/support/random_automata.h"
 #include "tests/support/sanitizers.h"

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/moving_requests.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/moving_requests.h"
 
 namespace specsim::theory_requests_test {
 

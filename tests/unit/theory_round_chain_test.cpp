@@ -6,12 +6,12 @@
 #include <map>
 #include <vector>
 
-#include "sim/theory/block.h"
-#include "sim/theory/chosen_trees.h"
-#include "sim/theory/lossy.h"
-#include "sim/theory/multi_draft.h"
-#include "sim/theory/round_chain.h"
-#include "sim/theory/tree_enumeration.h"
+#include "sim/rounds/theory/block.h"
+#include "sim/rounds/theory/chosen_trees.h"
+#include "sim/rounds/theory/lossy.h"
+#include "sim/rounds/theory/multi_draft.h"
+#include "sim/rounds/theory/round_chain.h"
+#include "sim/rounds/theory/tree_enumeration.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_round_chain_test {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/math/series.h"
-#include "sim/theory/round_distribution.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/math/series.h"
+#include "sim/rounds/theory/round_distribution.h"
 
 namespace specsim::theory_round_distribution_test {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/round_distribution.h"
-#include "sim/theory/speedup.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/round_distribution.h"
+#include "sim/rounds/theory/speedup.h"
 
 namespace specsim::theory_speedup_test {
 

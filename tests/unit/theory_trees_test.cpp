@@ -7,9 +7,9 @@
 #include <set>
 #include <vector>
 
-#include "sim/base/check.h"
-#include "sim/theory/multi_draft.h"
-#include "sim/theory/trees.h"
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/multi_draft.h"
+#include "sim/rounds/theory/trees.h"
 #include "tests/support/random_automata.h"
 #include "tests/support/sanitizers.h"
 

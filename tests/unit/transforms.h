@@ -1,8 +1,8 @@
 // What the tests of transforms share.
 #pragma once
 
-#include "sim/families/distribution.h"
-#include "sim/rng/address.h"
+#include "sim/foundation/rng/address.h"
+#include "sim/rounds/families/distribution.h"
 
 #include <algorithm>
 #include <cmath>

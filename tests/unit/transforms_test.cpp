@@ -1,8 +1,8 @@
 // Every transform of the registry: distributions that are distributions, addressed, as documented, and with the documented
 // overlap. tests/parts takes each by its entry alone.
 #include "tests/unit/transforms.h"
-#include "sim/base/check.h"
-#include "sim/math/simplex.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/math/simplex.h"
 #include "tests/support/tails.h"
 
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 // Questions of the explorer's page, asked natively; tests/web asks the compiled core and holds it against the program.
-#include "sim/web/explorer.h"
+#include "sim/doors/web/explorer.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

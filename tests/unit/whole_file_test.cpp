@@ -1,5 +1,5 @@
 // Reading whole files: what has no end is read once.
-#include "sim/base/whole_file.h"
+#include "sim/foundation/base/whole_file.h"
 
 #include <catch2/catch.hpp>
 

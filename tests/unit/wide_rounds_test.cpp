@@ -1,6 +1,6 @@
 // The lane of wide steps against a plain loop, on every kind of processor that this one can pass for.
-#include "sim/decode/wide_rounds.h"
-#include "sim/decode/wide_steps.h"
+#include "sim/rounds/decode/wide_rounds.h"
+#include "sim/rounds/decode/wide_steps.h"
 #include "tests/unit/plain_loop.h"
 
 #include <hwy/targets.h>

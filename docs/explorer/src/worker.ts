@@ -1,4 +1,4 @@
-// The compiled core in a worker: questions in, answers out, both as JSON text (sim/web/explorer.h).
+// The compiled core in a worker: questions in, answers out, both as JSON text (sim/doors/web/explorer.h).
 import createCore from "virtual:core-script";
 import wasm from "virtual:core-wasm";
 

@@ -1,0 +1,152 @@
+#include "sim/answers/load/capacity.h"
+
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/parallel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace specsim::load {
+
+namespace {
+
+constexpr std::size_t kFirstRequests = 1024;  // for each replica
+constexpr double kBatches = 32.0;             // that the run is long: it begins with one that is in step, and ends in another
+
+// Replicas that stand for any larger number of them: where all requests are there at the start, a routing that goes by numbers
+// of requests gives each as many, and each works by itself.
+constexpr std::uint32_t kMostReplicas = 4;
+
+bool stand_for_others(const ServeExperiment& experiment) {
+  return experiment.replicas > kMostReplicas && experiment.prefill_engines == 0 && !experiment.routing->by_prefix() &&
+         !in_step(experiment);
+}
+
+// Since when a request's rounds go on. Where another engine computed its prompt and gave its first token, its cache crosses the
+// link and it waits for the engine that decodes: no token comes meanwhile.
+arrivals::Picoseconds decodes_from(const serve::Sequence& sequence) {
+  arrivals::Picoseconds from = sequence.first_token;
+  for (const serve::Cause cause : {serve::Cause::transfer, serve::Cause::queue})
+    from += sequence.spent[static_cast<std::size_t>(cause)] - sequence.spent_first[static_cast<std::size_t>(cause)];
+  return from;
+}
+
+// The tokens of a request that came between two moments, its rounds taken as even from decodes_from() to its last token.
+// `first`: its first token counts.
+double tokens_between(const serve::Sequence& sequence, arrivals::Picoseconds from, arrivals::Picoseconds to, bool first) {
+  if (sequence.first_token == arrivals::kNever) return 0.0;
+  const arrivals::Picoseconds begin = decodes_from(sequence);
+  double tokens = first && sequence.first_token > from && sequence.first_token <= to ? 1.0 : 0.0;
+  const arrivals::Picoseconds inside = std::min(sequence.last_token, to) - std::max(begin, from);
+  if (inside > 0)
+    tokens += (sequence.emitted - 1.0) * static_cast<double>(inside) / static_cast<double>(sequence.last_token - begin);
+  return tokens;
+}
+
+// The experiment's requests, all there at the start; where they are recorded, again from the first behind the last.
+arrivals::RequestTrace saturating(const ServeExperiment& experiment, std::size_t requests) {
+  const std::unique_ptr<arrivals::ArrivalProcess> longer = experiment.arrivals->with_requests(requests);
+  arrivals::RequestTrace own = make_requests(longer ? with_requests(experiment, requests) : experiment);
+  const std::size_t given = own.requests.size();
+  for (std::size_t i = given; i < requests; ++i) own.requests.push_back(own.requests[i % given]);
+  for (arrivals::Request& request : own.requests) request.due = 0;
+  return own;
+}
+
+std::optional<double> rate_of(const ServeExperiment& experiment, const std::atomic<bool>* stop) {
+  ServeExperiment saturated = experiment;
+  saturated.horizon = arrivals::kNever;
+  saturated.warm_up = {};
+  saturated.slo = {};
+  if (stand_for_others(experiment)) saturated.replicas = kMostReplicas;
+  const double share = static_cast<double>(saturated.replicas) / experiment.replicas;
+  std::size_t requests = std::min(kFirstRequests * saturated.replicas, kMostRequests);
+  for (;;) {
+    const arrivals::RequestTrace workload = saturating(saturated, requests);
+    if (hits_decide(saturated, workload)) return std::nullopt;
+    ServeOptions options;
+    options.stop = stop;
+    const serve::SimulationResult result = serve(saturated, workload, options).result;
+    if (result.interrupted || !result.reached_end) return std::nullopt;
+    double batch = 0.0;
+    for (std::size_t i = 0; i < saturated.replicas; ++i) batch += result.totals[i].largest_batch;
+    const auto needed = static_cast<std::size_t>(kBatches * batch);
+    if (requests < needed) {
+      // Everything that was there ran at once, so that nothing is known of what limits the batch.
+      if (requests >= kMostRequests || needed > 4 * kMostRequests) return std::nullopt;
+      requests = std::min(needed, kMostRequests);
+      continue;
+    }
+    double outputs = 0.0;
+    std::vector<arrivals::Picoseconds> ends;
+    arrivals::Picoseconds to = 0;
+    for (std::size_t i = 0; i < result.sequences.size(); ++i) {
+      outputs += workload.requests[i].output;
+      ends.push_back(result.sequences[i].last_token);
+      // Until here some request waits for the engines that limit the rate: those that decode, where they are apart.
+      const serve::Sequence& sequence = result.sequences[i];
+      to = std::max(to, experiment.prefill_engines > 0 ? decodes_from(sequence) : sequence.first_scheduled);
+    }
+    const auto quarter = ends.begin() + static_cast<std::ptrdiff_t>(ends.size() / 4);
+    std::nth_element(ends.begin(), quarter, ends.end());
+    const arrivals::Picoseconds from = *quarter;
+    if (to <= from) return std::nullopt;
+    double tokens = 0.0;
+    // First tokens that other engines give are all there early: then the rest alone tells what is completed.
+    const auto count = static_cast<double>(result.sequences.size());
+    const bool first = experiment.prefill_engines == 0 || experiment.first_token_of_decode || outputs <= count;
+    for (const serve::Sequence& sequence : result.sequences) tokens += tokens_between(sequence, from, to, first);
+    const double completed = tokens / (outputs / count - (first ? 0.0 : 1.0));
+    return completed / (static_cast<double>(to - from) / arrivals::kPicosecondsPerSecond) / share;
+  }
+}
+
+}  // namespace
+
+bool hits_decide(const ServeExperiment& experiment, const arrivals::RequestTrace& requests) {
+  return !requests.hashes.empty() && experiment.scheduler()->prefix_caching();
+}
+
+std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop) {
+  try {
+    return rate_of(experiment, stop);
+  } catch (const BadInput&) {  // the run itself says what is wrong, of its own requests
+    return std::nullopt;
+  }
+}
+
+report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunner& runner) {
+  const SweepRunner::Options& setting = runner.setting();
+  std::vector<double> rates(static_cast<std::size_t>(setting.replications));
+  for_each(rates.size(), setting.threads,
+           [&](std::size_t i) { rates[i] = saturated_rate(replicated(experiment, i), setting.stop).value_or(NAN); });
+  return report::mean_of(rates);
+}
+
+namespace {
+
+constexpr double kStays = 40.0;
+
+std::size_t two_digits(double requests) {
+  const double digits = std::pow(10.0, std::max(0.0, std::floor(std::log10(std::max(requests, 1.0))) - 1.0));
+  return static_cast<std::size_t>(std::min(digits * std::ceil(requests / digits), 1e9));
+}
+
+}  // namespace
+
+std::size_t requests_in_full_batches(const serve::Summary& run) {
+  return std::isnan(run.mean_batch) ? 0 : two_digits(kStays * run.mean_batch);
+}
+
+std::size_t requests_needed(const serve::Summary& run, double load, double capacity) {
+  constexpr double kRelaxations = 100.0;
+  constexpr double kMostShare = 0.92;
+  if (!(run.sending_s > 0.0) || run.e2el_ms.count == 0.0) return 0;
+  const double in_system = static_cast<double>(run.requests) / run.sending_s * 1e-3 * run.e2el_ms.mean;
+  double needed = kStays * in_system;
+  if (!std::isnan(capacity)) needed = std::max(needed, kRelaxations / std::pow(1.0 - std::min(load / capacity, kMostShare), 2));
+  return two_digits(needed);
+}
+
+}  // namespace specsim::load

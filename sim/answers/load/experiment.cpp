@@ -1,0 +1,242 @@
+#include "sim/answers/load/experiment.h"
+
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/memory.h"
+#include "sim/foundation/rng/address.h"
+#include "sim/hardware/cost/deployment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace specsim::load {
+
+namespace {
+
+rng::Key key_of(const ServeExperiment& experiment, const char* what) {
+  return rng::make_key(experiment.seed, rng::hash_text(what));
+}
+
+// Seconds of the passes of a step whose decoding sequences have so many rows together, and so many tokens cached each.
+struct TimedRows {
+  double sequences = 0.0;
+  double rows = 0.0;
+  double context = 0.0;
+};
+serve::PassSeconds pass_seconds(const serve::StepPricer& pricer, const serve::Acceptance& acceptance, const TimedRows& of,
+                                int draft_length) {
+  serve::StepWork work;
+  work.decoding = serve::decoding_alike(of.sequences, of.rows / of.sequences, of.sequences * of.context);
+  work.logits = of.rows;
+  work.cached_after = of.sequences * (of.context + 1.0);
+  std::vector<double> rows;
+  if (const std::vector<double>* const passes = acceptance.passes(acceptance.widest(draft_length))) {
+    for (const double each : *passes) rows.push_back(of.sequences * each);
+    work.draft_rows = &rows;
+  }
+  const auto parts = pricer.parts(work, draft_length);
+  return {parts.target, parts.draft};
+}
+
+serve::Server::Parts make_engine(const ServeExperiment& experiment, const serve::Acceptance* acceptance,
+                                 const serve::StepPricer& pricer) {
+  serve::Server::Parts parts;
+  parts.scheduler = experiment.scheduler();
+  parts.pool = std::make_unique<serve::BlockPool>(experiment.blocks, experiment.block_tokens, parts.scheduler->prefix_caching());
+  parts.acceptance = acceptance;
+  parts.pricer = &pricer;
+  parts.in_step = in_step(experiment);
+  if (!experiment.speculation) return parts;
+  const Speculation& speculation = *experiment.speculation;
+  serve::PolicySetting setting;
+  setting.seconds = [&pricer, acceptance](const serve::BatchState& batch, int draft_length) {
+    return step_seconds(pricer, *acceptance, batch, batch.cached + batch.requests, draft_length);
+  };
+  setting.offers = [acceptance](int draft_length) { return acceptance->offers(draft_length); };
+  setting.passes = [&pricer, acceptance](double sequences, double rows, double context, int draft_length) {
+    return pass_seconds(pricer, *acceptance, {sequences, rows, context}, draft_length);
+  };
+  setting.knows = [acceptance](draft::Confidence confidence) { return acceptance->knows(confidence); };
+  parts.policy = speculation.policy(setting);
+  const bool cached = speculation.method != serve::DraftMethod::ngram && parts.policy->longest() > 0;
+  parts.lookahead = cached ? acceptance->widest(parts.policy->longest()) : 0;
+  parts.drafts_cached = cached && speculation.method == serve::DraftMethod::eagle;
+  parts.extra_rows = cached && speculation.method == serve::DraftMethod::draft_model ? 1 : 0;
+  return parts;
+}
+
+// How many requests of the mean length the pool holds at their ends, and how many fewer than without a draft.
+void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, const arrivals::RequestTrace& workload,
+                 std::uint32_t lookahead) {
+  double tokens = 0.0;
+  for (const arrivals::Request& request : workload.requests) tokens += request.prompt + request.output;
+  const auto mean = static_cast<std::uint64_t>(std::ceil(tokens / static_cast<double>(workload.requests.size())));
+  const auto fitting = [&](std::uint32_t blocks, std::uint32_t ahead) {
+    const serve::BlockPool pool(blocks, experiment.block_tokens, false);
+    return pool.unlimited() ? std::nan("") : std::floor(pool.usable() / static_cast<double>(pool.blocks_for(mean + ahead)));
+  };
+  summary.fitting_requests = fitting(experiment.blocks, lookahead);
+  summary.draft_cost_requests = fitting(experiment.plain_blocks, 0) - summary.fitting_requests;
+}
+
+// Before they are made, where their number is known, and before the run.
+void check_memory(const ServeExperiment& experiment, std::size_t requests) {
+  if (requests * (sizeof(serve::Sequence) + 64) > available_memory())
+    throw BadInput({experiment.file, 0, 0},
+                   fmt::format("{} requests take more memory than this machine has free, allowed: fewer, as --requests {:.0f}",
+                               requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(serve::Sequence) + 64)));
+}
+
+}  // namespace
+
+bool in_step(const ServeExperiment& experiment) {
+  const cost::Deployment* const deployment = experiment.cost->deployment();
+  return deployment != nullptr && deployment->target && deployment->target->expert_parallel > 1.0;
+}
+
+double step_seconds(const serve::StepPricer& pricer, const serve::Acceptance& acceptance, const serve::BatchState& batch,
+                    double cached_after, int draft_length) {
+  const std::uint32_t block = acceptance.widest(draft_length);
+  serve::StepWork work;
+  work.decoding = serve::decoding_alike(batch.requests, 1.0 + block, batch.cached);
+  work.logits = work.decoding.rows;
+  work.cached_after = cached_after;
+  std::vector<double> rows;
+  if (const std::vector<double>* const passes = draft_length > 0 ? acceptance.passes(block) : nullptr) {
+    for (const double each : *passes) rows.push_back(batch.requests * each);
+    work.draft_rows = &rows;
+  }
+  return pricer.seconds(work, draft_length);
+}
+
+arrivals::RequestTrace make_requests(const ServeExperiment& experiment) {
+  check_memory(experiment, experiment.arrivals->requests());
+  arrivals::RequestTrace workload;
+  experiment.arrivals->fill(workload, key_of(experiment, "arrivals"));
+  const auto* const drawn = std::get_if<DrawnLengths>(&experiment.lengths);
+  if (drawn == nullptr) return workload;
+  const rng::Key key = key_of(experiment, "lengths");
+  for (std::size_t i = 0; i < workload.requests.size(); ++i) {
+    rng::Stream prompt_bits(key, rng::Purpose::length, 0, i);
+    rng::Stream output_bits(key, rng::Purpose::length, 1, i);
+    workload.requests[i].prompt = drawn->prompts->draw(i, prompt_bits);
+    const std::uint32_t output = drawn->outputs->draw(i, output_bits);
+    workload.requests[i].output = drawn->max_tokens > 0 ? std::min(output, drawn->max_tokens) : output;
+    workload.requests[i].limit = drawn->max_tokens;
+  }
+  return workload;
+}
+
+std::unique_ptr<serve::ServerPolicy> untimed_policy(const serve::PolicyMaker& policy,
+                                                    std::function<bool(int draft_length)> offers,
+                                                    std::function<bool(draft::Confidence)> knows) {
+  return policy({[](const serve::BatchState&, int) { return 1.0; }, std::move(offers), {}, std::move(knows)});
+}
+
+std::unique_ptr<serve::Acceptance> make_acceptance(const ServeExperiment& experiment, const arrivals::RequestTrace& workload) {
+  const Speculation& speculation = *experiment.speculation;
+  if (const serve::StatedAcceptance* const stated = speculation.stated())
+    return make_acceptance(*stated, key_of(experiment, "acceptance"));
+  const spec::Cell& cell = *speculation.executed();
+  std::uint32_t longest = 1;
+  for (const arrivals::Request& request : workload.requests) longest = std::max(longest, request.output);
+  const std::uint64_t text = cell.contexts->process->shape().request_tokens;
+  if (text > 0 && longest > text)
+    throw BadInput(cell.places.process,
+                   fmt::format("the text of a request has {} tokens and the longest output {}, allowed: outputs within the text",
+                               text, longest));
+  const auto policy =
+      untimed_policy(speculation.policy, [&](int draft_length) { return serve::executed_offers(cell, draft_length); });
+  return serve::executed_acceptance(spec::reseeded(cell, experiment.seed, cell.rounds), policy->lengths(),
+                                    workload.requests.size(), longest, policy->shares_rows());
+}
+
+Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options) {
+  const std::unique_ptr<serve::Acceptance> own =
+      experiment.speculation && options.acceptance == nullptr ? make_acceptance(experiment, workload) : nullptr;
+  const serve::Acceptance* const acceptance = options.acceptance != nullptr ? options.acceptance : own.get();
+  const serve::HostTime host = experiment.scheduler()->host_time();
+  const serve::StepPricer pricer(*experiment.cost,
+                                 experiment.speculation ? experiment.speculation->method : serve::DraftMethod::ngram, host,
+                                 experiment.speculation && experiment.speculation->longest > 0);
+  const serve::StepPricer plain_pricer(*experiment.cost, serve::DraftMethod::ngram, host);
+  serve::RunSetting setting;
+  setting.make_engine = [&] { return make_engine(experiment, acceptance, pricer); };
+  setting.replicas = experiment.replicas;
+  setting.in_step = in_step(experiment);
+  setting.routing = experiment.routing;
+  if (experiment.prefill_engines > 0) {
+    setting.prefill.engines = experiment.prefill_engines;
+    setting.prefill.link_ps_per_token = experiment.link_ps_per_token;
+    setting.prefill.link_latency = experiment.link_latency;
+    setting.prefill.silent = experiment.first_token_of_decode;
+    setting.prefill.make_engine = [&] { return make_engine(without_speculation(experiment), nullptr, plain_pricer); };
+  }
+  setting.frontend = experiment.frontend;
+  setting.horizon = experiment.horizon;
+  setting.observer = options.observer;
+  setting.stop = options.stop;
+  setting.progress = options.progress;
+
+  check_memory(experiment, workload.requests.size());
+  if (!experiment.warm_up.by_mser && experiment.warm_up.requests >= workload.requests.size())
+    throw BadInput({experiment.file, 0, 0}, fmt::format("warm_up is {} and the run has {} requests, allowed: fewer",
+                                                        experiment.warm_up.requests, workload.requests.size()));
+  std::vector<serve::Sequence> nobody;
+  const serve::Server engine(0, setting.make_engine(), workload, nobody, nullptr);
+  for (std::size_t i = 0; i < workload.requests.size(); ++i)
+    if (const std::string why = engine.refusal(workload.requests[i]); !why.empty()) {
+      if (!workload.file.empty())
+        throw BadInput({workload.file, static_cast<int>(workload.requests[i].line), 1},
+                       fmt::format("request {} can never be served: {}", i, why));
+      const bool drawn = std::holds_alternative<DrawnLengths>(experiment.lengths);
+      throw BadInput(experiment.lengths_where,
+                     fmt::format("request {} of {} can never be served: {}", i, drawn ? "serve.lengths" : "serve.arrivals", why));
+    }
+
+  Served served;
+  try {
+    served.result = serve::simulate(workload, setting);
+  } catch (const BadInput& bad) {  // what comes up in the middle of a run knows no place
+    std::vector<Diagnostic> list = bad.list();
+    for (Diagnostic& one : list)
+      if (one.where.file.empty()) one.where.file = experiment.file;
+    throw BadInput(list);
+  }
+  served.summary = serve::summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines,
+                                    experiment.warm_up);
+  add_fitting(served.summary, experiment, workload, setting.make_engine().lookahead);
+  return served;
+}
+
+ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) {
+  Speculation& speculation = *experiment.speculation;
+  const Location where{"--draft-lengths", 0, 0};
+  if (const spec::Cell* const cell = speculation.executed()) {
+    if (!serve::executed_offers(*cell, draft_length))
+      throw BadInput(where, fmt::format("{} is no draft length of decode's method, allowed: {}{}", draft_length,
+                                        serve::executed_offers(*cell, 1) ? "up to " : "0 or ", cell->draft_length()));
+  } else if (!make_acceptance(*speculation.stated(), rng::Key{})->offers(draft_length)) {
+    throw BadInput(where,
+                   fmt::format("{} is longer than the drafts that the trace records, allowed: shorter ones", draft_length));
+  }
+  speculation.longest = draft_length;
+  speculation.policy = serve::fixed_length(draft_length);
+  return experiment;
+}
+
+ServeExperiment with_requests(ServeExperiment experiment, std::size_t requests) {
+  experiment.arrivals = experiment.arrivals->with_requests(requests);
+  experiment.chosen_requests = requests;
+  return experiment;
+}
+
+ServeExperiment without_speculation(ServeExperiment experiment) {
+  experiment.speculation.reset();
+  experiment.blocks = experiment.plain_blocks;
+  return experiment;
+}
+
+}  // namespace specsim::load

@@ -1,0 +1,45 @@
+// A server as a command's options describe it: by a config and what changes in it, or by themselves alone.
+#pragma once
+
+#include "sim/answers/load/curve.h"
+#include "sim/answers/load/experiment.h"
+#include "sim/experiments/spec/spec.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::load {
+
+// What was said, by option. Texts are YAML as it would stand in the config, where nothing else is said.
+struct ServeRequest {
+  std::optional<std::string> config;    // path of a config; nullopt: the options alone describe the server
+  std::vector<spec::Override> changes;  // --set: what they say stands, and an option that would replace it is refused
+  std::optional<std::string> seed;
+  std::optional<std::string> hardware;
+  std::optional<std::string> target;
+  std::optional<std::string> draft;
+  std::optional<std::string> tensor_parallel;
+  std::optional<std::string> dtype;   // types of the target, as a model says them
+  std::optional<std::string> engine;  // what host and launches add
+  std::optional<std::string> rate;
+  std::optional<std::string> concurrency;
+  std::optional<std::string> trace;
+  std::optional<Load> sweep;  // the load that a sweep goes over
+  std::optional<std::string> requests;
+  std::optional<std::string> warm_up;
+  std::optional<std::string> prompt;
+  std::optional<std::string> output;
+  std::optional<std::string> policy;  // off, fixed:3, table:1-4=5,5-64=3, adaptive:ema_tiers, or {kind: NAME, ...}
+  std::optional<double> alpha;
+  std::optional<std::vector<double>> position_rates;
+  std::optional<std::string> method;
+  std::optional<std::string> replicas;
+  std::optional<std::string> routing;
+  std::vector<std::string> slo;  // limits one by one: ttft=500, percentile=99, or a preset's name, which has a colon
+};
+
+// Throws BadInput with every mistake, those that `diagnostics` holds already among them.
+ServeExperiment read_request(const ServeRequest& request, Diagnostics& diagnostics);
+
+}  // namespace specsim::load

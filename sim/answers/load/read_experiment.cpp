@@ -1,0 +1,488 @@
+#include "sim/answers/load/experiment.h"
+#include "sim/answers/load/slo.h"
+#include "sim/answers/load/start_rules.h"
+#include "sim/experiments/spec/engine_names.h"
+#include "sim/experiments/spec/spec.h"
+#include "sim/foundation/base/token.h"
+#include "sim/foundation/config/choose.h"
+#include "sim/serving/serve/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace specsim::load {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+constexpr const char* kDefaultSeed = "20260117";
+
+const std::vector<Parameter>& top_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"experiment", Type::text, "serve", "name of the experiment", {}, {}},
+      {"description", Type::text, "", "what it is for", {}, {}},
+      {"seed", Type::integer, kDefaultSeed, "all randomness follows from it", config::between(0, 9.2e18), {}},
+      {"serve", Type::value, {}, "the server and its clients", {}, {}},
+      {"cost", Type::value, {}, "how long passes take: {model: NAME, ...}, in seconds", {}, {}},
+      {"pair", Type::value, "", "distributions whose rounds are executed, where speculation states no acceptance", {}, {}},
+      {"context", Type::value, "", "how they change along the text", {}, {}},
+      {"decode", Type::value, "", "drafter and verifier of those rounds", {}, {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& serve_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"scheduler", Type::value, "vllm_v1", "who computes what in a step: {kind: NAME, ...}", {}, {}},
+      {"kv", Type::value, "{}", "the paged cache", {}, {}},
+      {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
+      {"lengths", Type::value, "", "{prompt: ..., output: ...}, where the arrivals bring none", {}, {}},
+      {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
+      {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
+      {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
+      {"warm_up",
+       Type::text,
+       "0",
+       "first requests that no figure of requests counts: a number, or mser: as many as MSER-5 drops, half of them at most",
+       {},
+       {}},
+      {"frontend_ms",
+       Type::number,
+       "0",
+       "between a client's sending and the engine's queue: HTTP, tokens of the prompt",
+       config::between(0, 1e6),
+       {}},
+      {"horizon_s",
+       Type::number,
+       "",
+       "simulated seconds at most; requests that are left then count as unstable",
+       config::between(1e-3, 4e6),
+       {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& speculation_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"policy", Type::value, {}, "how many tokens to draft: {kind: NAME, ...}", {}, {}},
+      {"acceptance",
+       Type::value,
+       "",
+       "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; left "
+       "out: rounds of "
+       "pair and decode, executed",
+       {},
+       {}},
+      {"method",
+       Type::text,
+       "",
+       "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the "
+       "budget), ngram neither computes nor keeps anything; left out: by the draft of cost, eagle where it knows none",
+       {},
+       {"eagle", "draft_model", "ngram"}}};
+  return parameters;
+}
+
+std::vector<std::string> preset_names() {
+  std::vector<std::string> names;
+  for (const SloPreset& one : slo_presets()) names.push_back(one.name);
+  return names;
+}
+
+const std::vector<Parameter>& slo_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"preset", Type::text, "", "limits by name, which the others replace one by one", {}, preset_names()},
+      {"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
+      {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
+      {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
+      {"percentile",
+       Type::number,
+       "",
+       "percentage of requests that must keep each limit; 99 without a preset",
+       config::between(0, 100),
+       {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& length_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"prompt", Type::value, {}, "tokens of a prompt", {}, {}},
+      {"output", Type::value, {}, "tokens of an output", {}, {}},
+      {"max_tokens",
+       Type::integer,
+       "",
+       "most output tokens that requests ask for: an output that ends before them ends unforeseen",
+       config::between(1, arrivals::kMostTokens),
+       {}}};
+  return parameters;
+}
+
+const std::vector<Parameter>& replica_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
+      {"routing", Type::value, "round_robin", "who serves a request", {}, {}},
+      {"prefill",
+       Type::integer,
+       "0",
+       "engines beside them that compute prompts alone, without speculation",
+       config::between(0, 4096),
+       {}},
+      {"link_gb_per_s",
+       Type::number,
+       "50",
+       "rate of the link that takes prompts' caches to the engines that decode, one after the other",
+       config::between(1e-3, 1e6),
+       {}},
+      {"link_ms", Type::number, "0", "its latency", config::between(0, 1e6), {}},
+      {"first_token",
+       Type::text,
+       "prefill",
+       "engine whose first token the client gets: the one that computed the prompt, or, as behind vLLM's usual proxy, the one "
+       "that "
+       "decodes, which computes the prompt's last token again",
+       {},
+       {"prefill", "decode"}},
+      {"kv_bytes_per_token",
+       Type::number,
+       "",
+       "size of a prompt's cache, where the cost model does not know it",
+       config::between(1, 1e9),
+       {}}};
+  return parameters;
+}
+
+// {SELECTOR: NAME, ...} by a registry, or the name alone.
+template <class Entry>
+config::Choice<Entry> choose(const config::Registry<Entry>& registry, const config::Value& value, const char* selector,
+                             const std::string& what, Diagnostics& diagnostics) {
+  return config::choose(registry, config::spelled_out(value, selector), selector, what, diagnostics);
+}
+
+// The cost model's config with the engine of the scheduler, where it takes one and names none.
+config::Value with_engine(const config::Value& cost, const serve::SchedulerEntry* scheduler) {
+  if (scheduler == nullptr || scheduler->engine[0] == '\0' || !cost.is_map() || cost.find("engine") != nullptr) return cost;
+  const config::Value* const model = cost.find("model");
+  const cost::CostEntry* const entry = model != nullptr && model->is_scalar() ? cost::cost_models().find(model->text) : nullptr;
+  if (entry == nullptr || std::none_of(entry->info.parameters.begin(), entry->info.parameters.end(),
+                                       [](const config::Parameter& one) { return one.name == "engine"; }))
+    return cost;
+  config::Value own = cost;
+  own.fields.push_back({"engine", cost.where, config::scalar(scheduler->engine, cost.where)});
+  return own;
+}
+
+std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Diagnostics& diagnostics) {
+  const config::Choice<cost::CostEntry> choice = choose(cost::cost_models(), value, "model", "cost", diagnostics);
+  if (choice.entry == nullptr) return nullptr;
+  std::shared_ptr<const cost::CostModel> cost = choice.entry->make(choice.arguments, diagnostics);
+  spec::check_engine_names(cost.get(), diagnostics);
+  if (cost && !cost->in_seconds())
+    diagnostics.add(value.where, fmt::format("cost model {} counts in passes, allowed: one in seconds", choice.entry->info.name));
+  return cost;
+}
+
+// The one cell of the config's own distributions and method.
+std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const std::string& file, const Location& where,
+                                            Diagnostics& diagnostics) {
+  config::Value own = config;
+  std::erase_if(own.fields, [](const config::Field& field) { return field.key == "serve" || field.key == "cost"; });
+  if (const config::Value* const kind = config::find_path(own, "decode.policy.kind"); kind != nullptr && kind->is_scalar())
+    if (const draft::PolicyEntry* const policy = draft::policies().find(kind->text); policy != nullptr && policy->by_times) {
+      diagnostics.add(kind->where, fmt::format("policy {} in decode goes by round times, which are the server's, allowed: "
+                                               "serve.speculation.policy: {{kind: goodput}} or {{kind: adaptive, policy: {}}}",
+                                               kind->text, kind->text));
+      return nullptr;
+    }
+  if (own.find("experiment") == nullptr) own.fields.push_back({"experiment", own.where, config::scalar("serve", own.where)});
+  const std::size_t before = diagnostics.list().size();
+  const spec::Experiment experiment = spec::read_experiment(std::move(own), file, {}, diagnostics);
+  if (diagnostics.list().size() != before) return nullptr;
+  auto cell = std::make_shared<const spec::Cell>(experiment.cells.front());
+  if (experiment.cells.size() != 1) {
+    diagnostics.add(
+        where, fmt::format("decode and pair make {} cells, allowed: one, whose rounds are executed", experiment.cells.size()));
+    return nullptr;
+  }
+  if (cell->policy() != nullptr && (*cell->policy())->shares_rows()) {
+    diagnostics.add(where,
+                    fmt::format("decode's policy {} shares out the rows of a batch, and a server's batches are not decode's; "
+                                "allowed: one that chooses for each sequence",
+                                cell->policy()->name()));
+    return nullptr;
+  }
+  if (cell->policy() != nullptr && (*cell->policy())->foresees()) {
+    diagnostics.add(where, fmt::format("decode's policy {} knows what will be accepted, allowed: one that a server can run",
+                                       cell->policy()->name()));
+    return nullptr;
+  }
+  return cell;
+}
+
+// Whether decode's method drafts what the server's policy asks for.
+void check_lengths(const serve::ServerPolicy& policy, const spec::Cell& cell, const Location& where, Diagnostics& diagnostics) {
+  const std::vector<int> lengths = policy.lengths();
+  const bool cut = serve::executed_offers(cell, 1) && cell.draft_length() > 1;
+  if (lengths.empty() && policy.longest() > 0) {
+    diagnostics.add(where, fmt::format("the policy tries up to {} tokens, allowed: {}, which decode drafts whole",
+                                       policy.longest(), cell.draft_length()));
+    return;
+  }
+  for (const int length : lengths)
+    if (!serve::executed_offers(cell, length)) {
+      diagnostics.add(where, cut ? fmt::format("the policy drafts up to {} tokens, allowed: at most decode's draft_length, {}",
+                                               policy.longest(), cell.draft_length())
+                                 : fmt::format("the policy drafts {} tokens, allowed: 0 or {}, the longest path that decode "
+                                               "drafts whole",
+                                               length, cell.draft_length()));
+      return;
+    }
+}
+
+// Whether each length that the policy may choose can be drafted where acceptance is stated.
+void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& acceptance, const Location& where,
+                   Diagnostics& diagnostics) {
+  for (const int length : policy.lengths())
+    if (!acceptance.offers(length)) {
+      int most = 0;
+      while (acceptance.offers(most + 1)) ++most;
+      diagnostics.add(where, fmt::format("the policy drafts up to {} tokens, allowed: no more than the trace's records hold, {}",
+                                         policy.longest(), most));
+      return;
+    }
+}
+
+using KnowsDrafts = std::function<bool(draft::Confidence)>;
+
+// What a policy goes by and nobody tells it, of stated acceptance or of executed rounds.
+std::string unknown_confidence(draft::Confidence confidence, const KnowsDrafts& knows, bool stated) {
+  const char* const name = confidence == draft::Confidence::head ? "head" : "estimate";
+  if (!stated)
+    return fmt::format(
+        "confidence is {}, and drafts of fresh distributions or of recorded acceptance show nothing, allowed: "
+        "history, or contexts from a pool",
+        name);
+  const bool overlaps = knows(draft::Confidence::head);
+  return fmt::format(
+      "confidence is {}, and {} of drafts, allowed: {}history, or pair and decode beside serve in place of "
+      "acceptance, whose rounds are executed",
+      name, overlaps ? "the trace tells overlaps" : "acceptance tells what is accepted and no more", overlaps ? "head, " : "");
+}
+
+Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file,
+                             const cost::CostModel* cost, Diagnostics& diagnostics) {
+  Speculation speculation;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments =
+      config::read_arguments(value, speculation_parameters(), {}, "serve.speculation", diagnostics);
+  if (diagnostics.list().size() != before) return speculation;
+  const config::Choice<serve::ServerPolicyEntry> choice =
+      choose(serve::server_policies(), arguments.value("policy"), "kind", "serve.speculation.policy", diagnostics);
+  const auto read_policy = [&](std::function<bool(int)> offers,
+                               std::function<bool(draft::Confidence)> knows) -> std::unique_ptr<serve::ServerPolicy> {
+    if (choice.entry != nullptr) {
+      speculation.policy = choice.entry->read(choice.arguments, diagnostics);
+      speculation.policy_name = choice.entry->info.name;
+    }
+    if (!speculation.policy) return nullptr;
+    auto policy = untimed_policy(speculation.policy, std::move(offers), knows);
+    if (policy->confidence() && knows && !knows(*policy->confidence()))
+      diagnostics.add(choice.arguments.where("confidence"),
+                      unknown_confidence(*policy->confidence(), knows, arguments.has("acceptance")));
+    return policy;
+  };
+  const Location where = arguments.where("policy");
+  if (arguments.has("acceptance")) {
+    std::optional<serve::StatedAcceptance> stated = serve::read_acceptance(arguments.value("acceptance"), diagnostics);
+    std::unique_ptr<serve::Acceptance> acceptance;
+    if (stated) {
+      acceptance = make_acceptance(*stated, rng::Key{});
+      speculation.acceptance = std::make_shared<const serve::StatedAcceptance>(*std::move(stated));
+    }
+    const std::unique_ptr<serve::ServerPolicy> policy =
+        read_policy([&](int draft_length) { return !acceptance || acceptance->offers(draft_length); },
+                    acceptance ? [&](draft::Confidence own) { return acceptance->knows(own); } : KnowsDrafts());
+    if (policy) speculation.longest = policy->longest();
+    if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
+  } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
+    const std::unique_ptr<serve::ServerPolicy> policy = read_policy({}, {});
+    if (policy && policy->longest() == 0)  // nothing is drafted, so that nothing can be accepted
+      speculation.acceptance = std::make_shared<const serve::StatedAcceptance>(serve::ClassRates{{{1.0, {0.0}, true}}});
+    else if (policy)
+      diagnostics.add(value.where,
+                      "speculation states no acceptance, allowed: serve.speculation.acceptance, as {position_rates: [0.7, 0.5]}, "
+                      "or --alpha, --position-rates and their like; or pair and decode beside serve, whose rounds are executed");
+  } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
+    speculation.acceptance = cell;
+    if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); },
+                                        [&](draft::Confidence own) { return serve::executed_knows(*cell, own); })) {
+      speculation.longest = policy->longest();
+      if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
+        diagnostics.add(where,
+                        fmt::format("policy {} verifies a part of what was drafted, and decode drafts whole trees, or by a "
+                                    "policy of its own; allowed: a chain without a policy, drawn or guessed",
+                                    choice.entry->info.name));
+        return speculation;
+      }
+      check_lengths(*policy, *cell, where, diagnostics);
+    }
+  }
+  if (diagnostics.list().size() == before) speculation.method = read_method(arguments, speculation, cost, diagnostics);
+  return speculation;
+}
+
+// The link between engines that compute prompts and those that decode.
+void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* scheduler, ServeExperiment& experiment,
+               Diagnostics& diagnostics) {
+  if (scheduler != nullptr && *scheduler->not_apart != '\0')
+    diagnostics.add(replicas.where("prefill"), fmt::format("prefill stands beside scheduler {}, allowed: another one, for {}",
+                                                           scheduler->info.name, scheduler->not_apart));
+  double bytes = replicas.has("kv_bytes_per_token") ? replicas.number("kv_bytes_per_token") : 0.0;
+  if (bytes == 0.0 && experiment.cost) {
+    const auto none = experiment.cost->memory_budget({1.0, 0.0}, 0, cost::Kept::target);
+    const auto many = experiment.cost->memory_budget({1.0, 1e6}, 0, cost::Kept::target);
+    if (none && many) bytes = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
+  }
+  if (bytes == 0.0)
+    diagnostics.add(replicas.where("prefill"),
+                    "the cost model does not know a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
+  experiment.link_ps_per_token = arrivals::kPicosecondsPerSecond * bytes / (1e9 * replicas.number("link_gb_per_s"));
+  experiment.link_latency = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * replicas.number("link_ms"));
+  experiment.first_token_of_decode = replicas.text("first_token") == "decode";
+}
+
+void read_replicas(const config::Value& value, const serve::SchedulerEntry* scheduler, ServeExperiment& experiment,
+                   Diagnostics& diagnostics) {
+  const config::Value named = config::spelled_out(value, "count");
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments = config::read_arguments(named, replica_parameters(), {}, "serve.replicas", diagnostics);
+  if (diagnostics.list().size() != before) return;
+  experiment.replicas = static_cast<std::uint32_t>(arguments.integer("count"));
+  experiment.prefill_engines = static_cast<std::uint32_t>(arguments.integer("prefill"));
+  const cost::Deployment* const deployment = experiment.cost ? experiment.cost->deployment() : nullptr;
+  if (deployment != nullptr && deployment->target && deployment->target->expert_parallel > 1.0) {
+    const double sharing = deployment->target->expert_parallel;
+    if (sharing != experiment.replicas || experiment.prefill_engines > 0)
+      diagnostics.add(
+          arguments.where(experiment.prefill_engines > 0 ? "prefill" : "count"),
+          fmt::format("count is {}, prefill {}, and expert_parallel of the target {:g}, allowed: count {:g} and prefill 0, for "
+                      "engines that share experts step together",
+                      experiment.replicas, experiment.prefill_engines, sharing, sharing));
+  }
+  if (experiment.prefill_engines > 0) read_link(arguments, scheduler, experiment, diagnostics);
+  const config::Choice<serve::RoutingEntry> routing =
+      choose(serve::routings(), arguments.value("routing"), "kind", "serve.replicas.routing", diagnostics);
+  if (routing.entry != nullptr) experiment.routing = routing.entry->make(routing.arguments, diagnostics);
+}
+
+serve::Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
+  serve::Slo slo;
+  const config::Value named = config::spelled_out(value, "preset");
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments arguments = config::read_arguments(named, slo_parameters(), {}, "serve.slo", diagnostics);
+  if (diagnostics.list().size() != before) return slo;
+  if (const SloPreset* const preset = arguments.has("preset") ? find_slo_preset(arguments.text("preset")) : nullptr)
+    slo = preset->slo;
+  const auto replace = [&](const char* name, std::optional<double>& limit) {
+    if (arguments.has(name)) limit = arguments.number(name);
+  };
+  replace("ttft_ms", slo.ttft_ms);
+  replace("tpot_ms", slo.tpot_ms);
+  replace("e2el_ms", slo.e2el_ms);
+  if (arguments.has("percentile")) slo.percentile = arguments.number("percentile");
+  if (arguments.has("percentile") && !slo.any())
+    diagnostics.add(arguments.where("percentile"),
+                    "percentile stands without a limit, allowed: beside ttft_ms, tpot_ms or e2el_ms, or a preset");
+  return slo;
+}
+
+}  // namespace
+
+const std::vector<spec::SectionInfo>& serve_sections() {
+  static const std::vector<spec::SectionInfo> sections = {
+      {"(top level of specsim serve)", "a server's config", top_parameters()},
+      {"serve", "the server and its clients", serve_parameters()},
+      {"serve.kv", "the paged cache; left out, memory never ends", serve::kv_parameters()},
+      {"serve.lengths", "lengths of requests, where the arrivals bring none", length_parameters()},
+      {"serve.speculation", "drafting", speculation_parameters()},
+      {"serve.replicas", "engines behind one queue of clients", replica_parameters()},
+      {"serve.slo", "limits that requests are to keep", slo_parameters()}};
+  return sections;
+}
+
+ServeExperiment read_serve_experiment(const config::Value& config, const std::string& file, Diagnostics& diagnostics) {
+  ServeExperiment experiment;
+  experiment.file = file;
+  experiment.config = spec::text_of(config);
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "config", diagnostics);
+  if (diagnostics.list().size() != before) return experiment;
+  experiment.seed = static_cast<std::uint64_t>(top.integer("seed"));
+  const config::Arguments serve = config::read_arguments(top.value("serve"), serve_parameters(), {}, "serve", diagnostics);
+  if (diagnostics.list().size() != before) return experiment;
+
+  const config::Choice<serve::SchedulerEntry> chosen =
+      choose(serve::schedulers(), serve.value("scheduler"), "kind", "serve.scheduler", diagnostics);
+  if (chosen.entry != nullptr) {
+    experiment.scheduler = chosen.entry->read(chosen.arguments, diagnostics);
+    experiment.product = chosen.entry->product;
+  }
+  const std::unique_ptr<serve::Scheduler> scheduler = experiment.scheduler ? experiment.scheduler() : nullptr;
+  const serve::ServerMemory memory =
+      scheduler ? serve::ServerMemory{scheduler->profiled(), scheduler->memory_share()} : serve::ServerMemory{};
+  experiment.cost = read_cost(with_engine(top.value("cost"), chosen.entry), diagnostics);
+  const std::size_t before_kv = diagnostics.list().size();
+  const config::Arguments kv = config::read_arguments(serve.value("kv"), serve::kv_parameters(), {}, "serve.kv", diagnostics);
+  if (diagnostics.list().size() == before_kv) {
+    experiment.block_tokens = static_cast<std::uint32_t>(kv.integer("block"));
+    experiment.plain_blocks = read_blocks(kv, experiment.cost.get(), memory, std::nullopt, diagnostics);
+    experiment.blocks = experiment.plain_blocks;
+  }
+  const bool kv_is_right = diagnostics.list().size() == before_kv;
+  const config::Choice<arrivals::ArrivalsEntry> arrivals =
+      choose(arrivals::arrival_processes(), serve.value("arrivals"), "process", "serve.arrivals", diagnostics);
+  if (arrivals.entry != nullptr) {
+    experiment.arrivals = arrivals.entry->make(arrivals.arguments, diagnostics);
+    experiment.counts_requests =
+        !experiment.arrivals || !experiment.arrivals->with_requests(1) || arrivals.arguments.given("requests");
+  }
+  experiment.lengths_where = serve.where("arrivals");
+  // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
+  if (experiment.arrivals && (serve.has("lengths") || !arrivals.entry->brings_lengths)) {
+    const config::Value lengths = serve.has("lengths") ? serve.value("lengths") : config::map({}, serve.where());
+    const std::size_t before_lengths = diagnostics.list().size();
+    const config::Arguments arguments = config::read_arguments(lengths, length_parameters(), {}, "serve.lengths", diagnostics);
+    if (diagnostics.list().size() == before_lengths) {
+      DrawnLengths drawn;
+      drawn.prompts = arrivals::read_lengths(arguments.value("prompt"), "prompt", diagnostics);
+      if (arguments.has("max_tokens")) drawn.max_tokens = static_cast<std::uint32_t>(arguments.integer("max_tokens"));
+      drawn.outputs = arrivals::read_lengths(arguments.value("output"), "output", diagnostics);
+      if (!arrivals.entry->brings_lengths) {
+        experiment.lengths = std::move(drawn);
+        experiment.lengths_where = serve.where("lengths");
+      }
+    }
+  }
+  if (serve.has("speculation"))
+    experiment.speculation = read_speculation(serve.value("speculation"), config, file, experiment.cost.get(), diagnostics);
+  if (serve.has("speculation") && kv_is_right)
+    experiment.blocks =
+        read_blocks(kv, experiment.cost.get(), memory, experiment.speculation ? experiment.speculation->longest : 0, diagnostics);
+  if (scheduler) check_start(experiment, *scheduler, serve.where("scheduler"), diagnostics);
+  read_replicas(serve.value("replicas"), chosen.entry, experiment, diagnostics);
+  const std::optional<double> cut = config::as_number(serve.text("warm_up"));
+  experiment.warm_up.by_mser = serve.text("warm_up") == "mser";
+  if (!experiment.warm_up.by_mser && (!cut || *cut < 0.0 || *cut > 1e9 || *cut != std::floor(*cut)))
+    diagnostics.add(serve.where("warm_up"), fmt::format("warm_up is {}, allowed: a number of requests, or mser",
+                                                        config::quote_for_message(serve.text("warm_up"))));
+  else if (cut)
+    experiment.warm_up.requests = static_cast<std::size_t>(*cut);
+  experiment.slo = read_slo(serve.value("slo"), diagnostics);
+  experiment.frontend = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * serve.number("frontend_ms"));
+  if (serve.has("horizon_s")) experiment.horizon = std::llround(arrivals::kPicosecondsPerSecond * serve.number("horizon_s"));
+  return experiment;
+}
+
+}  // namespace specsim::load

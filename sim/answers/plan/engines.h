@@ -1,0 +1,36 @@
+// What serving engines demand of a target and its draft, and the commands that start them with a plan's draft length.
+#pragma once
+
+#include "sim/answers/plan/draft_lengths.h"
+#include "sim/hardware/cost/deployment.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace specsim::plan {
+
+struct EngineCommand {
+  std::string engine;              // the engine's name, and the version whose rules apply
+  std::string command;             // "": it would refuse to start, and `notes` say why
+  std::vector<std::string> notes;  // why it refuses, or what of the plan does not hold for it
+};
+
+// A command for each engine, with placeholders in <> for paths. `batch`: sequences that it must hold at once.
+std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch);
+
+// The command of one engine, "vLLM", "SGLang", "TensorRT-LLM" or "llama.cpp"; nothing for another. `by_batch` goes into it where
+// the engine takes such a table, which vLLM and TensorRT-LLM do: from 1 sequence on without gaps; `draft_length` is the longest
+// of them.
+std::optional<EngineCommand> engine_command(const std::string& engine, const cost::Deployment& deployment, int draft_length,
+                                            double batch, const std::vector<LengthRange>& by_batch);
+bool takes_lengths_by_batch(const std::string& engine);
+// TensorRT-LLM refuses a table whose first length is not its longest (validate_draft_len_schedule_and_sort,
+// tensorrt_llm/llmapi/llm_args.py).
+bool takes_lengths_that_rise(const std::string& engine);
+
+// Why a target and its draft can be served by no engine, or by some only: vocabularies and widths that differ. A line each, for
+// readers who see the table of draft lengths and no commands.
+std::vector<std::string> pair_warnings(const cost::Deployment& deployment);
+
+}  // namespace specsim::plan

@@ -1,0 +1,112 @@
+#include "sim/answers/plan/passes.h"
+
+#include "sim/foundation/report/csv.h"
+#include "sim/hardware/cost/roofline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::plan {
+
+PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGrid& grid) {
+  PricedPasses priced;
+  for (std::size_t at = 0; at < settings.size(); ++at) {
+    const std::unique_ptr<cost::CostModel> model = cost::make_roofline(settings[at].deployment);
+    const auto warn = [&](const std::vector<std::string>& list) {
+      for (const std::string& warning : list)
+        if (std::find(priced.warnings.begin(), priced.warnings.end(), warning) == priced.warnings.end())
+          priced.warnings.push_back(warning);
+    };
+    warn(model->warnings());
+    for (const double batch : grid.batches) {
+      for (const double context : grid.contexts) {
+        double first = 0.0;
+        for (const double tokens : grid.tokens) {
+          PricedPass own{at, {batch, tokens, context, std::min(tokens, grid.most_logits)}, {}, 0.0, 0.0, 0.0, 1.0, std::nullopt};
+          own.time = model->pass(grid.role, own.pass);
+          warn(model->beyond_measured(grid.role, own.pass));
+          own.error = model->relative_error(grid.role, own.pass);
+          own.kernel_error = model->kernel_error(grid.role, own.pass);
+          own.shared = model->shared_variance(grid.role);
+          if (grid.products_only) {
+            cost::PassTime products;
+            products.weights = own.time.weights;
+            products.compute = own.time.compute;
+            own.time = products;
+          }
+          if (grid.role == cost::Role::target)
+            if (const auto memory = model->memory_budget({batch, context + tokens - 1.0}, 1, cost::Kept::target))
+              own.fits = memory->fits();
+          if (first == 0.0) first = own.time.total();
+          own.ratio = own.time.total() / first;
+          priced.passes.push_back(own);
+        }
+      }
+    }
+  }
+  return priced;
+}
+
+namespace {
+
+struct PassLine {
+  const PassSetting* setting = nullptr;
+  const PricedPass* priced = nullptr;
+};
+
+// A part of the pass's time, in milliseconds.
+report::Column<PassLine> time_column(const char* name, const char* meaning, double cost::PassTime::*seconds) {
+  return {name, "ms", meaning, [seconds](const PassLine& line) { return report::csv_real(1e3 * (line.priced->time.*seconds)); }};
+}
+
+const std::vector<report::Column<PassLine>>& columns_of_passes() {
+  using Line = PassLine;
+  static const std::vector<report::Column<Line>> list = {
+      {"hardware", "", "the GPU, as it was asked for", [](const Line& line) { return line.setting->hardware; }},
+      {"model", "", "the model, as it was asked for", [](const Line& line) { return line.setting->model; }},
+      {"tensor_parallel", "GPUs", "GPUs over which the model is split",
+       [](const Line& line) { return fmt::format("{:g}", line.setting->shape().tensor_parallel); }},
+      {"weight_bits", "bits", "bits of a weight",
+       [](const Line& line) { return fmt::format("{:g}", line.setting->shape().weight_bits); }},
+      {"batch", "sequences", "sequences in the pass",
+       [](const Line& line) { return fmt::format("{}", line.priced->pass.batch); }},
+      {"context", "tokens", "tokens that each sequence has cached",
+       [](const Line& line) { return fmt::format("{}", line.priced->pass.context); }},
+      {"tokens", "tokens", "new tokens of each sequence",
+       [](const Line& line) { return fmt::format("{}", line.priced->pass.tokens); }},
+      {"total_ms", "ms", "time of the pass: the sum of its parts",
+       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total()); }},
+      time_column("weights_ms", "time of reading weights, and what the matrix products take beyond it while they hide behind it",
+                  &cost::PassTime::weights),
+      time_column("compute_ms", "time that arithmetic adds to reading; 0 where the pass is memory-bound",
+                  &cost::PassTime::compute),
+      time_column("kv_ms", "time of attention over the cache", &cost::PassTime::kv),
+      time_column("communication_ms", "time between the GPUs of the model", &cost::PassTime::communication),
+      time_column("launch_ms", "time of kernels' launches and of elementwise work", &cost::PassTime::launch),
+      time_column("host_ms", "time of the processor beside the GPU", &cost::PassTime::host),
+      time_column("sampling_ms", "time of turning logits into tokens", &cost::PassTime::sampling),
+      {"fits", "0 or 1", "whether model and cache fit into memory; empty for a draft, whose target lies there too",
+       [](const Line& line) { return !line.priced->fits   ? ""
+                                     : *line.priced->fits ? "1"
+                                                          : "0"; }},
+      {"error_percent", "%", "standard deviation of the logarithm of total_ms as a price: that of kernels and that of servers",
+       [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }},
+      {"kernel_error_percent", "%", "the part of it that prices of kernels make; the rest is common to all that one server does",
+       [](const Line& line) { return fmt::format("{:.2f}", 100.0 * line.priced->kernel_error); }},
+      {"shared", "1", "share of that part's variance that passes over other rows have in common with it",
+       [](const Line& line) { return fmt::format("{:.2f}", line.priced->shared); }}};
+  return list;
+}
+
+}  // namespace
+
+std::string passes_csv(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes) {
+  std::vector<PassLine> lines;
+  for (const PricedPass& one : passes) lines.push_back({&settings[one.setting], &one});
+  return report::csv(columns_of_passes(), lines);
+}
+
+report::FileInfo passes_info() { return {"pass --csv", report::column_infos(columns_of_passes())}; }
+
+}  // namespace specsim::plan

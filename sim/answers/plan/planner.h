@@ -1,0 +1,92 @@
+// Which draft length, and when not to speculate: a cost model and an acceptance curve put together.
+#pragma once
+
+#include "sim/answers/plan/acceptance_curve.h"
+#include "sim/hardware/cost/round_time.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::plan {
+
+struct PlanPoint {
+  int draft_length = 0;
+  cost::RoundTime time;
+  double tokens_per_round = 1.0;
+  double speedup = 1.0;
+  double tokens_per_second = 0.0;  // the whole batch's
+};
+
+// How far the best draft length is ahead of another one.
+struct Margin {
+  int over = 0;             // the other draft length
+  double margin = 0.0;      // difference of the two speedups
+  double half_width = 0.0;  // half the width of its 95 % interval, paired over the curve's parts; NaN where it is exact
+};
+
+struct Plan {
+  std::vector<PlanPoint> points;  // [draft_length], 0: plain decoding; as many as fit into memory
+  int best = 0;                   // draft length; 0: do not speculate
+  std::vector<Margin> margins;    // how far the best is ahead of its neighbours and of plain decoding
+  std::vector<int> ties;          // draft lengths that lose to the best by less than the standard error of the prices
+  double noise = 0.0;             // the largest such error among them, relative
+  [[nodiscard]] const PlanPoint& best_point() const { return points[static_cast<std::size_t>(best)]; }
+};
+
+// The longest draft, up to `longest`, whose slots and states fit into memory beside both models and their caches; 0: plain
+// decoding fits alone; -1: nothing does.
+int longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest);
+
+// Prices every draft length from 0 to the curve's longest() that fits into memory at the workload, and finds the fastest.
+Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);
+
+// Why speculation does not pay, or does; the last two: it cannot be said, for want of memory or of prices (a table's edge).
+enum class Regime { pays, low_acceptance, expensive_draft, compute_bound, does_not_fit, not_covered };
+const char* to_text(Regime regime);
+
+// The least constant alpha at which some draft length in 1 .. longest reaches speedup 1, and that draft length; nothing where
+// even alpha 1 does not. `draft_length` above 0: at that one alone. Priced as make_plan prices it: a plan at that alpha has
+// speedup 1 there, but where the rows to catch up with make the speedup step over 1.
+struct BreakEvenAlpha {
+  double alpha = 0.0;
+  int draft_length = 0;
+};
+std::optional<BreakEvenAlpha> break_even(const cost::CostModel& cost, const cost::Workload& workload, int longest,
+                                         int draft_length = 0);
+
+struct MapCell {
+  double batch = 1.0;
+  double context = 0.0;
+  double alpha = 0.0;
+  int best = 0;
+  double speedup = 1.0;
+  double break_even_alpha = 1.0;  // 2 where there is none
+  Regime regime = Regime::pays;
+  [[nodiscard]] bool known() const { return regime != Regime::does_not_fit && regime != Regime::not_covered; }
+};
+
+// Why speculation loses: compute_bound or expensive_draft if even a draft that is right 60 % of the time would lose, by whichever
+// of verification's extra time and drafting (host time of a round included) is the larger part of what a round adds;
+// low_acceptance if such a draft would win. Throws BadInput for what the cost model does not cover.
+Regime why_it_loses(const cost::CostModel& cost, const cost::Workload& workload, int longest);
+// A cell for every batch, context and alpha, which holds at all positions. Where known() is false, a cell holds its batch,
+// context, alpha and regime, and nothing else.
+std::vector<MapCell> make_map(const cost::CostModel& cost, const std::vector<double>& batches,
+                              const std::vector<double>& contexts, const std::vector<double>& alphas, int longest,
+                              unsigned threads);
+
+// The map at one acceptance curve, a cell for every batch and context; its alpha is the equivalent one at the best draft length.
+std::vector<MapCell> make_own_map(const cost::CostModel& cost, const std::vector<double>& batches,
+                                  const std::vector<double>& contexts, const AcceptanceCurve& curve, unsigned threads);
+
+// Largest batch at which the models that are kept and their caches fit, exactly; 0: none. kUnlimitedBatch where memory is not
+// modelled, or still suffices.
+constexpr double kUnlimitedBatch = 1 << 20;
+double largest_batch(const cost::CostModel& cost, double context, int look_ahead, cost::Kept kept);
+
+// How much the speedup of this draft length changes with alpha, the same at all positions: its slope over .01 around `alpha`.
+double speedup_per_alpha(const cost::CostModel& cost, const cost::Workload& workload, int draft_length, double alpha);
+
+}  // namespace specsim::plan

@@ -1,0 +1,91 @@
+// specsim audit: exact enumeration of the shipped verifier.
+#include "sim/experiments/audit/audit.h"
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/options.h"
+#include "sim/experiments/judge/coverage.h"
+#include "sim/experiments/judge/facts.h"
+#include "sim/foundation/base/output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr double kTheoryTolerance = 1e-9;  // theory sums in another order than the audit
+
+// The enumerated distributions of accepted tokens against the theory that `specsim check` would hold the cell to.
+std::string theory_text(const spec::Cell& cell, const audit::AuditReport& report, bool& agrees) {
+  const judge::DistributionFacts facts = judge::gather_facts(cell, spec::plan_of(cell), nullptr);
+  std::string why = facts.missing;
+  judge::RoundTheory theory;
+  if (facts.theory != nullptr) {
+    theory = facts.theory->answer(cell);
+    why = theory.missing;
+  }
+  if (!why.empty()) return judge::no_theory_text(why);
+  const std::string name = judge::theory_entry(cell, why)->info.name;
+  if (theory.distributions.empty() || theory.estimated)
+    return fmt::format("theory {}: of whole sequences, not of a round by its context", name);
+  double difference = 0.0;
+  for (const audit::AuditStart& start : report.starts) {
+    const std::size_t stratum = theory.distributions.size() == 1 ? 0 : start.context;
+    const std::vector<double>& accepted = theory.distributions.at(stratum).accepted;
+    for (std::size_t j = 0; j < accepted.size(); ++j)
+      difference = std::max(difference, std::abs(accepted[j] - start.accepted_distribution.at(j)));
+  }
+  agrees = difference <= kTheoryTolerance + theory.mean_error;
+  return fmt::format("theory {}: {}, distribution of accepted off by {:.1g} at most", name, agrees ? "agrees" : "DISAGREES",
+                     difference);
+}
+
+}  // namespace
+
+ExitCode audit_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("set", po::value<std::vector<std::string>>()->composing(), "path=value: override the config")(
+      "seed", po::value<std::string>()->default_value(""), "instead of the config's seed; it draws random distributions");
+  po::variables_map values;
+  if (!parse(arguments, options, "config", "specsim audit CONFIG [options]",
+             "  specsim audit configs/audit/known_pair.yaml\n"
+             "  specsim audit configs/audit/known_pair.yaml --set decode.verifier=sample_match --set "
+             "decode.drafter.draft_length=3\n",
+             values))
+    return ExitCode::fine;
+  if (values.count("config") == 0)
+    throw BadInput({"", 0, 0}, "specsim audit needs a config; specsim audit --help shows examples");
+  const std::vector<spec::Experiment> experiments =
+      read_experiments(values["config"].as<std::vector<std::string>>(),
+                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
+                       values["seed"].as<std::string>());
+  bool broken = false;
+  Progress progress("cells");
+  const std::size_t all = cells_of(experiments).size();
+  std::size_t done = 0;
+  for (const spec::Experiment& one : experiments) {
+    for (const spec::Cell& cell : one.cells) {
+      progress.show(static_cast<double>(done++), static_cast<double>(all));
+      progress.clear();
+      print_output("{} cell {}", cell.experiment, cell.index);
+      for (const auto& [path, value] : cell.axes) print_output("  {} = {}", path, value);
+      print_output("\n");
+      try {
+        const audit::AuditReport report = audit::audit_cell(cell);
+        bool agrees = true;
+        progress.clear();
+        print_output("{}{}\n\n", to_text(report), theory_text(cell, report, agrees));
+        broken = broken || !agrees || (cell.lossless() && !report.lossless());
+      } catch (const audit::NotAudited& reason) {
+        print_output("not audited, because {}\n\n", reason.what());
+      }
+    }
+  }
+  return broken ? ExitCode::disagree : ExitCode::fine;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,181 @@
+// specsim calibrate: what two real models' passes cost here, how often the target accepts the draft, and what speculation gives.
+#include "sim/doors/cli/calibrate_gpu.h"
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/model_commands.h"
+#include "sim/doors/cli/numbers.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/base/plural.h"
+#include "sim/foundation/report/output_folder.h"
+#include "sim/foundation/report/table.h"
+#include "sim/lab/calibrate/passes.h"
+#include "sim/lab/calibrate/result_files.h"
+#include "sim/lab/calibrate/speed.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using report::Align;
+using report::Table;
+
+void print_passes(const calibrate::Passes& passes) {
+  const llm::Quartiles& rate = passes.read_rate;
+  print_output(
+      "memory reads at {:.2f} GB/s (quartiles {:.2f} to {:.2f}); weights of a pass: target {:.1f} MB, draft {:.1f} MB\n\n",
+      1e-9 * rate.median, 1e-9 * rate.low, 1e-9 * rate.high, 1e-6 * static_cast<double>(passes.target_bytes),
+      1e-6 * static_cast<double>(passes.draft_bytes));
+  Table table(
+      {{"model", Align::left}, {"tokens"}, {"batch"}, {"context"}, {"ms"}, {"quartiles"}, {"to one"}, {"GB/s"}, {"outliers"}});
+  for (const calibrate::TimedPass& pass : calibrate::timed_passes(passes))
+    table.add({pass.model, std::to_string(pass.tokens), std::to_string(pass.batch), std::to_string(pass.context),
+               fmt::format("{:.4f}", 1e3 * pass.seconds.median),
+               fmt::format("{:.4f}-{:.4f}", 1e3 * pass.seconds.low, 1e3 * pass.seconds.high), fmt::format("{:.3f}", pass.to_one),
+               fmt::format("{:.2f}", 1e-9 * pass.weight_rate), std::to_string(pass.seconds.outliers)});
+  print_output("{}", table.text(output_width()));
+}
+
+void print_acceptance(const calibrate::TemperatureAcceptance& acceptance, int draft_length) {
+  const report::Estimate mean = calibrate::tokens_per_round(acceptance.measured);
+  print_output("\nacceptance at temperature {:g}, {}, draft length {}: {:.4f} tokens per round (+- {}, 95 %)\n",
+               acceptance.temperature, plural(acceptance.measured.requests.size(), "prompt"), draft_length, mean.value,
+               error_text(report::half_width(mean), 4));
+  Table table({{"given", Align::left}, {"judged"}, {"outcomes"}, {"distributions"}, {"z"}, {"KL nats"}, {"entropy"}},
+              {.indent = 2});
+  for (const calibrate::Condition& condition : calibrate::conditions(acceptance)) {
+    const llm::Tally& tally = condition.tally;
+    table.add({condition.name, std::to_string(tally.judged), fmt::format("{:.4f}", tally.alpha()),
+               fmt::format("{:.4f}", tally.alpha_of_distributions()), fmt::format("{:.2f}", tally.z()),
+               tally.kl_infinite > 0 ? "inf" : fmt::format("{:.3f}", tally.kl / condition.judged()),
+               fmt::format("{:.3f}", tally.target_entropy / condition.judged())});
+  }
+  if (!table.empty()) print_output("{}", table.text(output_width()));  // else blocks were judged, and no position by itself
+}
+
+void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::Settings& settings) {
+  print_output(
+      "\ndecoding timed, of the first prompt alone (batch b: the first b); +-: one standard error of the timing; all prompts: "
+      "the same at their tokens per round\n");
+  if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts);
+      blocks != nullptr && (*blocks)->shape().looks_behind && (*blocks)->work(0).verified_rows > 1.0)
+    print_output("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
+  Table table(
+      {{"temperature"}, {"batch"}, {"draft_length"}, {"tokens/round"}, {"tokens/s"}, {"speedup"}, {"+-"}, {"all prompts"}});
+  for (const calibrate::Speed& speed : speeds)
+    table.add({fmt::format("{:g}", speed.temperature), std::to_string(speed.batch), std::to_string(speed.draft_length),
+               fmt::format("{:.4f}", speed.tokens_per_round), fmt::format("{:.1f}", speed.tokens_per_second),
+               fmt::format("{:.4f}", speed.speedup.value), error_text(speed.speedup.error, 4),
+               error_text(speed.of_all_prompts, 4)});
+  print_output("{}", table.text(output_width()));
+}
+
+// Files whose names have the temperature in them.
+constexpr const char* kRounds = "rounds_t{:g}.jsonl";
+constexpr const char* kDistributions = "distributions_t{:g}.jsonl";
+constexpr const char* kTrace = "trace_t{:g}.jsonl";
+
+std::vector<std::string> calibration_file_names(const calibrate::Settings& settings) {
+  std::vector<std::string> names = {"cost_table.csv", "passes.csv", "acceptance.csv", "accepted_distribution.csv", "speed.csv"};
+  for (const double temperature : settings.temperatures)
+    for (const char* const name : {kRounds, kDistributions, kTrace})
+      names.push_back(fmt::format(fmt::runtime(name), temperature));
+  return names;
+}
+
+void write_acceptance(const std::vector<calibrate::TemperatureAcceptance>& acceptance, const calibrate::Settings& settings,
+                      report::OutputFolder& folder) {
+  std::vector<calibrate::Condition> conditions;
+  std::vector<calibrate::AcceptedCount> counts;
+  for (const calibrate::TemperatureAcceptance& one : acceptance) {
+    for (calibrate::Condition& condition : calibrate::conditions(one)) conditions.push_back(std::move(condition));
+    for (const calibrate::AcceptedCount& count : calibrate::accepted_counts(one)) counts.push_back(count);
+    const auto write = [&](const char* name, const std::string& text) {
+      folder.write(fmt::format(fmt::runtime(name), one.temperature), text);
+    };
+    write(kRounds, llm::rounds_trace(one.measured, settings.draft_lengths.back(), settings.drafts_blocks()));
+    if (!one.measured.requests.front().distributions.empty()) write(kDistributions, llm::distribution_trace(one.measured));
+    if (one.curve) write(kTrace, llm::overlap_trace(one.measured));
+  }
+  folder.write("acceptance.csv", report::csv(calibrate::acceptance_columns(), conditions));
+  folder.write("accepted_distribution.csv", report::csv(calibrate::accepted_count_columns(), counts));
+}
+
+ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Settings& settings) {
+  const double begin = wall_clock();
+  require_cpu(values);
+  report::OutputFolder folder(values["out"].as<std::string>());
+  folder.claim(
+      {calibration_file_names(settings), "specsim calibrate", values.count("force") > 0, false, report::Writing::at_once});
+  calibrate::LoadedModels models = calibrate::load_models(settings, false);
+  std::vector<llm::Prompt> prompts;
+  if (!models.random) prompts = models.prompts(settings.prompts, "--prompts", settings);
+  if (models.random && settings.drafts_blocks())
+    throw BadInput({"--drafter", 0, 0},
+                   "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
+  const bool passes_vary = settings.drafts_blocks();  // by the text, or by the level of a tree
+  if (!passes_vary) {
+    const calibrate::Passes passes = calibrate::time_passes(models, settings, PhaseProgress());
+    folder.write("cost_table.csv", report::csv(calibrate::cost_table_columns(), calibrate::measured_passes(passes.rows)));
+    folder.write("passes.csv", report::csv(calibrate::pass_columns(), calibrate::timed_passes(passes)));
+    print_passes(passes);
+  }
+  if (!models.random) {
+    const std::vector<calibrate::TemperatureAcceptance> acceptance =
+        calibrate::measure_acceptances(models, settings, prompts, PhaseProgress());
+    write_acceptance(acceptance, settings, folder);
+    for (const calibrate::TemperatureAcceptance& one : acceptance) print_acceptance(one, settings.draft_lengths.back());
+    const std::vector<calibrate::Speed> speeds = calibrate::measure_speed(models, settings, prompts, acceptance, PhaseProgress());
+    folder.write("speed.csv", report::csv(calibrate::speed_columns(), speeds));
+    print_speed(speeds, settings);
+  }
+  folder.finish(calibrate::manifest_of(
+      command_line(), models.description, models.pair.team->size(),
+      settings.temperatures.size() * settings.batches.size() * (settings.draft_lengths.size() + 1), wall_clock() - begin));
+  const std::string written = fmt::format("{}", fmt::join(folder.written(), ", "));
+  print_output("\nwrote {}: {}, manifest.yaml\n", folder.path(), written);
+  if (!passes_vary) print_output("cost_table.csv is for cost: {{model: table}}\n");
+  if (!models.random && !passes_vary) print_output("rounds_t*.jsonl is for specsim fit\n");
+  if (!models.random && models.rule->get().each_position() != nullptr && models.rule->entry().lossless)
+    print_output("trace_t*.jsonl is for specsim plan --trace and context process trace\n");
+  return ExitCode::fine;
+}
+
+}  // namespace
+
+ExitCode calibrate_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  add_model_options(options);
+  add_gpu_options(options);
+  options.add_options()(
+      "laws", po::value<std::string>()->default_value(std::to_string(calibrate::Settings().distribution_tokens)),
+      "above 0: keep the distributions of every position too, so many tokens by themselves, the rest in classes");
+  po::variables_map values;
+  if (!parse(
+          arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
+          "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
+          "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
+          "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing alone)\n"
+          "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n",
+          values))
+    return ExitCode::fine;
+  const bool on_gpu = values["device"].as<std::string>() == "cuda";
+  const std::vector<std::string> of_the_other =
+      on_gpu ? std::vector<std::string>{"precision", "widen", "longest-context", "clock", "laws"}
+             : std::vector<std::string>{"gpu",      "contexts",    "enlarge",        "enlarge-draft",
+                                        "held-out", "only-device", "no-early-start", "peers"};
+  for (const std::string& option : of_the_other)
+    if (values.count(option) > 0 && !values[option].defaulted())
+      throw BadInput({"--" + option, 0, 0}, on_gpu ? "given with --device cuda, allowed: with --device cpu"
+                                                   : "given with --device cpu, allowed: with --device cuda");
+  if (on_gpu) return calibrate_on_gpu(values);
+  calibrate::Settings settings = read_settings(values);
+  settings.distribution_tokens =
+      static_cast<std::size_t>(read_integer(values["laws"].as<std::string>(), "--laws", config::between(0, 1024)));
+  return calibrate_on_cpu(values, settings);
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,206 @@
+// specsim calibrate --device cuda: bandwidth, passes, rounds and whole decoding runs on a GPU, and what the simulator says of the
+// runs from the passes.
+#include "sim/doors/cli/calibrate_gpu.h"
+
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/model_commands.h"
+#include "sim/doors/cli/numbers.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/report/output_folder.h"
+#include "sim/lab/calibrate/gpu_runs.h"
+#include "sim/lab/calibrate/result_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr double kGiB = 0x1.0p30;
+
+// Prints at once: such runs are watched, and may be cut short.
+template <class... Values>
+void say(fmt::format_string<Values...> format, Values&&... values) {
+  print_output(format, std::forward<Values>(values)...);
+  flush_output();
+}
+
+// Files go into the folder, and a line for the reader is printed as things are measured.
+class GpuPrinter final : public calibrate::GpuObserver {
+ public:
+  GpuPrinter(report::OutputFolder& folder, const calibrate::GpuSetup& setup) : folder_(folder), setup_(setup) {}
+
+  void file(const std::string& name, const std::string& text) override { folder_.write(name, text); }
+  void progress(const std::string& unit, double done, double all) override { progress_(unit, done, all); }
+
+  void bandwidth(const cuda::Bandwidth& bandwidth) override {
+    say("reads {:.1f} GB/s, copies {:.1f} GB/s (read and written)\n", 1e-9 * bandwidth.read_rate(), 1e-9 * bandwidth.copy_rate());
+  }
+  void pass(const calibrate::GpuPass& pass) override {
+    print_pass_heads();
+    say("{:<7}{:>7}{:>6}{:>9}{:>11.4f}{:>10.1f}{:>8.3f}\n", pass.model, pass.tokens, pass.batch, pass.context,
+        1e3 * pass.seconds.median, 1e-9 * pass.rate(), pass.read_share);
+  }
+  void no_room(const std::string& model, std::size_t batch, std::size_t context) override {
+    print_pass_heads();
+    say("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", model, "all", batch, context);
+  }
+  void beside_passes(const calibrate::BesidePasses& shares) override {
+    say("batch {}, draft length {}: the host, {} launches and the gaps between them are {:.2f} % of a round (goal: "
+        "at most 3 %), draws and acceptance {:.2f} % (goal: at most 2 %)\n",
+        shares.batch, shares.draft_length, shares.launches, 100.0 * shares.host_share, 100.0 * shares.sampling_share);
+  }
+  void streams(const calibrate::Streams& streams) override {
+    say("two streams: target {:.3f} ms, draft {:.3f} ms, both {:.3f} ms\n", 1e3 * streams.target.median,
+        1e3 * streams.draft.median, 1e3 * streams.both.median);
+  }
+  void warning(const std::string& text) override { print_error("warning: {}\n", text); }
+  void no_predictions(const std::string& reason) override { print_error("no predictions: {}\n", reason); }
+  void rounds(const calibrate::Errors& errors) override {
+    if (!errors.values.empty()) say("rounds against their parts, {} points: {}\n", errors.values.size(), errors.text());
+  }
+  void run(const calibrate::GpuRun& run) override {
+    if (!std::exchange(run_heads_, true))
+      say("{:>5}{:>6}{:>6}{:>9}{:>11}{:>9}{:>11}{:>11}{:>7}{:>10}{:>9}{:>9}\n", "temp", "batch", "draft", "rounds", "measured s",
+          "error", "tok/round", "predicted", "t", "tokens/s", "speedup", "bound");
+    say("{:>5g}{:>6}{:>6}{:>9}{:>11.4f}{:>+8.2f}%{:>11.4f}{:>11.4f}{:>7}{:>10.1f}{:>9.4f}{:>9.4f}\n", run.temperature, run.batch,
+        run.draft_length, run.rounds, run.measured, 100.0 * run.timing_error(), run.tokens_per_round.value,
+        run.predicted_tokens_per_round.value, error_text(run.acceptance().t, 2), run.tokens_per_second(), run.speedup,
+        run.bound / run.measured);
+  }
+  void device() {
+    file("device.yaml", setup_.device_text());
+    const cuda::DeviceInfo& info = setup_.device->info();
+    say("{}, {}, {:.1f} GiB, products of many rows: {}\n", info.name, info.driver, static_cast<double>(info.memory) / kGiB,
+        info.library.empty() ? "own kernels (no cuBLASLt was found)" : info.library);
+  }
+  void placed(double seconds) {
+    const calibrate::OnDevice& target = setup_.target;
+    const calibrate::OnDevice& draft = setup_.draft;
+    say("target {} ({} weights, {:.2f} GB a pass), draft {} ({}, {:.2f} GB), there after {:.1f} s\n", target.name,
+        to_text(target.weights->origin), 1e-9 * static_cast<double>(target.weights->pass_bytes()), draft.name,
+        to_text(draft.weights->origin), 1e-9 * static_cast<double>(draft.weights->pass_bytes()), seconds);
+  }
+
+ private:
+  void print_pass_heads() {
+    if (!std::exchange(pass_heads_, true))
+      say("{:<7}{:>7}{:>6}{:>9}{:>11}{:>10}{:>8}\n", "model", "tokens", "batch", "context", "ms", "GB/s", "share");
+  }
+
+  report::OutputFolder& folder_;
+  const calibrate::GpuSetup& setup_;
+  PhaseProgress progress_;
+  bool pass_heads_ = false;
+  bool run_heads_ = false;
+};
+
+std::vector<std::string> gpu_file_names(const calibrate::Settings& settings, const calibrate::GpuSettings& gpu,
+                                        bool only_device) {
+  std::vector<std::string> names = {"device.yaml"};
+  if (only_device) return names;
+  if (gpu.for_baselines) {
+    for (const char* const name : {"prompt.txt", "logits.f32", "generation.csv"}) names.emplace_back(name);
+    return names;
+  }
+  for (const char* const name : {"bandwidth.csv", "passes.csv", "cost_table.csv", "terms.csv", "streams.csv", "rounds.csv",
+                                 "validation.csv", "summary.txt"})
+    names.emplace_back(name);
+  for (const double temperature : settings.temperatures) names.push_back(fmt::format("trace_t{:g}.jsonl", temperature));
+  return names;
+}
+
+calibrate::GpuSettings read_gpu_settings(const po::variables_map& values) {
+  calibrate::GpuSettings gpu;
+  gpu.number = static_cast<int>(read_integer(values["gpu"].as<std::string>(), "--gpu", config::between(0, 1024)));
+  gpu.contexts.clear();
+  for (const std::int64_t context : read_integers(values["contexts"].as<std::string>(), "--contexts", config::between(1, 1e6)))
+    gpu.contexts.push_back(static_cast<std::size_t>(context));
+  std::sort(gpu.contexts.begin(), gpu.contexts.end());
+  gpu.contexts_given = !values["contexts"].defaulted();
+  gpu.enlarge = values["enlarge"].as<std::string>();
+  gpu.enlarge_draft = values["enlarge-draft"].as<std::string>();
+  gpu.dependent_launch = values.count("no-early-start") == 0;
+  gpu.for_baselines = values.count("peers") > 0;
+  return gpu;
+}
+
+// Everything that is measured of two models. The number of passes, or runs, that were timed.
+std::size_t measure(calibrate::GpuSetup& setup, GpuPrinter& printer) {
+  if (setup.gpu.for_baselines) {
+    printer.placed(setup.place());
+    const std::size_t timed = write_for_baselines(setup, printer);
+    say("{} rows of logits, decoding at draft lengths 0 to {}\n", setup.held_out.front().tokens.size(),
+        setup.settings.draft_lengths.back());
+    return timed;
+  }
+  calibrate::GpuPasses passes(setup, printer);
+  passes.measure_bandwidth();
+  printer.placed(setup.place());
+  passes.time_passes();
+  passes.time_terms();
+  passes.time_streams();
+  calibrate::GpuRuns runs(setup, passes, printer);
+  if (setup.trained())
+    say("{}", runs.decode());
+  else
+    runs.time_rounds();
+  return passes.timed();
+}
+
+}  // namespace
+
+void add_gpu_options(po::options_description& options) {
+  const calibrate::GpuSettings defaults;
+  const auto text = [](const std::string& fallback) { return po::value<std::string>()->default_value(fallback); };
+  options.add_options()("gpu", text(std::to_string(defaults.number)), "with --device cuda: the device's number")(
+      "contexts", text(fmt::format("{}", fmt::join(defaults.contexts, ","))),
+      "with --device cuda: cached tokens of timed passes, of shapes")(
+      "enlarge", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function")(
+      "enlarge-draft", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the draft that compute the same function")(
+      "held-out", po::value<std::string>(),
+      "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is fitted on")(
+      "only-device", "with --device cuda: say what it is, and end")(
+      "no-early-start", "with --device cuda: kernels start when those before them have ended, not as they end")(
+      "peers",
+      "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu_baselines.py, and nothing else");
+}
+
+ExitCode calibrate_on_gpu(const po::variables_map& values) {
+  const auto require = [&](const char* option, const std::vector<std::string>& allowed) {
+    if (values.count(option) == 0) return;
+    const auto& given = values[option].as<std::string>();
+    if (std::find(allowed.begin(), allowed.end(), given) == allowed.end())
+      throw BadInput(
+          {fmt::format("--{}", option), 0, 0},
+          fmt::format("{}, allowed with --device cuda: {}", config::quote_for_message(given), fmt::join(allowed, ", ")));
+  };
+  require("drafter", {calibrate::Settings().drafter});
+  std::vector<std::string> judging;
+  for (const verify::VerifierEntry& entry : verify::verifiers().entries())
+    if (entry.on_gpu) judging.push_back(entry.info.name);
+  require("verifier", judging);
+  const double begin = wall_clock();
+  const calibrate::Settings settings = read_settings(values);
+  const calibrate::GpuSettings gpu = read_gpu_settings(values);
+  const bool only_device = values.count("only-device") > 0;
+  calibrate::GpuSetup setup(settings, gpu);
+  if (!only_device) setup.load();
+  report::OutputFolder folder(values["out"].as<std::string>());
+  folder.claim({gpu_file_names(settings, gpu, only_device), "specsim calibrate", values.count("force") > 0, false,
+                report::Writing::growing});
+  GpuPrinter printer(folder, setup);
+  printer.device();
+  const std::size_t timed = only_device ? 0 : measure(setup, printer);
+  const std::string description = only_device ? setup.device_description() : setup.description();
+  folder.finish(calibrate::manifest_of(command_line(), description, settings.threads, timed, wall_clock() - begin));
+  return ExitCode::fine;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,47 @@
+// The subcommands. Each reads its own options, prints, and says how it ended.
+#pragma once
+
+#include "sim/foundation/base/exit_code.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::cli {
+
+struct Command {
+  std::string name;
+  std::string summary;
+  ExitCode (*run)(const std::vector<std::string>& arguments);
+};
+
+ExitCode run_command(const std::vector<std::string>& arguments);
+ExitCode check_command(const std::vector<std::string>& arguments);
+ExitCode audit_command(const std::vector<std::string>& arguments);
+ExitCode plan_command(const std::vector<std::string>& arguments);
+ExitCode compare_command(const std::vector<std::string>& arguments);
+ExitCode serve_command(const std::vector<std::string>& arguments);
+ExitCode theory_command(const std::vector<std::string>& arguments);
+ExitCode pass_command(const std::vector<std::string>& arguments);
+ExitCode kernels_command(const std::vector<std::string>& arguments);
+ExitCode calibrate_command(const std::vector<std::string>& arguments);
+ExitCode validate_command(const std::vector<std::string>& arguments);
+ExitCode import_command(const std::vector<std::string>& arguments);
+ExitCode fit_command(const std::vector<std::string>& arguments);
+ExitCode list_command(const std::vector<std::string>& arguments);
+ExitCode describe_command(const std::vector<std::string>& arguments);
+ExitCode init_command(const std::vector<std::string>& arguments);
+ExitCode cluster_command(const std::vector<std::string>& arguments);
+ExitCode plot_command(const std::vector<std::string>& arguments);
+ExitCode merge_command(const std::vector<std::string>& arguments);
+ExitCode completion_command(const std::vector<std::string>& arguments);
+ExitCode man_command(const std::vector<std::string>& arguments);
+ExitCode schema_command(const std::vector<std::string>& arguments);
+ExitCode reference_command(const std::vector<std::string>& arguments);
+
+// All of them, in the order of the usage.
+const std::vector<Command>& commands();
+
+// The line that was typed, for manifests.
+const std::string& command_line();
+
+}  // namespace specsim::cli

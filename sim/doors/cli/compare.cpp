@@ -1,0 +1,401 @@
+// specsim compare: which method of drafting and verifying is fastest on a workload, and by how much for sure.
+#include "sim/answers/plan/built_in.h"
+#include "sim/answers/plan/engine_methods.h"
+#include "sim/answers/plan/race.h"
+#include "sim/answers/plan/ranking.h"
+#include "sim/answers/plan/table_trees.h"
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/numbers.h"
+#include "sim/doors/cli/option_partners.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/result_files.h"
+#include "sim/doors/cli/stop.h"
+#include "sim/doors/cli/workload_options.h"
+#include "sim/experiments/judge/coverage.h"
+#include "sim/experiments/run/identity.h"
+#include "sim/experiments/spec/read_acceptance_table.h"
+#include "sim/foundation/base/files_read.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/report/output_folder.h"
+#include "sim/foundation/report/short_text.h"
+#include "sim/foundation/report/table.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <set>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using plan::Contender;
+using plan::Ranking;
+
+// A line for each node, children indented below their parent.
+void draw_node(const tokens::Tree& tree, int node, const std::string& indent, std::vector<std::string>& lines) {
+  const tokens::Tree::Node& own = tree.nodes[static_cast<std::size_t>(node)];
+  for (int i = 0; i < own.children; ++i) {
+    const bool last = i + 1 == own.children;
+    const int child = own.first_child + i;
+    lines.push_back(fmt::format("{}{} {}", indent, last ? "└─" : "├─", tree.nodes[static_cast<std::size_t>(child)].rank + 1));
+    draw_node(tree, child, indent + (last ? "   " : "│  "), lines);
+  }
+}
+
+void print_tree(const tokens::Tree& tree) {
+  constexpr std::size_t kShown = 24;
+  std::vector<std::string> lines;
+  draw_node(tree, 0, "    ", lines);
+  print_output("    its tree, {} tokens and {} deep; children by the order in which they are drafted:\n", tree.drafted(),
+               tree.height());
+  for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) print_output("{}\n", lines[i]);
+  if (lines.size() > kShown) print_output("    ... and {} more\n", lines.size() - kShown);
+}
+
+std::string shown(const std::string& method) {
+  constexpr std::size_t kLongest = 100;  // letters, where the method's names and single figures take no more
+  return report::short_method(method, kLongest);
+}
+
+// What a method is called in a table.
+std::string method_words(const Contender& one) {
+  return shown(one.row.cell->method_text) + (one.row.cell->lossless() ? "" : " (not lossless)") +
+         (one.engine_runs.value_or(true) ? "" : fmt::format(" (not in {})", plan::engine_of(*one.row.cell))) +
+         (one.foresees ? " (no method: it knows what will be accepted)" : "");
+}
+
+// The fastest that somebody can run; nullptr: none.
+const Contender* first_method(const Ranking& ranking) {
+  for (const Contender& one : ranking.contenders)
+    if (!one.foresees) return &one;
+  return nullptr;
+}
+
+// Which methods the noise of prices leaves as fast as the first.
+void print_ties(const Ranking& ranking) {
+  std::vector<std::string> ranks;
+  double noise = 0.0;
+  int rank = 0;
+  for (const Contender& one : ranking.contenders) {
+    if (one.foresees) continue;
+    ++rank;
+    if (!one.tied()) continue;
+    ranks.push_back(std::to_string(rank));
+    noise = std::max(noise, one.price_noise);
+  }
+  if (!ranks.empty())
+    print_output("  rank{} {} tie{} with the first: within the noise of the prices, {:.1f} %\n", ranks.size() == 1 ? "" : "s",
+                 fmt::join(ranks, ", "), ranks.size() == 1 ? "s" : "", 100.0 * noise);
+}
+
+// The fastest that the engine has, where that is not the first.
+void print_fastest_of_engine(const Ranking& ranking) {
+  const Contender* const first = first_method(ranking);
+  if (first == nullptr || first->engine_runs.value_or(true)) return;
+  const std::string engine = plan::engine_of(*first->row.cell);
+  int rank = 0;
+  for (const Contender& one : ranking.contenders) {
+    if (one.foresees) continue;
+    ++rank;
+    if (!one.engine_runs.value_or(false)) continue;
+    if (one.speedup < 1.0) break;
+    print_output("  the fastest that {} runs: rank {}, {}, {:.2f} of the first's speed\n", engine, rank,
+                 shown(one.row.cell->method_text), 1.0 - one.behind_method);
+    return;
+  }
+  print_output("  nothing here that {} runs is faster than plain decoding\n", engine);
+}
+
+void print_ranking(const Ranking& ranking, plan::Draws draws) {
+  const bool runs = draws == plan::Draws::as_needed;
+  const bool exact =
+      std::any_of(ranking.contenders.begin(), ranking.contenders.end(), [](const Contender& one) { return one.row.exact.known; });
+  std::vector<report::Head> columns = {{"rank"}, {"tokens/round"}};
+  if (exact) columns.push_back({"exact"});
+  columns.insert(columns.end(), {{"speedup"}, {"behind the first"}});
+  if (runs) columns.push_back({"runs"});
+  columns.push_back({"method", report::Align::left});
+  report::Table table(columns, {.indent = 2});
+  const auto add = [&](std::vector<std::string> cells, const std::string& by_theory, const std::string& count,
+                       const std::string& method) {
+    if (exact) cells.insert(cells.begin() + 2, by_theory);
+    if (runs) cells.push_back(count);
+    cells.push_back(method);
+    table.add(cells);
+  };
+  bool plain_shown = false;
+  const auto plain = [&] {
+    add({"", "1.0000", "1.0000", ""}, "1.0000", "", "plain decoding: below this line, do not speculate");
+    plain_shown = true;
+  };
+  int rank = 0;
+  for (const Contender& one : ranking.contenders) {
+    if (!plain_shown && one.speedup < 1.0) plain();
+    if (!one.foresees) ++rank;
+    const bool first = !one.foresees && rank == 1;
+    add({one.foresees ? "-" : std::to_string(rank), fmt::format("{:.4f}", one.row.tokens_per_round()),
+         fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width),
+         first ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind_method, 100.0 * one.behind_method_half_width)},
+        one.row.exact.known ? fmt::format("{:.4f}", one.row.exact.tokens_per_round) : "", std::to_string(one.replicates),
+        method_words(one));
+  }
+  if (!plain_shown) plain();
+  print_output("\n{}\n{}", ranking.workload, table.text(output_width()));
+  print_ties(ranking);
+  print_fastest_of_engine(ranking);
+  std::vector<judge::Uncovered> uncovered;
+  for (const Contender& one : ranking.contenders)
+    for (judge::Uncovered& own : judge::uncovered({one.row.cell}))
+      uncovered.push_back({shown(one.row.cell->method_text), std::move(own.why)});
+  write_output(judge::no_theory_lines(uncovered));
+}
+
+// What the built-in methods' distributions are made by.
+struct BuiltIn {
+  double alpha = plan::kDefaultAlpha;
+  double temperature = 1.0;
+  spec::AcceptanceTable table;  // acceptance by depth and rank, in place of alpha and temperature; empty: there is none
+
+  [[nodiscard]] RecordedPair recorded() const { return recorded_pair(table); }
+};
+
+// How a table's drafts were chosen, as a sentence behind others; "" at temperature 0, where it makes no difference.
+std::string of_selection(const spec::AcceptanceTable& table) {
+  if (table.temperature == "0") return "";
+  if (table.selection == spec::Selection::sampled)
+    return " Its drafts were drawn, and so are the chains here; children of a tree (siblings: top_k) stand in the order of "
+           "drawing. Above temperature 0 likeliest tokens are accepted otherwise.";
+  return fmt::format(" Its drafts are the draft's likeliest tokens ({}). Above temperature 0 drawn ones are accepted otherwise.",
+                     table.selection == spec::Selection::unsaid ? "assumed, for the table does not say it; selection: sampled is "
+                                                                  "of drawn ones"
+                                                                : table.selection_from);
+}
+
+// What the order of the built-in methods rests on.
+void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
+  if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
+    print_output("ASSUMED, for nothing else was said: {}\n", assumed);
+  warn_of_left_out_draft(options, built_in.recorded());
+  if (const std::string taken = taken_of(options, built_in.recorded()); !taken.empty())
+    print_output("the models of the table: {}\n", taken);
+  if (!built_in.table.acceptance.empty()) {
+    const std::vector<std::vector<double>>& rows = built_in.table.acceptance;
+    const std::string words = fmt::format(
+        "This ranking holds for acceptance by depth and rank as the table has it, independent from round to round{}. Each "
+        "tree is the best of its size for it, of all its depths or, where that is faster at a batch, of the first of them. Real "
+        "trees accept in clusters: a text that is easy at one depth is easy at the "
+        "next.{}{}{}",
+        built_in.table.origin().empty() ? "" : fmt::format(": {}", built_in.table.origin()), of_selection(built_in.table),
+        built_in.table.note.empty() ? "" : fmt::format(" Its figures are taken {}.", built_in.table.note),
+        rows.size() == 1 ? " The table has one depth, so that no method drafts more than one token behind another; of a vector "
+                           "that holds at every depth the file says so: {acceptance: [[...]], depths: 16}."
+                         : "");
+    for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
+    return;
+  }
+  const std::string words = fmt::format(
+      "This ranking holds for sampling at temperature {:g} from synthetic distributions on which one draft token is accepted "
+      "with probability {:g} at temperature 1, the same draft for every method. They were chosen to give what papers measured "
+      "of block verification and of siblings by rank, and give trees of EAGLE's heads 1 to 14 % too many tokens per round "
+      "(results/language). Models whose texts leave a wide choice differ: of small models of novels EAGLE-2's tree "
+      "(tree_dynamic) "
+      "emits less than a chain at temperature 1, and chains emit 2.96 tokens per round at temperature 0, here 2.62 "
+      "(results/real_methods). Targets that were trained to chat are surer of their tokens: there tokens that are chosen and not "
+      "drawn, of tree_dynamic and selection argmax, lose 5 to 10 % from temperature 0 to 1, here 20 (write sigma: 12 into the "
+      "printed config). Heads that were trained on their target accept more than any draft model here. For another draft, "
+      "rank distributions of your own: --print-config shows these, with their cost {}",
+      built_in.temperature, built_in.alpha, cost);
+  for (const std::string& line : report::wrap_words(words, output_width())) print_output("{}\n", line);
+}
+
+// The methods of the configs, or the built-in ones.
+std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files,
+                                             const BuiltIn& built_in) {
+  std::vector<spec::Override> of_workload = workload_overrides(options, files.empty(), built_in.recorded());
+  std::vector<spec::Override> changes;
+  if (options.has("batches"))
+    changes.push_back(spec::override_setting("sweep.workload.batch",
+                                             read_integers(options.text("batches"), "--batches", config::between(1, 1e6)),
+                                             {"--batches", 0, 0}));
+  if (options.has("rounds"))
+    changes.push_back(spec::override_setting("rounds", read_integer(options.text("rounds"), "--rounds", config::between(1, 1e13)),
+                                             {"--rounds", 0, 0}));
+  const std::string seed = options.has("seed") ? options.text("seed") : "";
+  if (!files.empty()) {
+    changes.insert(changes.begin(), of_workload.begin(), of_workload.end());
+    return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
+  }
+  spec::ExperimentValues values = built_in.table.acceptance.empty()
+                                      ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
+                                      : plan::methods_on_table(built_in.table.acceptance, built_in.table.one_pass,
+                                                               built_in.table.selection == spec::Selection::sampled);
+  Diagnostics diagnostics;
+  for (const auto& list : {read_overrides(options.texts("set"), seed, diagnostics), of_workload})
+    changes.insert(changes.begin(), list.begin(), list.end());
+  const auto made = [&](const spec::ExperimentValues& own) {
+    spec::Experiment experiment =
+        spec::make_experiment(own, "the built-in methods", changes, diagnostics, spec::Misfits::left_out);
+    diagnostics.throw_if_any();
+    return experiment;
+  };
+  if (!built_in.table.one_pass)
+    for (spec::MethodValues& tree : plan::shallow_trees_that_pay(values, built_in.table.acceptance, made))
+      values.methods.push_back(std::move(tree));
+  std::vector<spec::Experiment> experiments;
+  experiments.push_back(made(values));
+  return experiments;
+}
+
+void add_compare_options(po::options_description& description) {
+  const auto text = [] { return po::value<std::string>(); };
+  add_workload_options(description);
+  description.add_options()("batches", text(), "1,8,32: sequences decoded together, a ranking for each")(
+      "alpha", text(), "acceptance of a draft token at temperature 1, of the built-in methods' distributions (default 0.7)")(
+      "temperature", text(), "temperature at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
+      "acceptance", text(),
+      "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
+      "file with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; top_k: [[...]] of the "
+      "likeliest 1, 2, ... tokens together; rates: [...] of positions that are reached or not; draft and target are those that "
+      "the "
+      "table says were recorded, unless --draft and --target name others")(
+      "rounds", text(),
+      "rounds of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)")(
+      "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
+      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)(
+      "print-config", "the built-in methods as a config, with what the other options change, to start from");
+}
+
+constexpr const char* kCompareExamples =
+    "  specsim compare --hardware h100-sxm --target llama-3.1-70b --tensor-parallel 4 --draft llama-3.2-1b --alpha 0.75\n"
+    "  specsim compare --temperature 0\n"
+    "  specsim compare --acceptance medusa-vicuna-7b --hardware a100-80gb-sxm --target llama-2-7b\n"
+    "  specsim compare --batches 1,4,16,64 --context 8192 --out build/compare\n"
+    "  specsim compare configs/examples/methods/trees.yaml --set \"sweep.cost.verify_inflation=[1, 1.2]\"\n"
+    "  specsim compare --alpha 0.8 --target llama-3.1-70b --tensor-parallel 4 --print-config > methods.yaml\n"
+    "  scripts/plot_compare.py build/compare\n";
+
+// Throws BadInput for options that a config leaves no room for.
+BuiltIn read_built_in(const Options& options, bool used) {
+  BuiltIn built_in;
+  if (options.has("alpha")) built_in.alpha = read_number(options.text("alpha"), "--alpha", config::between(0.01, 0.99));
+  if (options.has("temperature"))
+    built_in.temperature = read_number(options.text("temperature"), "--temperature", config::between(0, 1));
+  if (options.has("acceptance")) {
+    for (const char* other : {"alpha", "temperature"})
+      if (options.has(other))
+        throw BadInput({fmt::format("--{}", other), 0, 0},
+                       "given with --acceptance, which says the acceptance; allowed: one of them");
+    if (!used)
+      throw BadInput({"--acceptance", 0, 0}, "given with a config, whose context says the acceptance; allowed: without one");
+    built_in.table = spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
+  }
+  if (used) return built_in;
+  if (options.has("print-config"))
+    throw BadInput({"--print-config", 0, 0}, "given with a config, allowed: without one, to print the built-in methods");
+  if (options.has("alpha"))
+    throw BadInput({"--alpha", 0, 0}, "given with a config, whose distributions say the acceptance; allowed: without one");
+  if (options.has("temperature"))
+    throw BadInput({"--temperature", 0, 0}, "given with a config, whose pair says it (target_sampling); allowed: without one");
+  return built_in;
+}
+
+// What a few runs say, while the others are still to come.
+void print_first_answer(const std::vector<Ranking>& rankings) {
+  print_error("first answer, from {} of {} runs:\n", plan::kFirstAnswer, plan::kReplicates);
+  for (const Ranking& ranking : rankings) {
+    const Contender& first = ranking.contenders.front();
+    print_error("  {}: speedup {:.2f} ± {:.2f} by {}\n", ranking.workload, first.speedup, first.speedup_half_width,
+                method_words(first));
+  }
+}
+
+void print_rankings(const std::vector<Ranking>& rankings, const std::vector<spec::Experiment>& experiments, plan::Draws draws) {
+  print_output(
+      "± leaves out what prices and alpha are off by (ties within the noise of prices have a line of their own). It is half of a "
+      "{:g} % interval of one method, or of one pair, from {}{} "
+      "runs, each with its own draw of distributions that are random. \"behind\" comes from paired "
+      "runs, in which all methods meet the same distributions and chance. The first is the best of noisy figures: its own is "
+      "more "
+      "likely too high than too low\n",
+      100.0 * plan::kRankingLevel, draws == plan::Draws::as_needed ? "up to " : "", plan::kReplicates);
+  if (draws == plan::Draws::as_needed) {
+    const plan::RaceRule rule;
+    print_output(
+        "A method that is behind for sure after {} or {} runs runs no more, and has its speedup from what it lost to the first "
+        "in "
+        "the same runs; the truly fastest is dropped with a probability of {:g} % at most. --rounds runs all\n",
+        rule.looks.front(), rule.looks.back(), 100.0 * rule.error);
+  }
+  for (const spec::Experiment& one : experiments)
+    for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
+  std::set<const tokens::Tree*> drawn;
+  for (const Ranking& ranking : rankings) {
+    print_ranking(ranking, draws);
+    const tokens::Tree* tree = plan::tree_of(*ranking.contenders.front().row.cell);
+    if (tree != nullptr && drawn.insert(tree).second) print_tree(*tree);
+  }
+}
+
+}  // namespace
+
+ExitCode compare_command(const std::vector<std::string>& arguments) {
+  po::options_description description;
+  add_compare_options(description);
+  po::variables_map values;
+  if (!parse(arguments, description, "config", "specsim compare [CONFIG...] [options]", kCompareExamples, values))
+    return ExitCode::fine;
+  const double started = wall_clock();
+  const Options options(values);
+  const FilesRead read;
+  const std::vector<std::string> files = options.texts("config");
+  check_partners(values,
+                 {{"force", {"out"}, {}, ""}, {"print-config", {}, {"out"}, "is where rankings go, of which none is made"}});
+  const BuiltIn built_in = read_built_in(options, files.empty());
+  run::RunOptions run;
+  run.threads = read_threads(options.text("threads"));
+  const std::vector<spec::Experiment> experiments = experiments_of(options, files, built_in);
+  if (options.has("print-config")) {
+    print_output("{}", experiments.front().config.file);
+    return ExitCode::fine;
+  }
+  std::optional<report::OutputFolder> folder;
+  if (options.has("out")) {
+    folder.emplace(options.text("out"));
+    folder->claim(claim_at_once({"ranking.csv", "trees.csv"},
+                                command_identity("compare", values, {"config", "set"}, run::identity(experiments)),
+                                options.has("force"), run::inputs_of(experiments, read.sums())));
+  }
+  const std::vector<const spec::Cell*> cells = cells_of(experiments);
+  check_tables(cells, run.threads, experiments.front().file, plan::kReplicates);
+  print_warnings(cells);
+  if (const std::string rising = built_in.table.rising(); !rising.empty()) print_warning(rising);
+
+  Progress progress;
+  run.progress = [&](double done, double all) { progress.show(done, all); };
+  const StopOnSignal stop;
+  run.stop = stop.flag();
+  const plan::Draws draws = files.empty() && !options.has("rounds") ? plan::Draws::as_needed : plan::Draws::all;
+  const std::vector<Ranking> rankings = plan::rank_methods(cells, run, draws, [&](const std::vector<Ranking>& first) {
+    progress.finish();
+    print_first_answer(first);
+  });
+  progress.finish();
+  if (rankings.empty()) {
+    print_error("stopped before the end; nothing was kept\n");
+    return ExitCode::interrupted;
+  }
+  if (files.empty()) print_assumptions(options, built_in, experiments.front().config.sections.at("cost"));
+  print_rankings(rankings, experiments, draws);
+  if (folder) {
+    folder->write("ranking.csv", plan::ranking_csv(rankings));
+    folder->write("trees.csv", plan::trees_csv(rankings));
+    folder->finish(new_manifest(experiments, run.threads, started));
+    print_output("\nwrote {0}/ranking.csv, trees.csv, manifest.yaml; specsim plot {0} draws them\n", folder->path());
+  }
+  return ExitCode::fine;
+}
+
+}  // namespace specsim::cli

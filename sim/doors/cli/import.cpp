@@ -1,0 +1,137 @@
+// specsim import: what a server's log or metrics say of acceptance, and the options that take it to plan and serve.
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/numbers.h"
+#include "sim/doors/cli/option_partners.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/server_log.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/base/plural.h"
+#include "sim/foundation/base/token.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+std::string end_of_interval(double x) { return std::isnan(x) ? "" : fmt::format("{:.4f}", x); }
+
+void print_figures(const logs::Findings& findings) {
+  report::Table table({{"", report::Align::left}, {"figure"}, {"95 % low"}, {"95 % high"}}, {.indent = 2});
+  const auto add = [&](const char* name, const logs::Figure& figure) {
+    if (figure.known())
+      table.add({name, fmt::format("{:.4f}", figure.value), end_of_interval(figure.low), end_of_interval(figure.high)});
+  };
+  add("mean acceptance length", findings.mean_length);
+  add("accepted / drafted", findings.acceptance_rate);
+  add("alpha", findings.alpha);
+  print_table(table);
+  if (!findings.alpha_from.empty()) print_output("  alpha from: {}\n", findings.alpha_from);
+  if (!findings.interval_from.empty()) print_output("  intervals from: {}\n", findings.interval_from);
+  if (findings.position_rates.empty()) return;
+  report::Table positions({{"position"}, {"share of all rounds"}, {"share of those that reach it"}}, {.indent = 2});
+  for (std::size_t i = 0; i < findings.position_rates.size(); ++i)
+    positions.add({std::to_string(i + 1), fmt::format("{:.4f}", findings.position_rates[i]),
+                   fmt::format("{:.4f}", findings.conditional_rates[i])});
+  print_table(positions);
+}
+
+void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings& findings) {
+  std::string text = describe(one.kind);
+  if (!one.name.empty()) text += ", " + one.name;
+  print_output("{}: {} ({})", text, plural(one.lines, "line"),
+               one.lines == 1 ? fmt::format("{}", one.first_line) : fmt::format("{} to {}", one.first_line, one.last_line));
+  if (findings.rounds > 0.0) print_output(", {}{:.0f} rounds", findings.rounds_counted ? "" : "about ", findings.rounds);
+  if (findings.draft_length > 0) print_output(", draft length {}", findings.draft_length);
+  if (one.restarts > 0) print_output(", counters restarted {}", plural(one.restarts, "time"));
+  print_output("\n");
+  print_figures(findings);
+  for (const logs::Check& check : findings.checks)
+    print_output("  {} {}: {}\n", check.holds ? "consistent:  " : "INCONSISTENT:", check.what, check.told);
+}
+
+void print_options(const logs::Findings& findings) {
+  const std::string plan = logs::plan_options(findings);
+  if (plan.empty()) {
+    print_output("  the draft length is not in the log: say it with --at-draft-length for options to paste\n");
+    return;
+  }
+  print_output("  specsim plan --hardware GPU --target MODEL --draft MODEL {}\n", plan);
+  if (const std::string serve = logs::serve_options(findings); !serve.empty())
+    print_output("  specsim serve --hardware GPU --target MODEL --draft MODEL --rate R {}\n", serve);
+  if (const std::string table = logs::table_file(findings); !table.empty())
+    print_output("  as a file for fit and compare --acceptance; sampled where the server was told to draw its drafts:\n    {}\n",
+                 table);
+}
+
+}  // namespace
+
+ExitCode import_command(const std::vector<std::string>& arguments) {
+  po::options_description description;
+  description.add_options()("server", po::value<std::string>(), "only lines of this one: vllm, sglang, llama.cpp, tensorrt-llm")(
+      "at-draft-length", po::value<std::string>(), "the server's draft length, where its lines do not say it")(
+      "growth", "count what counters grew by between the first and the last time they are printed, not what they stood at")(
+      "sglang-interval", po::value<std::string>()->default_value("40"),
+      "decode steps that a line of SGLang averages (its --decode-log-interval)");
+  po::variables_map values;
+  if (!parse(arguments, description, "file", "specsim import FILE|- [options]",
+             "  specsim import vllm.log\n"
+             "  curl -s localhost:8000/metrics | specsim import -\n"
+             "  docker logs sglang 2>&1 | specsim import - --at-draft-length 3\n"
+             "  specsim plan --log vllm.log --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b\n",
+             values))
+    return ExitCode::fine;
+  const Options options(values);
+  const std::vector<std::string> files = options.texts("file");
+  if (files.size() != 1)
+    throw BadInput({"", 0, 0},
+                   fmt::format("{} files, allowed: one server's log or metrics, or - for standard input", files.size()));
+  const std::string server = options.has("server") ? read_server(options.text("server")) : "";
+  const int draft_length = options.has("at-draft-length")
+                               ? static_cast<int>(read_integer(options.text("at-draft-length"), "--at-draft-length",
+                                                               config::between(1, kMaxDraftLength)))
+                               : 0;
+  logs::ReaderOptions how;
+  how.growth_alone = options.has("growth");
+  how.sglang_interval =
+      static_cast<int>(read_integer(options.text("sglang-interval"), "--sglang-interval", config::between(1, 1e6)));
+  const logs::LogContents contents = read_server_log(files[0], how);
+  if (contents.unread > 0)
+    print_warning(fmt::format("{} could not be read; {}", plural(contents.unread, "line"), contents.first_unread));
+
+  const auto of_sglang = [](const logs::ReportedAcceptance& one) { return logs::server_name(one.kind) == "sglang"; };
+  if (was_given(values, "sglang-interval") && !contents.found.empty() &&
+      std::none_of(contents.found.begin(), contents.found.end(), of_sglang))
+    throw BadInput({"--sglang-interval", 0, 0},
+                   fmt::format("given with a log of {}, of which it says nothing; allowed: with lines of SGLang",
+                               logs::server_name(contents.found.front().kind)));
+  std::vector<logs::Findings> findings;
+  std::vector<const logs::ReportedAcceptance*> shown;
+  for (const logs::ReportedAcceptance& one : contents.found) {
+    if (!server.empty() && logs::server_name(one.kind) != server) continue;
+    if (!shown.empty()) print_output("\n");
+    shown.push_back(&one);
+    findings.push_back(logs::find(one, draft_length));
+    print_acceptance(one, findings.back());
+  }
+  if (shown.empty()) one_acceptance(contents, server, draft_length, {"--server", 0, 0});  // says what there is instead
+  for (std::size_t i = 0; i < shown.size(); ++i)
+    for (std::size_t j = i + 1; j < shown.size(); ++j)
+      if (shown[i]->kind != shown[j]->kind && logs::server_name(shown[i]->kind) == logs::server_name(shown[j]->kind)) {
+        const logs::Check check = logs::agreement(*shown[i], findings[i], *shown[j], findings[j]);
+        print_output("{} {}: {}\n", check.holds ? "consistent:  " : "INCONSISTENT:", check.what, check.told);
+      }
+  print_output("\nto paste\n");
+  const std::vector<std::size_t> best = logs::distinct(contents.found);
+  for (std::size_t i = 0; i < shown.size(); ++i)
+    if (std::any_of(best.begin(), best.end(), [&](std::size_t b) { return &contents.found[b] == shown[i]; }))
+      print_options(findings[i]);
+  return ExitCode::fine;
+}
+
+}  // namespace specsim::cli

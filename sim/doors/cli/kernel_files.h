@@ -1,0 +1,21 @@
+// What specsim kernels writes: priced.csv, errors.csv.
+#pragma once
+
+#include "sim/foundation/report/column.h"
+#include "sim/hardware/cost/kernel_tables.h"
+#include "sim/hardware/cost/step_tables.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::cli {
+
+// The table that was read, with the columns of its prices behind its own.
+std::string priced_csv(const cost::PricedTable& table);
+std::string priced_csv(const cost::PricedSteps& table);
+std::string errors_csv(const std::vector<cost::KernelErrors>& errors);
+std::string errors_csv(const std::vector<cost::StepErrors>& errors);
+// The files and their columns, for the reference page.
+std::vector<report::FileInfo> kernel_file_infos();
+
+}  // namespace specsim::cli

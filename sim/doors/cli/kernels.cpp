@@ -1,0 +1,299 @@
+// specsim kernels: measured kernels beside their prices.
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/kernel_files.h"
+#include "sim/doors/cli/numbers.h"
+#include "sim/doors/cli/option_partners.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/resources.h"
+#include "sim/doors/cli/result_files.h"
+#include "sim/experiments/spec/engine_names.h"
+#include "sim/foundation/base/files_read.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/base/text_file.h"
+#include "sim/foundation/report/csv.h"
+#include "sim/foundation/report/output_folder.h"
+#include "sim/foundation/report/table.h"
+#include "sim/hardware/cost/kernel_tables.h"
+#include "sim/hardware/cost/step_tables.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#ifdef SPECSIM_WITH_LZMA
+#include <lzma.h>
+#endif
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+constexpr const char* kFitted = "fitted";  // the folder in --out for GPUs' files
+
+#ifdef SPECSIM_WITH_LZMA
+std::string unpacked(const std::string& packed, const std::string& path) {
+  lzma_stream stream = LZMA_STREAM_INIT;
+  constexpr std::uint64_t kMemory = std::uint64_t{256} << 20U;
+  std::string text;
+  std::vector<char> piece(std::size_t{1} << 20U);
+  lzma_ret state = lzma_stream_decoder(&stream, kMemory, LZMA_CONCATENATED);
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(packed.data());
+  stream.avail_in = packed.size();
+  while (state == LZMA_OK && text.size() <= kMostFileBytes) {
+    stream.next_out = reinterpret_cast<std::uint8_t*>(piece.data());
+    stream.avail_out = piece.size();
+    state = lzma_code(&stream, LZMA_FINISH);
+    text.append(piece.data(), piece.size() - stream.avail_out);
+  }
+  lzma_end(&stream);
+  if (state != LZMA_STREAM_END)
+    throw BadInput({path, 0, 0}, state == LZMA_OK
+                                     ? fmt::format("it unpacks to over {} bytes, allowed: smaller tables", kMostFileBytes)
+                                     : std::string("it is no whole .xz file, allowed: what xz packed"));
+  return text;
+}
+#else
+std::string unpacked(const std::string& /*packed*/, const std::string& path) {
+  throw BadInput({path, 0, 0}, "this specsim was built without liblzma, allowed: the table unpacked (xz -d)");
+}
+#endif
+
+std::vector<std::vector<std::string>> read_lines(const std::string& path) {
+  std::string text;
+  try {
+    text = read_text_file(path);
+  } catch (const ReadError& error) {
+    throw BadInput({path, 0, 0}, error.message("table of measured kernels, .csv or .csv.xz"));
+  }
+  if (path.ends_with(".xz")) text = without_byte_order_mark(unpacked(text, path));
+  std::vector<std::vector<std::string>> lines;
+  std::string_view rest = text;
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::size_t end = rest.find('\n');
+    std::string_view line = rest.substr(0, end);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() && rest.empty()) break;
+    auto fields = report::csv_fields(line);
+    if (!fields) throw BadInput({path, number, 0}, "a quote is out of place, allowed: CSV");
+    lines.push_back(std::move(*fields));
+  }
+  return lines;
+}
+
+// Files, and a table of errors on standard output.
+void write_steps(const cost::PricedSteps& table, const std::string& path, bool bands, report::OutputFolder& folder) {
+  const std::vector<cost::StepErrors> errors = cost::step_errors(table);
+  folder.write("priced.csv", priced_csv(table));
+  folder.write("errors.csv", errors_csv(errors));
+  report::Table shown({{"GPU", report::Align::left},
+                       {"engine", report::Align::left},
+                       {"model", report::Align::left},
+                       {"phase", report::Align::left},
+                       {"batch", report::Align::left},
+                       {"count"},
+                       {"ratio"},
+                       {"error %"},
+                       {"90th"},
+                       {"worst"}},
+                      {.keys = 5});
+  for (const cost::StepErrors& e : errors) {
+    if (e.batch == "all" || bands)
+      shown.add({e.gpu, e.engine, e.model, e.phase, e.batch, std::to_string(e.count), fmt::format("{:.3f}", e.median_ratio),
+                 fmt::format("{:.1f}", 100.0 * e.median_error), fmt::format("{:.1f}", 100.0 * e.high_error),
+                 fmt::format("{:.1f}", 100.0 * e.worst_error)});
+  }
+  report::Manifest manifest = report::new_manifest(command_line());
+  manifest.files = {path};
+  manifest.configs = {"{}"};
+  folder.finish(manifest);
+  print_output("{}: {} whole steps\n{}", path, table.rows.size(), shown.text(output_width()));
+  for (const std::string& gap : cost::step_gaps(table)) print_output("{}\n", gap);
+  print_output("ratio: priced over measured, in the middle; error: of the price, middle, 90th percentile and worst\n");
+}
+
+void write_kernels(const cost::PricedTable& table, const std::string& path, bool bands, report::OutputFolder& folder) {
+  const std::vector<cost::KernelErrors> errors = cost::kernel_errors(table);
+  folder.write("priced.csv", priced_csv(table));
+  folder.write("errors.csv", errors_csv(errors));
+  report::Table shown({{"GPU", report::Align::left},
+                       {"engine", report::Align::left},
+                       {"dtype", report::Align::left},
+                       {"rows", report::Align::left},
+                       {"count"},
+                       {"covered"},
+                       {"ratio"},
+                       {"error %"},
+                       {"90th"}},
+                      {.keys = 4});
+  for (const cost::KernelErrors& e : errors) {
+    if (e.rows == "all" || bands)
+      shown.add({e.gpu, e.engine, e.dtype, e.rows, std::to_string(e.count), std::to_string(e.covered),
+                 fmt::format("{:.3f}", e.median_ratio), fmt::format("{:.1f}", 100.0 * e.median_error),
+                 fmt::format("{:.1f}", 100.0 * e.high_error)});
+  }
+  report::Manifest manifest = report::new_manifest(command_line());
+  manifest.files = {path};
+  manifest.configs = {"{}"};
+  folder.finish(manifest);
+  const auto count = [&](auto what) { return std::count_if(table.rows.begin(), table.rows.end(), what); };
+  print_output(
+      "{}: {} rows of kind {}, {} priced, {} of them measured in the second-level cache and not counted below\n{}\n"
+      "ratio: priced over measured, in the middle; error: of the price, middle and 90th percentile\n",
+      path, table.rows.size(), cost::kernel_kind_name(table.kind),
+      count([](const cost::PricedKernel& row) { return row.priced_us > 0.0; }),
+      count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
+}
+
+// The GPUs of --hardware, by the names that rows may have for them: the file as it was given, its name without folder and ending,
+// and the name that it says.
+std::map<std::string, cost::Hardware> own_hardware(const po::variables_map& values) {
+  std::map<std::string, cost::Hardware> own;
+  if (values.count("hardware") == 0) return own;
+  for (const std::string& name : read_texts(values["hardware"].as<std::string>(), "--hardware")) {
+    Diagnostics diagnostics;
+    const cost::Hardware gpu = cost::read_hardware(cost::PresetChoice{name, {"--hardware", 0, 0}, {}}, diagnostics);
+    diagnostics.throw_if_any();
+    for (const std::string& called : {name, std::filesystem::path(name).stem().string(), gpu.name})
+      if (!called.empty()) own.emplace(called, gpu);
+  }
+  return own;
+}
+
+// Throws BadInput where no row is on a GPU of --hardware: it would change nothing.
+template <class Row>
+void check_own_used(const std::map<std::string, cost::Hardware>& own, const std::vector<Row>& rows) {
+  if (own.empty() || std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return own.contains(row.gpu); })) return;
+  std::vector<std::string> called;
+  for (const auto& [name, gpu] : own) called.push_back(name);
+  std::set<std::string> gpus;
+  for (const Row& row : rows) gpus.insert(row.gpu);
+  throw BadInput({"--hardware", 0, 0}, fmt::format("no row is on it, the rows are on {}; allowed: rows whose gpu is {}",
+                                                   fmt::join(gpus, ", "), fmt::join(called, " or ")));
+}
+
+// Fits of the table, made by the script that made the shipped ones, in the folder `fitted` of `out`.
+ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
+  namespace fs = std::filesystem;
+  const std::string resources = resources_folder();
+  if (resources.empty())
+    throw IoError("scripts/fit_kernels.py, which comes with specsim, is neither installed nor beside the program");
+  const fs::path fitted = fs::path(out) / kFitted;
+  std::error_code error;
+  fs::create_directories(fitted, error);
+  if (error) throw IoError(fmt::format("{} cannot be made: {}", fitted.string(), error.message()));
+  const fs::path configs = fs::path(resources) / "configs";
+  flush_output();
+  const int status =
+      run_python((fs::path(resources) / "scripts" / "fit_kernels.py").string(),
+                 {path, "--only", cost::kernel_kind_name(table.kind), "--source", path, "--beside",
+                  (configs / "kernels").string(), "--hardware", (configs / "hardware").string(), "--out", fitted.string()});
+  constexpr int kNothingToFit = 3;
+  if (status == kNothingToFit)
+    throw BadInput({path, 0, 0},
+                   "nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware");
+  if (status == static_cast<int>(ExitCode::interrupted)) return ExitCode::interrupted;
+  if (status != 0) throw IoError(fmt::format("scripts/fit_kernels.py ended with status {}", status));
+  std::set<std::string> files;
+  for (const cost::PricedKernel& row : table.rows)
+    if (const fs::path file = fitted / (row.gpu + ".yaml"); fs::exists(file, error)) files.insert(file.string());
+  print_output("{} with these prices: --hardware {}\n", files.size() == 1 ? "the GPU" : "the GPUs", fmt::join(files, ","));
+  return ExitCode::fine;
+}
+
+// A table of which nothing is priced has said nothing: a script is told so by the status.
+ExitCode priced_any(const std::string& path, std::size_t rows, bool any) {
+  if (any) return ExitCode::fine;
+  print_error("{}: none of {} rows is priced, so that there is no error to tell\n", path, rows);
+  return ExitCode::disagree;
+}
+
+}  // namespace
+
+ExitCode kernels_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")(
+      "bands", "errors by number of rows too")("fit", "make a GPU's file with prices from the table, in DIRECTORY/fitted")(
+      "force", kForceHelp)("engine", po::value<std::string>(),
+                           "engine that whole steps are priced with, in place of the table's: a name or a .yaml file")(
+      "hardware", po::value<std::string>(),
+      "files of GPUs of your own, commas between: rows whose gpu is the file, its name without .yaml, or the name in it");
+  po::variables_map values;
+  if (!parse(
+          arguments, options, "table",
+          "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--hardware FILE] [--force]\n\nTABLE: "
+          "measured kernels or whole "
+          "steps, .csv or .csv.xz, told apart by their header.\nus: microseconds; ms: milliseconds; bytes: of one GPU's vector; "
+          "context: cached tokens of a sequence;\nn, k, m: outputs, inputs and rows of a product; set_over_l2, kv_over_l2: bytes "
+          "over the second-level cache's;\nlatent, "
+          "rope_dim: widths of a cached vector that all heads share, and of its rotated part;\ndtype: " +
+              fmt::format("{}", fmt::join(cost::dtype_names(), ", ")),
+          "  specsim kernels gemm_aic.csv.xz --out out/products\n"
+          "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n"
+          "  specsim kernels my_products.csv --out out/mine --fit\n"
+          "  specsim kernels my_products.csv --out out/mine --hardware my_gpu.yaml\n",
+          values))
+    return ExitCode::fine;
+  for (const char* option : {"table", "out"})
+    if (values.count(option) == 0)
+      throw BadInput({"", 0, 0}, fmt::format("specsim kernels needs {}; specsim kernels --help shows examples",
+                                             std::string_view(option) == "table" ? "a table of measured kernels" : "--out"));
+  const auto& paths = values["table"].as<std::vector<std::string>>();
+  if (paths.size() > 1) throw BadInput({paths[1], 0, 0}, "a second table, allowed: one at a time");
+  const std::string& path = paths.front();
+  check_partners(values, {{"hardware", {}, {"fit"}, "fits GPUs of configs/hardware"}});
+  const FilesRead read;
+  const std::map<std::string, cost::Hardware> own = own_hardware(values);
+  const std::vector<std::vector<std::string>> lines = read_lines(path);
+  report::OutputFolder folder(values["out"].as<std::string>());
+  const bool force = values.count("force") > 0;
+  const auto claim = [&] {
+    if (values.count("fit") > 0 && !force && folder.has(kFitted) && !folder.has("manifest.yaml"))
+      throw BadInput({folder.file(kFitted), 0, 0},
+                     "is here without a manifest.yaml that says what made it, allowed: another --out, or --force to replace it");
+    folder.claim(claim_at_once({"priced.csv", "errors.csv"}, command_identity("kernels", values, {"table"}), force, read.sums()));
+  };
+  if (!lines.empty() && cost::is_step_table(lines.front())) {
+    std::optional<cost::PresetChoice> engine;
+    if (values.count("engine") > 0) engine = {values["engine"].as<std::string>(), {"--engine", 0, 0}, {}};
+    if (values.count("fit") > 0)
+      throw BadInput({"--fit", 0, 0}, "given with a table of whole steps, allowed: with a table of kernels");
+    if (engine) {
+      Diagnostics diagnostics;
+      spec::check_engine_names(cost::read_engine(*engine, diagnostics), diagnostics);
+      diagnostics.throw_if_any();
+    }
+    const cost::PricedSteps steps = cost::price_step_table(path, lines, engine, own);
+    check_own_used(own, steps.rows);
+    for (const std::string& warning : steps.warnings) print_warning(warning);
+    claim();
+    write_steps(steps, path, values.count("bands") > 0, folder);
+    return priced_any(path, steps.rows.size(), std::any_of(steps.rows.begin(), steps.rows.end(), [](const cost::PricedStep& row) {
+                        return row.priced_ms > 0.0;
+                      }));
+  }
+  if (values.count("engine") > 0)
+    throw BadInput({"--engine", 0, 0}, "given with a table of kernels, whose column engine says it, allowed: with whole steps");
+  const cost::PricedTable table = cost::price_kernel_table(path, lines, own);
+  check_own_used(own, table.rows);
+  for (const std::string& warning : table.warnings) print_warning(warning);
+  claim();
+  write_kernels(table, path, values.count("bands") > 0, folder);
+  if (values.count("fit") > 0) return fit_kernels(path, table, values["out"].as<std::string>());
+  return priced_any(path, table.rows.size(), std::any_of(table.rows.begin(), table.rows.end(), [](const cost::PricedKernel& row) {
+                      return row.priced_us > 0.0;
+                    }));
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,125 @@
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/stop.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/base/whole_file.h"
+#include "sim/foundation/config/value.h"
+#include "specsim_version.h"
+
+#include <fmt/format.h>
+
+#include <boost/program_options/errors.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <new>
+#include <system_error>
+
+namespace specsim::cli {
+
+namespace {
+
+std::string typed_line;
+
+// A word quoted as far as a shell needs it to read the same word.
+std::string shell_word(const std::string& word) {
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\$&|;<>()*?[]{}#~`!") == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string usage() {
+  std::string text = fmt::format(
+      "specsim {}: speculative decoding, simulated with the exact algorithm and held against theory\n\nusage: specsim "
+      "COMMAND [options]\n\n",
+      build_info::version);
+  for (const Command& command : commands()) text += fmt::format("  {:<11} {}\n", command.name, command.summary);
+  return text +
+         "\nspecsim help COMMAND explains a command, with examples. Start with:\n"
+         "  specsim check configs/quickstart.yaml\n\n"
+         "exit status: 0 fine; 1 simulation and theory disagree, or a claim does not hold; 2 bad input; 3 nothing disagrees, "
+         "but\n"
+         "  not every cell was tested as it should be (too few rounds, no theory); 4 the machine refused (full disk, unwritable\n"
+         "  output, no memory); 5 a defect of this program; 6 interrupted, what was finished is kept in --out\n";
+}
+
+ExitCode dispatch(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    write_error(usage());
+    return ExitCode::bad_input;
+  }
+  const std::string& name = arguments.front();
+  const bool help = name == "--help" || name == "-h" || name == "help";
+  if (help && arguments.size() == 1) {
+    write_output(usage());
+    return ExitCode::fine;
+  }
+  if (name == "--version") {
+    print_output("specsim {} ({})\n", build_info::version, build_info::commit);
+    return ExitCode::fine;
+  }
+  const std::string& wanted = help ? arguments[1] : name;
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (command.name == wanted)
+      return help ? command.run({"--help"}) : run_in_form(command, {arguments.begin() + 1, arguments.end()});
+    names.push_back(command.name);
+  }
+  print_error("specsim: {}\n", config::unknown_name("unknown command", wanted, names));
+  return ExitCode::bad_input;
+}
+
+// The command's own answer, unless nobody got it.
+ExitCode run(const std::vector<std::string>& arguments) {
+  const ExitCode status = dispatch(arguments);
+  const bool read = check_output();
+  return !read && status == ExitCode::fine && whole_files_written() == 0 ? ExitCode::io_failed : status;
+}
+
+ExitCode run_and_tell(const std::vector<std::string>& arguments) {
+  try {
+    return run(arguments);
+  } catch (const BadInput& bad) {
+    flush_output();
+    print_error("{}\n", bad.what());
+    return ExitCode::bad_input;
+  } catch (const boost::program_options::error& bad) {
+    print_error("specsim {}: {}\n", arguments.front(), bad.what());
+    return ExitCode::bad_input;
+  } catch (const InvariantBroken& broken) {
+    print_error("specsim: this should not happen, please report it: {}\n", broken.what());
+    return ExitCode::internal_error;
+  } catch (const IoError& failure) {
+    print_error("specsim: {}\n", failure.what());
+    return ExitCode::io_failed;
+  } catch (const std::system_error& failure) {  // no more threads: the system's, not ours
+    print_error("specsim: {}\n", failure.what());
+    return ExitCode::io_failed;
+  } catch (const std::bad_alloc&) {
+    write_error("specsim: out of memory\n");
+    return ExitCode::io_failed;
+  } catch (const std::exception& broken) {
+    print_error("specsim: this should not happen, please report it: {}\n", broken.what());
+    return ExitCode::internal_error;
+  }
+}
+
+}  // namespace
+
+const std::string& command_line() { return typed_line; }
+
+}  // namespace specsim::cli
+
+int main(int argc, char** argv) {
+  specsim::guard_standard_streams();
+  std::signal(SIGPIPE, SIG_IGN);
+  specsim::cli::end_without_pieces();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a write error like any other
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  specsim::cli::typed_line = "specsim";
+  for (const std::string& argument : arguments) specsim::cli::typed_line += " " + specsim::cli::shell_word(argument);
+  return static_cast<int>(specsim::cli::run_and_tell(arguments));
+}

@@ -1,0 +1,31 @@
+// What the commands on real models share: their options, and how they say how far they are.
+#pragma once
+
+#include "sim/doors/cli/options.h"
+#include "sim/lab/calibrate/settings.h"
+
+#include <memory>
+#include <string>
+
+namespace specsim::cli {
+
+void add_model_options(boost::program_options::options_description& options);
+// Throws BadInput.
+calibrate::Settings read_settings(const boost::program_options::variables_map& values);
+// Throws BadInput where --device names anything but the CPU.
+void require_cpu(const boost::program_options::variables_map& values);
+
+// A progress bar for each unit that is counted, one after the other. A calibrate::OnProgress.
+class PhaseProgress {
+ public:
+  void operator()(const std::string& unit, double done, double all);
+
+ private:
+  std::string unit_;
+  std::shared_ptr<Progress> bar_;
+};
+
+// A standard error as a table shows it; "-" where a single sample gives none.
+std::string error_text(double error, int decimals);
+
+}  // namespace specsim::cli

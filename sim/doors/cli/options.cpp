@@ -1,0 +1,298 @@
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/resources.h"
+
+#include "sim/doors/cli/command.h"
+#include "sim/foundation/base/memory.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/config/value.h"
+#include "sim/foundation/rng/address.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <utility>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+// Boost's what() puts words of the command line into its text as long as it finds its own placeholders there, for ever where such
+// a word holds one (--alph=%original_token%): what is wrong is read from the exception, and what() of no error with a name is
+// asked.
+struct Named : po::error_with_option_name {
+  static std::string part(const po::error_with_option_name& wrong, const std::string& name) {
+    const auto& parts = wrong.*(&Named::m_substitutions);
+    const auto found = parts.find(name);
+    return found == parts.end() ? "" : found->second;
+  }
+};
+
+// Words of servers and benchmarks for options of ours; an unknown option that resembles one of ours needs none.
+constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "--hardware"},
+                                                                    {"--model", "--target"},
+                                                                    {"--tp", "--tensor-parallel"},
+                                                                    {"--concurrency", "--batch"},
+                                                                    {"--concurrency", "--batches"},
+                                                                    {"--num-speculative-tokens", "--longest"}}};
+
+// What Boost found wrong with a command line, in the program's own form. Throws BadInput.
+[[noreturn]] void throw_mistake(const po::error& wrong, const po::options_description& options) {
+  const auto* const named = dynamic_cast<const po::error_with_option_name*>(&wrong);
+  if (named == nullptr) throw BadInput({"", 0, 0}, wrong.what());
+  const std::string name = named->get_option_name();
+  if (dynamic_cast<const po::unknown_option*>(&wrong) != nullptr) {
+    std::vector<std::string> names;
+    for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+    for (const auto& [word, ours] : kOtherWords)
+      if (name == word && std::find(names.begin(), names.end(), ours) != names.end())
+        throw BadInput({"", 0, 0},
+                       fmt::format("unknown option \"{}\", here {}; allowed: {}", name, ours, fmt::join(names, ", ")));
+    throw BadInput({"", 0, 0}, config::unknown_name("unknown option", name, names));
+  }
+  if (const auto* const ambiguous = dynamic_cast<const po::ambiguous_option*>(&wrong)) {
+    std::vector<std::string> names;
+    for (const std::string& one : ambiguous->alternatives()) names.push_back("--" + one);
+    throw BadInput({"", 0, 0}, fmt::format("option {} is short for several, allowed: {}", config::quote_for_message(name),
+                                           fmt::join(names, ", ")));
+  }
+  std::string meaning = "see --help";
+  for (const auto& option : options.options())
+    if ("--" + option->long_name() == name) meaning = option->description();
+  const Location where{name, 0, 0};
+  if (dynamic_cast<const po::multiple_occurrences*>(&wrong) != nullptr)
+    throw BadInput(where, "given more than once, allowed: once");
+  if (dynamic_cast<const po::required_option*>(&wrong) != nullptr) throw BadInput(where, "missing, allowed: " + meaning);
+  if (dynamic_cast<const po::invalid_command_line_syntax*>(&wrong) != nullptr)
+    throw BadInput(where, "given without a value, or with one that it does not take, allowed: " + meaning);
+  const std::string value = Named::part(*named, "value");
+  throw BadInput(where, fmt::format("{} does not fit, allowed: {}",
+                                    value.empty() ? "this value" : config::quote_for_message(value), meaning));
+}
+
+// An option that stands where another one's value should: Boost takes it for that value. Throws BadInput.
+void check_values_given(const std::vector<std::string>& arguments, const po::options_description& options) {
+  const auto option_of = [&](const std::string& word) {
+    return word.size() > 2 && word.starts_with("--") ? options.find_nothrow(word.substr(2), false) : nullptr;
+  };
+  for (std::size_t i = 0; i + 1 < arguments.size() && arguments[i] != "--"; ++i) {  // no option stands behind "--"
+    const po::option_description* const option = option_of(arguments[i]);
+    if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
+    if (option_of(arguments[i + 1]) != nullptr)
+      throw BadInput({arguments[i], 0, 0},
+                     fmt::format("given without a value before {}, allowed: {}", arguments[i + 1], option->description()));
+    ++i;
+  }
+}
+
+}  // namespace
+
+bool parse(const std::vector<std::string>& arguments, const po::options_description& options, const std::string& positional,
+           const std::string& usage, const std::string& examples, po::variables_map& values) {
+  po::options_description shown("options", 110);
+  for (const auto& option : options.options()) shown.add(option);
+  add_form_options(shown);
+  shown.add_options()("help,h", "print this");
+  if (note_options(shown, positional, usage, examples)) return false;
+  po::options_description all;
+  all.add(shown);
+  // Words without an option where none belong have a name too, so that the message can say them.
+  const std::string words = positional.empty() ? "unexpected" : positional;
+  all.add_options()(words.c_str(), po::value<std::vector<std::string>>(), "");
+  po::positional_options_description places;
+  places.add(words.c_str(), -1);
+  check_values_given(arguments, all);
+  try {
+    po::store(po::command_line_parser(arguments).options(all).positional(places).run(), values);
+    if (values.count("help") == 0) po::notify(values);
+  } catch (const po::error& wrong) {
+    throw_mistake(wrong, shown);
+  }
+  if (values.count("help") > 0) {
+    std::ostringstream text;
+    text << shown;
+    print_output("usage: {}\n\n{}\nexamples:\n{}", usage, text.str(), examples);
+    return false;
+  }
+  if (positional.empty() && values.count(words) > 0)
+    throw BadInput({"", 0, 0},
+                   fmt::format("{} stands without an option, allowed: {}",
+                               config::quote_for_message(values[words].as<std::vector<std::string>>().front()), usage));
+  return true;
+}
+
+std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
+                                           Diagnostics& diagnostics) {
+  std::vector<spec::Override> overrides;
+  for (const std::string& set : sets) {
+    const std::size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0)
+      diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, as rounds=1e5",
+                                                   config::quote_for_message(set)));
+    else if (auto change = spec::read_override(set.substr(0, equals), set.substr(equals + 1), "--set " + set.substr(0, equals),
+                                               diagnostics))
+      overrides.push_back(*std::move(change));
+  }
+  if (!seed.empty())
+    if (auto change = spec::read_override("seed", seed, "--seed", diagnostics)) overrides.push_back(*std::move(change));
+  return overrides;
+}
+
+std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
+                                               const std::string& seed, spec::Misfits misfits,
+                                               const std::vector<spec::Override>& more) {
+  Diagnostics diagnostics;
+  std::vector<spec::Override> overrides = read_overrides(sets, seed, diagnostics);
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  std::vector<spec::Experiment> experiments;
+  for (const std::string& file : files) {
+    experiments.push_back(spec::read_experiment(shipped_or_own(file), overrides, diagnostics, misfits));
+    for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
+      if (experiments[i].name == experiments.back().name)
+        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each",
+                                                  experiments[i].name, experiments[i].file));
+  }
+  if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
+  return experiments;
+}
+
+std::vector<const spec::Cell*> cells_of(const std::vector<spec::Experiment>& experiments) {
+  std::vector<const spec::Cell*> cells;
+  for (const spec::Experiment& one : experiments)
+    for (const spec::Cell& cell : one.cells) cells.push_back(&cell);
+  return cells;
+}
+
+std::string bytes_text(std::size_t bytes) {
+  if (bytes >= std::size_t{1} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads, const std::string& file, unsigned draws) {
+  const run::RunEstimate needs = run::estimate(cells, threads);
+  const std::size_t memory = std::max(needs.memory_bytes, needs.largest_tables_bytes * std::min(threads, draws));
+  const std::size_t available = available_memory();
+  const bool blocks = std::any_of(cells.begin(), cells.end(), [](const auto* cell) { return cell->judges_blocks(); });
+  if (memory > available)
+    throw BadInput({file, 0, 0}, fmt::format("needs {} for the tables of its contexts, this machine has {} available; allowed: a "
+                                             "smaller vocabulary or pool{} fewer --threads{}",
+                                             bytes_text(memory), bytes_text(available), blocks ? " or" : ",",
+                                             blocks ? "" : ", or context.fresh"));
+}
+
+void check_not_read(const std::string& path, const std::string& option, const FilesRead& read) {
+  std::error_code ignored;  // one that is not there yet is nobody's
+  for (const FileSum& one : read.sums())
+    if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, one.name, ignored))
+      throw BadInput({option, 0, 0}, fmt::format("{} is what was read here, allowed: another file", path));
+}
+
+void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }
+
+void print_warning(const std::string& warning) {
+  if (!quiet()) print_error("warning: {}\n", warning);
+}
+
+void print_warnings(const std::vector<const spec::Cell*>& cells) {
+  std::set<std::string> seen;
+  for (const spec::Cell* cell : cells)
+    for (const std::string& warning : cell->warnings())
+      if (seen.insert(warning).second) print_warning(warning);
+}
+
+double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+std::string command_identity(const std::string& command, const po::variables_map& values, const std::set<std::string>& inputs,
+                             const std::string& more) {
+  static const std::set<std::string> kNothing = {"out", "force", "threads", "quiet", "format", "help"};
+  std::uint64_t hash = rng::hash_text(more);
+  const auto add = [&hash](const std::string& word) { hash = rng::hash_text(word, rng::hash_text("\n", hash)); };
+  for (const auto& [name, value] : values) {  // by name
+    if (kNothing.contains(name) || inputs.contains(name)) continue;
+    add("--" + name);
+    if (const auto* const text = boost::any_cast<std::string>(&value.value())) add(*text);
+    if (const auto* const texts = boost::any_cast<std::vector<std::string>>(&value.value()))
+      for (const std::string& text : *texts) add(text);
+  }
+  return fmt::format("specsim {} {:016x}", command, hash);
+}
+
+report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started) {
+  report::Manifest manifest = report::new_manifest(command_line());
+  manifest.threads = threads;
+  for (const spec::Experiment& one : experiments) {
+    manifest.files.push_back(one.file);
+    manifest.configs.push_back(one.config.line);
+    manifest.cells += one.cells.size();
+  }
+  manifest.wall_seconds = wall_clock() - started;
+  return manifest;
+}
+
+namespace {
+
+std::string duration_text(double seconds) {
+  const auto whole = std::lround(seconds);
+  if (whole < 60) return fmt::format("{}s", whole);
+  if (whole < 3600) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
+// One line for a terminal of so many columns, the last of them left free: where it is narrow, first the bar shrinks and goes,
+// then the rate.
+std::string progress_line(double share, const std::string& rate, const std::string& left, std::size_t columns) {
+  constexpr std::size_t kWidest = 30;
+  constexpr std::size_t kNarrowest = 5;
+  constexpr std::size_t kFrame = 3;  // brackets and a space
+  const std::string percent = fmt::format("{:5.1f}%", 100.0 * share);
+  const std::string rest = fmt::format("  {} left", left);
+  std::string text = percent + rate + rest;
+  if (text.size() >= columns) text = percent + rest;
+  if (text.size() >= columns) text = percent;
+  if (text.size() + kFrame + kNarrowest >= columns) return text;
+  const std::size_t width = std::min(kWidest, columns - 1 - kFrame - text.size());
+  const std::size_t filled = std::min(width, static_cast<std::size_t>(share * static_cast<double>(width)));
+  return fmt::format("[{}{}] {}", std::string(filled, '#'), std::string(width - filled, '.'), text);
+}
+
+}  // namespace
+
+Progress::Progress(std::string unit) : unit_(std::move(unit)), started_(wall_clock()), draws_(error_draws()) {}
+
+void Progress::show(double done, double all) {
+  if (quiet()) return;
+  const double now = wall_clock();
+  const double pause = draws_ ? 0.1 : 10.0;
+  if (now - (shown_ ? last_shown_ : started_) < pause) return;
+  last_shown_ = now;
+  shown_ = true;
+  const double share = all > 0.0 ? done / all : 1.0;
+  const double spent = now - started_;
+  const double rate = done / spent;
+  const std::string left = share > 0.0 ? duration_text(spent * (1.0 - share) / share) : "?";
+  if (draws_)
+    write_raw_error("\r" + progress_line(share, fmt::format("  {:.3g} {}/s", rate, unit_), left, error_width()) + "\033[K");
+  else
+    print_error("{:.1f}% of {:.3g} {}, {:.3g} {}/s, {} left\n", 100.0 * share, all, unit_, rate, unit_, left);
+}
+
+void Progress::clear() const {
+  if (draws_ && shown_) write_raw_error("\r\033[K");
+}
+
+void Progress::finish() {
+  clear();
+  shown_ = false;
+}
+
+}  // namespace specsim::cli

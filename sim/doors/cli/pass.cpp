@@ -1,0 +1,239 @@
+// specsim pass: what one forward pass takes on a GPU, part by part.
+#include "sim/answers/plan/passes.h"
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/numbers.h"
+#include "sim/doors/cli/option_partners.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/workload_options.h"
+#include "sim/experiments/spec/engine_names.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/base/plural.h"
+#include "sim/foundation/config/value.h"
+#include "sim/foundation/report/table.h"
+#include "sim/hardware/cost/element_types.h"
+#include "sim/hardware/cost/pass_kernels.h"
+#include "sim/hardware/cost/roofline.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using cost::PresetChoice;
+using plan::PassSetting;
+using plan::PricedPass;
+
+constexpr std::size_t kMaxPasses = 1'000'000;
+
+Location at_option(const std::string& option) { return {"--" + option, 0, 0}; }
+
+void check_name(const std::string& option, const std::string& name, const std::vector<std::string>& names) {
+  if (std::find(names.begin(), names.end(), name) != names.end()) return;
+  throw BadInput(at_option(option), config::unknown_name(option + " is", name, names));
+}
+
+// One GPU and model, cut and quantised as said.
+PassSetting read_setting(const po::variables_map& values, cost::Role role, const std::string& hardware, const std::string& model,
+                         const std::string& shards, const std::string& bits) {
+  const auto given = [&](const std::string& option) { return values[option].as<std::string>(); };
+  const auto preset = [](const std::string& name, const std::string& option) {
+    return PresetChoice{name, at_option(option), {}};
+  };
+  PresetChoice chosen = preset(model, "model");
+  const auto change = [&](const char* key, const std::string& option, const std::string& text) {
+    chosen.changes.push_back({key, text, at_option(option)});
+  };
+  change("tensor_parallel", "tensor-parallel", shards);
+  // What nobody said is the model's own.
+  if (!values["weight-bits"].defaulted()) change("weight_bits", "weight-bits", bits);
+  for (const auto& [option, key] : {std::pair{"kv-bits", "kv_bits"}, {"kv-window", "kv_window"}})
+    if (!values[option].defaulted()) change(key, option, given(option));
+  for (const auto& [option, key] : {std::pair{"dtype", "dtype"}, {"head-bits", "head_bits"}})
+    if (values.count(option) > 0) change(key, option, given(option));
+
+  const char* const what = role == cost::Role::target ? "target" : "draft";
+  PassSetting setting{hardware, model, {}};
+  cost::Deployment& deployment = setting.deployment;
+  Diagnostics diagnostics;
+  deployment.engine = cost::read_engine(preset(given("engine"), "engine"), diagnostics);
+  spec::check_engine_names(deployment.engine, diagnostics);
+  deployment.kernels = given("kernels");
+  deployment.hardware = cost::read_hardware(preset(hardware, "hardware"), diagnostics);
+  const cost::ModelShape shape = cost::read_model(chosen, what, diagnostics);
+  diagnostics.throw_if_any();
+  cost::check_element_types(shape, what, deployment.hardware, diagnostics);
+  diagnostics.throw_if_any();
+  if (deployment.kernels != "automatic" && deployment.kernels != "none" && deployment.hardware.kernels == nullptr)
+    throw BadInput(at_option("kernels"), fmt::format("no kernels of {} were measured, allowed: automatic, none", hardware));
+  if (role == cost::Role::target && shape.on_target())
+    throw BadInput(at_option("model"), "the target is a head that cannot stand alone, allowed: a whole model, or --role draft");
+  (role == cost::Role::target ? deployment.target : deployment.draft) = shape;
+  return setting;
+}
+
+// The models and GPUs that the options name, one setting for each combination.
+std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Role role) {
+  const auto texts = [&](const std::string& option) { return read_texts(values[option].as<std::string>(), "--" + option); };
+  std::vector<PassSetting> settings;
+  for (const std::string& hardware : texts("hardware"))
+    for (const std::string& model : texts("model"))
+      for (const std::string& shards : texts("tensor-parallel"))
+        for (const std::string& bits : texts("weight-bits"))
+          settings.push_back(read_setting(values, role, hardware, model, shards, bits));
+  return settings;
+}
+
+void print_passes(const std::vector<PassSetting>& settings, const std::vector<PricedPass>& passes, double first_tokens) {
+  for (std::size_t at = 0; at < settings.size(); ++at) {
+    const PassSetting& setting = settings[at];
+    report::Table table({{"batch"},
+                         {"context"},
+                         {"tokens"},
+                         {"ms"},
+                         {"+- %"},
+                         {"ratio"},
+                         {"weights"},
+                         {"compute"},
+                         {"kv"},
+                         {"comm"},
+                         {"launch"},
+                         {"host"},
+                         {"sampling"},
+                         {"", report::Align::left}},
+                        {.keys = 3});
+    for (const PricedPass& one : passes) {
+      if (one.setting != at) continue;
+      std::vector<std::string> cells;
+      for (const double x : {one.pass.batch, one.pass.context, one.pass.tokens}) cells.push_back(fmt::format("{:g}", x));
+      const cost::PassTime& t = one.time;
+      cells.push_back(fmt::format("{:.4f}", 1e3 * t.total()));
+      cells.push_back(fmt::format("{:.1f}", 100.0 * one.error));
+      cells.push_back(fmt::format("{:.3f}", one.ratio));
+      for (const double x : {t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling})
+        cells.push_back(fmt::format("{:.3f}", 1e3 * x + 0.0));
+      cells.emplace_back(one.fits.value_or(true) ? "" : "does not fit");
+      table.add(cells);
+    }
+    const cost::ModelShape& shape = setting.shape();
+    print_output("{}{} on {}{}{}\n{}", at == 0 ? "" : "\n", setting.model, setting.hardware,
+                 shape.tensor_parallel == 1.0 ? "" : fmt::format(" x {:g}", shape.tensor_parallel),
+                 shape.weight_bits == 16.0 ? "" : fmt::format(", {:g}-bit weights", shape.weight_bits),
+                 table.text(output_width()));
+  }
+  print_output(
+      "\n+- %: standard error of the price; ratio: to the pass over {} a sequence; compute: what "
+      "arithmetic adds to reading the weights\n",
+      plural(first_tokens, "token"));
+}
+
+// The passes that are asked for. Throws BadInput.
+plan::PassGrid read_grid(const po::variables_map& values) {
+  const auto& role_name = values["role"].as<std::string>();
+  if (role_name != "target" && role_name != "draft")
+    throw BadInput({"--role", 0, 0}, fmt::format("\"{}\", allowed: target, draft", role_name));
+  const cost::Role role = role_name == "draft" ? cost::Role::draft : cost::Role::target;
+  const bool products_only = values.count("products-only") > 0;
+  const auto& logits = values["logits"].as<std::string>();
+  const config::Interval rows = config::between(0, 1e6);
+  const std::optional<double> most_logits = products_only || logits == "none" ? 0.0
+                                            : logits == "all"                 ? 1e9
+                                                                              : config::as_number(logits);
+  if (!most_logits || (logits != "all" && (!rows.contains(*most_logits) || *most_logits != std::floor(*most_logits))))
+    throw BadInput({"--logits", 0, 0},
+                   fmt::format("{}, allowed: all, none, or an integer {}", config::quote_for_message(logits), rows.to_text()));
+  const auto counts = [&](const std::string& option, double least, double most) {
+    const auto whole = read_integers(values[option].as<std::string>(), "--" + option, config::between(least, most));
+    return std::vector<double>(whole.begin(), whole.end());
+  };
+  plan::PassGrid grid;
+  grid.role = role;
+  grid.tokens = counts("tokens", 1, 1e6);
+  grid.batches = counts("batch", 1, 1e6);
+  grid.contexts = counts("context", 0, 1e7);
+  grid.most_logits = *most_logits;
+  grid.products_only = products_only;
+  return grid;
+}
+
+void add_pass_options(po::options_description& options) {
+  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
+  const std::string engines = fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "));
+  options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
+      "model", po::value<std::string>(), "models: names, .yaml files, or config.json files or their folders, commas between")(
+      "tokens", text("1,2,4,8,16,32,64,128"),
+      "new tokens of each sequence: 1 plain, draft length + 1 verified, more with --logits 1 a part of a prompt")(
+      "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
+      "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"),
+                                                                 "bits of a weight; where not given what the model says")(
+      "dtype", po::value<std::string>(), "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
+      "head-bits", po::value<std::string>(), "bits of a weight of LM head and embeddings; 16, or weight-bits if more")(
+      "kv-bits", text("16"), "bits of a cached key or value; where not given what the model says")(
+      "kv-window", text("0"), "newest cached tokens that attention reads, where not given what the model says; 0: all")(
+      "engine", text("vllm"), engines.c_str())(
+      "kernels", text("automatic"),
+      "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration")(
+      "logits", text("all"),
+      "rows of each sequence through the LM head: all, as in a verification; at most so many: 1 for a prompt; or none")(
+      "role", text("target"), "target, or draft: no host time, but the engine's floor")(
+      "products-only", "the layers' matrix products alone")("csv", "as CSV");
+}
+
+}  // namespace
+
+ExitCode pass_command(const std::vector<std::string>& arguments) {
+  po::options_description options;
+  add_pass_options(options);
+  po::variables_map values;
+  if (!parse(arguments, options, "", "specsim pass --hardware GPU --model MODEL [options]",
+             "  specsim pass --hardware h100-sxm --model llama-2-7b --tokens 1,8,64\n"
+             "  specsim pass --hardware a100-80gb-sxm,rtx-3090 --model llama-3.1-8b --tokens 1,6 --batch 1,16 --context 4096\n"
+             "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
+             "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n",
+             values))
+    return ExitCode::fine;
+  for (const char* option : {"hardware", "model"})
+    if (values.count(option) == 0)
+      throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
+  const std::vector<std::string> products = {"products-only"};
+  const std::string alone = "prices no attention and no LM head";
+  check_partners(values, {{"context", {}, products, alone},
+                          {"kv-bits", {}, products, alone},
+                          {"kv-window", {}, products, alone},
+                          {"logits", {}, products, alone},
+                          {"head-bits", {}, products, alone}});
+  if (values.count("csv") > 0 && for_machines()) throw BadInput({"--csv", 0, 0}, "given with --format, allowed: one of them");
+  refuse_two_types([&](const char* option) { return values.count(option) > 0 && !values[option].defaulted(); },
+                   values.count("dtype") > 0 ? values["dtype"].as<std::string>() : "");
+  const plan::PassGrid grid = read_grid(values);
+  check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_choices());
+  constexpr double kMostVerified = 256.0;  // no draft, chain or tree, has as many tokens
+  if (*std::max_element(grid.tokens.begin(), grid.tokens.end()) > kMostVerified && !was_given(values, "logits") &&
+      !grid.products_only && grid.role == cost::Role::target)
+    print_warning(
+        "over 256 tokens of a sequence are priced as a verification, with logits and sampling of every row; a part of a prompt "
+        "has one row's: --logits 1, or --logits all for this price without the warning");
+  const std::vector<PassSetting> settings = read_settings(values, grid.role);
+  if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *
+          static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >
+      static_cast<double>(kMaxPasses))
+    throw BadInput({"", 0, 0}, fmt::format("more than {} passes asked for at once, allowed: shorter lists", kMaxPasses));
+  const plan::PricedPasses priced = plan::price_passes(settings, grid);
+  for (const std::string& warning : priced.warnings) print_warning(warning);
+  if (values.count("csv") > 0)
+    print_output("{}", plan::passes_csv(settings, priced.passes));
+  else
+    print_passes(settings, priced.passes, grid.tokens.front());
+  return ExitCode::fine;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,299 @@
+#include "sim/doors/cli/plan_report.h"
+
+#include "sim/answers/plan/stated_acceptance.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/experiments/spec/axes.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/report/table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace specsim::cli {
+
+namespace {
+
+using plan::AcceptanceCurve;
+using plan::Advice;
+using plan::Plan;
+using plan::PlanPoint;
+using plan::ScanPoint;
+using report::Align;
+
+std::string length_text(int draft_length) { return draft_length > 0 ? std::to_string(draft_length) : "none"; }
+
+// "llama-3.1-70b (8 bits, 4 GPUs)"
+std::string described(const cost::ModelShape& model) {
+  std::vector<std::string> how;
+  if (model.weight_bits != 16.0) how.push_back(fmt::format("{:g} bits", model.weight_bits));
+  if (model.kv_bits != 16.0) how.push_back(fmt::format("{:g} bits of KV", model.kv_bits));
+  if (model.tensor_parallel != 1.0) how.push_back(fmt::format("{:g} GPUs", model.tensor_parallel));
+  return model.name + (how.empty() ? "" : fmt::format(" ({})", fmt::join(how, ", ")));
+}
+
+void print_setting(const plan::Planned& planned) {
+  const spec::Cell& cell = *planned.cell;
+  const std::string load = fmt::format("batch {:g}, context {:g}", cell.workload.batch, cell.workload.context);
+  if (const cost::Deployment* d = cell.cost().deployment(); d != nullptr && d->target) {
+    print_output("{}{} on {}, {}\n", described(*d->target), d->draft ? " drafted by " + described(*d->draft) : ", no draft model",
+                 d->hardware.name, load);
+    if (!d->draft)
+      print_words(
+          "(proposals take no pass and no time here: give their host time as --set cost.round_us=MICROSECONDS. An engine counts "
+          "the acceptance of n-grams over the rounds that found one alone: here every round drafts)");
+  } else {
+    print_output("cost model {}, {}\n", cell.pricing->name(), load);
+  }
+  print_output("acceptance: {}\n", planned.curve.source);
+}
+
+void print_points(const Plan& plan, bool in_seconds) {
+  const double unit = in_seconds ? 1e3 : 1.0;
+  const std::string ms = in_seconds ? " ms" : "";
+  report::Table table({{"draft_length"},
+                       {"tokens/round"},
+                       {"draft" + ms},
+                       {"verify" + ms},
+                       {"other" + ms},
+                       {"round" + ms},
+                       {in_seconds ? "tokens/s" : "-"},
+                       {"speedup"},
+                       {"", Align::left}});
+  for (const PlanPoint& p : plan.points)
+    table.add({std::to_string(p.draft_length), fmt::format("{:.4f}", p.tokens_per_round),
+               fmt::format("{:.4f}", unit * p.time.draft.total()), fmt::format("{:.4f}", unit * p.time.verify.total()),
+               fmt::format("{:.4f}", unit * p.time.overhead), fmt::format("{:.4f}", unit * p.time.total()),
+               in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", fmt::format("{:.4f}", p.speedup),
+               p.draft_length == plan.best ? "<- best" : ""});
+  print_output("\n");
+  print_table(table);
+}
+
+// What is assumed of drafts longer than those that were measured, and the best of these.
+void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
+  if (curve.measured >= curve.longest()) return;
+  std::string text =
+      fmt::format("(acceptance was measured up to draft length {}; beyond it the last rate is assumed", curve.measured);
+  if (const plan::LastRateHeldOn held = plan::last_rate_held_on(curve.measured); held.tables > 0)
+    text +=
+        fmt::format(": of {} recorded drafts that go further, cut there, it misses the tokens per round by {:+.1f} to {:+.1f} %",
+                    held.tables, 100.0 * held.least, 100.0 * held.most);
+  if (plan.best > curve.measured) {
+    const auto end = plan.points.begin() + std::min(curve.measured + 1, static_cast<int>(plan.points.size()));
+    const auto best =
+        std::max_element(plan.points.begin(), end, [](const auto& a, const auto& b) { return a.speedup < b.speedup; });
+    text += fmt::format(". Of the measured lengths the best is {}, speedup {:.4f}", best->draft_length, best->speedup);
+  }
+  print_words(text + ")");
+}
+
+void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
+  const Plan& plan = advice.plan;
+  if (plan.best == 0)
+    print_output("\ndo not speculate: {}\n",
+                 plan.points.size() == 1
+                     ? "no draft fits into memory"
+                     : fmt::format("no draft length up to {} is faster than plain decoding", plan.points.size() - 1));
+  else
+    print_output("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
+  if (plan.best > 0 && plan.best_point().speedup > plan.best_point().tokens_per_round)
+    print_output("  above the tokens per round: {} rows of a sequence are priced below one, by kernels that were measured so\n",
+                 plan.best + 1);
+  if (!plan.ties.empty())
+    print_output("a tie with draft length{} {}: within the noise of the prices, {:.1f} %\n", plan.ties.size() == 1 ? "" : "s",
+                 fmt::join(plan.ties, ", "), 100.0 * plan.noise);
+  for (const plan::Margin& margin : plan.margins)
+    print_output("  {:+.4f}{} over {}\n", margin.margin,
+                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
+                 margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
+  if (curve.sampled && curve.parts.empty()) print_output("  no intervals: too little data\n");
+  const auto& any = advice.break_even;
+  const auto at = [](const plan::BreakEvenAlpha& even) {
+    return fmt::format("{:.4f} at draft length {}", even.alpha, even.draft_length);
+  };
+  if (plan.best > 0) {
+    const auto& own = advice.break_even_chosen;
+    print_output("break-even alpha: {}{}; here {:.4f}\n", own ? at(*own) : "none",
+                 any && (!own || any->draft_length != own->draft_length)
+                     ? fmt::format(", {:.4f} at the most forgiving ({})", any->alpha, any->draft_length)
+                     : "",
+                 curve.equivalent_alpha(plan.best));
+  } else {
+    print_output("break-even alpha: {}\n",
+                 any ? fmt::format("{}; here {:.4f}", at(*any), curve.equivalent_alpha(any->draft_length))
+                     : "none: even a draft that is always right loses");
+    print_output("reason: {}\n", to_text(advice.regime));
+  }
+}
+
+// Whether a row is printed: at powers of two alone, since those between them are for the recommendation.
+bool shown(double x) { return std::exp2(std::round(std::log2(x))) == x; }
+
+void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smoothed) {
+  if (points.empty()) return;
+  std::vector<report::Head> heads = {{axis}, {"best"}, {"speedup"}, {"tokens/s"}};
+  if (smoothed) heads.insert(heads.end(), {{"smoothed"}, {"its loss"}});
+  report::Table table(heads, {.indent = 2});
+  for (const ScanPoint& point : points) {
+    if (!shown(point.at)) continue;
+    const PlanPoint& best = point.plan.best_point();
+    std::vector<std::string> cells = {fmt::format("{:g}", point.at), length_text(point.plan.best),
+                                      fmt::format("{:.3f}", best.speedup), fmt::format("{:.0f}", best.tokens_per_second)};
+    if (smoothed) cells.insert(cells.end(), {length_text(point.smooth), fmt::format("{:.1f} %", 100.0 * point.loss)});
+    table.add(cells);
+  }
+  print_output(
+      "best draft length by {}, at powers of two: those that are not listed do not fit the memory or are beyond the prices\n",
+      axis);
+  print_table(table);
+}
+
+void print_schedule(const std::vector<ScanPoint>& points) {
+  if (points.empty()) return;
+  std::string list;
+  for (const plan::LengthRange& range : plan::ranges_of(points))
+    list += fmt::format("{}{} up to {}", list.empty() ? "draft length " : ", ", length_text(range.draft_length), range.to);
+  const auto worst =
+      std::max_element(points.begin(), points.end(), [](const ScanPoint& a, const ScanPoint& b) { return a.loss < b.loss; });
+  print_words(fmt::format("smoothed over batches: {}{}", list,
+                          worst->loss > 0.0005 ? fmt::format("; loses at most {:.1f} % against the best of each batch (at {:g})",
+                                                             100.0 * worst->loss, worst->at)
+                                               : ""));
+  if (const auto rise = plan::smooth_rise(points))
+    print_words(
+        fmt::format("(at {:g} it rises, for there more sequences share what a pass reads: without that it would lose {:.0f} % at "
+                    "{:g}. vLLM's "
+                    "num_speculative_tokens_per_batch_size takes such lengths, TensorRT-LLM's draft_len_schedule does not)",
+                    rise->at, 100.0 * rise->loss, rise->worst));
+  else if (plan::rises(points))
+    print_words(
+        "(the best one goes up and down because a pass over batch x (draft length + 1) rows is padded to captured sizes and cut "
+        "into whole tiles: one row more can cost as much as the next hundred)");
+}
+
+void print_cliff(const Advice& advice) {
+  if (!advice.cliff) return;
+  const plan::Cliff& cliff = *advice.cliff;
+  print_words(fmt::format("at batch {:g} draft length {} drops to {:.4f}, where another tile or captured size begins: {}",
+                          cliff.batch, advice.plan.best, cliff.speedup,
+                          cliff.best == advice.plan.best ? "it is still the best there"
+                          : cliff.best == 0              ? "none pays there"
+                                            : fmt::format("{} is best there, with {:.4f}", cliff.best, cliff.best_speedup)));
+}
+
+void print_sensitivities(const Advice& advice) {
+  const PlanPoint& best = advice.plan.best_point();
+  std::string steps;
+  for (const cost::WaterfallStep& step : cost::waterfall(best.time, best.tokens_per_round)) {
+    if (!steps.empty() && std::abs(step.seconds) < 5e-4 * best.time.total()) continue;
+    steps += steps.empty() ? fmt::format("ideal {:.3f}", step.after) : fmt::format(", {} {:.3f}", step.name, step.after);
+  }
+  print_words("from tokens per round to speedup: " + steps);
+  std::string text = fmt::format("sensitivity: {:+.4f} for each .01 of alpha", 0.01 * advice.per_alpha);
+  if (advice.with_more_bandwidth) text += fmt::format(", {:+.4f} with 10 % more bandwidth", *advice.with_more_bandwidth);
+  if (advice.with_more_host_time) text += fmt::format(", {:+.4f} with 10 % more host time", *advice.with_more_host_time);
+  print_words(text);
+}
+
+void print_memory(const Advice& advice, bool drafted) {
+  if (!advice.memory) return;
+  print_words("memory: " + advice.memory->to_text());
+  print_words(
+      fmt::format("largest batch at this context: {}{:g} without a draft{}",
+                  drafted ? fmt::format("{:g} with the draft and its look-ahead slots, ", advice.largest_batch_with_draft) : "",
+                  advice.largest_batch_without,
+                  advice.memory->set_aside.empty()
+                      ? "; a server holds fewer where it keeps room for activations and the logits that it samples from"
+                      : ", with what the engine sets aside by its defaults; cost.memory_share says another share"));
+}
+
+void print_commands(const std::vector<plan::EngineCommand>& commands) {
+  if (commands.empty()) return;
+  report::Table table({{"", Align::left}, {"", Align::left}}, {.indent = 2, .headless = true});
+  for (const plan::EngineCommand& own : commands) {
+    table.add({own.engine, own.command.empty() ? "no: " + own.notes.front() : own.command});
+    for (const std::string& note : own.notes)
+      if (!own.command.empty()) table.add({"", "(" + note + ")"});
+  }
+  print_output("start a server with\n{}", table.text());  // commands are not wrapped: they are copied
+}
+
+// Memory, and how to start a server, of each of a few cells.
+void print_servers(const std::vector<plan::Planned>& planned) {
+  constexpr std::size_t kFew = 8;
+  if (planned.size() > kFew) {
+    print_words("memory and how to start servers are told of eight cells at most: ask for fewer at once");
+    return;
+  }
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    const spec::Cell& cell = *planned[i].cell;
+    const int best = planned[i].plan.best;
+    const auto memory = cell.cost().memory_budget(cell.workload, best + 1, best > 0 ? cost::Kept::both : cost::Kept::target);
+    if (!memory) continue;
+    print_words(fmt::format("cell {}, draft length {}: memory: {}", i, length_text(best), memory->to_text()));
+    const cost::Deployment* const deployment = cell.cost().deployment();
+    if (best > 0 && deployment != nullptr) print_commands(plan::engine_commands(*deployment, best, cell.workload.batch));
+  }
+}
+
+}  // namespace
+
+void print_advice(const plan::Planned& planned, const Advice& advice) {
+  const bool in_seconds = planned.cell->cost().in_seconds();
+  print_setting(planned);
+  for (const std::string& warning : advice.warnings) print_words("WARNING: " + warning);
+  print_points(advice.plan, in_seconds);
+  if (advice.longer_do_not_fit)
+    print_words(fmt::format("(longer drafts than {} do not fit into memory beside both models and their caches)",
+                            advice.plan.points.size() - 1));
+  print_assumed(planned.curve, advice.plan);
+  if (planned.cell->cost().most_drafts() == planned.curve.longest())
+    print_output("(no longer draft is tried: there are {} heads, which guess a token each)\n", planned.curve.longest());
+  print_decision(advice, planned.curve);
+  print_scan("batch", advice.by_batch, true);
+  print_schedule(advice.by_batch);
+  print_scan("context", advice.by_context, false);
+  print_cliff(advice);
+  if (advice.plan.best > 0) print_sensitivities(advice);
+  const cost::Deployment* const deployment = planned.cell->cost().deployment();
+  print_memory(advice, deployment != nullptr && deployment->draft.has_value());
+  print_commands(advice.commands);
+}
+
+void print_planned(const std::vector<plan::Planned>& planned) {
+  const std::size_t shown = for_machines() ? planned.size() : std::min<std::size_t>(planned.size(), 60);
+  constexpr std::size_t kLengthsShown = 8;
+  const std::vector<std::string> axes = spec::axes_of(planned);
+  std::vector<report::Head> heads = {{"cell"}};
+  for (const std::string& axis : axes) heads.push_back({axis});
+  for (const char* name : {"best", "tokens/round", "speedup", "tokens/s"}) heads.push_back({name});
+  std::size_t lengths = kLengthsShown;
+  for (const plan::Planned& one : planned) lengths = std::min(lengths, one.plan.points.size() - 1);
+  for (std::size_t k = 1; k <= lengths; ++k) heads.push_back({fmt::format("K={}", k)});
+  report::Table table(heads, {.keys = 1 + axes.size()});
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Plan& plan = planned[i].plan;
+    const PlanPoint& best = plan.best_point();
+    std::vector<std::string> cells = {std::to_string(i)};
+    for (const std::string& axis : axes) cells.push_back(spec::axis_value(*planned[i].cell, axis));
+    cells.insert(cells.end(),
+                 {length_text(plan.best), fmt::format("{:.4f}", best.tokens_per_round), fmt::format("{:.4f}", best.speedup),
+                  planned[i].cell->cost().in_seconds() ? fmt::format("{:.1f}", best.tokens_per_second) : "-"});
+    for (std::size_t k = 1; k <= lengths; ++k) cells.push_back(fmt::format("{:.3f}", plan.points[k].speedup));
+    table.add(cells);
+  }
+  const bool one_curve = std::all_of(planned.begin(), planned.end(),
+                                     [&](const plan::Planned& one) { return one.curve.source == planned[0].curve.source; });
+  if (one_curve) print_output("acceptance: {}\n", planned[0].curve.source);
+  print_output("speedup over plain decoding at the best draft length, and at draft lengths K\n");
+  print_table(table);
+  if (planned.size() > shown) print_output("  ... and {} more, in plan.csv with --out\n", planned.size() - shown);
+  print_servers(planned);
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,71 @@
+// specsim plot: pictures of what another command wrote, by the script that knows its files.
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/resources.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/output.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Script {
+  const char* file;    // the file that tells what wrote the folder
+  const char* script;  // what draws it
+};
+// The first that fits draws the folder.
+constexpr std::array<Script, 6> kScripts = {{{"plan.csv", "plot_plan.py"},
+                                             {"ranking.csv", "plot_compare.py"},
+                                             {"validation.csv", "plot_validation.py"},
+                                             {"curve.csv", "plot_serve.py"},
+                                             {"requests.csv", "plot_serve.py"},
+                                             {"data.csv", "plot_data.py"}}};
+
+}  // namespace
+
+ExitCode plot_command(const std::vector<std::string>& arguments) {
+  po::variables_map values;
+  po::options_description options("options");
+  options.add_options()("force", "replace somebody's files too where a picture goes");
+  if (!parse(arguments, options, "directory", "specsim plot DIRECTORY...",
+             "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b --alpha 0.7 --out out/plan\n"
+             "  specsim plot out/plan\n",
+             values))
+    return ExitCode::fine;
+  if (values.count("directory") == 0)
+    throw BadInput(
+        {"", 0, 0},
+        "specsim plot needs a directory, allowed: what run, check, merge, plan, compare, serve or validate wrote with --out");
+  const std::string resources = resources_folder();
+  if (resources.empty()) throw IoError("the plot scripts that come with specsim are neither installed nor beside the program");
+  for (const std::string& folder : values["directory"].as<std::vector<std::string>>()) {
+    const Script* script = nullptr;
+    std::string known;
+    std::error_code ignored;
+    for (const Script& one : kScripts) {
+      if (script == nullptr && fs::is_regular_file(fs::path(folder) / one.file, ignored)) script = &one;
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", one.file);
+    }
+    if (script == nullptr)
+      throw BadInput({folder, 0, 0}, fmt::format("holds nothing to draw, allowed: a directory with {}", known));
+    flush_output();
+    std::vector<std::string> words = {folder};
+    if (values.count("force") != 0) words.emplace_back("--force");
+    const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), words);
+    // The script has told what is wrong.
+    for (const ExitCode told : {ExitCode::bad_input, ExitCode::io_failed, ExitCode::interrupted})
+      if (status == static_cast<int>(told)) return told;
+    if (status != 0) throw IoError(fmt::format("{} ended with status {}", script->script, status));
+  }
+  return ExitCode::fine;
+}
+
+}  // namespace specsim::cli

@@ -1,0 +1,260 @@
+// specsim run and specsim check: the same simulation; check ends in a verdict.
+#include "sim/doors/cli/check_summary.h"
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/numbers.h"
+#include "sim/doors/cli/option_partners.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/result_files.h"
+#include "sim/doors/cli/single_file.h"
+#include "sim/doors/cli/stop.h"
+#include "sim/experiments/judge/coverage.h"
+#include "sim/experiments/judge/rows.h"
+#include "sim/experiments/run/identity.h"
+#include "sim/experiments/run/runner.h"
+#include "sim/experiments/run/timed.h"
+#include "sim/foundation/base/files_read.h"
+#include "sim/foundation/base/memory.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/base/plural.h"
+#include "sim/foundation/base/whole_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <set>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+run::Shard read_shard(const std::string& text) {
+  unsigned long long index = 0;  // scanf takes "-1" for a huge number, which is out of range as well
+  unsigned long long of = 0;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%llu/%llu%c", &index, &of, &rest) != 2 || index < 1 || index > of || of > 100000)
+    throw BadInput({"--shard", 0, 0}, fmt::format("\"{}\", allowed: i/n with 1 <= i <= n <= 100000", text));
+  return {index, of};
+}
+
+struct RunTask {
+  std::vector<spec::Experiment> experiments;
+  std::vector<FileSum> inputs;  // files that the experiments read
+  run::RunOptions run;          // threads, shard, resume; the rest is said where it is run
+  std::string identity;
+  std::string out;    // directory; empty: nothing is written
+  std::string trace;  // file; empty: none
+  std::string junit;  // alike
+  bool github = false;
+  bool force = false;
+  bool dry_run = false;
+  bool quiet = false;
+  [[nodiscard]] bool whole() const { return run.shard.of == 1; }
+};
+
+void add_run_options(po::options_description& options, bool check) {
+  options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
+                        "path=value: override the configs, e.g. --set rounds=1e5")(
+      "out", po::value<std::string>(),
+      "directory for data.csv, counts.csv, manifest.yaml and, where the cost is in seconds, waterfall.csv")(
+      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)("seed", po::value<std::string>(),
+                                                                             "instead of the configs' seed")(
+      "shard", po::value<std::string>()->default_value("1/1"),
+      "i/n: this process's share of every cell; join with specsim merge")("resume", "go on with the unfinished run in --out")(
+      "force",
+      "drop an unfinished run, and replace another run's results or somebody's files, in --out and where other options write")(
+      "dry-run", "say what it would take, and stop")(
+      "quiet",
+      check ? "no table, no warnings and no progress; the verdict is still told" : "no table, no warnings and no progress")(
+      "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
+  if (check)
+    options.add_options()("junit", po::value<std::string>(), "FILE.xml: a test for each cell, as CI servers show them")(
+        "github", "print cells that disagree or were not tested as annotations of GitHub's");
+}
+
+// Throws BadInput for options that do not go together.
+void check_options(const po::variables_map& values, bool shards, bool check) {
+  const bool with_out = values.count("out") > 0;
+  check_partners(
+      values,
+      {{"force", check ? std::vector<std::string>{"out", "trace", "junit"} : std::vector<std::string>{"out", "trace"}, {}, ""}});
+  if (shards && check)
+    throw BadInput({"--shard", 0, 0},
+                   "given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole");
+  if (shards && !with_out && values.count("dry-run") == 0)
+    throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
+  if (values.count("resume") > 0 && !with_out)
+    throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
+  if (values.count("resume") > 0 && values.count("force") > 0)
+    throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
+}
+
+// What a run of the cells would take.
+void print_estimate(const std::vector<const spec::Cell*>& cells, unsigned threads) {
+  const run::RunEstimate needs = run::estimate(cells, threads);
+  const bool fits = needs.memory_bytes <= available_memory();
+  const double seconds = fits ? run::measured_seconds(cells, threads).value_or(needs.seconds) : needs.seconds;
+  print_output("{}, {:.4g} rounds, about {} of tables (largest set {}), about {:.{}f} s on {}\n", plural(needs.cells, "cell"),
+               needs.rounds, bytes_text(needs.memory_bytes), bytes_text(needs.largest_tables_bytes), seconds,
+               seconds < 10.0 ? 1 : 0, plural(threads, "thread"));
+}
+
+// The run's counts by cell; nothing is left of them in `result`.
+std::vector<judge::Row> rows_of(const std::vector<const spec::Cell*>& cells, run::RunResult& result) {
+  std::vector<judge::Row> rows(cells.size());
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    rows[i].cell = cells[i];
+    rows[i].counts = std::move(result.counts[i]);
+    rows[i].timed = result.timed[i];
+  }
+  return rows;
+}
+
+// `read`: the files that are read from here on, which the trace must not replace. Throws BadInput.
+RunTask read_task(const po::variables_map& values, bool check, const FilesRead& read) {
+  const Options options(values);
+  RunTask task;
+  task.run.threads = read_threads(options.text("threads"));
+  task.run.shard = read_shard(options.text("shard"));
+  task.run.resume = options.has("resume");
+  task.out = options.has("out") ? options.text("out") : "";
+  if (options.has("out") && task.out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
+  check_options(values, !task.whole(), check);
+  task.experiments =
+      read_experiments(options.texts("config"), options.texts("set"), options.has("seed") ? options.text("seed") : "");
+  task.trace = options.has("trace") ? options.text("trace") : "";
+  if (options.has("trace") && task.trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
+  if (!task.trace.empty()) run::check_traceable(*cells_of(task.experiments).front(), {"--trace", 0, 0});
+  task.junit = options.has("junit") ? options.text("junit") : "";
+  if (options.has("junit") && task.junit.empty()) throw BadInput({"--junit", 0, 0}, "\"\", allowed: a file");
+  task.github = options.has("github");
+  task.force = options.has("force");
+  check_single_files({{"--trace", task.trace, kTimelineStart}, {"--junit", task.junit, kJunitStart}}, read, task.out,
+                     kResultFiles, task.force);
+  task.dry_run = options.has("dry-run");
+  task.quiet = options.has("quiet");
+  task.identity = fmt::format("{} {}/{}", run::identity(task.experiments), task.run.shard.index, task.run.shard.of);
+  task.inputs = run::inputs_of(task.experiments, read.sums());
+  return task;
+}
+
+// Runs the cells, with a journal where there is a folder. `facts` are gathered where they are to be judged.
+run::RunResult run_task(const RunTask& task, const std::vector<const spec::Cell*>& cells, report::OutputFolder* folder,
+                        judge::FactsOfCells* facts) {
+  run::RunOptions how = task.run;
+  bool resumable = false;  // a journal was here before this run
+  if (folder != nullptr) {
+    claim_run(*folder, kResultFiles, task.identity, task.inputs, task.run.resume, task.force);
+    resumable = folder->has(kJournal);
+    how.journal = folder->file(kJournal);
+    how.origin = run::new_origin(task.identity, task.inputs);
+    // A damaged file is told whatever was asked to be quiet.
+    how.warn = [](const std::string& what) { print_error("warning: {}\n", what); };
+  }
+  Progress progress;
+  how.progress = [&](double done, double all) { progress.show(done, all); };
+  if (facts != nullptr) how.observe = facts->observe();
+  const StopOnSignal stop;  // the journal has everything behind it
+  how.stop = stop.flag();
+  try {
+    return run::run_cells(cells, how);
+  } catch (const BadInput&) {  // a distribution that cannot be drawn: there is nothing to go on with
+    if (folder != nullptr && !resumable) folder->remove(kJournal);
+    throw;
+  }
+}
+
+// What is known of all rounds together: the table, and check's verdict.
+CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<const spec::Cell*>& cells, const RunTask& task,
+                        bool check) {
+  CheckSummary summary;
+  std::string text;
+  if (!task.quiet) {
+    text += judge::table(rows, check);
+    if (!check) text += judge::no_theory_lines(judge::uncovered(cells));
+  }
+  if (check) {
+    summary = summarise_check(rows);
+    text += summary.text;
+  }
+  if (task.github) text += report::github_annotations(check_cases(rows));
+  write_output(text);
+  flush_output();  // before the files: whoever watches need not wait for the disk
+  return summary;
+}
+
+ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
+  const std::string name = check ? "check" : "run";
+  po::options_description options;
+  add_run_options(options, check);
+  po::variables_map values;
+  if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
+             fmt::format("  specsim {0} configs/quickstart.yaml\n"
+                         "  specsim {0} configs/quickstart.yaml --set pair.draft.value=0.6 --set rounds=1e7 --out out/colder\n"
+                         "  specsim {0} configs/quickstart.yaml --out out/q --resume\n"
+                         "  specsim {0} configs/quickstart.yaml --dry-run\n",
+                         name),
+             values))
+    return ExitCode::fine;
+  if (values.count("config") == 0)
+    throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
+  const double started = wall_clock();
+  const FilesRead read;
+  const RunTask task = read_task(values, check, read);
+  const std::vector<const spec::Cell*> cells = cells_of(task.experiments);
+  if (task.dry_run) print_estimate(cells, task.run.threads);
+  check_tables(cells, task.run.threads, task.experiments.front().file);
+  print_warnings(cells);
+  if (task.dry_run) return ExitCode::fine;
+
+  std::optional<report::OutputFolder> folder;
+  if (!task.out.empty()) folder.emplace(task.out);
+  // Theory is worked out where it is printed: by check, and for data.csv.
+  judge::FactsOfCells facts;
+  const bool judged = task.whole() && (check || folder);
+  run::RunResult result = run_task(task, cells, folder ? &*folder : nullptr, judged ? &facts : nullptr);
+  if (!result.finished) {
+    print_error("stopped before the end; {}\n",
+                !folder               ? "nothing was kept (no --out)"
+                : result.journal_lost ? "nothing was kept: the journal was removed"
+                                      : fmt::format("the same command with --resume goes on ({})", folder->file(kJournal)));
+    return ExitCode::interrupted;
+  }
+
+  std::vector<judge::Row> rows = rows_of(cells, result);
+  if (judged) judge::judge_rows(rows, facts);
+  const CheckSummary summary = task.whole() ? print_rows(rows, cells, task, check) : CheckSummary{};
+  if (folder) {
+    report::Manifest manifest = new_manifest(task.experiments, task.run.threads, started);
+    manifest.shard = task.run.shard.index;
+    manifest.shards = task.run.shard.of;
+    manifest.identity = task.identity;
+    manifest.inputs = task.inputs;
+    manifest.verdict = summary.verdict;
+    const std::string written = write_results(*folder, rows, manifest, task.whole());
+    folder->remove(kJournal);
+    print_output("wrote {}/{}\n", task.out, written);
+  }
+  if (!task.junit.empty()) {
+    write_whole_file(task.junit, report::junit_xml(check_cases(rows)));
+    print_output("wrote {}\n", task.junit);
+  }
+  if (!task.trace.empty()) {
+    run::write_trace(*cells.front(), task.trace);
+    print_output("wrote {}\n", task.trace);
+  }
+  return summary.status;
+}
+
+}  // namespace
+
+ExitCode run_command(const std::vector<std::string>& arguments) { return simulate(arguments, false); }
+ExitCode check_command(const std::vector<std::string>& arguments) { return simulate(arguments, true); }
+
+}  // namespace specsim::cli

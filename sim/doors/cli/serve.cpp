@@ -1,0 +1,387 @@
+// specsim serve: a server under load, with speculation and without.
+#include "sim/answers/load/capacity.h"
+#include "sim/answers/load/outputs.h"
+#include "sim/answers/load/single_verdict.h"
+#include "sim/answers/load/slo.h"
+#include "sim/answers/load/verdict.h"
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/options.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/result_files.h"
+#include "sim/doors/cli/serve_options.h"
+#include "sim/doors/cli/serve_report.h"
+#include "sim/doors/cli/serve_ties.h"
+#include "sim/doors/cli/stop.h"
+#include "sim/experiments/run/journal.h"
+#include "sim/foundation/base/files_read.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/report/output_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace specsim::cli {
+
+namespace po = boost::program_options;
+
+namespace {
+
+using load::Served;
+using load::ServeExperiment;
+
+constexpr const char* kServeExamples =
+    "  specsim serve configs/serve/chat.yaml --out build/serve\n"
+    "  specsim serve --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --position-rates 0.77,0.55,0.39 "
+    "--policy fixed:3 --rate 8\n"
+    "  specsim serve configs/serve/chat.yaml --sweep rate=1:40:8 --replications 4 --slo ttft=500,tpot=50 --out "
+    "build/curve\n"
+    "  specsim serve configs/serve/chat.yaml --trace requests.csv --policy table:1-8=5,9-64=3,65-256=0\n";
+
+// What finished runs of the sweep are kept in while it lasts, so that another process can go on with it.
+class SweepJournal {
+ public:
+  SweepJournal(const std::string& path, const run::Origin& origin, bool resume)
+      : journal_(path, origin, resume, [&](const run::Record& record) {
+          const std::optional<serve::Summary> summary = load::unpack_summary(record.counts);
+          if (!summary)
+            throw BadInput({path, record.line, 0}, "this is no record of a finished run, allowed: --force to drop the journal");
+          known_[{record.cell, record.slab}] = *summary;
+        }) {
+    if (journal_.damaged() > 0)
+      print_warning(fmt::format("{}:{}: {} damaged lines are left out, and their runs are run again", path,
+                                journal_.first_damaged(), journal_.damaged()));
+  }
+  [[nodiscard]] std::optional<serve::Summary> known(std::uint64_t point, std::uint64_t replication) const {
+    const auto at = known_.find({point, replication});
+    return at == known_.end() ? std::nullopt : std::optional(at->second);
+  }
+  void done(std::uint64_t point, std::uint64_t replication, const serve::Summary& summary) {
+    journal_.append(point, replication, load::pack_summary(summary));
+  }
+  [[nodiscard]] bool is_lost() const { return journal_.is_lost(); }
+
+ private:
+  std::map<std::pair<std::uint64_t, std::uint64_t>, serve::Summary> known_;
+  run::Journal journal_;
+};
+
+// Why no server's largest stable rate is given; "" where it is. `where`: what shows it all the same.
+std::string no_capacity(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const char* where) {
+  if (workload.concurrency > 0 || !load::hits_decide(experiment, workload)) return "";
+  return fmt::format(
+      "no largest stable rate is given: prompts share cached prefixes, and what hits depends on when requests come; {} where the "
+      "server stops keeping up",
+      where);
+}
+
+// What was asked for and changes nothing with these requests.
+std::vector<std::string> idle_options(const ServeExperiment& experiment, const arrivals::RequestTrace& workload) {
+  const auto same = [&](const arrivals::Request& one) { return one.priority == workload.requests.front().priority; };
+  const serve::RequestTraits traits = {std::all_of(workload.requests.begin(), workload.requests.end(), same),
+                                       !workload.hashes.empty()};
+  std::vector<std::string> lines = experiment.scheduler()->idle_options(traits);
+  if (experiment.replicas > 1 && experiment.routing && experiment.routing->by_prefix() && !traits.shared_prefixes)
+    lines.emplace_back("the routing finds no prefixes: no prompts share one (sessions, and traces with hashes, have such)");
+  return lines;
+}
+
+// That the server's own limit on what runs at once was reached, where nobody set it; "" elsewhere.
+std::string own_limit(const ServeExperiment& experiment, const serve::Summary& summary) {
+  if (!experiment.speculation) return "";
+  const serve::RunningLimit limit = experiment.scheduler()->running_limit();
+  if (limit.unset.empty() || summary.largest_batch < limit.requests) return "";
+  return fmt::format("{} runs {} requests at once where it speculates and nothing is said, and that was reached: {} raises it",
+                     experiment.product, limit.requests, limit.unset);
+}
+
+// Where the SLO ends: of the config's server and of the plain one, and of every draft length that was asked for.
+void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& curve, load::SweepRunner& runner,
+                  report::OutputFolder* folder) {
+  const Sweep& sweep = *task.sweep;
+  std::vector<load::LengthLimit> limits;
+  for (const bool speculative : {false, true}) {
+    std::vector<load::CurvePoint> tried;
+    for (const load::CurvePoint& point : curve)
+      if (point.speculative == speculative) tried.push_back(point);
+    if (tried.empty()) continue;
+    const ServeExperiment own = speculative ? task.experiment : load::without_speculation(task.experiment);
+    limits.push_back({speculative ? -1 : 0, load::largest_load(own, sweep.load, std::move(tried), runner, "--sweep")});
+    if (runner.stopped()) return;
+    print_output("largest {} that keeps the SLO {}: {}\n", load_name(sweep.load), speculative ? "with speculation" : "without",
+                 load::limit_text(limits.back().limit));
+  }
+  if (!task.lengths.empty()) {
+    const auto by_length = load::limits_by_length(task.experiment, sweep.load, sweep.values, task.lengths, runner, "--sweep");
+    if (runner.stopped()) return;
+    for (const load::LengthLimit& one : by_length)
+      print_output("  draft length {}: {}\n", one.draft_length, load::limit_text(one.limit));
+    limits.insert(limits.end(), by_length.begin(), by_length.end());
+    if (const std::string best = load::best_length_text(limits, sweep.load); !best.empty()) print_output("{}\n", best);
+  }
+  if (folder != nullptr) folder->write("slo.csv", load::limits_csv(limits, sweep.load));
+}
+
+void print_assumed(const ServeExperiment& experiment) {
+  if (!experiment.assumed.empty())
+    print_words(fmt::format("assumed where nothing is said: {}", fmt::join(experiment.assumed, ", ")));
+}
+
+// Both return the names of the files, "none" where there is no folder, and "" after an interruption.
+std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder, SweepJournal* journal) {
+  const Sweep& sweep = *task.sweep;
+  Progress progress("runs");
+  const double runs =
+      static_cast<double>(sweep.values.size()) * task.replications * (task.experiment.speculation && task.both ? 2.0 : 1.0);
+  load::SweepRunner::Options setting;
+  setting.replications = task.replications;
+  setting.threads = task.threads;
+  setting.stop = stop;
+  setting.progress = [&](std::size_t done) { progress.show(std::min(static_cast<double>(done), runs), runs); };
+  if (journal != nullptr) {
+    setting.known = [&](std::uint64_t point, std::uint64_t replication) { return journal->known(point, replication); };
+    setting.done = [&](std::uint64_t point, std::uint64_t replication, const serve::Summary& summary) {
+      journal->done(point, replication, summary);
+    };
+  }
+  load::SweepRunner runner(std::move(setting));
+  const auto curve = load::load_curve(task.experiment, sweep.load, sweep.values, task.both, runner, "--sweep");
+  progress.finish();
+  if (runner.stopped()) return "";
+  print_assumed(task.experiment);
+  print_curve(curve, sweep.load, task.experiment.slo);
+  for (const std::string& line : load::verdict(curve, sweep.load)) print_output("{}\n", line);
+  if (sweep.load == load::Load::rate) {
+    const ServeExperiment first = load::at_load(task.experiment, sweep.load, sweep.values.front(), "--sweep");
+    const std::string why = no_capacity(first, load::make_requests(first), "the curve shows");
+    if (!why.empty()) print_output("{}\n", why);
+  }
+  if (const std::string ties = price_ties(task.experiment, curve, sweep.load); !ties.empty()) print_output("{}\n", ties);
+  if (task.experiment.slo.any()) print_limits(task, curve, runner, folder);
+  if (runner.stopped()) return "";
+  if (task.experiment.speculation) {
+    double requests = 1.0;  // requests in a step, at the largest load that the server keeps up with
+    for (const load::CurvePoint& point : curve)
+      if (point.speculative && !load::overloaded(point))
+        requests = std::max(requests, load::figure(point, [](const serve::Summary& s) { return s.mean_batch; }).mean);
+    print_best_lengths(task.experiment, load::make_requests(task.experiment), requests);
+  }
+  if (folder == nullptr) return "none";
+  folder->write("curve.csv", load::curve_csv(curve, sweep.load));
+  return task.experiment.slo.any() ? "curve.csv, slo.csv" : "curve.csv";
+}
+
+// The task's experiment with as many requests as its load needs, where their number is not said. The server with speculation and
+// the plain one get equally many, the larger of what each needs, so that both meet the same. `points`: the runs that told.
+struct SingleRun {
+  ServeExperiment experiment;
+  std::vector<load::CurvePoint> points;  // points of the experiment's own server and, where it runs too, of the plain one
+};
+SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
+  load::SweepRunner::Options setting;
+  setting.threads = task.threads;
+  setting.stop = stop;
+  load::SweepRunner runner(std::move(setting));
+  SingleRun run{task.experiment, {}};
+  const arrivals::RequestTrace workload = load::make_requests(task.experiment);
+  const double seconds =
+      static_cast<double>(workload.requests.back().due - workload.requests.front().due) / arrivals::kPicosecondsPerSecond;
+  const bool closed = workload.concurrency > 0;  // its clients slow down with the server: no rate is beyond its capacity
+  if (!closed && !(seconds > 0.0)) return run;
+  const double load = closed ? workload.concurrency : static_cast<double>(workload.requests.size() - 1) / seconds;
+  // What a recorded load needs is looked for only where it turns out to be too much.
+  const bool recorded = !task.experiment.arrivals->with_requests(1);
+  std::vector<ServeExperiment> servers = {task.experiment};
+  if (task.experiment.speculation && task.both) servers.push_back(load::without_speculation(task.experiment));
+  for (const ServeExperiment& server : servers)
+    run.points.push_back({load,
+                          server.speculation.has_value(),
+                          {},
+                          closed || recorded ? report::Estimate{NAN, NAN, 0.0} : load::capacity_of(server, runner),
+                          0});
+  if (task.experiment.counts_requests || runner.stopped()) return run;
+  load::run_points(run.points, servers, runner);
+  if (runner.stopped()) return run;
+  const std::size_t requests = run.points.front().replications.front().requests;
+  if (requests > workload.requests.size()) run.experiment = load::with_requests(task.experiment, requests);
+  return run;
+}
+
+// Says what each server of an open loop completes when saturated and whether it was sent more than that, and of any server
+// whether its run was too short.
+void print_stability(const ServeTask& task, SingleRun& run, const Summaries& summaries, bool closed,
+                     const std::atomic<bool>* stop) {
+  for (std::size_t i = 0; i < run.points.size(); ++i) {
+    load::CurvePoint& point = run.points[i];
+    const auto& [name, summary] = summaries[i];
+    point.replications = {summary};
+    // What these clients sent: the point's load was that of its first few requests.
+    if (!closed && summary.sending_s > 0.0) point.load = static_cast<double>(summary.requests - 1) / summary.sending_s;
+    if (std::isnan(point.capacity.value) && (summary.overloaded || !summary.stable)) {
+      const ServeExperiment& own = task.experiment;
+      point.capacity.value = load::saturated_rate(i == 0 ? own : load::without_speculation(own), stop).value_or(NAN);
+    }
+    if (!std::isnan(point.capacity.value))
+      print_output("{}: capacity {:.4g} requests/s: what it completes when saturated, the largest stable rate{}\n", name,
+                   point.capacity.value, point.beyond() ? fmt::format("; {:.4g} are sent", point.load) : "");
+    // No time is long enough for a load that is beyond the capacity, or is not known to be below it.
+    if (point.beyond() || !summary.stable || (std::isnan(point.capacity.value) && summary.overloaded)) continue;
+    const std::size_t needed = load::requests_needed(summary, point.load, point.capacity.value);
+    const bool recorded = !task.experiment.arrivals->with_requests(1);
+    if (task.experiment.counts_requests && needed > summary.requests)
+      print_output(
+          "{}: run too short: at least {} requests{} make these figures those of a server that has been running for long\n", name,
+          needed, recorded ? "" : " (--requests)");
+  }
+}
+
+std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
+  SingleRun single = sized(task, stop);
+  if (stop->load()) return "";
+  const ServeExperiment& experiment = single.experiment;
+  const arrivals::RequestTrace workload = load::make_requests(experiment);
+  Progress progress("requests");
+  load::ServeOptions options;
+  options.stop = stop;
+  options.progress = [&](std::size_t done) {
+    progress.show(static_cast<double>(done), static_cast<double>(workload.requests.size()));
+  };
+  std::optional<load::StepLog> log;
+  std::optional<load::StepTimeline> timeline;
+  load::StepObservers observers;
+  if (task.steps) observers.add(log.emplace(folder->file("steps.csv")));
+  if (!task.timeline.empty()) observers.add(timeline.emplace(task.timeline, task.tracks));
+  if (observers.any()) options.observer = &observers;
+  const Served own = load::serve(experiment, workload, options);
+  options.observer = nullptr;
+  bool interrupted = own.result.interrupted;
+  Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
+  std::optional<Served> plain;
+  if (task.experiment.speculation && task.both && !interrupted) {
+    plain = load::serve(load::without_speculation(experiment), workload, options);
+    interrupted = plain->result.interrupted;
+    summaries.emplace_back("plain", plain->summary);
+  }
+  progress.finish();
+  if (interrupted) return "";
+  print_assumed(experiment);
+  print_summaries(summaries);
+  if (!own.summary.stable)
+    print_output("UNSTABLE: {} of {} requests {}\n", workload.requests.size() - own.summary.completed, workload.requests.size(),
+                 experiment.horizon == arrivals::kNever ? "are never admitted again: the pool is too small for them"
+                                                        : "had not ended when the horizon was reached");
+  if (plain) {
+    const std::string said =
+        load::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0);
+    if (!said.empty()) print_words(said);
+  }
+  if (const std::string errors = price_errors(experiment, own.summary, plain ? &plain->summary : nullptr); !errors.empty())
+    print_words(errors);
+  print_stability(task, single, summaries, workload.concurrency > 0, stop);
+  if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
+  const bool unknown = std::any_of(single.points.begin(), single.points.end(),
+                                   [](const load::CurvePoint& point) { return std::isnan(point.capacity.value); });
+  if (unknown && workload.concurrency == 0 && task.experiment.arrivals->with_requests(1) &&
+      !load::hits_decide(experiment, workload))
+    print_words(
+        "no largest stable rate is given: the longer run that would tell it meets a request that can never be served, or does "
+        "not "
+        "end (--requests with a larger number says which)");
+  for (const std::string& line : idle_options(experiment, workload)) print_output("{}\n", line);
+  if (const std::string limit = own_limit(experiment, own.summary); !limit.empty()) print_words(limit);
+  if (experiment.prefill_engines > 0)
+    print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
+                 experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),
+                 serve::link_busy_share(own.result) > 0.9 ? ": it is what limits the rate" : "");
+  if (const std::size_t early = serve::sent_too_early(workload, own.result); early > 0)
+    print_output(
+        "TOO EARLY: {} of {} requests were sent before the answer that their prompt holds was complete, which no client "
+        "can do, allowed: closed: true, a longer gap_s or less load\n",
+        early, workload.requests.size());
+  if (experiment.speculation) print_best_lengths(experiment, workload, own.summary.mean_batch);
+  if (timeline) {
+    timeline->close();
+    print_output("wrote {}\n", task.timeline);
+  }
+  if (folder == nullptr) return "none";
+  folder->write("summary.csv", load::summary_csv(summaries));
+  folder->write("requests.csv", load::requests_csv(own.result));
+  if (plain) folder->write("requests_plain.csv", load::requests_csv(plain->result));
+  std::string written = plain ? "summary.csv, requests.csv, requests_plain.csv" : "summary.csv, requests.csv";
+  if (!log) return written;
+  log->commit();
+  folder->wrote("steps.csv");
+  return written + ", steps.csv";
+}
+
+// The files that the simulation reads beside the config, whose text is in the identity already.
+std::vector<FileSum> inputs_of(const std::string& config, std::vector<FileSum> inputs) {
+  std::erase_if(inputs, [&](const FileSum& one) { return one.name == config; });
+  return inputs;
+}
+
+// Claims the folder that the files go to. An unfinished sweep in it is nothing that a single run goes on with.
+void claim(const ServeTask& task, const std::vector<FileSum>& inputs, report::OutputFolder& folder) {
+  if (!task.sweep && !task.force && folder.has(kJournal))
+    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
+  claim_run(folder, kServeFiles, task.identity, inputs, task.resume, task.force);
+}
+
+}  // namespace
+
+ExitCode serve_command(const std::vector<std::string>& arguments) {
+  po::options_description description;
+  add_serve_options(description);
+  po::variables_map values;
+  if (!parse(arguments, description, "config", "specsim serve [CONFIG] [options]", kServeExamples, values)) return ExitCode::fine;
+  const double started = wall_clock();
+  const FilesRead read;
+  const ServeTask task = read_serve_task(values, read);
+  for (const auto& warnings : {task.experiment.cost->warnings(), task.experiment.warnings})
+    for (const std::string& warning : warnings) print_warning(warning);
+
+  std::optional<report::OutputFolder> folder;
+  std::optional<SweepJournal> journal;
+  const std::vector<FileSum> sums = read.sums();
+  const std::vector<FileSum> inputs = inputs_of(task.experiment.file, sums);
+  if (!task.out.empty()) claim(task, inputs, folder.emplace(task.out));
+  if (folder && task.sweep) journal.emplace(folder->file(kJournal), run::new_origin(task.identity, inputs), task.resume);
+  std::optional<StopOnSignal> stop(std::in_place);
+  report::OutputFolder* const into = folder ? &*folder : nullptr;
+  std::string written;
+  try {
+    written =
+        task.sweep ? run_sweep(task, stop->flag(), into, journal ? &*journal : nullptr) : run_once(task, stop->flag(), into);
+  } catch (const BadInput&) {  // there is nothing to go on with
+    if (journal) folder->remove(kJournal);
+    throw;
+  }
+  stop.reset();  // the journal has everything from here on
+  if (written.empty()) {
+    print_error("stopped before the end; {}\n",
+                !journal             ? "nothing was kept"
+                : journal->is_lost() ? "nothing was kept: the journal was removed"
+                                     : fmt::format("the same command with --resume goes on ({})", folder->file(kJournal)));
+    return ExitCode::interrupted;
+  }
+  if (folder) {
+    report::Manifest manifest = report::new_manifest(command_line());
+    manifest.files = {task.experiment.file};
+    manifest.configs = {task.experiment.config.line};
+    manifest.threads = task.threads;
+    manifest.identity = task.identity;
+    manifest.inputs = sums;
+    manifest.wall_seconds = wall_clock() - started;
+    folder->finish(manifest);
+    if (journal) folder->remove(kJournal);
+    print_output("wrote {}/{}, manifest.yaml; specsim plot {} draws them\n", task.out, written, task.out);
+  }
+  return ExitCode::fine;
+}
+
+}  // namespace specsim::cli

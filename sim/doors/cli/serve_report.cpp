@@ -1,0 +1,171 @@
+#include "sim/doors/cli/serve_report.h"
+
+#include "sim/answers/load/best_lengths.h"
+#include "sim/answers/load/slo.h"
+#include "sim/answers/plan/engines.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/report/csv.h"
+#include "sim/foundation/report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::cli {
+
+using serve::Summary;
+
+namespace {
+
+std::string figure_text(double x) { return report::cell_text(x, x >= 1000.0 ? "{:.0f}" : x >= 100.0 ? "{:.1f}" : "{:.2f}"); }
+
+}  // namespace
+
+void print_summaries(const Summaries& summaries) {
+  std::vector<report::Head> heads = {{"", report::Align::left}};
+  for (const auto& [name, summary] : summaries) heads.push_back({name});
+  report::Table table(heads, {.indent = 2});
+  const auto row = [&](const std::string& name, auto of) {
+    std::vector<std::string> cells = {name};
+    for (const auto& [unused, summary] : summaries) cells.push_back(of(summary));
+    table.add(cells);
+  };
+  const auto number = [&](const std::string& name, double (*of)(const Summary&)) {
+    row(name, [&](const Summary& s) { return figure_text(of(s)); });
+  };
+  const auto spread = [&](const char* name, serve::Statistics Summary::*of) {
+    for (const auto& [figure, value] :
+         {std::pair("mean", &serve::Statistics::mean), {"p50", &serve::Statistics::p50}, {"p99", &serve::Statistics::p99}})
+      row(fmt::format("{} ms, {}", name, figure), [&, at = value](const Summary& s) { return figure_text(s.*of.*at); });
+  };
+  row("requests sent", [](const Summary& s) { return fmt::format("{}", s.requests); });
+  row("requests completed", [](const Summary& s) { return fmt::format("{}", s.completed); });
+  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.warm_up_requests > 0; }))
+    row("first requests left out", [](const Summary& s) { return fmt::format("{}", s.warm_up_requests); });
+  number("requests/s", [](const Summary& s) { return s.request_throughput; });
+  number("output tokens/s", [](const Summary& s) { return s.output_throughput; });
+  spread("TTFT", &Summary::ttft_ms);
+  spread("TPOT", &Summary::tpot_ms);
+  spread("ITL between chunks", &Summary::itl_ms);
+  spread("ITL between tokens", &Summary::itl_token_ms);
+  spread("end to end", &Summary::e2el_ms);
+  number("mean batch", [](const Summary& s) { return s.mean_batch; });
+  number("mean concurrency", [](const Summary& s) { return s.mean_concurrency; });
+  number("tokens/round", [](const Summary& s) { return s.tokens_per_round; });
+  number("accepted/drafted", [](const Summary& s) { return s.acceptance_rate; });
+  row("overloaded", [](const Summary& s) { return std::string(s.overloaded ? "yes: the queue grew to the end" : "no"); });
+  number("preemptions", [](const Summary& s) { return s.preemptions; });
+  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.prefix_hit_tokens > 0.0; }))
+    number("tokens found in the prefix cache", [](const Summary& s) { return s.prefix_hit_tokens; });
+  number("cache, tokens (0: no limit)", [](const Summary& s) { return s.pool_tokens; });
+  number("requests of mean length that fit the cache", [](const Summary& s) { return s.fitting_requests; });
+  number("requests that the draft's memory keeps out", [](const Summary& s) { return s.draft_cost_requests; });
+  bool limits = false;
+  for (const auto& [unused, summary] : summaries) limits = limits || !std::isnan(summary.request_goodput);
+  if (limits) {
+    number("goodput, requests/s within the SLO", [](const Summary& s) { return s.request_goodput; });
+    row("SLO kept", [](const Summary& s) { return std::string(s.meets_slo ? "yes" : "no"); });
+  }
+  print_output("{}", table.text(output_width()));
+  std::vector<report::Head> causes = {{"mean ms of a request's life", report::Align::left}};
+  for (const auto& [name, summary] : summaries) causes.push_back({name});
+  report::Table waterfall(causes, {.indent = 2});
+  for (std::size_t cause = 0; cause < serve::kCauses; ++cause) {
+    std::vector<std::string> cells = {serve::cause_names()[cause]};
+    for (const auto& [name, summary] : summaries) cells.push_back(figure_text(summary.life_ms[cause]));
+    waterfall.add(cells);
+  }
+  print_output("\n{}", waterfall.text(output_width()));
+}
+
+void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, const serve::Slo& slo) {
+  report::Table table({{load_name(load)},
+                       {"speculation", report::Align::left},
+                       {"TTFT ms"},
+                       {"p99"},
+                       {"TPOT ms"},
+                       {"p99"},
+                       {"tokens/s"},
+                       {"batch"},
+                       {"tokens/round"},
+                       {"SLO", report::Align::left}},
+                      {.indent = 2, .keys = 2});
+  for (const load::CurvePoint& point : curve) {
+    const auto mean = [&](double (*of)(const Summary&)) { return figure_text(load::figure(point, of).mean); };
+    const auto interval = [](const load::CurveFigure& one) {
+      return figure_text(one.mean) + (std::isnan(one.half_width) ? "" : fmt::format(" ± {}", figure_text(one.half_width)));
+    };
+    const bool kept = load::keeps_slo(point, slo);
+    table.add({fmt::format("{:g}", point.load), point.speculative ? "yes" : "no",
+               interval(load::mean_latency(point, serve::Latency::ttft)),
+               figure_text(load::p99_latency(point, serve::Latency::ttft).mean),
+               interval(load::mean_latency(point, serve::Latency::tpot)),
+               figure_text(load::p99_latency(point, serve::Latency::tpot).mean),
+               interval(load::figure(point, [](const Summary& s) { return s.output_throughput; })),
+               mean([](const Summary& s) { return s.mean_batch; }), mean([](const Summary& s) { return s.tokens_per_round; }),
+               load::overloaded(point) ? "overloaded"
+               : kept                  ? "kept"
+                                       : "-"});
+  }
+  print_output("{}", table.text(output_width()));
+}
+
+namespace {
+
+// The server's flags: with the table where its engine takes one, else with the length for steps of so many requests.
+void print_flags(const load::ServeExperiment& experiment, const load::LengthTable& table, double requests) {
+  const std::string& engine = experiment.product;
+  const cost::Deployment* const deployment = experiment.cost->deployment();
+  if (engine.empty() || deployment == nullptr) return;
+  std::vector<plan::LengthRange> by_batch;
+  int length = load::length_at(table.best, requests);
+  bool faster_without = load::plain_is_faster(table.best, requests);
+  if (plan::takes_lengths_by_batch(engine) && table.best.ranges.size() > 1) {
+    by_batch = table.best.ranges;
+    length = std::ranges::max_element(by_batch, {}, &plan::LengthRange::draft_length)->draft_length;
+    faster_without = load::plain_is_faster(table.best);
+  } else if (table.best.ranges.size() > 1) {
+    print_words(fmt::format("{} takes one draft length for all steps: {} is best with {:.0f} requests in a step", engine, length,
+                            requests));
+  }
+  if (length == 0 || faster_without) {
+    print_words("flags: none, the server is faster without speculation");
+    return;
+  }
+  const auto own = plan::engine_command(engine, *deployment, length, table.running, by_batch);
+  if (!own) return;
+  if (!own->command.empty())
+    print_output("flags for {}{}:\n  {}\n", own->engine,
+                 experiment.prefill_engines > 0 ? ", for the engines that decode (those of prompts draft nothing)" : "",
+                 own->command);
+  for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
+  const std::string& policy = experiment.speculation->policy_name;
+  if (!own->command.empty() && policy != "fixed" && policy != "table")
+    print_words(fmt::format(
+        "these lengths were not simulated: the run's policy is {}, which no flag asks for. --policy 'table:{}' "
+        "simulates them",
+        policy, by_batch.empty() ? fmt::format("[[1, {}, {}]]", table.running, length) : plan::ranges_text(by_batch)));
+}
+
+}  // namespace
+
+void print_best_lengths(const load::ServeExperiment& experiment, const arrivals::RequestTrace& workload, double requests) {
+  const load::LengthTable table = load::length_table(
+      experiment, workload, plan::takes_lengths_that_rise(experiment.product) ? plan::Rise::once : plan::Rise::never);
+  if (table.longest == 0) return;
+  std::string words = fmt::format(
+      "most tokens a second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
+      "each: {}; at most {:.1f} % below the best of each number alone",
+      table.cached, plan::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
+  if (const std::string plain = load::plain_text(table.best); !plain.empty()) words += "; " + plain;
+  if (table.fitting > 0) words += fmt::format("; the cache holds {} such requests", table.fitting);
+  if (table.stated < table.longest)
+    words +=
+        fmt::format("; longer drafts than {} are not weighed, since acceptance is stated for as many positions", table.stated);
+  print_words(words);
+  print_flags(experiment, table, requests);
+}
+
+}  // namespace specsim::cli

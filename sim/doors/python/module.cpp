@@ -1,0 +1,341 @@
+// specsim._core: what the package specsim for Python is made of. The package itself is in Python, beside this file.
+//
+// Work runs on a thread of its own without the interpreter's lock; the thread that called waits, looks for Ctrl-C and tells of
+// the progress, so that a callback in Python never holds up a worker.
+#include "sim/doors/api/specsim.h"
+#include "sim/doors/cli/command.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/error.h"
+#include "sim/rounds/verify/verifier.h"
+#include "specsim_version.h"
+
+#include <fmt/format.h>
+
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <boost/program_options/errors.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace py = pybind11;
+
+namespace specsim::cli {
+
+const std::string& command_line() {
+  static const std::string line = "python: import specsim";
+  return line;
+}
+
+}  // namespace specsim::cli
+
+namespace specsim::python {
+
+namespace {
+
+// Commands set handlers of their own while they run; the interpreter's come back with this.
+class KeptSignals {
+ public:
+  KeptSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &before_[i]);
+  }
+  KeptSignals(const KeptSignals&) = delete;
+  KeptSignals& operator=(const KeptSignals&) = delete;
+  ~KeptSignals() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+
+ private:
+  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, 3> before_{};
+};
+
+struct Watch {
+  std::atomic<bool> stop{false};
+  std::atomic<double> done{0.0};
+  std::atomic<double> all{0.0};
+};
+
+// Runs `work` on another thread and waits for it: `progress(done, all)` several times a second, Ctrl-C sets watch.stop and is
+// raised once the work has ended.
+template <class Result, class Work>
+Result watched(Watch& watch, const std::function<void(double, double)>& progress, const Work& work) {
+  constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+  std::future<Result> result;
+  bool interrupted = false;
+  {
+    const py::gil_scoped_release released;
+    result = std::async(std::launch::async, work);
+  }
+  while (true) {
+    std::future_status status = std::future_status::timeout;
+    {
+      const py::gil_scoped_release released;
+      status = result.wait_for(kBetweenLooks);
+    }
+    if (status == std::future_status::ready) break;
+    if (interrupted) continue;
+    bool failed = PyErr_CheckSignals() != 0;
+    if (!failed && progress && watch.all > 0.0) {
+      try {
+        progress(watch.done, watch.all);
+      } catch (py::error_already_set& raised) {
+        raised.restore();
+        failed = true;
+      }
+    }
+    if (failed) {
+      interrupted = true;
+      watch.stop = true;
+    }
+  }
+  if (interrupted) {
+    PyObject* type = nullptr;
+    PyObject* value = nullptr;
+    PyObject* trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    try {
+      result.get();
+    } catch (...) {  // what it ended with is that it was stopped
+    }
+    PyErr_Restore(type, value, trace);
+    throw py::error_already_set();
+  }
+  if (progress && watch.all > 0.0) progress(watch.all, watch.all);
+  return result.get();
+}
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+api::Results run(const std::string& config, const std::string& name, bool is_file, const Settings& set,
+                 std::optional<std::uint64_t> seed, unsigned threads, const std::function<void(double, double)>& progress) {
+  Watch watch;
+  api::Options options;
+  options.set = set;
+  options.seed = seed;
+  options.threads = threads;
+  options.stop = &watch.stop;
+  options.progress = [&](double done, double all) {
+    watch.done = done;
+    watch.all = all;
+  };
+  return watched<api::Results>(watch, progress,
+                               [&] { return is_file ? api::run_file(config, options) : api::run_text(config, name, options); });
+}
+
+// A column as a list of numbers where every field is one or empty (NaN), else of texts.
+py::object column_of(const api::Results& results, std::size_t column) {
+  const std::string& name = results.columns[column].name;
+  bool numbers = true;
+  bool any = false;
+  for (const api::Row& row : results.rows) {
+    const std::string& text = row.values[column].second;
+    if (text.empty()) continue;
+    any = true;
+    numbers = numbers && !std::isnan(row.number(name));
+  }
+  if (numbers && any) {
+    py::array_t<double> values(static_cast<py::ssize_t>(results.rows.size()));
+    auto at = values.mutable_unchecked<1>();
+    for (std::size_t i = 0; i < results.rows.size(); ++i) at(static_cast<py::ssize_t>(i)) = results.rows[i].number(name);
+    return values;
+  }
+  py::list texts;
+  for (const api::Row& row : results.rows) texts.append(row.values[column].second);
+  return texts;
+}
+
+// What a command of the program prints, as JSON, and its exit status.
+std::pair<int, std::string> command(const std::vector<std::string>& arguments) {
+  const cli::Command* found = nullptr;
+  for (const cli::Command& one : cli::commands())
+    if (!arguments.empty() && one.name == arguments.front()) found = &one;
+  if (found == nullptr) throw BadInput({"", 0, 0}, "no such command");
+  Watch watch;
+  const KeptSignals kept;
+  const std::vector<std::string> others(arguments.begin() + 1, arguments.end());
+  const auto output = watched<cli::JsonOutput>(watch, {}, [&] { return cli::run_for_json(*found, others); });
+  if (output.status == ExitCode::interrupted) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    throw py::error_already_set();
+  }
+  return {static_cast<int>(output.status), output.text};
+}
+
+// ---- rules in Python ----------------------------------------------------------------------------------------------------------
+
+py::array_t<double> array_of(std::span<const double> values) {
+  return py::array_t<double>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+// What a method of the user's raised, as a mistake of the input: it crosses threads that know nothing of Python.
+[[noreturn]] void throw_raised(const std::string& name, const char* method, py::error_already_set& raised) {
+  throw BadInput({fmt::format("rule {}", name), 0, 0}, fmt::format("{} raised {}", method, raised.what()));
+}
+
+class PythonRule final : public verify::PositionRule {
+ public:
+  PythonRule(std::string name, PyObject* rule) : name_(std::move(name)), rule_(rule) {}
+
+  [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& distributions, Token x) const override {
+    const py::gil_scoped_acquire locked;
+    return {accept(array_of(distributions.target), array_of(distributions.drafted), x), 1.0};
+  }
+
+  void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
+    const py::gil_scoped_acquire locked;
+    const py::array_t<double> target = array_of(distributions.target);
+    const py::array_t<double> drafted = array_of(distributions.drafted);
+    const py::handle rule(rule_);
+    if (!py::hasattr(rule, "residual")) {
+      // What acceptance leaves of the target: with it, any rule that accepts no more of a token than the target holds is
+      // lossless.
+      for (std::size_t x = 0; x < weights.size(); ++x)
+        weights[x] =
+            std::max(0.0, distributions.target[x] - distributions.drafted[x] * accept(target, drafted, static_cast<Token>(x)));
+      return;
+    }
+    try {
+      const auto given = py::array_t<double, py::array::c_style | py::array::forcecast>(rule.attr("residual")(target, drafted));
+      if (given.ndim() != 1 || static_cast<std::size_t>(given.size()) != weights.size())
+        throw BadInput({fmt::format("rule {}", name_), 0, 0},
+                       fmt::format("residual gave {} weights, allowed: one for each of {} tokens", given.size(), weights.size()));
+      for (std::size_t x = 0; x < weights.size(); ++x) {
+        weights[x] = given.data()[x];
+        if (!(weights[x] >= 0.0 && weights[x] < 1e300))
+          throw BadInput({fmt::format("rule {}", name_), 0, 0},
+                         fmt::format("residual gave {} for token {}, allowed: 0 or more, and finite", weights[x], x));
+      }
+    } catch (py::error_already_set& raised) {
+      throw_raised(name_, "residual", raised);
+    }
+  }
+
+ private:
+  [[nodiscard]] double accept(const py::array_t<double>& target, const py::array_t<double>& drafted, Token x) const {
+    try {
+      const auto probability = py::handle(rule_).attr("accept")(target, drafted, static_cast<int>(x)).cast<double>();
+      if (!(probability >= 0.0 && probability <= 1.0))
+        throw BadInput({fmt::format("rule {}", name_), 0, 0},
+                       fmt::format("accept gave {} for token {}, allowed: a probability", probability, x));
+      return probability;
+    } catch (py::error_already_set& raised) {
+      throw_raised(name_, "accept", raised);
+    } catch (const py::cast_error&) {
+      throw BadInput({fmt::format("rule {}", name_), 0, 0}, "accept gave no number, allowed: a probability");
+    }
+  }
+
+  std::string name_;
+  PyObject* rule_;  // kept alive by the registration
+};
+
+// A rule under a name that configs can give, as long as this lives.
+class RegisteredRule {
+ public:
+  RegisteredRule(const std::string& name, py::object rule, bool lossless) : rule_(std::move(rule)) {
+    if (verify::verifiers().find(name) != nullptr)
+      throw BadInput({"name", 0, 0}, fmt::format("\"{}\" is a verifier already, allowed: another name", name));
+    PyObject* const held = rule_.ptr();
+    entry_ = std::make_unique<config::Registered<verify::VerifierEntry>>(
+        verify::verifiers(),
+        verify::VerifierEntry{{name, "a rule in Python", "", {}, ""},
+                              lossless,
+                              {},
+                              [name, held](const config::Arguments&) { return std::make_unique<PythonRule>(name, held); },
+                              {}});
+  }
+  void remove() { entry_.reset(); }
+
+ private:
+  py::object rule_;
+  std::unique_ptr<config::Registered<verify::VerifierEntry>> entry_;
+};
+
+}  // namespace
+
+}  // namespace specsim::python
+
+PYBIND11_MODULE(_core, module) {
+  namespace api = specsim::api;
+  namespace python = specsim::python;
+  namespace build_info = specsim::build_info;
+  using specsim::BadInput;
+  using specsim::InvariantBroken;
+  using specsim::IoError;
+  module.doc() = "What the package specsim is made of; use that.";
+  module.attr("version") = build_info::version;
+  module.attr("commit") = build_info::commit;
+
+  static py::exception<BadInput> input_error(module, "InputError", PyExc_ValueError);
+  static py::exception<IoError> file_error(module, "FileError", PyExc_OSError);
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): the type that pybind11 asks for
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const BadInput& bad) {
+      input_error(bad.what());
+    } catch (const api::InputError& bad) {
+      input_error(bad.what());
+    } catch (const boost::program_options::error& bad) {
+      input_error(bad.what());
+    } catch (const IoError& failure) {
+      file_error(failure.what());
+    } catch (const api::FileError& failure) {
+      file_error(failure.what());
+    } catch (const InvariantBroken& broken) {
+      PyErr_SetString(PyExc_SystemError, broken.what());
+    }
+  });
+
+  py::class_<api::Results>(module, "Results")
+      .def_property_readonly("columns",
+                             [](const api::Results& results) {
+                               std::vector<std::string> names;
+                               for (const api::ColumnInfo& column : results.columns) names.push_back(column.name);
+                               return names;
+                             })
+      .def_property_readonly("units",
+                             [](const api::Results& results) {
+                               std::map<std::string, std::string> units;
+                               for (const api::ColumnInfo& column : results.columns) units[column.name] = column.unit;
+                               return units;
+                             })
+      .def_property_readonly("meanings",
+                             [](const api::Results& results) {
+                               std::map<std::string, std::string> meanings;
+                               for (const api::ColumnInfo& column : results.columns) meanings[column.name] = column.meaning;
+                               return meanings;
+                             })
+      .def_property_readonly("csv", [](const api::Results& results) { return results.csv; })
+      .def("__len__", [](const api::Results& results) { return results.rows.size(); })
+      .def("column", [](const api::Results& results, const std::string& name) {
+        for (std::size_t i = 0; i < results.columns.size(); ++i)
+          if (results.columns[i].name == name) return python::column_of(results, i);
+        throw py::key_error(name);
+      });
+  module.def("run", &python::run, py::arg("config"), py::arg("name"), py::arg("is_file"), py::arg("set"), py::arg("seed"),
+             py::arg("threads"), py::arg("progress"));
+  module.def("command", &python::command, py::arg("arguments"));
+  py::class_<python::RegisteredRule>(module, "RegisteredRule")
+      .def(py::init<const std::string&, py::object, bool>(), py::arg("name"), py::arg("rule"), py::arg("lossless"))
+      .def("remove", &python::RegisteredRule::remove);
+}

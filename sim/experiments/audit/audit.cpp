@@ -1,0 +1,83 @@
+#include "sim/experiments/audit/audit.h"
+
+#include "sim/experiments/audit/audit_forms.h"
+
+#include <fmt/format.h>
+
+namespace specsim::audit {
+
+namespace {
+
+using Kind = families::ContextShape::Kind;
+
+// What stands in the way of an enumeration, whatever the sizes; "": nothing.
+std::string obstacle(const spec::Cell& cell) {
+  switch (cell.contexts->process->shape().kind) {
+    case Kind::fixed:
+    case Kind::by_depth:
+    case Kind::markov:
+    case Kind::iid_fresh:
+      return "";
+    case Kind::by_rank:
+      return "an acceptance table has no distributions, and no text to hold the output to";
+    case Kind::other:
+      return fmt::format("context process {} does not say how its contexts follow one another", cell.contexts->name);
+    default:
+      return "its contexts change by chance, where the audit needs them to change by the tokens alone (fixed, by_depth, markov) "
+             "or to be drawn afresh for every position";
+  }
+}
+
+void check_size(const spec::Cell& cell) {
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  if (cell.vocab > kAuditMaxVocab)
+    throw BadInput(cell.places.vocab, fmt::format("vocab is {}, allowed in an audit: at most {}", cell.vocab, kAuditMaxVocab));
+  if (cell.draft_length() > kAuditMaxDraftLength)
+    throw BadInput(cell.places.draft_length,
+                   fmt::format("draft_length is {}, allowed in an audit: at most {}", cell.draft_length(), kAuditMaxDraftLength));
+  if (shape.contexts > kAuditMaxContexts)
+    throw BadInput(cell.places.context,
+                   fmt::format("{} contexts, allowed in an audit: at most {}", shape.contexts, kAuditMaxContexts));
+  // Where every text position has distributions of its own, those of the joint distribution stand for contexts.
+  auto branches = static_cast<std::uint64_t>(shape.contexts > 0 ? shape.contexts : cell.draft_length() + 1);
+  for (int i = 0; i <= cell.draft_length(); ++i) branches *= static_cast<std::uint64_t>(cell.vocab);
+  if (branches > kAuditMaxBranches)
+    throw BadInput(
+        cell.places.draft_length,
+        fmt::format("contexts * vocab^(draft_length + 1) is {}, allowed in an audit: at most {}", branches, kAuditMaxBranches));
+}
+
+void check_cell(const spec::Cell& cell) {
+  if (const std::string reason = obstacle(cell); !reason.empty()) throw NotAudited(reason);
+  check_size(cell);
+}
+
+AuditReport audit_chain(const spec::Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop,
+                        const AuditOptions& options) {
+  check_cell(cell);
+  return cell.contexts->process->shape().contexts == 0 ? audit_fresh(cell, rule, options)
+                                                       : audit_positions(cell, rule, loop, options);
+}
+
+}  // namespace
+
+AuditReport audit_cell(const spec::Cell& cell, const AuditOptions& options) {
+  return cell.judges_blocks() ? audit_cell(cell, *cell.block()->verifier, options)
+                              : audit_chain(cell, *cell.chain()->verifier, {}, options);
+}
+
+AuditReport audit_cell(const spec::Cell& cell, const verify::BlockRule& rule, const AuditOptions& options) {
+  check_cell(cell);
+  return audit_block(cell, rule, options);
+}
+
+AuditReport audit_cell(const spec::Cell& cell, const verify::PositionRule& rule, const AuditOptions& options) {
+  return audit_chain(cell, rule, {}, options);
+}
+
+AuditReport audit_cell(const spec::Cell& cell, const verify::PositionRule& rule, const RoundLoop& loop,
+                       const AuditOptions& options) {
+  return audit_chain(cell, rule, loop, options);
+}
+
+}  // namespace specsim::audit

@@ -1,0 +1,48 @@
+// What an enumeration of rounds finds: every way for a round to go, and with which probability.
+#pragma once
+
+#include "sim/experiments/audit/audit.h"
+#include "sim/foundation/base/token.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace specsim::audit {
+
+constexpr std::size_t kMaxPositions = kAuditMaxDraftLength + 2;  // a faulty loop may draft more than it was asked to
+constexpr std::size_t kMaxEmitted = kMaxPositions + 1;
+
+// A place that a round can come to, and all that can follow.
+struct RoundNode {
+  struct Step {  // the round goes on
+    Token token = 0;
+    long double probability = 0.0L;
+    std::size_t node = 0;
+  };
+  struct End {                     // the round ends
+    std::vector<Token> tokens;     // emitted from this position on
+    std::uint32_t next_start = 0;  // where the next round starts
+    std::uint32_t accepted = 0;    // draft tokens, in the whole round
+    std::uint32_t judged = 0;      // draft tokens that were judged by themselves, in the whole round
+    long double probability = 0.0L;
+  };
+  std::vector<Step> steps;
+  std::vector<End> ends;
+};
+
+struct RoundTree {
+  std::vector<RoundNode> nodes;
+  std::vector<std::size_t> roots;  // [start]: the node at which a round that starts there begins
+  std::uint64_t rounds_run = 0;
+};
+
+// The text that rounds are to write: where a start stands for a context and, maybe, what went before.
+struct TargetText {
+  std::vector<std::vector<double>> targets;                 // [context][vocab]
+  std::function<std::uint32_t(std::uint32_t, Token)> next;  // the context after a token
+  std::size_t starts = 0;                                   // the contexts 0 .. starts - 1 are reported on
+};
+
+}  // namespace specsim::audit

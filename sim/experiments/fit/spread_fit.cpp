@@ -1,0 +1,426 @@
+#include "sim/experiments/fit/spread_fit.h"
+
+#include "sim/experiments/fit/spread_contexts.h"
+#include "sim/experiments/fit/spread_file.h"
+#include "sim/experiments/fit/text_fit.h"
+#include "sim/foundation/base/error.h"
+#include "sim/rounds/families/acceptance_record.h"
+#include "sim/rounds/families/scale.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <utility>
+
+namespace specsim::fit {
+
+namespace {
+
+constexpr double kLeastScale = 0.02;
+constexpr double kMostScale = families::kLargestScale;
+constexpr double kMostSpread = 2.0;
+
+struct Moments {
+  double mean = 0.0;
+  double deviation = 0.0;
+};
+
+Moments moments_of(const std::vector<double>& values) {
+  Moments result;
+  for (const double x : values) result.mean += x;
+  result.mean /= static_cast<double>(values.size());
+  for (const double x : values) result.deviation += (x - result.mean) * (x - result.mean);
+  result.deviation = std::sqrt(result.deviation / static_cast<double>(values.size()));
+  return result;
+}
+
+struct Bracket {
+  double low = 0.0;
+  double high = 0.0;
+  double at_low = 0.0;  // the function's value there
+  double at_high = 0.0;
+
+  Bracket(const std::function<double(double)>& f, double from, double to)
+      : low(from), high(to), at_low(f(from)), at_high(f(to)) {}
+  [[nodiscard]] bool holds_zero() const { return (at_low > 0.0) != (at_high > 0.0); }
+};
+
+// Where a function that rises or falls throughout crosses zero; the nearer end where it does not.
+double crossing(const std::function<double(double)>& f, Bracket bracket) {
+  auto& [low, high, at_low, at_high] = bracket;
+  if (!bracket.holds_zero()) return std::abs(at_low) < std::abs(at_high) ? low : high;
+  // False position, the weight of an end that stays halved each time (Illinois).
+  constexpr int kMostSteps = 60;
+  for (int step = 0; step < kMostSteps && high - low > 1e-6 * (1.0 + std::abs(high)); ++step) {
+    const double middle = low + (high - low) * at_low / (at_low - at_high);
+    const double at_middle = f(middle);
+    if (at_middle == 0.0) return middle;
+    if ((at_middle > 0.0) == (at_high > 0.0)) {
+      high = middle;
+      at_high = at_middle;
+      at_low *= 0.5;
+    } else {
+      low = middle;
+      at_low = at_middle;
+      at_high *= 0.5;
+    }
+    if (std::abs(at_middle) < 1e-7) return middle;
+  }
+  return 0.5 * (low + high);
+}
+
+// The scale at which the contexts' mean is the recorded one, then the spread at which their deviation is, too.
+void meet(const std::function<Moments(double, double)>& of, const Moments& recorded, bool spread_too, double& scale,
+          double& spread) {
+  const double least = std::log(kLeastScale);
+  const double most = std::log(kMostScale);
+  // As the spread settles, so does the scale: it is sought first about where it was, as far off as it last moved.
+  std::optional<double> last;
+  double reach = most - least;
+  const auto scale_at = [&](double own) {
+    const auto off = [&](double log_scale) { return of(std::exp(log_scale), own).mean - recorded.mean; };
+    std::optional<double> found;
+    if (last && reach < 0.25 * (most - least)) {
+      const Bracket near(off, std::max(least, *last - reach), std::min(most, *last + reach));
+      if (near.holds_zero()) found = crossing(off, near);
+    }
+    if (!found) found = crossing(off, Bracket(off, least, most));
+    if (last) reach = std::max(2.0 * std::abs(*found - *last), 1e-3);
+    last = found;
+    return std::exp(*found);
+  };
+  if (spread_too) {
+    const auto off = [&](double own) { return of(scale_at(own), own).deviation - recorded.deviation; };
+    spread = crossing(off, Bracket(off, 0.0, kMostSpread));
+  }
+  scale = scale_at(spread);
+}
+
+// Of means over all positions: what each request adds to the error of mean and deviation.
+struct Influence {
+  Moments moments;
+  std::vector<double> mean;       // [request]
+  std::vector<double> deviation;  // [request]
+};
+
+Influence influence_of(const std::vector<std::vector<double>>& requests) {
+  std::vector<double> all;
+  for (const std::vector<double>& request : requests) all.insert(all.end(), request.begin(), request.end());
+  Influence result;
+  result.moments = moments_of(all);
+  const auto positions = static_cast<double>(all.size());
+  for (const std::vector<double>& request : requests) {
+    double mean = 0.0;
+    double square = 0.0;
+    for (const double x : request) {
+      const double off = x - result.moments.mean;
+      mean += off;
+      square += off * off - result.moments.deviation * result.moments.deviation;
+    }
+    result.mean.push_back(mean / positions);
+    result.deviation.push_back(result.moments.deviation > 0.0 ? square / (2.0 * result.moments.deviation * positions) : 0.0);
+  }
+  return result;
+}
+
+using Matrix = std::vector<std::vector<double>>;
+
+// Gauss and Jordan with pivots. Empty: singular.
+Matrix inverse_of(Matrix a) {
+  const std::size_t n = a.size();
+  Matrix inverse(n, std::vector<double>(n, 0.0));
+  for (std::size_t i = 0; i < n; ++i) inverse[i][i] = 1.0;
+  for (std::size_t column = 0; column < n; ++column) {
+    std::size_t pivot = column;
+    for (std::size_t row = column; row < n; ++row)
+      if (std::abs(a[row][column]) > std::abs(a[pivot][column])) pivot = row;
+    if (!(std::abs(a[pivot][column]) > 1e-12)) return {};
+    std::swap(a[pivot], a[column]);
+    std::swap(inverse[pivot], inverse[column]);
+    const double scale = 1.0 / a[column][column];
+    for (std::size_t j = 0; j < n; ++j) {
+      a[column][j] *= scale;
+      inverse[column][j] *= scale;
+    }
+    for (std::size_t row = 0; row < n; ++row) {
+      if (row == column) continue;
+      const double factor = a[row][column];
+      for (std::size_t j = 0; j < n; ++j) {
+        a[row][j] -= factor * a[column][j];
+        inverse[row][j] -= factor * inverse[column][j];
+      }
+    }
+  }
+  return inverse;
+}
+
+// What the record says: of the target where its distributions are known, of the overlap's spread where no outcomes stand for it.
+struct Recorded {
+  std::optional<Influence> entropy;
+  Influence overlap;
+  bool has_spread = false;
+};
+
+SpreadValues meet_moments(const SpreadContexts& contexts, const Recorded& recorded) {
+  SpreadValues values;
+  if (recorded.entropy)
+    meet(
+        [&](double sigma, double spread) {
+          return moments_of(contexts.entropies({sigma, spread, 1.0, 0.0}));
+        },
+        recorded.entropy->moments, true, values.sigma, values.sigma_spread);
+  meet(
+      [&](double noise, double spread) {
+        return moments_of(contexts.overlaps({values.sigma, values.sigma_spread, noise, spread}));
+      },
+      recorded.overlap.moments, recorded.has_spread, values.noise, values.noise_spread);
+  return values;
+}
+
+// A parameter, and the moment that it was fitted by.
+struct Fitted {
+  double SpreadValues::*value;
+  SpreadParameter SpreadFit::*parameter;
+  bool of_entropy = false;
+  bool deviation = false;
+  double recorded = 0.0;
+  std::vector<double> by_request;  // what each adds to the moment's error
+};
+
+// [moment] of simulated contexts.
+std::vector<double> moments_at(const std::vector<Fitted>& fitted, const SpreadContexts& contexts, const SpreadValues& values) {
+  const bool entropies = std::any_of(fitted.begin(), fitted.end(), [](const Fitted& one) { return one.of_entropy; });
+  const Moments entropy = entropies ? moments_of(contexts.entropies(values)) : Moments{};
+  const Moments overlap = moments_of(contexts.overlaps(values));
+  std::vector<double> result;
+  for (const Fitted& one : fitted) {
+    const Moments& own = one.of_entropy ? entropy : overlap;
+    result.push_back(one.deviation ? own.deviation : own.mean);
+  }
+  return result;
+}
+
+// By moment and parameter.
+Matrix slopes_at(const std::vector<Fitted>& fitted, const SpreadContexts& contexts, const SpreadValues& values) {
+  const std::size_t n = fitted.size();
+  Matrix slopes(n, std::vector<double>(n, 0.0));
+  for (std::size_t j = 0; j < n; ++j) {
+    const double step = 0.02 * std::max(values.*fitted[j].value, 0.1);
+    SpreadValues up = values;
+    SpreadValues down = values;
+    up.*fitted[j].value += step;
+    down.*fitted[j].value -= step;
+    const std::vector<double> above = moments_at(fitted, contexts, up);
+    const std::vector<double> below = moments_at(fitted, contexts, down);
+    for (std::size_t i = 0; i < n; ++i) slopes[i][j] = (above[i] - below[i]) / (2.0 * step);
+  }
+  return slopes;
+}
+
+// What several independent sets of simulated contexts say of the moments.
+struct OfSets {
+  std::vector<double> mean;  // [moment]
+  Matrix covariance;         // [moment][moment], that of the means
+};
+
+constexpr std::uint64_t kSets = 8;  // with the first, which the moments were met on
+
+OfSets of_sets(const std::vector<Fitted>& fitted, const SpreadContexts& first, int vocab, const SpreadValues& values) {
+  const std::size_t n = fitted.size();
+  Matrix by_set = {moments_at(fitted, first, values)};
+  for (std::uint64_t set = 1; set < kSets; ++set) by_set.push_back(moments_at(fitted, SpreadContexts(vocab, set), values));
+  constexpr auto kCount = static_cast<double>(kSets);
+  OfSets result{std::vector<double>(n, 0.0), Matrix(n, std::vector<double>(n, 0.0))};
+  for (const std::vector<double>& own : by_set)
+    for (std::size_t i = 0; i < n; ++i) result.mean[i] += own[i] / kCount;
+  for (const std::vector<double>& own : by_set)
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        result.covariance[i][j] += (own[i] - result.mean[i]) * (own[j] - result.mean[j]) / (kCount * (kCount - 1.0));
+  return result;
+}
+
+// From what one set of contexts says to what all of them do, whose chance is less, by Newton's steps with the first one's slopes.
+// `inverse`: of those. Returns what the sets say at the values that were found.
+OfSets refine(const std::vector<Fitted>& fitted, const SpreadContexts& first, int vocab, const Matrix& inverse,
+              SpreadValues& values) {
+  constexpr int kMostSteps = 4;
+  OfSets sets = of_sets(fitted, first, vocab, values);
+  for (int step = 0; step < kMostSteps && !inverse.empty(); ++step) {
+    double worst = 0.0;
+    SpreadValues next = values;
+    for (std::size_t i = 0; i < fitted.size(); ++i) {
+      const double off = fitted[i].recorded - sets.mean[i];
+      worst = std::max(worst, std::abs(off) / std::max(std::abs(fitted[i].recorded), 1e-3));
+      for (std::size_t j = 0; j < fitted.size(); ++j) next.*fitted[j].value += inverse[j][i] * off;
+    }
+    if (worst < 2e-5) break;
+    // Where a step would leave what a parameter can be, the moments are met on the first set alone.
+    for (const Fitted& one : fitted) {
+      const double low = one.deviation ? 0.0 : kLeastScale;
+      const double high = one.deviation ? kMostSpread : kMostScale;
+      if (!(next.*one.value > low && next.*one.value < high)) return sets;
+    }
+    values = next;
+    sets = of_sets(fitted, first, vocab, values);
+  }
+  return sets;
+}
+
+// Standard errors of the parameters, from those of the moments, over requests and of the simulated contexts, through the slopes
+// of the moments. Empty: the moments do not tell the parameters apart.
+std::vector<double> errors_of(const std::vector<Fitted>& fitted, const Matrix& inverse, Matrix covariance) {
+  const std::size_t n = fitted.size();
+  const std::size_t requests = fitted[0].by_request.size();
+  const double unbiased = static_cast<double>(requests) / static_cast<double>(requests - 1);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t request = 0; request < requests; ++request)
+        covariance[i][j] += unbiased * fitted[i].by_request[request] * fitted[j].by_request[request];
+  std::vector<double> errors;
+  for (const std::vector<double>& row : inverse) {
+    double variance = 0.0;
+    for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t k = 0; k < n; ++k) variance += row[j] * covariance[j][k] * row[k];
+    errors.push_back(std::sqrt(variance));
+  }
+  return errors;
+}
+
+}  // namespace
+
+SpreadRecord read_spread_record(const std::string& path, const std::string& kind) {
+  using families::RecordForm;
+  Diagnostics diagnostics;
+  const std::vector<families::AcceptanceRecord> records = families::read_acceptance_records(
+      path, {path, 0, 0}, kind, {RecordForm::rounds, RecordForm::accepted, RecordForm::overlap, RecordForm::distributions},
+      diagnostics);
+  diagnostics.throw_if_any();
+  SpreadRecord result;
+  for (const families::AcceptanceRecord& record : records) {
+    std::vector<double> overlap = record.overlap;
+    std::vector<double> entropy;
+    if (record.form == RecordForm::rounds) {
+      for (std::size_t i = 0; i < record.accepted.size(); ++i) {
+        overlap.insert(overlap.end(), static_cast<std::size_t>(record.accepted[i]), 1.0);
+        if (record.accepted[i] < record.drafted[i]) overlap.push_back(0.0);
+      }
+    }
+    if (record.form == RecordForm::accepted)
+      for (const int prefix : record.accepted) overlap.push_back(prefix > 0 ? 1.0 : 0.0);
+    for (const families::RecordedPair& pair : record.positions) {
+      result.vocab = std::max(result.vocab, static_cast<int>(pair.target.size()));
+      entropy.push_back(entropy_of(pair.target));
+      double sum = 0.0;
+      for (std::size_t x = 0; x < pair.target.size(); ++x) sum += std::min(pair.target[x], pair.draft[x]);
+      overlap.push_back(sum);
+    }
+    if (record.form == RecordForm::distributions) result.entropy.push_back(std::move(entropy));
+    result.outcomes = record.form == RecordForm::rounds || record.form == RecordForm::accepted;
+    result.overlap.push_back(std::move(overlap));
+  }
+  return result;
+}
+
+SpreadFit fit_spread(const SpreadRecord& record) {
+  SpreadFit result;
+  result.requests = record.overlap.size();
+  for (const std::vector<double>& request : record.overlap) result.positions += request.size();
+  result.vocab = record.vocab > 1 ? record.vocab : kVocab;
+  const SpreadContexts contexts(result.vocab);
+  Recorded recorded{std::nullopt, influence_of(record.overlap), !record.outcomes};
+  if (!record.entropy.empty() && record.vocab > 1) recorded.entropy = influence_of(record.entropy);
+  SpreadValues values = meet_moments(contexts, recorded);
+
+  std::vector<Fitted> fitted;
+  const auto add = [&](const char* name, const Influence& own, bool of_entropy, bool deviation, double SpreadValues::*value,
+                       SpreadParameter SpreadFit::*parameter) {
+    const std::vector<double>& parts = deviation ? own.deviation : own.mean;
+    const double figure = deviation ? own.moments.deviation : own.moments.mean;
+    double squares = 0.0;
+    for (const double part : parts) squares += part * part;
+    const auto requests = static_cast<double>(parts.size());
+    result.moments.push_back(
+        {name, figure, requests > 1.0 ? std::sqrt(squares * requests / (requests - 1.0)) : kUnknown, kUnknown});
+    fitted.push_back({value, parameter, of_entropy, deviation, figure, parts});
+  };
+  if (recorded.entropy) {
+    add("mean entropy of the target", *recorded.entropy, true, false, &SpreadValues::sigma, &SpreadFit::sigma);
+    add("its deviation", *recorded.entropy, true, true, &SpreadValues::sigma_spread, &SpreadFit::sigma_spread);
+  }
+  add("mean overlap", recorded.overlap, false, false, &SpreadValues::noise, &SpreadFit::noise);
+  if (recorded.has_spread)
+    add("its deviation", recorded.overlap, false, true, &SpreadValues::noise_spread, &SpreadFit::noise_spread);
+  const std::vector<Fitted> all = fitted;
+  // A spread that is at its end is no parameter of the fit any more.
+  std::erase_if(
+      fitted, [&](const Fitted& one) { return one.deviation && !(values.*one.value > 0.0 && values.*one.value < kMostSpread); });
+  const Matrix inverse = inverse_of(slopes_at(fitted, contexts, values));
+  const OfSets sets = refine(fitted, contexts, result.vocab, inverse, values);
+  if (fitted.size() == all.size()) {
+    for (std::size_t i = 0; i < all.size(); ++i) result.moments[i].fitted = sets.mean[i];
+  } else {
+    const OfSets of_all = of_sets(all, contexts, result.vocab, values);
+    for (std::size_t i = 0; i < all.size(); ++i) result.moments[i].fitted = of_all.mean[i];
+  }
+
+  result.sigma = {values.sigma, kUnknown, recorded.entropy.has_value()};
+  result.sigma_spread = {values.sigma_spread, kUnknown, recorded.entropy.has_value()};
+  result.noise = {values.noise, kUnknown, true};
+  result.noise_spread = {values.noise_spread, kUnknown, recorded.has_spread};
+  if (recorded.has_spread) {
+    const TextFit text = fit_text(record.overlap, contexts, values);
+    result.persistence = text.persistence;
+    result.between_requests = text.between_requests;
+    result.moments.insert(result.moments.end(), text.moments.begin(), text.moments.end());
+  }
+  if (result.requests < 2) return result;
+  const std::vector<double> errors = errors_of(fitted, inverse, sets.covariance);
+  for (std::size_t i = 0; i < errors.size(); ++i) (result.*fitted[i].parameter).error = errors[i];
+  return result;
+}
+
+std::string SpreadFit::warning() const {
+  if (sigma.fitted) return "";
+  return fmt::format(
+      "the target's sigma was not recorded, and {:g} stands for it: rankings of trees of likeliest tokens (tree_dynamic, "
+      "siblings: top_k and their like) rest on that, and have been 40 % off; they are left out of {}",
+      sigma.value, kSpreadFile);
+}
+
+std::string SpreadFit::yaml() const {
+  const auto told = [](const SpreadParameter& one) {
+    if (!one.fitted) return std::string("not in the record");
+    return std::isnan(one.error) ? std::string("fitted") : fmt::format("+- {:.2g}", one.error);
+  };
+  // Requests that differ emit equally many tokens: equally many rounds would favour the easy ones. So many that the round that is
+  // cut at the end, a long one as a rule, does not count.
+  const std::string ends = between_requests.value > 0.0 ? ", request_tokens: 1000" : "";
+  const std::string context =
+      persistence.fitted ? fmt::format(
+                               "# Along a text: persistence {}, between requests {}.\n"
+                               "context: {{process: text, persistence: {:.6g}, between_requests: {:.6g}{}}}\n",
+                               told(persistence), told(between_requests), persistence.value, between_requests.value, ends)
+                         : "context: {process: iid, pool: 256}\n";
+  return spread_experiment(
+      {.heading = fmt::format(
+           "# Distributions like those of a record of {} requests, {} positions: contexts differ in how open they are and in how "
+           "well\n"
+           "# the draft knows them. Standard errors: sigma {}, its spread {}; noise {}, its spread {}.\n",
+           requests, positions, told(sigma), told(sigma_spread), told(noise), told(noise_spread)),
+       .vocab = vocab,
+       .values = {sigma.value, sigma_spread.value, noise.value, noise_spread.value},
+       .context = context,
+       .trees = sigma.fitted,
+       .left_out = sigma.fitted
+                       ? ""
+                       : "# Left out: trees of likeliest tokens (tree_dynamic, siblings: top_k and their like). They rest "
+                         "on the target's sigma, which\n"
+                         "# was not recorded: with the default they have been 40 % off. Chains and drawn siblings rest on "
+                         "the overlaps.\n"});
+}
+
+}  // namespace specsim::fit

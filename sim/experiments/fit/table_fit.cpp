@@ -1,0 +1,407 @@
+#include "sim/experiments/fit/table_fit.h"
+
+#include "sim/experiments/fit/spread_file.h"
+#include "sim/foundation/base/token.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace specsim::fit {
+
+namespace {
+
+constexpr double kLeastNoise = 0.02;
+constexpr double kMostNoise = 300.0;
+constexpr double kMostNoiseSpread = 3.0;
+constexpr double kMostDrift = 300.0;
+constexpr double kPoint = 0.01;
+constexpr double kLeastKept = 1e-6;  // persistence
+constexpr double kMostKept = 0.99;
+constexpr double kRise = 0.002;  // tokens per round, relative: what a chain has to have over one of equal depths
+constexpr std::size_t kDepthsOfRise = 3;
+constexpr std::size_t kDepthsOfSpread = 4;
+
+// Where a function that falls crosses zero; the nearer end where it does not.
+double falls_to_zero(const std::function<double(double)>& f, double low, double high, int steps = 40) {
+  if (!(f(low) > 0.0)) return low;
+  if (!(f(high) < 0.0)) return high;
+  for (int step = 0; step < steps; ++step) {
+    const double middle = 0.5 * (low + high);
+    (f(middle) > 0.0 ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+double falls_to_zero_by_logarithm(const std::function<double(double)>& f, double low, double high, int steps = 40) {
+  return std::exp(falls_to_zero([&](double x) { return f(std::exp(x)); }, std::log(low), std::log(high), steps));
+}
+
+// What the table says that the parameters are to meet.
+struct Aims {
+  double first = 0.0;  // share of the first rank at the first depth
+  double ranks = 0.0;  // share of all ranks there together
+  std::size_t rank_count = 1;
+  std::vector<double> chain;  // first ranks by depth
+  bool tells_sigma = false;
+  bool rises =
+      false;  // a chain has more tokens per round than one whose depths are all like the first, and depths enough to tell
+};
+
+// Of a chain with these rates: 1 + a1 + a1 a2 + ...
+double tokens_of(const std::vector<double>& rates) {
+  double tokens = 1.0;
+  double reached = 1.0;
+  for (const double rate : rates) tokens += reached *= rate;
+  return tokens;
+}
+
+Aims aims_of(const TableRecord& record) {
+  const std::vector<std::vector<double>>& acceptance = record.acceptance;
+  Aims aims{acceptance[0][0],          std::accumulate(acceptance[0].begin(), acceptance[0].end(), 0.0),
+            acceptance[0].size(),      {},
+            record.kind.tells_sigma(), false};
+  for (const std::vector<double>& row : acceptance) aims.chain.push_back(row[0]);
+  const double alike = tokens_of(std::vector<double>(aims.chain.size(), aims.first));
+  aims.rises = aims.rank_count == 1 && aims.chain.size() >= kDepthsOfRise && tokens_of(aims.chain) > (1.0 + kRise) * alike;
+  return aims;
+}
+
+// Depths that the context process tells apart: the last stands for what is beyond.
+std::size_t depths_of(std::size_t rows) { return std::clamp<std::size_t>(rows, 2, kMaxDraftLength); }
+
+// [depth], of a chain of `depths`.
+std::vector<double> chain_of(const RankShares& shares, const TableValues& values, std::size_t depths, std::size_t block) {
+  if (values.persistence > 0.0)  // without drift every depth is alike
+    return rates_along_text(std::vector<StretchRates>(depths, shares.by_stretch(values, 0, block)), values.persistence);
+  std::vector<double> rates;
+  for (std::size_t depth = 0; depth < depths; ++depth) rates.push_back(shares.at(values, depth, 1, block)[0]);
+  return rates;
+}
+
+double first_share(const RankShares& shares, const TableValues& values, std::size_t depths, std::size_t block) {
+  return values.persistence > 0.0 ? chain_of(shares, values, depths, block)[0] : shares.at(values, 0, 1, block)[0];
+}
+
+// The first rank of the first depth is met by the noise, or by the target's sigma and then the noise. `values` has the spread and
+// the persistence.
+TableValues meet_first(const RankShares& shares, const Aims& aims, TableValues values, std::size_t block, int steps = 40) {
+  const auto above = [&](double noise, double sigma) {
+    TableValues own = values;
+    own.noise = noise;
+    own.sigma = sigma;
+    return first_share(shares, own, aims.chain.size(), block) - aims.first;
+  };
+  const auto noise_at = [&](double sigma) {
+    return falls_to_zero_by_logarithm([&](double noise) { return above(noise, sigma); }, kLeastNoise, kMostNoise, steps);
+  };
+  values.noise = noise_at(values.sigma);
+  if (!aims.tells_sigma || values.noise >= kSurestNoise) return values;
+  values.noise = kSurestNoise;
+  values.sigma = falls_to_zero_by_logarithm([&](double sigma) { return -above(kSurestNoise, sigma); }, values.sigma,
+                                            RankShares::kMostSigma, steps);
+  if (values.sigma >= RankShares::kMostSigma) values.noise = noise_at(values.sigma);
+  return values;
+}
+
+// By how much rates by depth are off, squared, as often as each depth is reached.
+double misfit(const std::vector<double>& found, const std::vector<double>& wanted) {
+  double squares = 0.0;
+  double reached = 1.0;
+  for (std::size_t depth = 0; depth < wanted.size(); ++depth) {
+    squares += reached * (found[depth] - wanted[depth]) * (found[depth] - wanted[depth]);
+    reached *= wanted[depth];
+  }
+  return squares;
+}
+
+// Rates that rise with depth: positions that are reached lie in easy stretches. A chain's tokens per round are met by the
+// persistence, or by the draft's spread at the persistence at which rates by depth are least off.
+TableValues meet_rise(const RankShares& shares, const Aims& aims, std::size_t block) {
+  constexpr int kFewSteps = 22;  // to a millionth of what is searched
+  const double wanted = tokens_of(aims.chain);
+  const auto with = [&](double persistence, double spread) {
+    TableValues own;
+    own.persistence = persistence;
+    own.noise_spread = spread;
+    return meet_first(shares, aims, own, block, kFewSteps);
+  };
+  const auto below = [&](const TableValues& own) { return wanted - tokens_of(chain_of(shares, own, aims.chain.size(), block)); };
+  const double usual = TableValues().noise_spread;
+  if (aims.chain.size() < kDepthsOfSpread)
+    return with(falls_to_zero([&](double kept) { return below(with(kept, usual)); }, kLeastKept, kMostKept, kFewSteps), usual);
+  const auto at = [&](double kept) {
+    return with(kept, falls_to_zero([&](double spread) { return below(with(kept, spread)); }, 0.0, kMostNoiseSpread, kFewSteps));
+  };
+  const auto off = [&](double kept) { return misfit(chain_of(shares, at(kept), aims.chain.size(), block), aims.chain); };
+  // The least of a few, then between its neighbours by thirds.
+  const std::vector<double> nodes = {kLeastKept, 0.2, 0.4, 0.6, 0.7, 0.8, 0.85, 0.9, 0.94, 0.97, kMostKept};
+  std::vector<double> found;
+  for (const double kept : nodes) found.push_back(off(kept));
+  const auto best = static_cast<std::size_t>(std::min_element(found.begin(), found.end()) - found.begin());
+  double low = nodes[best > 0 ? best - 1 : 0];
+  double high = nodes[std::min(best + 1, nodes.size() - 1)];
+  constexpr int kThirds = 14;
+  for (int step = 0; step < kThirds; ++step) {
+    const double third = (high - low) / 3.0;
+    if (off(low + third) > off(high - third))
+      low += third;
+    else
+      high -= third;
+  }
+  return at(0.5 * (low + high));
+}
+
+TableValues meet(const RankShares& shares, const Aims& aims, std::size_t block) {
+  if (aims.rises) return meet_rise(shares, aims, block);
+  TableValues values;
+  // More spread at the same first rank: more contexts where no rank is right.
+  if (aims.rank_count > 1)
+    values.noise_spread = falls_to_zero(
+        [&](double spread) {
+          TableValues own;
+          own.noise_spread = spread;
+          const std::vector<double> ranks = shares.at(meet_first(shares, aims, own, block), 0, aims.rank_count, block);
+          return std::accumulate(ranks.begin(), ranks.end(), 0.0) - aims.ranks;
+        },
+        0.0, kMostNoiseSpread);
+  values = meet_first(shares, aims, values, block);
+  if (aims.chain.size() < 2) return values;
+  const double wanted = tokens_of(aims.chain);
+  const auto off = [&](double drift) {
+    TableValues own = values;
+    own.drift = drift;
+    return tokens_of(chain_of(shares, own, aims.chain.size(), block)) - wanted;
+  };
+  constexpr double kLeastDrift = 1e-3;
+  values.drift = off(kLeastDrift) > 0.0 ? falls_to_zero_by_logarithm(off, kLeastDrift, kMostDrift) : 0.0;
+  return values;
+}
+
+double deviation_of(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0.0;
+  for (const double x : values) squares += (x - mean) * (x - mean);
+  return std::sqrt(squares / (n - 1.0));
+}
+
+// Standard errors from fits with each of the independent parts of the contexts.
+void add_errors(TableFit& fit, const RankShares& shares, const Aims& aims) {
+  std::vector<double> sigma;
+  std::vector<double> noise;
+  std::vector<double> spread;
+  std::vector<double> drift;
+  std::vector<double> persistence;
+  for (std::size_t block = 0; block < RankShares::kBlocks; ++block) {
+    const TableValues values = meet(shares, aims, block);
+    sigma.push_back(values.sigma);
+    noise.push_back(values.noise);
+    spread.push_back(values.noise_spread);
+    drift.push_back(values.drift);
+    persistence.push_back(values.persistence);
+  }
+  const double root = std::sqrt(static_cast<double>(RankShares::kBlocks));
+  if (fit.sigma.fitted) fit.sigma.error = deviation_of(sigma) / root;
+  if (fit.noise.fitted) fit.noise.error = deviation_of(noise) / root;
+  if (fit.noise_spread.fitted) fit.noise_spread.error = deviation_of(spread) / root;
+  if (fit.drift.fitted) fit.drift.error = deviation_of(drift) / root;
+  if (fit.persistence.fitted) fit.persistence.error = deviation_of(persistence) / root;
+}
+
+void add_slopes(TableFit& fit, const RankShares& shares, const Aims& aims) {
+  if (fit.noise.value > kLeastNoise && fit.noise.value < kMostNoise) {
+    Aims other = aims;
+    other.first += kPoint;
+    const TableValues moved = meet(shares, other, RankShares::kAll);
+    if (fit.noise.fitted) fit.noise_per_point = moved.noise - fit.noise.value;
+    if (fit.sigma.fitted) fit.sigma_per_point = moved.sigma - fit.sigma.value;
+  }
+  if (aims.rank_count > 1 && fit.noise_spread.value > 0.0 && fit.noise_spread.value < kMostNoiseSpread) {
+    Aims other = aims;
+    other.ranks += kPoint;
+    fit.noise_spread_per_point = meet(shares, other, RankShares::kAll).noise_spread - fit.noise_spread.value;
+  }
+  if (fit.drift.fitted && fit.drift.value > 0.0) {
+    Aims other = aims;
+    for (std::size_t depth = 1; depth < other.chain.size(); ++depth) other.chain[depth] += kPoint;
+    fit.drift_per_point = meet(shares, other, RankShares::kAll).drift - fit.drift.value;
+  }
+}
+
+FigureRole role_of(const Aims& aims, std::size_t depth, std::size_t rank) {
+  if (depth == 0) return rank == 0 || aims.rank_count == 2 ? FigureRole::fitted : FigureRole::together;
+  if (rank > 0) return FigureRole::predicted;
+  return aims.chain.size() == 2 ? FigureRole::fitted : FigureRole::together;
+}
+
+void add_figures(TableFit& fit, const RankShares& shares, const Aims& aims, const TableValues& values) {
+  const std::vector<std::vector<double>>& table = fit.record.acceptance;
+  const std::vector<double> chain = chain_of(shares, values, table.size(), RankShares::kAll);
+  std::size_t same = 0;  // figures of the last depth that was added
+  for (std::size_t depth = 0; depth < table.size(); ++depth) {
+    // Depths that neither the table nor the fit tells apart are one line.
+    if (depth > 1 && table[depth] == table[depth - 1] && values.drift == 0.0 && values.persistence == 0.0) {
+      for (std::size_t i = fit.figures.size() - same; i < fit.figures.size(); ++i) fit.figures[i].last = depth + 1;
+      continue;
+    }
+    const std::vector<double> found =
+        values.persistence > 0.0 ? std::vector<double>{chain[depth]} : shares.at(values, depth, table[depth].size());
+    for (std::size_t rank = 0; rank < found.size(); ++rank)
+      fit.figures.push_back({depth + 1, depth + 1, rank + 1, table[depth][rank], found[rank], role_of(aims, depth, rank)});
+    same = found.size();
+  }
+}
+
+std::string told(const SpreadParameter& one) {
+  if (!one.fitted) return "default, not told by the table";
+  return one.value > 0.0 ? fmt::format("+- {:.2g} of the fit's own contexts", one.error) : "at its end, 0";
+}
+
+}  // namespace
+
+const char* to_text(FigureRole role) {
+  switch (role) {
+    case FigureRole::fitted:
+      return "fitted";
+    case FigureRole::together:
+      return "fitted together";
+    case FigureRole::predicted:
+      return "predicted";
+  }
+  return "";
+}
+
+TableFit fit_table(const TableRecord& record, std::uint64_t seed) {
+  std::size_t ranks = 1;
+  for (const std::vector<double>& row : record.acceptance) ranks = std::max(ranks, row.size());
+  const RankShares& shares = rank_shares(record.kind, ranks, seed);
+  const Aims aims = aims_of(record);
+  const TableValues values = meet(shares, aims, RankShares::kAll);
+  TableFit fit;
+  fit.record = record;
+  fit.sigma = {values.sigma, kUnknown, values.sigma > SpreadValues().sigma};
+  fit.noise = {values.noise, kUnknown, !fit.sigma.fitted || values.noise != kSurestNoise};
+  fit.noise_spread = {values.noise_spread, kUnknown, aims.rank_count > 1 || (aims.rises && aims.chain.size() >= kDepthsOfSpread)};
+  fit.drift = {values.drift, kUnknown, aims.chain.size() > 1 && !aims.rises};
+  fit.persistence = {values.persistence, kUnknown, aims.rises};
+  add_errors(fit, shares, aims);
+  add_slopes(fit, shares, aims);
+  const std::vector<double> found = shares.at(values, 0, aims.rank_count);
+  fit.moments.push_back({"rank 1 at depth 1", aims.first, first_share(shares, values, aims.chain.size(), RankShares::kAll)});
+  if (aims.rank_count > 1)
+    fit.moments.push_back({fmt::format("no rank of {} at depth 1", aims.rank_count), 1.0 - aims.ranks,
+                           1.0 - std::accumulate(found.begin(), found.end(), 0.0)});
+  if (aims.chain.size() > 1)
+    fit.moments.push_back({fmt::format("chain of {}, tokens per round", aims.chain.size()), tokens_of(aims.chain),
+                           tokens_of(chain_of(shares, values, aims.chain.size(), RankShares::kAll))});
+  add_figures(fit, shares, aims, values);
+  return fit;
+}
+
+const TableFigure& TableFit::worst() const {
+  return *std::max_element(figures.begin(), figures.end(), [](const TableFigure& a, const TableFigure& b) {
+    return std::abs(a.fit - a.table) < std::abs(b.fit - b.table);
+  });
+}
+
+namespace {
+
+// Whether a figure is missed: a probability at all, a chain's tokens per round by this share of them.
+bool missed(const TableMoment& one, double share_of_tokens) {
+  constexpr double kProbability = 0.002;
+  return std::abs(one.fit - one.table) > (one.table > 1.0 ? share_of_tokens * one.table : kProbability);
+}
+
+}  // namespace
+
+std::string TableFit::out_of_reach() const {
+  constexpr double kTold = 0.005;
+  for (const TableMoment& one : moments)
+    if (missed(one, kTold))
+      return fmt::format("{} is {:.4f} in the table, and {} {:.4f} can be reached", one.name, one.table,
+                         one.fit < one.table ? "at most" : "at least", one.fit);
+  return "";
+}
+
+bool TableFit::fails() const {
+  constexpr double kRefused = 0.1;
+  return std::any_of(moments.begin(), moments.end(), [](const TableMoment& one) { return missed(one, kRefused); });
+}
+
+bool TableFit::tells_trees() const {
+  return record.acceptance[0].size() > 1 && (record.kind.temperature == 0.0 || record.kind.likeliest);
+}
+
+bool TableFit::tells_drawn() const { return !record.kind.tells_sigma(); }
+
+std::string TableFit::warning() const {
+  std::vector<std::string> lacks;
+  if (!tells_trees())
+    lacks.push_back(fmt::format(
+        "does not tell {}: rankings of trees of likeliest tokens (tree_dynamic, siblings: top_k and their like) rest on a "
+        "default",
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "how the draft's further ranks do" : "the target's sigma"));
+  if (!tells_drawn())
+    lacks.push_back(
+        fmt::format("is of the draft's likeliest tokens, and does not tell how surely the draft knows the target's "
+                    "other ones: rankings of drawn drafts (selection: sampled, block, without_replacement and their "
+                    "like) rest on {}",
+                    sigma.fitted ? "sigma and value, of which it tells one" : "the target's sigma, a default"));
+  if (lacks.empty()) return "";
+  return fmt::format("the table {}; they are left out of {}", fmt::join(lacks, "; and it "), kSpreadFile);
+}
+
+std::string TableFit::left_out() const {
+  std::string lines;
+  if (!tells_trees())
+    lines += fmt::format(
+        "# Left out: trees of likeliest tokens (tree_dynamic, siblings: top_k and their like), which rest on a "
+        "default: the table\n# does not tell {}.\n",
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "how the draft's further ranks do" : "the target's sigma");
+  if (!tells_drawn())
+    lines +=
+        "# Left out: drafts that are drawn (selection: sampled, block, without_replacement and their like), which the table, of "
+        "chosen\n# ones, does not tell of.\n";
+  return lines;
+}
+
+std::string TableFit::yaml() const {
+  const SpreadValues family;
+  std::string context;
+  if (persistence.fitted)
+    context = fmt::format(
+        "# Positions that resemble the ones before them, for the table's rates rise with depth: persistence {}.\n"
+        "# between_requests is a default, not told by the table.\n"
+        "context: {{process: text, persistence: {:.6g}}}\n",
+        told(persistence), persistence.value);
+  else
+    context = fmt::format(
+        "# Positions that have nothing to do with one another: persistence and between_requests are defaults, not told by the "
+        "table.\n"
+        "context: {{process: text{}}}\n",
+        drift.value > 0.0 ? fmt::format(", drift: {:.6g}, depths: {}", drift.value, depths_of(record.acceptance.size())) : "");
+  const std::string of_sigma =
+      sigma.fitted ? fmt::format("The target's sigma: {}; its spread: default, not told by the table", told(sigma))
+                   : "The target's sigma and its spread: default, not told by the table";
+  const std::string missed = out_of_reach();
+  return spread_experiment({.heading = fmt::format("# Distributions whose acceptance is that of a table{}, at temperature {:g}.\n"
+                                                   "{}# The draft's value: {}; its spread: {};\n# drift: {}. {}.\n",
+                                                   record.about.empty() ? "" : ", " + record.about, record.kind.temperature,
+                                                   missed.empty() ? "" : fmt::format("# Out of reach: {}.\n", missed),
+                                                   noise.fitted ? told(noise) : "that of the surest published draft",
+                                                   told(noise_spread), told(drift), of_sigma),
+                            .vocab = kVocab,
+                            .values = {sigma.value, family.sigma_spread, noise.value, noise_spread.value},
+                            .temperature = record.kind.temperature,
+                            .chosen = record.kind.likeliest,
+                            .context = context,
+                            .trees = tells_trees(),
+                            .left_out = left_out()});
+}
+
+}  // namespace specsim::fit

@@ -1,0 +1,11 @@
+#include "sim/experiments/judge/cell_theory.h"
+
+namespace specsim::judge {
+
+PolicyTheory confidence_policy_theory() {
+  return {{"confidence", "drafting stops behind a token that the draft finds unlikely", "", {}, ""},
+          {},
+          [](const config::Arguments& own, double probability, double /*entropy*/) { return probability < own.number("least"); }};
+}
+
+}  // namespace specsim::judge

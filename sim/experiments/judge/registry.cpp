@@ -1,0 +1,124 @@
+#include "sim/experiments/judge/acceptance_table.h"
+#include "sim/experiments/judge/cell_theory.h"
+#include "sim/experiments/judge/method.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::judge {
+
+// One line here and one file beside it add a theory.
+#define SPECSIM_THEORIES(X) \
+  X(recursive)              \
+  X(matching)               \
+  X(soft_argmax)            \
+  X(block)                  \
+  X(hsd)                    \
+  X(traversal)              \
+  X(without_replacement)    \
+  X(kseq)                   \
+  X(optimal_transport)      \
+  X(typical)                \
+  X(typical_medusa)         \
+  X(lenience)               \
+  X(top_k_match)            \
+  X(gumbel)                 \
+  X(relaxed_threshold)      \
+  X(relaxed_top_n)          \
+  X(speculative_cascade)    \
+  X(judge_decoding)         \
+  X(greedy_multi_path)      \
+  X(spec_hub)               \
+  X(dynamic_tree)           \
+  X(opt_tree)               \
+  X(spec_exec)              \
+  X(redrafter)              \
+  X(cs_drafting)            \
+  X(dspark)                 \
+  X(prompt_lookup)          \
+  X(suffix)                 \
+  X(suffix_decoding)        \
+  X(sam_decoding)           \
+  X(lookahead)              \
+  X(sglang_ngram)           \
+  X(ngram_simple)           \
+  X(ngram_mod)              \
+  X(ngram_cache)            \
+  X(ngram_map_k)            \
+  X(ngram_map_k4v)
+
+// NAME_policy_theory() makes the entry of a length policy.
+#define SPECSIM_POLICY_THEORIES(X) \
+  X(additive)                      \
+  X(table)                         \
+  X(ema_tiers)                     \
+  X(ratio_tiers)                   \
+  X(goodput)                       \
+  X(goodput_per_sequence)          \
+  X(confidence)                    \
+  X(entropy)                       \
+  X(oracle)
+
+#define SPECSIM_DECLARE(name) TheoryEntry name##_theory();
+SPECSIM_THEORIES(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+#define SPECSIM_DECLARE(name) PolicyTheory name##_policy_theory();
+SPECSIM_POLICY_THEORIES(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+
+config::Registry<TheoryEntry>& theories() {
+#define SPECSIM_ENTRY(name) name##_theory(),
+  static config::Registry<TheoryEntry> registry("theory", {SPECSIM_THEORIES(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+config::Registry<PolicyTheory>& policy_theories() {
+#define SPECSIM_ENTRY(name) name##_policy_theory(),
+  static config::Registry<PolicyTheory> registry("policy theory", {SPECSIM_POLICY_THEORIES(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+namespace {
+
+bool names(const std::vector<std::string>& list, const std::string& name) {
+  return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+}  // namespace
+
+const TheoryEntry* theory_entry(const spec::Cell& cell, std::string& why) {
+  const std::string& verifier = verifier_name(cell);
+  // Its blocks are its own choice in every round, or their distributions are.
+  const bool chosen = !judges_positions(cell) && (blocks(cell).tree() == nullptr || spec::plan_of(cell).joins());
+  bool verifier_known = false;
+  for (const TheoryEntry& entry : theories().entries()) {
+    if (!names(entry.verifiers, verifier)) continue;
+    verifier_known = true;
+    if (chosen ? names(entry.drafters, drafter_name(cell)) : entry.drafters.empty()) return &entry;
+  }
+  why = verifier_known ? fmt::format("none knows what drafter {} chooses under verifier {}", drafter_name(cell), verifier)
+                       : fmt::format("none knows verifier {}", verifier);
+  return nullptr;
+}
+
+Coverage cover(const spec::Cell& cell) {
+  Coverage none;
+  const TheoryEntry* entry = theory_entry(cell, none.missing);
+  if (entry == nullptr) return none;
+  if (has_policy(cell)) {
+    const PolicyTheory* policy = policy_theories().find(policy_name(cell));
+    if (policy == nullptr) return {nullptr, fmt::format("none knows policy {}", policy_name(cell))};
+    if (policy->alone && batch(cell) > 1.0)
+      return {nullptr,
+              fmt::format("policy {} goes by all sequences of the batch, and theory of it is of one", policy_name(cell))};
+  }
+  if (context_shape(cell).kind == families::ContextShape::Kind::other)
+    return {nullptr, fmt::format("none knows how contexts follow one another in process {}", cell.contexts->name)};
+  if (context_shape(cell).kind == families::ContextShape::Kind::by_rank) return sum_over_nodes();
+  return entry->cover(cell);
+}
+
+}  // namespace specsim::judge

@@ -1,0 +1,182 @@
+#include "sim/experiments/judge/rows.h"
+#include "sim/foundation/base/output.h"
+#include "sim/foundation/report/intervals.h"
+#include "sim/foundation/report/short_text.h"
+#include "sim/foundation/report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+namespace specsim::judge {
+
+namespace {
+
+// Column heads of the axes: the last word of the path, as many words as it takes to tell them apart.
+std::vector<std::string> axis_heads(const std::vector<std::string>& axes) {
+  std::vector<std::string> heads;
+  for (const std::string& axis : axes) {
+    std::size_t from = axis.rfind('.');
+    const auto same = [&](const std::string& tail) {
+      return std::count_if(axes.begin(), axes.end(), [&](const std::string& other) { return other.ends_with(tail); }) > 1;
+    };
+    while (from != std::string::npos && from > 0 && same(axis.substr(from))) from = axis.rfind('.', from - 1);
+    heads.push_back(from == std::string::npos ? axis : axis.substr(from + 1));
+  }
+  return heads;
+}
+
+// Half the width of the 95 % interval of a mean over independent sequences; NaN below five of them.
+double half_width(const Row& row, double error) {
+  if (row.counts.sequences < 5 || std::isnan(error)) return std::numeric_limits<double>::quiet_NaN();
+  return report::half_width(error, static_cast<double>(row.counts.sequences - 1));
+}
+
+// The speedup of a round or, where a placement was simulated, of the batch from its first prefill to its last token.
+double speedup_of(const Row& row) { return row.timed ? row.timed->speedup() : row.tokens_per_round() * row.speedup_per_token(); }
+
+// The axes of one experiment, as its table shows them.
+struct Axes {
+  explicit Axes(const std::vector<Row>& rows) : paths(spec::axes_of(rows)), heads(axis_heads(paths)), values(paths.size()) {
+    for (const Row& row : rows)
+      for (std::size_t i = 0; i < paths.size(); ++i) values[i].push_back(spec::axis_value(*row.cell, paths[i]));
+  }
+  [[nodiscard]] std::string shown(const Row& row, std::size_t i) const {
+    return report::short_value(spec::axis_value(*row.cell, paths[i]), values[i]);
+  }
+  // "draft_length 4, batch 8"
+  [[nodiscard]] std::string name(const Row& row) const {
+    std::string text;
+    for (std::size_t i = 0; i < paths.size(); ++i) text += fmt::format("{}{} {}", i > 0 ? ", " : "", heads[i], shown(row, i));
+    return text;
+  }
+
+  std::vector<std::string> paths;
+  std::vector<std::string> heads;
+  std::vector<std::vector<std::string>> values;  // [axis][row]
+};
+
+// Which columns an experiment's table has.
+struct Shown {
+  bool priced = false;
+  bool timed = false;  // a placement was simulated
+  bool checks = false;
+};
+
+// Cells that differ in decode and cost alone draw with the same random numbers: their z are not independent. The first of each.
+std::map<std::pair<std::uint64_t, std::uint64_t>, const Row*> first_rows(const std::vector<Row>& rows) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, const Row*> first;
+  for (const Row& row : rows) first.try_emplace({row.cell->seed, row.cell->pairing_group}, &row);
+  return first;
+}
+
+// `first`: of the rows that draw with the random numbers of `row`.
+void add_check_cells(const Row& first, const Row& row, std::vector<std::string>& line) {
+  const bool known = row.judged_by.known;
+  line.push_back(known ? report::cell_text(row.judged_by.tokens_per_round, "{:.4f}") : "-");
+  line.push_back(&first == &row ? "own" : fmt::format("cell {}'s", first.cell->index));
+  line.push_back(known ? report::cell_text(row.agreement.z_tokens_per_round, "{:+.2f}") : "-");
+  line.push_back(report::cell_text(row.agreement.p_accepted_distribution, "{:.2g}"));
+  line.push_back(report::cell_text(row.agreement.p_output_distribution, "{:.2g}"));
+  line.push_back(std::isnan(row.agreement.smallest_leak) ? "-" : fmt::format("{:.2g}%", 100.0 * row.agreement.smallest_leak));
+  line.emplace_back(to_text(row.verdict));
+}
+
+report::Table figures_of(const std::vector<Row>& rows, const Axes& axes, const Shown& shown) {
+  std::vector<report::Head> heads = {{"cell"}};
+  const auto add_heads = [&](const auto& names) {
+    for (const auto& name : names) heads.push_back({name});
+  };
+  add_heads(axes.heads);
+  add_heads(std::array{"alpha", "acc/drafted", "tokens/round", "+-95%"});
+  if (shown.priced) add_heads(std::array{"speedup", "+-95%"});
+  if (shown.timed) add_heads(std::array{"e2e speedup", "TTFT ms", "TPOT p50 ms"});
+  if (shown.checks) add_heads(std::array{"theory", "draws", "z", "p accepted", "p output", "leak seen", "verdict"});
+  report::Table table(heads, {.keys = 1 + axes.paths.size()});
+  const auto first_of = first_rows(rows);
+  for (const Row& row : rows) {
+    std::vector<std::string> line = {std::to_string(row.cell->index)};
+    const auto add = [&](double x, const char* format) { line.push_back(report::cell_text(x, format)); };
+    for (std::size_t i = 0; i < axes.paths.size(); ++i) line.push_back(axes.shown(row, i));
+    const double error = row.tokens_per_round_error();
+    add(row.alpha(), "{:.4f}");
+    add(row.draft_efficiency(), "{:.4f}");
+    add(row.tokens_per_round(), "{:.4f}");
+    add(half_width(row, error), "{:.4f}");
+    if (shown.priced) {
+      add(row.tokens_per_round() * row.speedup_per_token(), "{:.4f}");
+      add(half_width(row, error * row.speedup_per_token()), "{:.4f}");
+    }
+    if (shown.timed && row.timed) {
+      add(row.timed->speedup(), "{:.4f}");
+      add(1e3 * row.timed->run.time_to_first_token.seconds(), "{:.2f}");
+      add(1e3 * row.timed->run.time_per_output_token.p50, "{:.3f}");
+    } else if (shown.timed) {
+      line.insert(line.end(), 3, "-");
+    }
+    if (shown.checks) add_check_cells(*first_of.at({row.cell->seed, row.cell->pairing_group}), row, line);
+    table.add(std::move(line));
+  }
+  return table;
+}
+
+// The answer that most sweeps are made for; "" where there is none. What knows the future is no answer.
+std::string fastest_text(const std::vector<Row>& rows, const Axes& axes, bool timed) {
+  std::vector<const Row*> order;
+  for (const Row& row : rows) {
+    const spec::PolicyChoice* policy = row.cell->policy();
+    if (row.counts.rounds > 0 && !std::isnan(speedup_of(row)) && (policy == nullptr || !policy->part->foresees()))
+      order.push_back(&row);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });
+  if (order.size() < 2) return "";
+  if (speedup_of(*order[0]) <= 1.0) return "no cell is faster than plain decoding: do not speculate\n";
+  if (!(speedup_of(*order[0]) > speedup_of(*order[1]))) return "";
+  // A second GPU would have sped up plain decoding too.
+  const auto twice = order[0]->timed ? order[0]->timed->speedup_of_twice() : std::nullopt;
+  return fmt::format("fastest: {} ({}speedup {:.4f}{}); next: {} ({:.4f})\n", axes.name(*order[0]), timed ? "e2e " : "",
+                     speedup_of(*order[0]), twice ? fmt::format(", {:.4f} against plain decoding on both GPUs", *twice) : "",
+                     axes.name(*order[1]), speedup_of(*order[1]));
+}
+
+std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
+  const auto any = [&](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
+  const Axes axes(rows);
+  const Shown shown{any([](const Row& row) { return row.cell->pricing.has_value(); }),
+                    any([](const Row& row) { return row.timed.has_value(); }), with_checks};
+  std::string text = figures_of(rows, axes, shown).text(output_width());
+  if (any([](const Row& row) { return row.timed && std::isnan(row.timed->run.time_per_output_token.p50); }))
+    text += "TPOT -: no answer has a second token (output_tokens is 1, or an end token came first)\n";
+  if (shown.priced)
+    text += fastest_text(rows, axes, shown.timed);
+  else
+    text += "no speedup: the config names no cost, and tokens per round alone do not pay for drafts (cost: {model: ...})\n";
+  const auto& shape = rows.front().cell->contexts->process->shape();
+  if (shape.contexts == 1 && any([](const Row& row) { return row.cell->contexts->pair(0).random(); }))
+    text +=
+        "a distribution here is random and was drawn once (context fixed): intervals hold for that draw; context: {process: iid} "
+        "averages over draws\n";
+  return text;
+}
+
+}  // namespace
+
+std::string table(const std::vector<Row>& rows, bool with_checks) {
+  std::string text;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    std::size_t end = begin;
+    while (end < rows.size() && rows[end].cell->experiment == rows[begin].cell->experiment) ++end;
+    if (end - begin < rows.size()) text += fmt::format("{}{}\n", begin > 0 ? "\n" : "", rows[begin].cell->experiment);
+    text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)},
+                         with_checks);
+    begin = end;
+  }
+  return text;
+}
+
+}  // namespace specsim::judge

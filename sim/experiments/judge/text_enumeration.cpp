@@ -1,0 +1,84 @@
+#include "sim/experiments/judge/text_enumeration.h"
+
+#include "sim/experiments/judge/enumeration.h"
+#include "sim/experiments/judge/method.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace specsim::judge {
+
+namespace {
+
+class TextRounds final : public Enumeration {
+ public:
+  TextRounds(BlockRounds rounds, theory::TextDraft draft) : Enumeration(std::move(rounds)), draft_(std::move(draft)) {}
+
+ private:
+  [[nodiscard]] RoundTheory work_out() const override {
+    RoundTheory result;
+    result.sequence = [distributions = automaton(-1), moves = transition(), start = rounds().start(), draft = draft_,
+                       text = prompt_of(*rounds().cell)](int rounds) {
+      return theory::text_moments(distributions, moves, start, text, draft, rounds);
+    };
+    return result;
+  }
+
+  theory::TextDraft draft_;
+};
+
+class HistoryRounds final : public Enumeration {
+ public:
+  HistoryRounds(BlockRounds rounds, theory::HistoryDraft draft) : Enumeration(std::move(rounds)), draft_(std::move(draft)) {}
+
+ private:
+  [[nodiscard]] RoundTheory work_out() const override {
+    RoundTheory result;
+    result.sequence = [distributions = automaton(-1), moves = transition(), start = rounds().start(), draft = draft_,
+                       text = prompt_of(*rounds().cell)](int rounds) {
+      return theory::history_moments(distributions, moves, start, text, draft, rounds);
+    };
+    return result;
+  }
+
+  theory::HistoryDraft draft_;
+};
+
+std::string why_not_read(const BlockRounds& rounds) {
+  if (std::string why = why_not_kept(rounds); !why.empty()) return why;
+  const double contexts = rounds.shape->contexts;
+  if (rounds.hidden() && contexts * contexts > kMostTokens) return fmt::format("{} contexts: too many", rounds.shape->contexts);
+  return rounds.shape->ends() ? "requests that read their text are not worked out" : "";
+}
+
+}  // namespace
+
+Coverage follow_text(const spec::Cell& cell, theory::TextDraft draft) {
+  BlockRounds rounds(cell);
+  std::string why = why_not_read(rounds);
+  if (!why.empty()) return {nullptr, std::move(why)};
+  return {std::make_unique<TextRounds>(std::move(rounds), std::move(draft)), ""};
+}
+
+Coverage follow_history(const spec::Cell& cell, theory::HistoryDraft draft) {
+  BlockRounds rounds(cell);
+  std::string why = why_not_read(rounds);
+  if (!why.empty()) return {nullptr, std::move(why)};
+  return {std::make_unique<HistoryRounds>(std::move(rounds), std::move(draft)), ""};
+}
+
+std::vector<std::vector<int>> drafter_texts(const spec::Cell& cell, const std::string& key) {
+  std::vector<std::vector<int>> texts;
+  const config::Arguments& own = drafter_arguments(cell);
+  if (own.has(key))
+    for (const std::vector<double>& text : own.table(key)) texts.emplace_back(text.begin(), text.end());
+  return texts;
+}
+
+std::vector<int> prompt_of(const spec::Cell& cell) {
+  const std::span<const Token> prompt = process(cell).prompt();
+  return {prompt.begin(), prompt.end()};
+}
+
+}  // namespace specsim::judge

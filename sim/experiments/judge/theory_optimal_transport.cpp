@@ -1,0 +1,36 @@
+// The best rule there can be for siblings drawn with replacement: its value, by max-flow/min-cut.
+#include "sim/experiments/judge/tree_walk.h"
+#include "sim/rounds/theory/multi_draft.h"
+
+#include "sim/foundation/base/index.h"
+
+namespace specsim::judge {
+
+TheoryEntry optimal_transport_theory() {
+  return {
+      {"optimal_transport",
+       "P(some sibling is accepted) = 1 + min over sets H of (target(H) - draft(H)^siblings)",
+       "Sun et al. (SpecTr), arXiv 2310.15141",
+       {},
+       ""},
+      {"optimal_transport"},
+      {},
+      [](const spec::Cell& cell) -> Coverage {
+        BlockRounds rounds(cell);
+        if (!figures_of(rounds).uniform)
+          return {nullptr, "which of its siblings is accepted is up to which of the best couplings it has"};
+        if (rounds.stops != nullptr)
+          return {nullptr, "which token is accepted is up to which of the best couplings it has, and drafting ends by the token"};
+        if (rounds.shape->kind == families::ContextShape::Kind::markov)
+          return {nullptr, "which token is accepted is up to which of the best couplings it has, and contexts go by the token"};
+        NodeTheory rule = {[](const verify::PositionDistributions& distributions, int children) {
+          std::vector<std::vector<double>> by_rank(index_of(children), {0.0});
+          by_rank[0][0] = theory::optimal_acceptance(distributions.target, distributions.drafted, children);
+          return by_rank;
+        }};
+        rule.siblings_alike = true;
+        return walk(std::move(rounds), std::move(rule));
+      }};
+}
+
+}  // namespace specsim::judge

@@ -1,0 +1,301 @@
+#include "sim/experiments/spec/read_acceptance_table.h"
+
+#include "sim/experiments/spec/acceptance_lengths.h"
+#include "sim/foundation/base/token.h"
+#include "sim/foundation/config/arguments.h"
+#include "sim/hardware/cost/presets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace specsim::spec {
+
+namespace {
+
+using config::Value;
+
+// What a table's numbers are of.
+enum class Form {
+  by_rank,  // each rank alone, given that the parent is accepted
+  top_k,    // the first ranks together
+  rates,    // positions that are reached or not
+  lengths,  // mean tokens of a round, with the target's own
+  accepted  // the same without it
+};
+
+struct FormKey {
+  const char* key;
+  Form form;
+  const char* number;  // what messages call a number of it
+};
+constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"}, FormKey{"top_k", Form::top_k, "top_k"},
+                               FormKey{"rates", Form::rates, "rate"},
+                               FormKey{"mean_acceptance_length", Form::lengths, "mean_acceptance_length"},
+                               FormKey{"mean_accepted", Form::accepted, "mean_accepted"}};
+constexpr const char* kFormNames = "acceptance, top_k, rates, mean_acceptance_length and mean_accepted";
+
+const std::vector<config::Parameter>& table_parameters() {
+  using config::Type;
+  static const std::vector<config::Parameter> list = {
+      {"acceptance",
+       Type::value,
+       "",
+       "by depth, and by rank if it is a table: each rank alone, given that its parent is accepted",
+       {},
+       {}},
+      {"top_k", Type::value, "", "by depth and rank: the likeliest 1, 2, ... tokens together", {}, {}},
+      {"rates", Type::value, "", "by depth: positions that are reached or not", {}, {}},
+      {"mean_acceptance_length",
+       Type::value,
+       "",
+       "mean tokens of a round, the target's own included (SGLang's accept length), at draft_length; of several draft lengths a "
+       "list",
+       {},
+       {}},
+      {"mean_accepted",
+       Type::value,
+       "",
+       "mean drafted tokens that a round accepts, the target's own not included, at draft_length; of several draft lengths a "
+       "list",
+       {},
+       {}},
+      {"draft_length", Type::value, "", "draft length of mean_acceptance_length or mean_accepted, or a list of them", {}, {}},
+      {"selection",
+       Type::text,
+       "",
+       "how drafts were chosen, as drafter chain's: argmax, the likeliest tokens, or sampled, drawn ones",
+       {},
+       {"sampled", "argmax"}},
+      {"depths", Type::integer, "", "how deep the last row holds", config::between(1, kMaxDraftLength), {}},
+      {"draft", Type::text, "", "what drafted: a model, or none", {}, {}},
+      {"target", Type::text, "", "what it drafted for: a model", {}, {}},
+      {"tensor_parallel", Type::integer, "1", "GPUs that target and draft are cut over", config::between(1, 64), {}},
+      {"one_pass", Type::boolean, "false", "one draft pass guesses all positions", {}, {}},
+      {"pair", Type::text, "", "target and draft", {}, {}},
+      {"text", Type::text, "", "what was decoded", {}, {}},
+      {"temperature", Type::text, "", "temperature of decoding; unknown where the source does not say it", {}, {}},
+      {"note", Type::text, "", "how the figures are to be taken", {}, {}},
+      {"source", Type::text, "", "publication that they come from", {}, {}},
+      {"unverified", Type::boolean, "false", "one report, not repeated", {}, {}},
+      {"aliases", Type::value_list, "", "other names of a built-in table", {}, {}},
+  };
+  return list;
+}
+
+// 0.79, or 79% as many tables have it.
+double probability(const Value& value, const char* what) {
+  std::optional<double> x = config::as_number(value);
+  if (!x && value.is_scalar() && !value.quoted && value.text.ends_with('%')) {
+    const std::size_t end = value.text.find_last_not_of("% ");
+    x = config::as_number(value.text.substr(0, end == std::string::npos ? 0 : end + 1));
+    if (x) x = *x / 100.0;
+  }
+  if (!x || !config::between(0, 1).contains(*x))
+    throw BadInput(value.where, fmt::format("{} is {}, allowed: a number in [0, 1], or a percentage, as 81%", what,
+                                            config::found_text(value)));
+  return *x;
+}
+
+// The one key that holds the numbers.
+const FormKey& form_of(const config::Arguments& file) {
+  std::vector<std::string> given;
+  const FormKey* found = nullptr;
+  for (const FormKey& one : kForms) {
+    if (!file.has(one.key)) continue;
+    given.emplace_back(one.key);
+    found = &one;
+  }
+  if (given.size() != 1)
+    throw BadInput(file.where(),
+                   fmt::format("a table of acceptance has {}, allowed: one of {}",
+                               given.empty() ? "no numbers" : fmt::format("{}", fmt::join(given, " and ")), kFormNames));
+  return *found;
+}
+
+// The numbers of one depth as they stand.
+std::vector<double> row_of(const Value& row, const FormKey& form, std::size_t depth) {
+  std::vector<double> own;
+  if (row.kind == config::Kind::list && form.form != Form::rates)
+    for (const Value& rank : row.items) own.push_back(probability(rank, form.number));
+  else
+    own.push_back(probability(row, form.number));
+  if (own.empty())
+    throw BadInput(row.where, fmt::format("acceptance at depth {} is an empty list, allowed: a number for each rank", depth));
+  return own;
+}
+
+// Of the likeliest 1, 2, ... tokens together: each rank's own share is what it adds.
+void take_apart(std::vector<double>& ranks, const Value& row) {
+  for (std::size_t rank = ranks.size() - 1; rank > 0; --rank) {
+    if (ranks[rank] < ranks[rank - 1])
+      throw BadInput(row.items[rank].where, fmt::format("top_k {:g} follows {:g}, allowed: shares that do not fall, since the "
+                                                        "likeliest {} tokens hold the likeliest {}",
+                                                        ranks[rank], ranks[rank - 1], rank + 1, rank));
+    ranks[rank] -= ranks[rank - 1];
+  }
+}
+
+// How the drafts were chosen, and what says so.
+void add_selection(AcceptanceTable& made, const config::Arguments& file, const FormKey& form) {
+  if (file.has("selection") && file.text("selection").empty())
+    throw BadInput(file.where("selection"), "selection is \"\", allowed: argmax, sampled");
+  if (file.has("selection")) {
+    made.selection = file.text("selection") == "argmax" ? Selection::argmax : Selection::sampled;
+    made.selection_from = "as the table states";
+    if (form.form == Form::top_k && made.selection == Selection::sampled)
+      throw BadInput(file.where("selection"),
+                     "selection is sampled with top_k, which is of the draft's likeliest tokens, allowed: argmax; or acceptance, "
+                     "for siblings that are drawn");
+    return;
+  }
+  if (form.form == Form::by_rank) return;
+  made.selection = Selection::argmax;
+  made.selection_from =
+      form.form == Form::top_k ? "as top_k says" : "assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise";
+}
+
+// "PAIR on TEXT, temperature T", of those that the file has.
+std::string about(const config::Arguments& file) {
+  std::string words = file.text("pair");
+  const auto add = [&](const std::string& between, const std::string& what) {
+    if (!what.empty()) words += (words.empty() ? "" : between) + what;
+  };
+  add(" on ", file.text("text"));
+  const std::string& temperature = file.text("temperature");
+  if (!temperature.empty()) add(", ", temperature == "unknown" ? "temperature not stated" : "temperature " + temperature);
+  return words;
+}
+
+void add_rows(AcceptanceTable& made, const Value& table, const FormKey& form) {
+  constexpr std::size_t kMostRanks = 64;
+  if (table.items.size() > static_cast<std::size_t>(kMaxDraftLength))
+    throw BadInput(table.where, fmt::format("{} has {} entries, allowed: 1 to {}, one for each depth", form.key,
+                                            table.items.size(), kMaxDraftLength));
+  double before = 1.0;
+  for (const Value& row : table.items) {
+    std::vector<double>& own = made.acceptance.emplace_back(row_of(row, form, made.acceptance.size() + 1));
+    if (form.form == Form::top_k && row.kind == config::Kind::list) take_apart(own, row);
+    const double sum = std::accumulate(own.begin(), own.end(), 0.0);
+    if (own.size() > kMostRanks || sum > 1.0 + 1e-9)
+      throw BadInput(row.where, fmt::format("acceptance at depth {} has {} ranks that sum to {:.9g}, allowed: 1 to {} that sum "
+                                            "to at most 1",
+                                            made.acceptance.size(), own.size(), sum, kMostRanks));
+    if (form.form != Form::rates) continue;
+    if (own[0] > before)
+      throw BadInput(row.where, fmt::format("rate {} follows {}, allowed: rates that do not rise from position to position",
+                                            own[0], before));
+    const double reached = std::exchange(before, own[0]);
+    own[0] = reached > 0.0 ? own[0] / reached : 0.0;
+  }
+}
+
+void add_lengths(AcceptanceTable& made, const config::Arguments& file, const FormKey& form) {
+  const LengthRates found =
+      rates_of_lengths(file.value(form.key), form.key, file.value("draft_length"), form.form == Form::accepted);
+  for (const double rate : found.rates) made.acceptance.push_back({rate});
+  made.derived = found.from;
+  made.note += (made.note.empty() ? "" : "; ") + found.from;
+}
+
+}  // namespace
+
+std::vector<double> AcceptanceTable::of_chain() const {
+  std::vector<double> chain;
+  for (const std::vector<double>& row : acceptance) chain.push_back(row.front());
+  return chain;
+}
+
+std::string AcceptanceTable::rising() const {
+  constexpr double kNoise = 0.01;  // the last ranks of measured rows rise by a ten thousandth here and there
+  for (std::size_t depth = 0; depth < acceptance.size(); ++depth)
+    for (std::size_t rank = 1; rank < acceptance[depth].size(); ++rank)
+      if (acceptance[depth][rank] > acceptance[depth][rank - 1] + kNoise)
+        return fmt::format(
+            "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it that of the first ranks together, as "
+            "accuracies of the likeliest k tokens are (top_k: [[...]] takes those)? Each number is of its own rank alone",
+            depth + 1, acceptance[depth][rank - 1], rank, acceptance[depth][rank], rank + 1);
+  return "";
+}
+
+std::string AcceptanceTable::origin() const {
+  std::string words = about;
+  if (!source.empty()) words += words.empty() ? source : fmt::format(" ({})", source);
+  if (unverified) words += "; one report, not repeated";
+  return words;
+}
+
+AcceptanceTable read_acceptance_table(const Value& value) {
+  Diagnostics diagnostics;
+  const config::Arguments file =
+      config::read_arguments(value.is_map() ? value : config::map({{kForms.front().key, value}}, value.where), table_parameters(),
+                             {}, "a table of acceptance", diagnostics);
+  diagnostics.throw_if_any();
+  const FormKey& form = form_of(file);
+  const Value& table = file.value(form.key);
+  if (file.has("draft") && file.text("draft").empty())
+    throw BadInput(file.where("draft"), "draft is \"\", allowed: the name of a model, or none");
+  if (file.given("tensor_parallel") && !file.has("target"))
+    throw BadInput(file.where("tensor_parallel"), "tensor_parallel without a target, allowed: with the one that was cut");
+  if (file.has("depths") && form.form != Form::by_rank && form.form != Form::top_k)
+    throw BadInput(file.where("depths"),
+                   fmt::format("depths with {}, allowed: with acceptance or top_k, whose last row holds as deep", form.key));
+  const bool of_lengths = form.form == Form::lengths || form.form == Form::accepted;
+  if (of_lengths != file.has("draft_length"))
+    throw BadInput(of_lengths ? table.where : file.where("draft_length"),
+                   of_lengths
+                       ? fmt::format("{} without draft_length, allowed: with the draft length that it was measured at", form.key)
+                       : fmt::format("draft_length with {}, allowed: with mean_acceptance_length or mean_accepted", form.key));
+  if (!of_lengths && (!table.is_list() || table.items.empty()))
+    throw BadInput(table.where, fmt::format("{} is {}, allowed: a list with an entry for each depth, of a number or a list of "
+                                            "numbers by rank",
+                                            form.key, config::found_text(table)));
+  AcceptanceTable made{.acceptance = {},
+                       .about = about(file),
+                       .note = file.text("note"),
+                       .source = file.text("source"),
+                       .unverified = file.boolean("unverified"),
+                       .draft = file.text("draft"),
+                       .draft_where = file.where("draft"),
+                       .target = file.text("target"),
+                       .target_where = file.where("target"),
+                       .tensor_parallel = file.integer("tensor_parallel"),
+                       .one_pass = file.boolean("one_pass"),
+                       .temperature = file.text("temperature"),
+                       .temperature_where = file.has("temperature") ? file.where("temperature") : value.where,
+                       .where = table.where};
+  add_selection(made, file, form);
+  if (of_lengths)
+    add_lengths(made, file, form);
+  else
+    add_rows(made, table, form);
+  if (file.has("depths")) {
+    const auto depths = static_cast<std::size_t>(file.integer("depths"));
+    if (depths < made.acceptance.size())
+      throw BadInput(file.where("depths"),
+                     fmt::format("depths is {}, allowed: an integer in [{}, {}], as many as there are rows or more", depths,
+                                 made.acceptance.size(), kMaxDraftLength));
+    const std::vector<double> last = made.acceptance.back();
+    made.acceptance.resize(depths, last);
+  }
+  return made;
+}
+
+AcceptanceTable named_acceptance_table(const std::string& name, const Location& option) {
+  Diagnostics diagnostics;
+  std::error_code ignored;
+  // Any file will do, whatever its name ends in; a name that is none of a file's is one of configs/acceptance.
+  const Value value = std::filesystem::exists(name, ignored)
+                          ? config::parse_file(name, diagnostics)
+                          : cost::resolve_preset(cost::PresetKind::acceptance, config::scalar(name, option), diagnostics);
+  diagnostics.throw_if_any();
+  return read_acceptance_table(value);
+}
+
+}  // namespace specsim::spec

@@ -1,0 +1,445 @@
+#include "sim/experiments/spec/read_cell.h"
+
+#include "sim/experiments/spec/engine_names.h"
+#include "sim/experiments/spec/sections.h"
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/rng/address.h"
+#include "sim/hardware/cost/deployment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::spec {
+
+namespace {
+
+using config::Value;
+
+// Reads the processes' distributions into `cell`, or takes them from an earlier cell that had the same.
+void read_context(const Value& context, const Value& pair, ReadCache& cache, Cell& cell, Diagnostics& diagnostics) {
+  std::shared_ptr<const families::ContextModel>& known =
+      cache.contexts[config::to_canonical_text(pair) + "|" + config::to_canonical_text(context)];
+  const Value* sequence_rounds = context.find("sequence_rounds");
+  if (sequence_rounds != nullptr)
+    if (const auto n = config::read_integer(*sequence_rounds, sequence_rounds_interval(), "sequence_rounds", diagnostics))
+      cell.sequence_rounds = static_cast<std::uint32_t>(*n);
+  if (known != nullptr) {
+    cell.contexts = known;
+    if (known->process->shape().ends()) cell.sequence_rounds = 0;
+    return;
+  }
+  Value with_default = context;
+  if (with_default.is_map() && with_default.find("process") == nullptr)
+    with_default.fields.push_back({"process", context.where, config::scalar("fixed", context.where)});
+  const auto process =
+      config::choose(families::context_processes(), with_default, "process", "context", diagnostics, {"sequence_rounds"});
+  if (cell.vocab == 0) return;
+  families::ContextBuilder builder(cell.vocab, pair, diagnostics);
+  if (process.entry == nullptr) {  // the distributions' own mistakes show all the same
+    families::ContextModel unused;
+    if (pair.find("draft") != nullptr) builder.add_pair(unused);
+    return;
+  }
+  auto model = std::make_shared<families::ContextModel>(process.entry->make(process.arguments, builder));
+  if (sequence_rounds != nullptr && model->process != nullptr && model->process->shape().ends())
+    diagnostics.add(sequence_rounds->where,
+                    fmt::format("sequence_rounds is given with context process {}, allowed: {}, which ends its sequences",
+                                process.entry->info.name,
+                                model->process->shape().request_tokens > 0 ? "request_tokens alone" : "the end of each request"));
+  if (diagnostics.empty()) {
+    SPECSIM_CHECK(model->process != nullptr && !model->pairs.empty(), "context {}", process.entry->info.name);
+    model->name = process.entry->info.name;
+    known = std::move(model);
+    cell.contexts = known;
+    if (known->process->shape().ends()) cell.sequence_rounds = 0;
+  }
+}
+
+// Requests of a record that are shorter than a round give none: the user is told how many, and may not draft beyond all of them.
+void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  if (shape.kind != families::ContextShape::Kind::trace) return;
+  const auto tokens = static_cast<std::uint64_t>(cell.draft_length()) + 1;
+  std::uint64_t longest = 0;
+  std::size_t too_short = 0;
+  for (std::size_t i = 0; i < shape.starts.size(); ++i) {
+    longest = std::max(longest, shape.recorded_tokens(i));
+    if (shape.recorded_tokens(i) < tokens) ++too_short;
+  }
+  if (longest < tokens)
+    diagnostics.add(cell.places.draft_length,
+                    fmt::format("draft_length is {} with a record whose longest request has {} tokens, allowed: less than that",
+                                cell.draft_length(), longest));
+  else if (too_short > 0)
+    cell.notes.push_back(
+        fmt::format("{} of the record's {} requests have fewer than the {} tokens that a round may emit, and "
+                    "give no round: tokens per round are those of the longer ones",
+                    too_short, shape.starts.size(), tokens));
+  const std::uint64_t output_tokens = cell.placement ? cell.placement->setting.output_tokens : 0;
+  std::size_t going_on = 0;
+  for (std::size_t i = 0; i < shape.starts.size(); ++i) going_on += shape.recorded_tokens(i) < output_tokens ? 1 : 0;
+  if (going_on > 0)
+    cell.notes.push_back(
+        fmt::format("output_tokens is {}, more than {} of the record's {} requests have: behind their end the "
+                    "placement's rounds go on with the next request's tokens",
+                    output_tokens, going_on, shape.starts.size()));
+}
+
+// A drafter that sees the text before the block alone knows nothing of the contexts that its own tokens lead to.
+void note_guesses_ahead(Cell& cell) {
+  using Kind = families::ContextShape::Kind;
+  const BlockMethod* const block = cell.block();
+  if (block == nullptr || cell.draft_length() < 2) return;
+  const draft::BlockDrafter::Shape& shape = block->drafter->shape();
+  if (!shape.from_root && (!shape.joins || shape.joins_whole)) return;
+  const Kind kind = cell.contexts->process->shape().kind;
+  if (kind == Kind::fixed || kind == Kind::by_depth || kind == Kind::by_rank) return;
+  cell.notes.push_back(
+      fmt::format("drafter {} predicts every position from the text before the block{}: in context process {} it has the first "
+                  "position's distribution for all of them, which no trained one does; by_depth and acceptance_table say what "
+                  "it knows of each",
+                  block->drafter.name(), shape.joins ? ", before its head's bias" : "", cell.contexts->name));
+}
+
+// What sums of squares and addresses can hold.
+void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
+  const families::ContextShape& shape = cell.contexts->process->shape();
+  const double tokens = cell.draft_length() + 1.0;
+  const double sequences =
+      shape.ends() ? static_cast<double>(cell.work()) : std::ceil(static_cast<double>(cell.rounds) / cell.sequence_rounds);
+  auto tokens_of_one = static_cast<double>(shape.request_tokens);
+  if (!shape.ends()) tokens_of_one = cell.sequence_rounds * tokens;
+  for (std::size_t i = 0; i < shape.starts.size(); ++i)
+    tokens_of_one = std::max(tokens_of_one, static_cast<double>(shape.recorded_tokens(i)));
+  if (sequences * tokens_of_one * tokens_of_one > 1.8e19)
+    diagnostics.add(where, fmt::format("rounds is {}, allowed here: fewer, or shorter sequences: sums of squares over {:.3g} "
+                                       "sequences of {:.3g} tokens exceed 64 bits",
+                                       cell.rounds, sequences, tokens_of_one));
+  if (shape.contexts == 0 && sequences > static_cast<double>(decode::kMaxFreshSequences))
+    diagnostics.add(where, fmt::format("rounds is {}, allowed with fresh distributions: at most {} sequences of sequence_rounds",
+                                       cell.rounds, decode::kMaxFreshSequences));
+}
+
+// Prices the cell's rounds once, so that what a cost model does not cover is told before the start.
+void check_cost(const Cell& cell, Diagnostics& diagnostics) {
+  try {
+    for (const double full_rate : {0.0, 1.0}) {
+      const cost::RoundTime time = cell.round_time(full_rate);
+      const char* const unit = cell.cost().in_seconds() ? " s" : " target passes";
+      for (const auto& [what, total] :
+           {std::pair{"a round", time.total()}, std::pair{"a pass of plain decoding", time.plain.total()}})
+        if (!(total > 0.0) || !std::isfinite(total)) {
+          diagnostics.add(cell.places.cost, fmt::format("{} takes {}{}, allowed: passes whose times add up to more than 0 and "
+                                                        "less than infinity",
+                                                        what, total, unit));
+          return;
+        }
+    }
+  } catch (const BadInput& bad) {
+    for (const Diagnostic& diagnostic : bad.list()) diagnostics.add(diagnostic.where, diagnostic.message);
+  }
+}
+
+// Sizes of one batch: every sequence's rounds are kept in memory.
+constexpr double kMaxBatchTokens = 1e8;
+
+// Why the next block cannot be drafted behind the first path of this one before that is judged; "" where it can. What is known
+// then is the text with that path, and that a block which comes to be used followed its full acceptance.
+std::string why_not_ahead(const BlockMethod& block) {
+  const draft::BlockDrafter::Shape& shape = block.drafter->shape();
+  const auto refused = [](std::string_view kind, const std::string& name, std::string_view why) {
+    return fmt::format("with {} {}, {}; allowed: another {}, or a placement that drafts behind the judgement", kind, name, why,
+                       kind);
+  };
+  if (shape.on_target_state)
+    return refused(
+        "drafter", block.drafter.name(),
+        "which guesses from the target's state at the text's end, and behind a block there is none before it is judged");
+  if (shape.looks_behind || shape.target_ranks > 0)
+    return refused("drafter", block.drafter.name(),
+                   "which drafts what the target's pass over the block before predicts, and that has not ended");
+  if (block.drafter->start() != nullptr)
+    return refused("drafter", block.drafter.name(),
+                   "which goes by what each round before emitted, and the last one has not ended");
+  if (!block.policy) return "";
+  if (block.policy->part->sequences() > 1 && block.policy->part->follows_acceptance())
+    return refused("policy", block.policy->name(),
+                   "which gives the batch one draft length by what all of it accepted, and that is not known yet");
+  if (block.policy->part->foresees())
+    return refused("policy", block.policy->name(),
+                   "which ends each block where it will be rejected, so that nothing drafted behind it is ever used");
+  return "";
+}
+
+// Why a placement cannot serve what the cell drafts; "" where it can.
+std::string why_not_placed(const placement::Placement& placement, const Cell& cell) {
+  const BlockMethod* const block = cell.block();
+  if (block == nullptr || !placement.speculates()) return "";
+  const draft::BlockDrafter& drafter = *block->drafter;
+  if (block->policy && block->policy->part->shares_rows())
+    return fmt::format("with policy {}, which shares the batch's rows out; allowed: another policy, or no placement",
+                       block->policy->name());
+  if (placement.draft_elsewhere() && drafter.work(drafter.shape().nodes).reused > 0.0)
+    return fmt::format(
+        "with drafter {}, whose layers are the target's own; allowed: a placement whose draft lies beside the target",
+        block->drafter.name());
+  if (placement.drafts_ahead()) return why_not_ahead(*block);
+  const draft::BlockDrafter::Shape& shape = drafter.shape();
+  const cost::Deployment* const deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  const bool head = deployment != nullptr && deployment->draft && deployment->draft->on_target();
+  if (placement.draft_elsewhere() && ((shape.on_target_state && !head) || shape.looks_behind || shape.target_ranks > 0))
+    return fmt::format(
+        "with drafter {}, which drafts from the target's {}; allowed: {}a placement whose draft lies beside the target",
+        block->drafter.name(),
+        shape.on_target_state ? "state at the text's end, whose size is not known"
+                              : "predictions in the pass before, of which none is sent",
+        shape.on_target_state ? "a head as the cost section's draft, or " : "");
+  return "";
+}
+
+void read_placement(const Value& section, const config::Arguments& workload, Cell& cell, Diagnostics& diagnostics) {
+  placement::PlacedBatch setting;
+  const auto [entry, own, where] = config::choose(placement::placements(), section, "kind", "placement", diagnostics, {"shrink"});
+  if (const Value* shrink = section.find("shrink")) {
+    const Value alone = config::map({{"shrink", *shrink}}, section.where);
+    setting.shrink = config::read_arguments(alone, {shrink_parameter()}, {}, "placement", diagnostics).boolean("shrink");
+  }
+  if (entry == nullptr || !diagnostics.empty()) return;
+  setting.placement = entry->make(own, diagnostics);
+  setting.batch = static_cast<std::uint64_t>(workload.integer("batch"));
+  setting.prompt_tokens =
+      static_cast<std::uint64_t>(workload.has("prompt_tokens") ? workload.integer("prompt_tokens")
+                                                               : std::max<std::int64_t>(workload.integer("context_length"), 1));
+  const std::uint64_t request_tokens = cell.contexts != nullptr ? cell.contexts->process->shape().request_tokens : 0;
+  constexpr std::uint64_t kOutputTokens = 128;
+  setting.output_tokens = workload.has("output_tokens") ? static_cast<std::uint64_t>(workload.integer("output_tokens"))
+                          : request_tokens > 0          ? std::min(kOutputTokens, request_tokens)
+                                                        : kOutputTokens;
+  setting.end_token_rate = workload.number("end_token_rate");
+  setting.vocab = cell.vocab;
+  const cost::Deployment* deployment = cell.pricing ? cell.cost().deployment() : nullptr;
+  if (deployment != nullptr && deployment->draft)
+    setting.states = {deployment->draft->state_bytes(), deployment->draft->layers > 0.0};
+  // Acceptance is that of the config's small vocabulary; what goes over the wire is the named model's.
+  if (deployment != nullptr && deployment->draft && setting.placement != nullptr && setting.placement->sends_distributions()) {
+    const cost::ModelShape& draft = *deployment->draft;
+    const int vocab = static_cast<int>(draft.vocab);
+    if (vocab > 0 && vocab != cell.vocab) {
+      setting.vocab = vocab;
+      cell.notes.push_back(
+          fmt::format("the network carries probabilities of the {} tokens of {}; pair.vocab, {}, is that of "
+                      "the distributions which say what is accepted",
+                      vocab, draft.name, cell.vocab));
+    }
+  }
+  if (request_tokens > 0 && setting.output_tokens > request_tokens)
+    diagnostics.add(workload.where("output_tokens"),
+                    fmt::format("output_tokens is {} with requests of {} tokens, allowed: at most their request_tokens",
+                                setting.output_tokens, request_tokens));
+  if (cell.workload.batch * static_cast<double>(setting.output_tokens) > kMaxBatchTokens)
+    diagnostics.add(workload.where("output_tokens"),
+                    fmt::format("batch {:g} times output_tokens {} exceed {:g}, allowed: fewer tokens for a placement to follow",
+                                cell.workload.batch, setting.output_tokens, kMaxBatchTokens));
+  if (!diagnostics.empty()) return;
+  if (std::string why = why_not_placed(*setting.placement, cell); !why.empty()) {
+    diagnostics.add(section.where, fmt::format("placement {} {}", entry->info.name, why));
+    return;
+  }
+  if (cell.pricing && cell.cost().in_seconds()) {
+    try {
+      // Times are whole picoseconds in 64 bits, sums of them too.
+      constexpr double kLongest = 4e6;
+      constexpr double kShortest = 1e-9;
+      placement::Drafting drafting;
+      if (const BlockMethod* const block = cell.block()) drafting = std::cref(*block->drafter);
+      const double seconds = placement::check_prices(setting, cell.cost(), cell.draft_length(), drafting,
+                                                     cell.policy() != nullptr ? cell.policy()->round_cost : 0.0);
+      if (!(seconds >= kShortest && seconds <= kLongest))
+        diagnostics.add(
+            section.where,
+            fmt::format("placement {} could take {:.3g} s, allowed: {:g} to {:g} s of simulated time; {} output_tokens, "
+                        "or passes and messages of other times",
+                        entry->info.name, seconds, kShortest, kLongest, seconds > kLongest ? "fewer" : "more"));
+    } catch (const BadInput& bad) {
+      for (const Diagnostic& diagnostic : bad.list())
+        diagnostics.add(section.where, fmt::format("placement {} needs a pass that the cost model does not cover: {}: {}",
+                                                   entry->info.name, to_string(diagnostic.where), diagnostic.message));
+      return;
+    }
+  }
+  cell.placement = PlacementChoice{entry, std::move(setting)};
+}
+
+config::Arguments read_workload(const Value& section, Diagnostics& diagnostics) {
+  return config::read_arguments(section, workload_parameters(), {}, "workload", diagnostics);
+}
+
+TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& diagnostics) {
+  const config::Arguments theory = config::read_arguments(section, theory_parameters(), {}, "theory", diagnostics);
+  const std::string& name = theory.text("name");
+  const bool expect_refuted = theory.text("expect") == "refuted";
+  const theory::ClosedForm* form = theory::find_closed_form(name);
+  if (form == nullptr && expect_refuted)
+    diagnostics.add(theory.where("expect"),
+                    fmt::format("expect is \"refuted\" with name: {}, allowed: refuted with a closed form's name", name));
+  if (name == "exact") return ExactTheory{};
+  if (name == "none") return NoTheory{};
+  if (form == nullptr) {
+    std::vector<std::string> names = {"exact", "none"};
+    for (const theory::ClosedForm& one : theory::closed_forms()) names.push_back(one.name);
+    diagnostics.add(theory.where("name"), config::unknown_name("unknown closed form", name, names));
+    return ExactTheory{};
+  }
+  if (cell != nullptr) {
+    const int length = cell->draft_length();
+    try {
+      const theory::ClosedFormPrediction answer =
+          form->evaluate({0.5, std::vector<double>(static_cast<std::size_t>(length), 0.5), length, 0.1, 0.1, 1.0});
+      if (!cell->pricing && (answer.speedup || answer.tokens_per_second))
+        diagnostics.add(theory.where("name"), fmt::format("closed form {} without a cost, of which it says a speedup, allowed: "
+                                                          "with cost: {{model: NAME, ...}}",
+                                                          name));
+    } catch (const InvariantBroken&) {
+      diagnostics.add(
+          theory.where("name"),
+          fmt::format("closed form {} at draft_length {}, allowed: a draft_length that it is defined for", name, length));
+    }
+  }
+  return NamedTheory{form, expect_refuted};
+}
+
+Places places_of(const Value& config) {
+  const auto at = [&](const char* path) {
+    const Value* value = config::find_path(config, path);
+    return value != nullptr ? value->where : config.where;
+  };
+  return {config.where,
+          at("rounds"),
+          at("pair"),
+          at("pair.vocab"),
+          at("context"),
+          at("context.process"),
+          at("context.fresh"),
+          at("context.file"),
+          at("decode.drafter"),
+          at("decode.drafter.kind"),
+          at("decode.drafter.draft_length"),
+          at("decode.verifier"),
+          at("cost"),
+          at("placement.kind")};
+}
+
+std::optional<Pricing> read_pricing(const Value& section, ReadCache& cache, Diagnostics& diagnostics) {
+  Pricing& pricing = cache.pricings[config::to_canonical_text(section)];
+  if (pricing.part == nullptr) {
+    config::Choice<cost::CostEntry> choice = config::choose(cost::cost_models(), section, "model", "cost", diagnostics);
+    if (choice.entry != nullptr) {
+      std::shared_ptr<const cost::CostModel> model = choice.entry->make(choice.arguments, diagnostics);
+      check_engine_names(model.get(), diagnostics);
+      pricing = {choice.entry, std::move(choice.arguments), std::move(model)};
+    }
+  }
+  return pricing.part != nullptr ? std::optional(pricing) : std::nullopt;
+}
+
+// "chain draft_length 4": a part's name, and its parameters as they are written.
+std::string part_text(const Value& part) {
+  if (!part.is_map()) return part.text;
+  std::string text;
+  if (const Value* kind = part.find("kind")) text = kind->text;
+  for (const config::Field& field : part.fields)
+    if (field.key != "kind") text += " " + field.key + " " + config::to_flow_text(field.value);
+  return text;
+}
+
+std::string method_text(const Value& config) {
+  std::string text;
+  for (const char* section : {"drafter", "policy", "verifier"}) {
+    const Value* part = config::find_path(config, std::string("decode.") + section);
+    if (part != nullptr) text += (text.empty() ? "" : " | ") + part_text(*part);
+  }
+  return text;
+}
+
+// What decides on the counts. A policy may go by prices.
+std::string simulation_key(const Value& config, const Cell& cell) {
+  std::string text = std::to_string(cell.seed);
+  for (const config::Field& field : config.fields) {
+    const bool price = field.key == "cost" || field.key == "workload" || field.key == "placement";
+    if (field.key != "experiment" && field.key != "description" && (!price || cell.policy() != nullptr))
+      text += "|" + field.key + config::to_canonical_text(field.value);
+  }
+  return text;
+}
+
+void read_name(const config::Arguments& top, Cell& cell, Diagnostics& diagnostics) {
+  if (!top.has("experiment")) return;
+  cell.experiment = top.text("experiment");
+  if (cell.experiment.find_first_of(",\"\n\r") != std::string::npos)
+    diagnostics.add(top.where("experiment"),
+                    fmt::format("experiment is {}, allowed: a name without commas, quotes and line breaks",
+                                config::quote_for_message(cell.experiment)));
+  if (cell.experiment.empty()) diagnostics.add(top.where("experiment"), "experiment is \"\", allowed: a name");
+}
+
+}  // namespace
+
+Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) {
+  Cell cell;
+  const config::Arguments top = config::read_arguments(config, top_parameters(), {}, "the config", diagnostics);
+  read_name(top, cell, diagnostics);
+  cell.places = places_of(config);
+  cell.seed = static_cast<std::uint64_t>(top.integer("seed"));
+  cell.rounds = static_cast<std::uint64_t>(top.integer("rounds"));
+
+  static const Value nothing;
+  const Value* pair = config.find("pair");
+  if (pair != nullptr) {
+    const config::Arguments arguments = config::read_arguments(*pair, pair_parameters(), {}, "pair", diagnostics);
+    if (arguments.has("vocab")) cell.vocab = static_cast<int>(arguments.integer("vocab"));
+  }
+  read_context(top.value("context"), pair != nullptr ? *pair : nothing, cache, cell, diagnostics);
+
+  MethodParts parts;
+  std::optional<Method> method;
+  if (const Value* decode = config.find("decode")) {
+    parts = read_method(*decode, diagnostics);
+    method = make_method(parts, cell.vocab, diagnostics);
+  }
+  if (method)
+    cell.method = *method;
+  else
+    std::get<ChainMethod>(cell.method).chain = draft::longest_path(parts.drafter.draft);
+
+  const config::Arguments workload = read_workload(top.value("workload"), diagnostics);
+  cell.workload = {static_cast<double>(workload.integer("batch")), static_cast<double>(workload.integer("context_length"))};
+  if (top.has("cost")) cell.pricing = read_pricing(top.value("cost"), cache, diagnostics);
+
+  if (diagnostics.empty() && cell.pricing) check_cost(cell, diagnostics);
+  if (diagnostics.empty()) add_policy(parts, cell, diagnostics);
+  if (diagnostics.empty() && cell.judges_blocks()) check_block(cell, *cell.block(), diagnostics);
+  if (diagnostics.empty() && cell.contexts != nullptr) check_ranked(cell, diagnostics);
+  if (const Value* section = config.find("placement")) read_placement(*section, workload, cell, diagnostics);
+  cell.theory = read_theory(top.value("theory"), method ? &cell : nullptr, diagnostics);
+  if (cell.contexts != nullptr) check_recorded_requests(cell, diagnostics);
+  if (cell.contexts != nullptr && diagnostics.empty()) note_guesses_ahead(cell);
+  if (cell.contexts != nullptr) check_sizes(cell, top.where("rounds"), diagnostics);
+
+  const std::string distributions =
+      (pair != nullptr ? config::to_canonical_text(*pair) : "") + "|" + config::to_canonical_text(top.value("context"));
+  cell.pairing_group = rng::hash_text(distributions);
+  cell.preparation_key =
+      fmt::format("{}|{}|{}|{}", distributions, method ? rule_text(parts, *method) : "", cell.argmax_draft(), cell.seed);
+  // What a policy that goes by prices or by the batch does is another thing at another price or batch.
+  if (const PolicyChoice* policy = cell.policy();
+      policy != nullptr && (policy->entry->by_times || policy->entry->by_rows || policy->part->sequences() > 1))
+    cell.preparation_key += fmt::format("|{}|{}", config::to_canonical_text(top.value("workload")),
+                                        top.has("cost") ? config::to_canonical_text(top.value("cost")) : "");
+  cell.simulation_key = simulation_key(config, cell);
+  cell.method_text = method_text(config);
+  return cell;
+}
+
+}  // namespace specsim::spec

@@ -1,0 +1,13 @@
+// Who gets what is printed: standard output, unless somebody collects it.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+namespace specsim {
+
+// From now on text for standard output (sim/foundation/base/output.h) goes to `taker` instead, as it was given; empty: to
+// standard output again.
+void divert_output(std::function<void(std::string_view)> taker);
+
+}  // namespace specsim

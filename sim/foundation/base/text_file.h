@@ -1,0 +1,23 @@
+// Text files that a user names: where they lie and what they hold.
+#pragma once
+
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/whole_file.h"
+
+#include <string>
+
+namespace specsim {
+
+// The path of a file that a config names: beside the config where it lies there, else from the working directory. `where`: the
+// place of the name, in the config or on the command line.
+std::string file_beside(const Location& where, const std::string& name);
+// For messages about a file that cannot be read: "; looked for beside the config and in the working directory" where it is at
+// neither, and "" where it is at one or these are one.
+std::string looked_for(const Location& where, const std::string& name);
+
+// The text without the byte-order mark that some programs write before UTF-8.
+std::string without_byte_order_mark(std::string text);
+// The file's contents as read_whole_file() has them, without such a mark.
+std::string read_text_file(const std::string& path);
+
+}  // namespace specsim

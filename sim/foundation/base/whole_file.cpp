@@ -1,0 +1,343 @@
+#include "sim/foundation/base/whole_file.h"
+
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/base/files_read.h"
+#include "sim/foundation/base/output.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cctype>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace specsim {
+
+namespace {
+
+std::atomic<std::size_t> files_written{0};
+
+// The names of pieces that lie on disk, where a signal's handler finds them. Pieces beyond so many at a time are not known here.
+struct Pieces {
+  std::atomic<bool> taken{false};
+  std::atomic<bool> on_disk{false};
+  std::array<char, PATH_MAX> path{};
+};
+std::array<Pieces, 8> pieces;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void remember_pieces(const std::string& path) {
+  for (Pieces& one : pieces) {
+    if (path.size() >= one.path.size() || one.taken.exchange(true)) continue;
+    std::memcpy(one.path.data(), path.c_str(), path.size() + 1);
+    one.on_disk = true;
+    return;
+  }
+}
+
+void forget_pieces(const std::string& path) {
+  for (Pieces& one : pieces) {
+    if (!one.on_disk || path != one.path.data()) continue;
+    one.on_disk = false;
+    one.taken = false;
+    return;
+  }
+}
+
+// Signals that end the program find every piece on disk among `pieces`: making one and remembering it, taking it away and
+// forgetting it are one step each for a handler. In the same thread the signal waits until the step is done; a handler in another
+// thread waits for it.
+std::atomic<int> steps{0};        // threads within such a step
+std::atomic<bool> ending{false};  // a handler has begun to remove pieces: no step begins any more
+
+class StepOfPieces {
+ public:
+  StepOfPieces() {
+    sigset_t every;
+    sigfillset(&every);
+    pthread_sigmask(SIG_BLOCK, &every, &before_);
+    ++steps;
+    if (!ending) return;
+    --steps;
+    while (true) pause();  // until the signal ends the program
+  }
+  StepOfPieces(const StepOfPieces&) = delete;
+  StepOfPieces& operator=(const StepOfPieces&) = delete;
+  ~StepOfPieces() {
+    --steps;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t before_{};
+};
+
+class OpenFile {
+ public:
+  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+[[noreturn]] void fail(const std::string& path, const std::string& what, int error) {
+  throw IoError(path + ": " + what + ": " + std::strerror(error));
+}
+
+// The standard stream that a path names, or -1.
+int standard_stream(const std::string& path) {
+  for (const int file : {STDOUT_FILENO, STDERR_FILENO})
+    for (const char* const folder : {"/dev/fd/", "/proc/self/fd/"})
+      if (path == folder + std::to_string(file)) return file;
+  return path == "/dev/stdout" ? STDOUT_FILENO : path == "/dev/stderr" ? STDERR_FILENO : -1;
+}
+
+bool below(const std::string& path, std::string_view folder) { return path.compare(0, folder.size(), folder) == 0; }
+
+// Where the file itself lies, symbolic links followed; the path where nothing is there.
+std::string behind_links(const std::string& path) {
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0 || !S_ISLNK(found.st_mode)) return path;
+  std::array<char, PATH_MAX> real{};
+  if (realpath(path.c_str(), real.data()) == nullptr) fail(path, "is a symbolic link that leads nowhere", errno);
+  return real.data();
+}
+
+int open_new(const std::string& path) { return open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644); }
+
+// Removes the pieces that a sudden end left behind; those of a writer that is alive are left to it.
+void remove_stale(const std::string& path) {
+  struct stat found {};
+  if (lstat(path.c_str(), &found) != 0) return;
+  if (!S_ISREG(found.st_mode)) fail(path, "cannot be written", S_ISDIR(found.st_mode) ? EISDIR : EEXIST);
+  const int file = open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) fail(path, "cannot be written", errno);
+  const bool alive = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(file);
+  if (alive) throw IoError(path + ": cannot be written: another process is writing it");
+  unlink(path.c_str());
+}
+
+// A new name is on disk once its directory is; a file system that cannot do this is none to worry about.
+void sync_directory_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  const int directory = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory < 0) return;
+  static_cast<void>(fsync(directory));
+  close(directory);
+}
+
+// Devices without an end, by the limit that their text went beyond: a sweep asks for a file once for each cell.
+class EndlessDevices {
+ public:
+  void note(const std::string& path, std::size_t limit) {
+    const std::scoped_lock lock(mutex_);
+    std::size_t& beyond = beyond_[path];
+    beyond = std::max(beyond, limit);
+  }
+  bool knows(const std::string& path, std::size_t limit) {
+    const std::scoped_lock lock(mutex_);
+    const auto at = beyond_.find(path);
+    return at != beyond_.end() && at->second >= limit;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::size_t> beyond_;
+};
+
+EndlessDevices& endless_devices() {
+  static EndlessDevices devices;
+  return devices;
+}
+
+}  // namespace
+
+bool is_written_through(const std::string& path) {
+  if (below(path, "/dev/fd/") || below(path, "/proc/") || standard_stream(path) >= 0) return true;
+  struct stat found {};
+  return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
+
+WholeFileWriter::WholeFileWriter(std::string path) : path_(std::move(path)) {
+  if (is_written_through(path_))
+    open_through();
+  else
+    open_beside();
+}
+
+void WholeFileWriter::open_through() {
+  const int standard = standard_stream(path_);
+  if (standard >= 0) {
+    flush_output();  // what was printed before comes first
+    file_ = fcntl(standard, F_DUPFD_CLOEXEC, 0);
+  } else {
+    struct stat found {};
+    if (stat(path_.c_str(), &found) == 0 && S_ISBLK(found.st_mode))
+      throw IoError(path_ + ": is a disk, allowed: a file or a pipe");
+    file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+  }
+  if (file_ < 0) fail(path_, "cannot be written", errno);
+}
+
+bool WholeFileWriter::make_pieces() {
+  const StepOfPieces step;
+  file_ = open_new(temporary_);
+  remains_ = file_ >= 0;
+  if (remains_) remember_pieces(temporary_);
+  return remains_;
+}
+
+void WholeFileWriter::open_beside() {
+  target_ = behind_links(path_);
+  temporary_ = target_ + ".part";
+  if (!make_pieces() && errno == EEXIST) {
+    remove_stale(temporary_);
+    make_pieces();
+  }
+  if (file_ < 0) fail(temporary_, "cannot be written", errno);
+  static_cast<void>(flock(file_, LOCK_EX | LOCK_NB));  // a file system without locks only lacks the word to a second writer
+}
+
+WholeFileWriter::~WholeFileWriter() {
+  if (file_ >= 0) close(file_);
+  if (!remains_) return;
+  const StepOfPieces step;
+  unlink(temporary_.c_str());
+  forget_pieces(temporary_);
+}
+
+void WholeFileWriter::append(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(file_, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(path_, "cannot be written", errno);
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+void WholeFileWriter::commit() {
+  if (temporary_.empty()) {
+    if (close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
+    return;
+  }
+  if (fsync(file_) != 0) fail(path_, "cannot be written", errno);
+  {
+    const StepOfPieces step;
+    if (rename(temporary_.c_str(), target_.c_str()) != 0) fail(path_, "cannot be replaced", errno);
+    remains_ = false;
+    forget_pieces(temporary_);
+  }
+  if (close(std::exchange(file_, -1)) != 0) fail(path_, "cannot be written", errno);
+  sync_directory_of(target_);
+  ++files_written;
+}
+
+void write_whole_file(const std::string& path, std::string_view text) {
+  WholeFileWriter file(path);
+  file.append(text);
+  file.commit();
+}
+
+void remove_unfinished_files() {
+  ending = true;
+  for (const timespec moment{0, 100'000}; steps > 0;) nanosleep(&moment, nullptr);
+  for (const Pieces& one : pieces)
+    if (one.on_disk) unlink(one.path.data());
+}
+
+std::size_t whole_files_written() { return files_written; }
+
+ReadError::ReadError(const std::string& path, std::string found, std::string allowed)
+    : IoError((path.empty() ? "" : path + ": ") + found), found_(std::move(found)), allowed_(std::move(allowed)) {}
+
+std::string ReadError::message(const std::string& wanted) const {
+  std::string allowed = allowed_;
+  if (const std::size_t gap = allowed.find("{}"); gap != std::string::npos) allowed.replace(gap, 2, wanted);
+  return found_ + ", allowed: " + allowed;
+}
+
+namespace {
+
+// The contents of a file; with `regular`, of nothing else, and without waiting for what stands in its place.
+std::string read_contents(const std::string& path, std::size_t limit, bool regular) {
+  if (path.empty()) throw ReadError(path, "the file name is empty", "a readable {}");
+  const auto cannot = [&path](int error) {
+    std::string words = std::strerror(error);
+    words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
+    return ReadError(path, "cannot be read: " + words, "a readable {}");
+  };
+  const OpenFile file(open(path.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC | (regular ? O_NONBLOCK : 0)));
+  if (file.descriptor() < 0) throw cannot(errno);
+  struct stat status {};
+  if (fstat(file.descriptor(), &status) != 0) throw cannot(errno);
+  if (regular && !S_ISREG(status.st_mode)) throw BadInput({path, 0, 0}, "is no regular file, allowed: a file as it was written");
+  if (S_ISDIR(status.st_mode)) throw ReadError(path, "it is a directory", "a {}");
+  const std::string most = "at most " + std::to_string(limit) + " bytes";
+  const auto larger = [&] {
+    if (S_ISCHR(status.st_mode)) endless_devices().note(path, limit);
+    return ReadError(path, "it is larger than " + std::to_string(limit) + " bytes", most);
+  };
+  if (S_ISCHR(status.st_mode) && endless_devices().knows(path, limit)) throw larger();
+  std::string text;
+  try {
+    if (S_ISREG(status.st_mode)) {
+      if (static_cast<std::uint64_t>(status.st_size) > limit) throw larger();
+      text.reserve(static_cast<std::size_t>(status.st_size));
+    }
+    std::vector<char> piece(std::size_t{1} << 16U);
+    while (true) {
+      const ssize_t n = read(file.descriptor(), piece.data(), piece.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) throw cannot(errno);
+      if (n == 0) break;
+      if (text.size() + static_cast<std::size_t>(n) > limit) throw larger();
+      text.append(piece.data(), static_cast<std::size_t>(n));
+    }
+  } catch (const std::bad_alloc&) {
+    throw cannot(ENOMEM);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string read_whole_file(const std::string& path, std::size_t limit) {
+  std::string text = read_contents(path, limit, false);
+  note_file_read(path, text);
+  return text;
+}
+
+std::string read_written_file(const std::string& path, std::size_t limit) { return read_contents(path, limit, true); }
+
+void make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) fail(path, "cannot be made a directory", error.value());
+  if (!std::filesystem::is_directory(path)) fail(path, "is no directory", ENOTDIR);
+}
+
+}  // namespace specsim

@@ -1,0 +1,80 @@
+// Files that are read whole, and files that appear whole or not at all.
+#pragma once
+
+#include "sim/foundation/base/error.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace specsim {
+
+// Whether what is written to a path goes to something that is no place for a file to be replaced at: a pipe, a terminal, a
+// standard stream.
+bool is_written_through(const std::string& path);
+
+// A file that is written piece by piece beside `path`, as `path`.part, and takes its name in commit(), forced to disk before.
+// Without commit() `path` stays as it was and the pieces are removed. A symbolic link to a file stays, and the file behind it is
+// replaced. What exists and is neither file nor directory, such as a pipe, a terminal or /dev/stdout, is written through, piece
+// by piece. Throws IoError with the path and the system's reason; then only the destructor is left to call. Two writers of one
+// file: the second throws.
+class WholeFileWriter {
+ public:
+  explicit WholeFileWriter(std::string path);
+  ~WholeFileWriter();
+  WholeFileWriter(const WholeFileWriter&) = delete;
+  WholeFileWriter& operator=(const WholeFileWriter&) = delete;
+  void append(std::string_view text);
+  void commit();
+
+ private:
+  void open_through();
+  void open_beside();
+  bool make_pieces();  // false with errno where they cannot be made
+
+  std::string path_;
+  std::string target_;     // what is replaced: `path_`, or the file that it links to
+  std::string temporary_;  // "" where `path_` is written through
+  int file_ = -1;
+  bool remains_ = false;  // the pieces lie at temporary_
+};
+
+// Writes `text` beside `path`, forces it to disk and renames it into place, as WholeFileWriter does. Throws IoError with the path
+// and the system's reason; `path` is then as it was.
+void write_whole_file(const std::string& path, std::string_view text);
+
+// Removes the pieces of files that are being written at this moment, for what ends the program by a signal: it calls nothing that
+// a signal's handler may not. Nothing is written after it: a thread that begins a file waits for the end of the program.
+void remove_unfinished_files();
+
+// How many files this program has written, pieces of none.
+std::size_t whole_files_written();
+
+// Why a file could not be read whole; what() is "PATH: what is wrong".
+class ReadError : public IoError {
+ public:
+  // `found`: "cannot be read: no such file or directory"; `allowed`: "a readable {}" or another text, with {} for what is wanted.
+  ReadError(const std::string& path, std::string found, std::string allowed);
+  // "it is a directory, allowed: a YAML file", for a message that names the file already; `wanted`: "YAML file".
+  [[nodiscard]] std::string message(const std::string& wanted) const;
+
+ private:
+  std::string found_;
+  std::string allowed_;
+};
+
+// More is read of no file: what a user names may be a device that never ends.
+constexpr std::size_t kMostFileBytes = std::size_t{512} << 20U;
+
+// The file's contents, at most `limit` bytes. Throws ReadError with the system's reason where it cannot be opened or read to its
+// end, is a directory, is larger, or finds no memory.
+std::string read_whole_file(const std::string& path, std::size_t limit = kMostFileBytes);
+
+// The contents of a file that a command wrote: as read_whole_file(), but nobody is told that it was read, and what is no regular
+// file, such as a pipe, is refused at once. Throws BadInput for that; ReadError.
+std::string read_written_file(const std::string& path, std::size_t limit = kMostFileBytes);
+
+// Makes a directory and its parents; throws IoError.
+void make_directories(const std::string& path);
+
+}  // namespace specsim

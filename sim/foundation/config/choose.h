@@ -1,0 +1,52 @@
+// A part as a config names it: a section of which one key is the part's name and the rest its parameters.
+#pragma once
+
+#include "sim/foundation/config/registry.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace specsim::config {
+
+// A registered part, and its arguments, checked. Without an entry the config named none rightly, which was reported.
+template <class Entry>
+struct Choice {
+  const Entry* entry = nullptr;
+  Arguments arguments;
+  Location where;  // the place of the section
+};
+
+// What a part that is named alone has: its defaults. Throws BadInput, at `where`, where it cannot do without parameters. `what`
+// names the part in messages.
+Arguments default_arguments(const PartInfo& info, const std::string& what, const Location& where);
+
+// Where a scalar is short for a section with this one key: NAME for {KEY: NAME}. Anything else as it is.
+Value spelled_out(const Value& value, const std::string& key);
+
+// The entry that `selector` of `section` names, and its arguments, read from the same section. `what` names the section in
+// messages; `also_allowed` are keys that somebody else reads.
+template <class Entry>
+Choice<Entry> choose(const Registry<Entry>& registry, const Value& section, const std::string& selector, const std::string& what,
+                     Diagnostics& diagnostics, std::vector<std::string> also_allowed = {}) {
+  Choice<Entry> choice{nullptr, {}, section.where};
+  if (!section.is_map()) {
+    diagnostics.add(section.where, what + " is " + found_text(section) + ", allowed: {" + selector + ": NAME, ...}");
+    return choice;
+  }
+  const Value* name = section.find(selector);
+  if (name == nullptr) {
+    diagnostics.add(section.where, what + " lacks \"" + selector + "\", allowed: " + registry.names());
+    return choice;
+  }
+  const auto text = read_text(*name, what + "." + selector, diagnostics);
+  const Entry* entry = text ? registry.find(*text, name->where, diagnostics) : nullptr;
+  if (entry == nullptr) return choice;
+  also_allowed.push_back(selector);
+  const std::size_t before = diagnostics.list().size();
+  choice.arguments = read_arguments(section, entry->info.parameters, also_allowed, registry.kind() + " " + *text, diagnostics);
+  if (diagnostics.list().size() == before) choice.entry = entry;
+  return choice;
+}
+
+}  // namespace specsim::config

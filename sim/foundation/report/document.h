@@ -1,0 +1,66 @@
+// What a command prints, kept as text and tables until it ends, and then written in another form than the terminal's.
+//
+// While a document is open, Table::text() gives a mark instead of a table, and what is printed goes to the document, which finds
+// the tables by their marks: no command knows the form that its figures leave in.
+#pragma once
+
+#include "sim/foundation/report/table.h"
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace specsim::report {
+
+enum class Format { table, csv, json, markdown };
+// The formats' names, and the format of a name; nullopt for any other name.
+std::vector<std::string> format_names();
+std::optional<Format> format_named(std::string_view name);
+
+// The JSON's "schema": counted up whenever a reader of the old one would have to change. docs/output.md tells its fields.
+inline constexpr const char* kOutputSchema = "specsim-output/1";
+
+// What stands around the figures in JSON.
+struct Told {
+  std::string version;
+  std::string commit;
+  std::vector<std::string> command;  // the words that were typed, without the program's name
+  int exit_status = 0;
+};
+
+// Only one document may be open at a time.
+class Document {
+ public:
+  Document();
+  ~Document();
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+  // What stands in it, in the format; `quiet`: tables alone. Throws nothing.
+  [[nodiscard]] std::string written(Format format, const Told& told, bool quiet) const;
+
+  // Keeps a table and returns the mark that stands for it in what is printed.
+  std::string keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless);
+  void print(std::string_view text);
+
+ private:
+  struct Kept {
+    std::string title;  // the line of text before it
+    std::vector<Head> heads;
+    std::vector<std::vector<std::string>> rows;
+    bool headless = false;
+  };
+  using Part = std::variant<std::string, std::size_t>;  // lines of text, or a table by its number
+  [[nodiscard]] std::vector<Part> parts() const;
+  [[nodiscard]] std::string csv() const;
+  [[nodiscard]] std::string json(const Told& told, bool quiet) const;
+  [[nodiscard]] std::string markdown(bool quiet) const;
+
+  std::string text_;
+  std::vector<Kept> tables_;
+};
+
+}  // namespace specsim::report

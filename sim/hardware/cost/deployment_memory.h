@@ -1,0 +1,14 @@
+// The memory of a deployment's fullest GPU: weights, caches, states, and slots of drafts.
+#pragma once
+
+#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/cost/memory_budget.h"
+
+namespace specsim::cost {
+
+// What decoding the workload keeps of `kept`, with slots for `look_ahead` new tokens of each sequence, in `memory_share` of a
+// GPU's memory; 0: in what the engine's own rules leave of it, or in kUsualShare where it has none.
+MemoryBudget memory_of(const Deployment& deployment, double memory_share, const Workload& workload, int look_ahead, Kept kept);
+
+}  // namespace specsim::cost

@@ -1,0 +1,127 @@
+// Prices of single kernels: formulas of a few figures with a physical meaning, and a correction that measured kernels gave.
+#pragma once
+
+#include "sim/foundation/base/error.h"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace specsim::cost {
+
+struct Hardware;
+
+enum class KernelKind { product, attention_decode, attention_latent, attention_prefill, attention_verify, experts, allreduce };
+
+// The kind's name in configs/kernels.
+const char* kernel_kind_name(KernelKind kind);
+
+// Bytes of a weight (or of a cached key), of an activation, and which of a GPU's peaks the arithmetic has.
+enum class Arithmetic { bf16, fp8, int8, fp4 };
+struct Dtype {
+  std::string_view name;
+  double weight_bytes;
+  double activation_bytes;
+  Arithmetic arithmetic;
+};
+// nullptr for a name that is not known.
+const Dtype* find_dtype(const std::string& name);
+std::vector<std::string> dtype_names();
+
+// How attention over several tokens reads the cached keys: as no pass does; a prompt's kernel whose blocks take a multiprocessor
+// each, which no pass is priced by either; blocks that walk all of them; blocks that share them; a decode kernel that was timed
+// by others, with launches or as another engine plans it, of which only counts how it grows over a single token.
+enum class KeyReading { unused, prompt, walked, shared, grown };
+
+// What one kernel computes; each kind reads its own figures.
+struct KernelShape {
+  double rows = 1.0;     // product: new tokens
+  double inner = 1.0;    // product: summed over
+  double outer = 1.0;    // product: columns of the result
+  double batch = 1.0;    // attention: sequences
+  double tokens = 1.0;   // attention: query tokens of each sequence; experts: all tokens
+  double context = 0.0;  // attention: keys cached before
+  double heads = 1.0;
+  double kv_heads = 1.0;
+  double head_dim = 128.0;
+  double latent = 512.0;  // attention over one cached vector for all heads: its width, and that of the rotated part beside it
+  double rope_dim = 64.0;
+  double hidden = 1.0;        // experts
+  double expert_width = 1.0;  // experts: width of one expert on one GPU
+  double experts = 1.0;
+  double experts_per_token = 1.0;
+  double skew = 0.0;   // experts: exponent of the power law of routing; 0: balanced
+  double gpus = 2.0;   // all-reduce
+  double bytes = 1.0;  // all-reduce
+};
+
+// One fit: the logarithm of a formula's time, corrected by weights that are piecewise linear in the logarithms of the shape.
+struct KernelFit {
+  static constexpr std::size_t kMostFigures = 7;
+
+  KernelKind kind = KernelKind::product;
+  std::string engine;
+  Dtype dtype{};
+  std::string kernel;
+  KeyReading reads_keys = KeyReading::unused;  // attention_verify alone
+  double rows = 0.0;                           // how many measured rows it was fitted to
+  double spread = 0.0;                         // standard deviation of the logarithm, on shapes that the fit had not seen
+  double median_error = 0.0;                   // median of the absolute error on those shapes, percent
+  double high_error = 0.0;                     // 90th percentile
+  std::array<double, kMostFigures> figures{};  // in the order of kernel_figures()
+  std::vector<double> over;                    // knots of the first coordinate, log2
+  std::vector<std::vector<double>> by;         // knots of the others; empty: not looked at; one: the same in every row
+  std::vector<double> correction;              // over.size() rows of 1 + all knots of `by`
+  std::shared_ptr<const KernelFit> small;      // a product's fit for sizes below those of this one; may be none
+  std::string borrowed_from;  // whose it is, where another GPU's stands in for what was not measured; may be empty
+
+  [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const;
+  // What a product of the shape takes at least, of those microseconds: launches, and kernels that quantise activations.
+  [[nodiscard]] double floor_us(const Hardware& hardware, const KernelShape& shape) const;
+  // A prompt's chunk of few tokens over many cached keys, where the kernel gives a block of 256 queries a multiprocessor alone
+  // (trtllm-gen's on data centres' Blackwell): as long as the waves of blocks walk all keys. A key takes what a longer prompt of
+  // one head adds, whose last block walks all of it.
+  [[nodiscard]] double walk_us(const Hardware& hardware, const KernelShape& shape) const;
+  // Whether experts of a single layer were measured: what it says of another layer is a guess.
+  [[nodiscard]] bool of_one_layer() const;
+  // Whether the shape lies within what was measured; beyond, the correction of the nearest measured shape holds.
+  [[nodiscard]] bool covers(const Hardware& hardware, const KernelShape& shape) const;
+  // The most that was measured of the first coordinate: a product's rows, bytes of a cache or an all-reduce, tokens.
+  [[nodiscard]] double most() const;
+  // The same of a coordinate of `by` that is a logarithm; infinity where the correction does not look at it.
+  [[nodiscard]] double most_of_others(std::size_t which) const;
+};
+
+// Names of a formula's figures, in their order.
+const std::vector<const char*>& kernel_figures(KernelKind kind);
+
+// The fits of one GPU.
+struct KernelFits {
+  std::vector<KernelFit> list;
+
+  // The first of the engine, dtype and kernel ("": any); nullptr for none.
+  [[nodiscard]] const KernelFit* find(KernelKind kind, const std::string& engine, const std::string& dtype,
+                                      const std::string& kernel = "") const;
+  // The same, or of another engine, vllm before others; nullptr where nothing of the dtype was measured.
+  [[nodiscard]] const KernelFit* nearest(KernelKind kind, const std::string& engine, const std::string& dtype,
+                                         const std::string& kernel = "") const;
+};
+
+// `name`: one of configs/kernels, read once, or the path of a .yaml file, from the folder of the file that `where` is in or else
+// from the current one. nullptr after reporting.
+std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
+
+// `fits` whose decode attention reaches `share` of the bandwidth that it was measured with.
+std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, double share);
+
+// `fits`, and of `other`, another GPU's, those of kinds, engines and dtypes that `fits` has none of, as borrowed from `name`.
+std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name);
+
+// `fits` with the all-reduces of `other`, the fits called `name`, in place of its own.
+std::shared_ptr<const KernelFits> with_allreduces(const KernelFits& fits, const KernelFits& other, const std::string& name);
+
+}  // namespace specsim::cost

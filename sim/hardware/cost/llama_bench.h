@@ -1,0 +1,25 @@
+// Times of passes from what llama.cpp's llama-bench prints.
+#pragma once
+
+#include "sim/foundation/base/error.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::cost {
+
+// A pass over `tokens` new tokens of one sequence with `context` cached ones.
+struct BenchedPass {
+  double tokens = 0.0;
+  double context = 0.0;
+  double ms = 0.0;
+  int line = 0;  // line of the file; 0 in JSON, where lines mean nothing
+};
+
+// Passes of the output of llama-bench -o csv, json, jsonl or md, told apart by what the text looks like; it must be of one
+// model. A prompt of n tokens (pp) is a pass over n tokens on n_depth cached ones, as verification is. Generation (tg) is
+// passes over one token; it counts as standing at n_depth, and not at all where a prompt of one token was timed there. Tests
+// that mix both (-pg) are left out. Reports what is wrong at `file`.
+std::vector<BenchedPass> read_llama_bench(const std::string& file, const std::string& text, Diagnostics& diagnostics);
+
+}  // namespace specsim::cost

@@ -1,0 +1,83 @@
+// A server with a fixed number of units and one queue, first come, first served: a GPU, a stream, a pool of slots.
+//
+// Order. A request starts at once if a unit is free, else when it is at the head of the queue and a unit becomes free; none
+//   overtakes another. When a job finishes, the next one starts first (its on_start runs) and then the finished one's
+//   on_finish: a request made there queues behind those who wait. Finishes at the same moment come in the order of their
+//   starts, and among other events at that moment as the priority given to the server says.
+// Cancellation: none; what is asked for is served.
+// Errors: a capacity of 0 is a failed check.
+// Complexity: O(1) a request beside its one event; memory is allocated only when the queue is longer than ever before.
+#pragma once
+
+#include "sim/foundation/base/sim_time.h"
+#include "sim/foundation/base/wide.h"
+#include "sim/hardware/engine/event_loop.h"
+#include "sim/hardware/engine/level.h"
+#include "sim/hardware/engine/ring.h"
+#include "sim/hardware/engine/timeline.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace specsim::engine {
+
+class FifoServer {
+ public:
+  // The engine, and a timeline if there is one, must outlive the server.
+  FifoServer(EventLoop& engine, std::string lane, unsigned capacity = 1, Priority finish_priority = kNormal);
+  FifoServer(const FifoServer&) = delete;
+  FifoServer& operator=(const FifoServer&) = delete;
+
+  // Asks for `service` of one unit. The name is for the timeline and must stay valid.
+  void request(Duration service, Action on_finish = {}, Action on_start = {}, const char* name = "job") {
+    in_system_.up(engine_.now());
+    ++requested_;
+    const Job job{service, on_finish, on_start, name};
+    if (free_units_.empty())
+      queue_.push(job);
+    else
+      start(job);
+  }
+
+  [[nodiscard]] const std::string& lane() const { return lane_; }
+  [[nodiscard]] unsigned capacity() const { return static_cast<unsigned>(units_.size()); }
+  [[nodiscard]] std::size_t queue_length() const { return queue_.size(); }
+  [[nodiscard]] std::uint64_t in_service() const { return in_service_.count(); }
+  [[nodiscard]] std::uint64_t in_system() const { return in_system_.count(); }
+  [[nodiscard]] std::uint64_t requested() const { return requested_; }
+  [[nodiscard]] std::uint64_t finished() const { return requested_ - in_system_.count(); }
+  // Unit-picoseconds spent serving so far, and job-picoseconds spent in the system, both exact.
+  [[nodiscard]] uint128 busy_ps() const { return in_service_.area_ps(engine_.now()); }
+  [[nodiscard]] uint128 in_system_ps() const { return in_system_.area_ps(engine_.now()); }
+  [[nodiscard]] double mean_in_system() const { return in_system_.mean(engine_.now()); }
+  // The busy part of the units' time so far, 0..1.
+  [[nodiscard]] double utilisation() const { return in_service_.mean(engine_.now()) / static_cast<double>(units_.size()); }
+
+  // From here on every service is a span: in the lane of this name, or with more units than one in "lane/0", "lane/1", ...
+  void trace(Timeline& timeline);
+
+ private:
+  struct Job {
+    Duration service;
+    Action on_finish;
+    Action on_start;
+    const char* name = nullptr;
+  };
+  void start(const Job& job);
+  void finish(unsigned unit);
+
+  EventLoop& engine_;
+  std::string lane_;
+  Priority finish_priority_;
+  std::vector<Action> units_;  // what to do when the job on the unit has finished
+  std::vector<unsigned> free_units_;
+  Ring<Job> queue_;
+  Level in_service_;
+  Level in_system_;
+  std::uint64_t requested_ = 0;
+  Timeline* timeline_ = nullptr;
+  std::vector<Timeline::Lane> lanes_;
+};
+
+}  // namespace specsim::engine

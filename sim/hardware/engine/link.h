@@ -1,0 +1,60 @@
+// One direction of a link: messages are transmitted one after the other and arrive a fixed latency later.
+//
+// Order. A message starts when it is sent and every earlier one has left; its transmission takes bytes / bandwidth, rounded to
+//   the nearest picosecond, and it is delivered `latency` after its last byte left. Deliveries come in the order of sending,
+//   also when they fall on the same picosecond.
+// Cancellation: none; what is sent arrives.
+// Errors: a bandwidth that is not positive and finite is a failed check, as is a delivery past the end of SimTime.
+// Complexity: O(1) a message beside its one event.
+#pragma once
+
+#include "sim/foundation/base/sim_time.h"
+#include "sim/hardware/engine/event_loop.h"
+#include "sim/hardware/engine/timeline.h"
+
+#include <cstdint>
+#include <string>
+
+namespace specsim::engine {
+
+class Link {
+ public:
+  // The engine, and a timeline if there is one, must outlive the link.
+  Link(EventLoop& engine, std::string lane, Duration latency, double bytes_per_second, Priority delivery_priority = kNormal);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  // Returns when it will be delivered. The name is for the timeline and must stay valid.
+  SimTime send(std::uint64_t bytes, Action on_delivery = {}, const char* name = "message");
+
+  [[nodiscard]] const std::string& lane() const { return lane_; }
+  // How long the bytes occupy the link.
+  [[nodiscard]] Duration transmission(std::uint64_t bytes) const {
+    return Duration::from_ps(static_cast<double>(bytes) * 1e12 / bytes_per_second_);
+  }
+  // When the link is done with all that was sent so far; may be in the past.
+  [[nodiscard]] SimTime free_at() const { return free_at_; }
+  [[nodiscard]] std::uint64_t sent() const { return sent_; }
+  [[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
+  // Time spent transmitting so far, and of that sent altogether.
+  [[nodiscard]] Duration busy() const;
+  [[nodiscard]] Duration busy_when_done() const { return transmitting_; }
+
+  // From here on every transmission is a span in the lane of this name; the latency is an argument of it, not a part.
+  void trace(Timeline& timeline);
+
+ private:
+  EventLoop& engine_;
+  std::string lane_;
+  Duration latency_;
+  double bytes_per_second_;
+  Priority delivery_priority_;
+  SimTime free_at_;
+  Duration transmitting_;
+  std::uint64_t sent_ = 0;
+  std::uint64_t sent_bytes_ = 0;
+  Timeline* timeline_ = nullptr;
+  Timeline::Lane timeline_lane_{};
+};
+
+}  // namespace specsim::engine

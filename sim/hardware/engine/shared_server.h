@@ -1,0 +1,101 @@
+// A server that all active jobs share: a GPU whose bandwidth is divided among what runs on it.
+//
+// Rates. Work is measured in picoseconds at full speed. Each job has a weight and a greatest share; the full speed, 1, is
+//   divided in proportion to the weights, except that no job gets more than its greatest share, and what it leaves goes to the
+//   others in proportion again. Rates change only when a job comes or finishes, and then at once; the speed is never left
+//   unused while some job could take more of it.
+// Order. Jobs that finish at the same moment leave together: the others' rates rise first, then the finished ones' on_finish
+//   run in the order in which they came.
+// Rounding. A job finishes on the picosecond nearest to where its work runs out, and remaining work is kept in double
+//   precision: timetables with dyadic shares come out to the picosecond, the work done differs from the work asked by at most
+//   half a picosecond a job and rounding, and no error is carried from one job to another.
+// Cancellation: none; what is asked for is served.
+// Errors: a weight or greatest share that is not positive and finite, or a share above 1, is a failed check.
+// Complexity: O(n) for n active jobs whenever one comes or goes, and O(n) again for each round of capped shares; one pending
+//   event in all.
+#pragma once
+
+#include "sim/foundation/base/sim_time.h"
+#include "sim/foundation/base/wide.h"
+#include "sim/hardware/engine/event_loop.h"
+#include "sim/hardware/engine/level.h"
+#include "sim/hardware/engine/timeline.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace specsim::engine {
+
+struct Share {
+  double weight = 1.0;
+  double most = 1.0;  // the greatest part of the full speed that the job can use
+};
+
+class SharedServer {
+ public:
+  // The engine, and a timeline if there is one, must outlive the server.
+  SharedServer(EventLoop& engine, std::string lane, Priority finish_priority = kNormal);
+  SharedServer(const SharedServer&) = delete;
+  SharedServer& operator=(const SharedServer&) = delete;
+
+  // Starts at once. The name is for the timeline and must stay valid.
+  void request(Duration work, Action on_finish = {}, Share share = {}, const char* name = "job");
+
+  [[nodiscard]] const std::string& lane() const { return lane_; }
+  [[nodiscard]] std::size_t active() const { return jobs_.size(); }
+  [[nodiscard]] std::uint64_t requested() const { return requested_; }
+  [[nodiscard]] std::uint64_t finished() const { return requested_ - jobs_.size(); }
+  // Picoseconds with at least one job, and job-picoseconds in the system, so far; exact.
+  [[nodiscard]] Duration busy() const;
+  [[nodiscard]] uint128 in_system_ps() const { return in_system_.area_ps(engine_.now()); }
+  [[nodiscard]] double mean_in_system() const { return in_system_.mean(engine_.now()); }
+  // Work asked for so far, and work done: the integral of the rates, summed up apart from the jobs' remainders.
+  [[nodiscard]] Duration work_asked() const { return work_asked_; }
+  [[nodiscard]] double work_done_ps() const;
+
+  // From here on every job is a span, from coming to leaving: in the first of the lanes "lane/0", "lane/1", ... that is free.
+  void trace(Timeline& timeline) { timeline_ = &timeline; }
+
+ private:
+  static constexpr std::size_t kNoLane = ~std::size_t{0};  // came before the tracing
+
+  struct Job {
+    double remaining_ps = 0.0;
+    double rate = 0.0;
+    Share share;
+    bool capped = false;
+    Action on_finish;
+    SimTime came;
+    Duration work;
+    std::size_t lane = kNoLane;  // the lane that the job is drawn in
+    const char* name = nullptr;
+  };
+  // Does the work from the last change until now.
+  void advance();
+  // Divides the speed and schedules the next finish.
+  void divide();
+  void finish_due();
+  std::size_t take_lane();
+  void record(const Job& job);
+
+  EventLoop& engine_;
+  std::string lane_;
+  Priority finish_priority_;
+  std::vector<Job> jobs_;  // in the order in which they came
+  std::vector<Job> leaving_;
+  double total_rate_ = 0.0;
+  SimTime changed_;
+  EventId next_finish_;
+  Level in_system_;
+  Duration busy_;
+  double work_done_ps_ = 0.0;
+  Duration work_asked_;
+  std::uint64_t requested_ = 0;
+  Timeline* timeline_ = nullptr;
+  std::vector<Timeline::Lane> lanes_;
+  std::vector<bool> lane_taken_;
+};
+
+}  // namespace specsim::engine

@@ -1,0 +1,19 @@
+#include "sim/hardware/placement/placement.h"
+
+namespace specsim::placement {
+
+// One line here and one file beside it add a placement.
+#define SPECSIM_PLACEMENTS(X) X(plain) X(serial) X(shared) X(two_gpus) X(network)
+
+#define SPECSIM_DECLARE(name) PlacementEntry name##_placement();
+SPECSIM_PLACEMENTS(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+
+config::Registry<PlacementEntry>& placements() {
+#define SPECSIM_ENTRY(name) name##_placement(),
+  static config::Registry<PlacementEntry> registry("placement", {SPECSIM_PLACEMENTS(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+}  // namespace specsim::placement

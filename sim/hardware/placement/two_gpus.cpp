@@ -1,0 +1,132 @@
+#include "sim/foundation/base/check.h"
+#include "sim/hardware/placement/lockstep.h"
+
+#include <algorithm>
+
+namespace specsim::placement {
+
+namespace {
+
+// A round: the target verifies a block while the draft drafts the next one behind its first path. Sequences that accept just that
+// path have their next block already; the others' was in vain, and they draft again. All blocks must be there before the next
+// verification: the batch is in lockstep.
+class OverlappedRun final : public Lockstep {
+ public:
+  OverlappedRun(const Generation& generation, engine::Timeline* timeline)
+      : Lockstep(generation, timeline), target_lane_(lane("target GPU")), draft_lane_(lane("draft GPU")) {
+    SPECSIM_CHECK(generation.accepted->bonus == decode::Bonus::none && draft_length() >= 1, "draft_length {}", draft_length());
+  }
+
+  Result simulate() {
+    target_prefill_ = prefill_price(cost::Role::target);
+    if (draft_runs()) draft_prefill_ = prefill_price(cost::Role::draft);
+    engine_.schedule_after(target_prefill_.total(), [this] { first_token(); });
+    return run();
+  }
+
+ private:
+  void first_token() {
+    emit_first();
+    spend(&Parts::prefill, target_prefill_.total(), target_prefill_);
+    result_.target_busy += target_prefill_.total();
+    span(target_lane_, "prefill", SimTime(), target_prefill_.total());
+    const Duration drafting = done() ? std::min(draft_prefill_.total(), target_prefill_.total()) : draft_prefill_.total();
+    result_.draft_busy += drafting;
+    span(draft_lane_, "draft prefill", SimTime(), drafting);
+    if (done()) return;
+    const SimTime ready = std::max(engine_.now(), SimTime() + draft_prefill_.total());
+    spend(&Parts::prefill, ready - engine_.now());
+    engine_.schedule_at(ready, [this] { draft_again(size(), upcoming()); });
+  }
+
+  // Nothing is under way on either GPU: so many sequences get a block for the text as it is now.
+  void draft_again(std::uint64_t sequences, const Upcoming& block) {
+    draft_ = draft_price(sequences, block.work, context(), 0.0);
+    block_ += draft_.total();
+    result_.draft_busy += draft_.total();
+    spend(&Parts::draft, draft_.total(), draft_);
+    span(draft_lane_, "draft", engine_.now(), draft_.total(), round(), sequences);
+    engine_.schedule_after(draft_.total(), [this] { verify(); });
+  }
+
+  void verify() {
+    began_ = engine_.now();
+    batch_ = size();
+    verify_ = verify_price();
+    // The next block begins behind the one that is being verified, whose first path the draft takes for accepted.
+    ahead_ = draft_price(batch_, ahead(), ahead_context(), 0.0);
+    engine_.schedule_after(
+        verify_.total(), [this] { verified(); }, engine::kNormal, 1);
+  }
+
+  void verified() {
+    const Outcome outcome = finish_round();
+    spend(&Parts::verify, verify_.total(), verify_);
+    result_.target_busy += verify_.total();
+    span(target_lane_, "verify", began_, verify_.total(), outcome);
+    waste(block_, outcome.accepted, outcome.drafted);
+    block_ = {};
+    // Where nobody can use it, it is broken off; else it goes on to its end.
+    const Duration drafted = outcome.full > 0 ? ahead_.total() : std::min(ahead_.total(), verify_.total());
+    result_.draft_busy += drafted;
+    const double unused = 1.0 - static_cast<double>(outcome.full) / static_cast<double>(batch_);
+    const auto vain = std::min(drafted, Duration::from_ps(static_cast<double>(drafted.ps()) * unused));
+    in_vain(vain);
+    block_ = drafted - vain;
+    if (outcome.full > 0)
+      span(draft_lane_, "draft", began_, drafted, outcome.round + 1, outcome.full);
+    else
+      span(draft_lane_, "draft in vain", began_, drafted, outcome.round + 1, batch_, "terrible");
+    if (done()) return;
+    const SimTime ready = std::max(engine_.now(), began_ + drafted);
+    spend(&Parts::waiting, ready - engine_.now());
+    rejected_ = outcome.rejected;
+    engine_.schedule_at(ready, [this] { rejected_ > 0 ? draft_again(rejected_, upcoming_of_missed()) : verify(); });
+  }
+
+  engine::Timeline::Lane target_lane_;
+  engine::Timeline::Lane draft_lane_;
+  Priced target_prefill_;
+  Priced draft_prefill_;
+  Priced draft_;
+  Priced verify_;
+  Priced ahead_;
+  Duration block_;  // drafting that the block under verification took
+  SimTime began_;
+  std::uint64_t batch_ = 0;
+  std::uint64_t rejected_ = 0;
+};
+
+class TwoGpus final : public Placement {
+ public:
+  [[nodiscard]] decode::Bonus bonus() const override { return decode::Bonus::none; }
+  [[nodiscard]] bool second_gpu() const override { return true; }
+  [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
+    return OverlappedRun(generation, timeline).simulate();
+  }
+};
+
+}  // namespace
+
+PlacementEntry two_gpus_placement() {
+  return {
+      {"two_gpus",
+       "the draft on a second GPU: the next block is drafted while this one is verified",
+       "PEARL, arXiv 2408.11850; DSI, arXiv 2405.14105",
+       {},
+       "What was pre-drafted behind a rejected token is thrown away and drafting begins again once the verification has ended: "
+       "a round takes alpha^K max(draft, verify) + (1 - alpha^K)(verify + draft) for one sequence. Full acceptance adds no "
+       "bonus token, for the next block was drafted before the target's own token was known: (1 - alpha^K) / (1 - alpha) "
+       "tokens a round. In a batch whoever rejected drafts again while the others wait. Drafts are priced as the cost model "
+       "prices them; a second GPU makes them neither faster nor slower. Of a tree the next one is drafted behind the path of "
+       "first children, each the likeliest of its siblings or the first that was drawn: K is that path's length and alpha^K the "
+       "chance that it is accepted; a path that ends elsewhere keeps the target's own token, and what was drafted is lost. So is "
+       "what is behind an empty block. A draft length policy lets the block ahead have what it would have after full acceptance; "
+       "where it looks at the tokens, a block that is lost counts as one of the size of that which takes its place, and so do "
+       "trees of no one shape. Not for heads on the target's state (medusa, hydra, redrafter, parallel, dflash) and drafters of "
+       "what the target predicts (lookahead, token_recycling, sam_decoding that recycles), which have to wait for its pass over "
+       "the block; nor for policies that go by what a whole batch accepted, or foresee it (oracle)."},
+      [](const config::Arguments&, Diagnostics&) { return std::make_unique<TwoGpus>(); }};
+}
+
+}  // namespace specsim::placement

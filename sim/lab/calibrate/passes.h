@@ -1,0 +1,42 @@
+// What the passes of two models take on this machine's processor, and how fast it reads memory meanwhile.
+#pragma once
+
+#include "sim/foundation/report/column.h"
+#include "sim/hardware/cost/table.h"
+#include "sim/lab/calibrate/models.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::calibrate {
+
+// A cost table, as cost: {model: table} reads it.
+const std::vector<report::Column<cost::MeasuredPass>>& cost_table_columns();
+std::vector<cost::MeasuredPass> measured_passes(const std::vector<llm::PassRow>& rows);
+
+struct Passes {
+  std::vector<llm::PassRow> rows;
+  llm::Quartiles read_rate;      // bytes per second at which all threads read memory
+  std::size_t target_bytes = 0;  // bytes of weights that a pass reads
+  std::size_t draft_bytes = 0;
+};
+
+// Times the passes of every draft length, batch and context, in turn with reads of memory. Only for methods whose passes are the
+// same in every round: chains of a draft model.
+Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgress& progress);
+
+// A line of passes.csv.
+struct TimedPass {
+  std::string model;  // target, draft_first, draft
+  std::size_t tokens = 1;
+  std::size_t batch = 1;
+  std::size_t context = 0;
+  llm::Quartiles seconds;
+  double weight_rate = 0.0;  // bytes of weights per second
+  llm::Quartiles read_rate;  // how fast memory was read meanwhile, the same in every line
+  double to_one = 1.0;       // seconds, to those of the same model's pass over one token
+};
+std::vector<TimedPass> timed_passes(const Passes& passes);
+const std::vector<report::Column<TimedPass>>& pass_columns();
+
+}  // namespace specsim::calibrate

@@ -1,0 +1,60 @@
+// Real runs of held-out prompts on this machine's processor against what the simulator says from other prompts' acceptance and
+// from the times of passes.
+#pragma once
+
+#include "sim/hardware/cost/cost_model.h"
+#include "sim/lab/calibrate/validation.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace specsim::calibrate {
+
+// Finished work of a validation that may outlive the process: `group` 0 has tokens per round of held-out prompts, group 1 + r the
+// samples of repetition r. find() is empty where nothing is kept.
+struct KeptWork {
+  std::function<std::vector<double>(std::uint64_t group, std::uint64_t index)> find;
+  std::function<void(std::uint64_t group, std::uint64_t index, const std::vector<double>& values)> keep;
+};
+
+// A line of validation.csv of a processor's runs.
+struct ValidationLine : ValidationRow {
+  llm::RoundSeconds measured_parts;
+  llm::RoundSeconds predicted_parts;
+  double timing_noise = 0.0;  // standard error of timing_error(): of the run's time and of the table's
+  double speedup_noise = 0.0;
+};
+const std::vector<report::Column<ValidationLine>>& validation_line_columns();
+
+// A cost table serves the temperatures that cost the same: 0 has one by itself.
+struct CostTable {
+  bool greedy = false;
+  std::vector<llm::PassRow> rows;
+};
+
+struct Validation {
+  std::vector<ValidationLine> lines;
+  std::vector<Forecast> forecasts;  // one for each temperature
+  std::vector<CostTable> tables;
+  std::string summary;
+};
+
+// Reads both prompts' files, and checks them against each other and the method. Throws BadInput.
+struct ValidationPrompts {
+  std::vector<llm::Prompt> fitted;    // prompts that acceptance is measured on
+  std::vector<llm::Prompt> held_out;  // prompts whose runs are predicted
+};
+ValidationPrompts validation_prompts(const LoadedModels& models, const Settings& settings);
+
+// A text that is equal for runs that may continue each other's work: the models, their files, the prompts, and all that decides a
+// sample.
+std::string validation_identity(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts);
+
+// Measures acceptance on the prompts for it, decodes the held-out ones with the clock running, times passes apart from that, and
+// sets every run beside what acceptance and passes predict. Seconds of this machine's processor; `kept` saves doing finished work
+// again, `progress` is told how far it is.
+Validation validate(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts, const KeptWork& kept,
+                    const OnProgress& progress);
+
+}  // namespace specsim::calibrate

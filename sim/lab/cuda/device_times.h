@@ -1,0 +1,98 @@
+// What a device takes for what decoding asks of it.
+#pragma once
+
+#include "sim/lab/cuda/rounds.h"
+#include "sim/lab/llm/measure.h"
+
+#include <memory>
+
+namespace specsim::cuda {
+
+// A device that counts what it is asked to launch; a library's product is one launch.
+class LaunchCounter final : public Device {
+ public:
+  explicit LaunchCounter(std::unique_ptr<Device> device) : device_(std::move(device)) {}
+  [[nodiscard]] std::size_t launches() const { return launches_; }
+
+  [[nodiscard]] const DeviceInfo& info() const override { return device_->info(); }
+  [[nodiscard]] std::size_t free_memory() const override { return device_->free_memory(); }
+  void* allocate(std::size_t bytes) override { return device_->allocate(bytes); }
+  void release(void* memory) noexcept override { device_->release(memory); }
+  void launch(const Kernel& kernel) override;
+  bool multiply(const Gemm& product) override;
+  void upload(void* to, const void* from, std::size_t bytes) override { device_->upload(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { device_->download(to, from, bytes); }
+  void upload_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes,
+                   std::size_t rows) override {
+    device_->upload_rows(to, to_pitch, from, from_pitch, bytes, rows);
+  }
+  void clear_rows(void* to, std::size_t pitch, std::size_t bytes, std::size_t rows) override {
+    device_->clear_rows(to, pitch, bytes, rows);
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override { device_->copy(to, from, bytes); }
+  void finish() override { device_->finish(); }
+  std::unique_ptr<Graph> record(const std::function<void()>& work) override { return device_->record(work); }
+  void replay(const Graph& graph) override { device_->replay(graph); }
+  double seconds(const std::function<void()>& work) override { return device_->seconds(work); }
+  std::unique_ptr<Device> another_stream() override { return device_->another_stream(); }
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::size_t launches_ = 0;
+};
+
+// Seconds of `work`, asked for `at_once` times in a row and divided: medians over repetitions, after one to warm up.
+llm::Quartiles time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work);
+
+struct Bandwidth {
+  std::size_t bytes = 0;  // bytes of each buffer, much larger than caches
+  llm::Quartiles read;    // seconds
+  llm::Quartiles copy;
+  [[nodiscard]] double read_rate() const { return static_cast<double>(bytes) / read.median; }
+  [[nodiscard]] double copy_rate() const { return 2.0 * static_cast<double>(bytes) / copy.median; }  // read and written
+};
+// Random bytes; the best of a few numbers of blocks.
+Bandwidth measure_bandwidth(Device& device, std::size_t bytes, int repetitions);
+
+// Passes of one model over batches of one size, with caches full of random numbers.
+class PassTimer {
+ public:
+  PassTimer(DeviceModel& model, std::size_t batch, std::size_t capacity);
+  struct Result {
+    llm::Quartiles seconds;
+    std::size_t bytes = 0;          // weights, keys and values that the pass reads
+    std::uint64_t logits_hash = 0;  // a hash of the last row's logits
+  };
+  Result time(std::size_t tokens, std::size_t logit_rows, std::size_t context, int repetitions, int at_once);
+  // The same pass, recorded, to be replayed by whoever times it.
+  [[nodiscard]] std::unique_ptr<Graph> record(std::size_t tokens, std::size_t logit_rows, std::size_t context);
+
+ private:
+  DeviceModel& model_;
+  std::size_t batch_;
+  DeviceCache cache_;
+  std::size_t stride_;
+  Buffer<std::uint32_t> text_;
+  Buffer<std::uint32_t> lengths_;
+  Buffer<float> logits_;
+  std::vector<std::unique_ptr<PassRows>> rows_;  // the rows that recorded passes read
+};
+
+// Bytes of keys and values that a pass reads.
+std::size_t kv_bytes(const llm::ModelConfig& config, std::size_t batch, std::size_t places);
+
+// What a round takes beside its passes: the distributions and the draw of one draft token, the distributions and the judgement of
+// all by each rule (without drafts there is one).
+struct Terms {
+  llm::Quartiles draw;
+  llm::Quartiles accept;
+  llm::Quartiles accept_greedy;
+  llm::Quartiles accept_block;
+};
+Terms measure_terms(Device& device, std::size_t vocab, std::size_t batch, int draft_length, const math::Sampling& sampling,
+                    int repetitions);
+
+// How long a kernel with nothing to do takes in a graph of many, from its start to the next one's.
+llm::Quartiles time_empty_launch(Device& device, int repetitions);
+
+}  // namespace specsim::cuda

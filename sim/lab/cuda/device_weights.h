@@ -1,0 +1,62 @@
+// A model's parameters in a device's memory, as bf16: real ones, random ones of a shape, or a small trained model inside a large
+// one that computes the same function at the large one's cost.
+#pragma once
+
+#include "sim/lab/cuda/device.h"
+#include "sim/lab/llm/weights.h"
+
+#include <vector>
+
+namespace specsim::cuda {
+
+// Outputs in rows; columns padded to a multiple of 32.
+struct DeviceMatrix {
+  Buffer<Bf16> data;
+  unsigned rows = 0;
+  unsigned columns = 0;
+  [[nodiscard]] std::size_t bytes() const { return data.size() * sizeof(Bf16); }
+};
+
+struct DeviceLayer {
+  Buffer<float> attention_norm;
+  DeviceMatrix qkv;
+  Buffer<float> qkv_bias;  // empty without
+  DeviceMatrix output;
+  Buffer<float> ffn_norm;
+  DeviceMatrix gate_up;  // rows in turns of 8 gates and 8 ups
+  DeviceMatrix down;
+};
+
+enum class Origin { real, random, enlarged };
+[[nodiscard]] const char* to_text(Origin origin);
+
+struct DeviceWeights {
+  llm::ModelConfig config;
+  Origin origin = Origin::real;
+  std::size_t norm_columns = 0;  // coordinates of the hidden state that are not zero by construction
+  DeviceMatrix embedding;
+  DeviceMatrix head;  // without rows where embeddings are tied
+  Buffer<float> final_norm;
+  std::vector<DeviceLayer> layers;
+  Buffer<float> cosines;  // [position][head_dim / 2]
+  Buffer<float> sines;
+
+  [[nodiscard]] const DeviceMatrix& lm_head() const { return config.tied_embeddings ? embedding : head; }
+  [[nodiscard]] std::size_t pass_bytes() const;  // read by every pass
+};
+
+// What the parameters of a shape take in memory.
+std::size_t weight_bytes(const llm::ModelConfig& config);
+
+DeviceWeights real_weights(Device& device, const llm::Weights& weights);
+DeviceWeights random_weights(Device& device, const llm::ModelConfig& config, std::uint64_t seed);
+// `weights` as a part of a model of the shape `large`: added coordinates of the hidden state stay zero, added neurons, heads and
+// layers see nothing else, and whatever multiplies a zero is random, so that all of it is read and multiplied. Same vocabulary,
+// width of a head, and queries per key; SPECSIM_CHECKs that.
+DeviceWeights enlarged_weights(Device& device, const llm::Weights& weights, const llm::ModelConfig& large, std::uint64_t seed);
+
+// The shape with hidden, feed-forward and layers as given around a small model, for enlarged_weights; hidden is a multiple of
+// what one group of its heads takes.
+llm::ModelConfig enlarged_shape(const llm::ModelConfig& small, std::size_t hidden, std::size_t ffn, std::size_t layers);
+
+}  // namespace specsim::cuda

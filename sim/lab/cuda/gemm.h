@@ -1,0 +1,54 @@
+// cuBLASLt for products of many rows, where the machine has it: it is looked for when the program runs, so that the program
+// starts without it.
+#pragma once
+
+#include "sim/lab/cuda/device.h"
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+
+#if __has_include(<cublasLt.h>)
+#include <cublasLt.h>
+#endif
+
+namespace specsim::cuda {
+
+class GemmLibrary {
+ public:
+  static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
+  GemmLibrary() = default;
+  GemmLibrary(const GemmLibrary&) = delete;
+  GemmLibrary& operator=(const GemmLibrary&) = delete;
+  virtual ~GemmLibrary() = default;
+  [[nodiscard]] virtual std::string name() const = 0;
+  // False where the library has no way for this shape, or refuses all that it offers: nothing has happened then, and stderr says
+  // so once. Throws IoError where a shape that it has done fails.
+  virtual bool multiply(const Gemm& product, void* workspace, cudaStream_t stream) = 0;
+};
+
+// nullptr where there is none, or none that starts.
+std::unique_ptr<GemmLibrary> open_gemm_library();
+
+#if __has_include(<cublasLt.h>)
+// The functions that are used: a loaded library's, or a test's.
+struct CublasLt {
+  decltype(&cublasLtCreate) create = nullptr;
+  decltype(&cublasLtDestroy) destroy = nullptr;
+  decltype(&cublasLtGetVersion) version = nullptr;
+  decltype(&cublasLtMatmul) matmul = nullptr;
+  decltype(&cublasLtMatmulDescCreate) operation_create = nullptr;
+  decltype(&cublasLtMatmulDescDestroy) operation_destroy = nullptr;
+  decltype(&cublasLtMatmulDescSetAttribute) operation_set = nullptr;
+  decltype(&cublasLtMatrixLayoutCreate) layout_create = nullptr;
+  decltype(&cublasLtMatrixLayoutDestroy) layout_destroy = nullptr;
+  decltype(&cublasLtMatmulPreferenceCreate) preference_create = nullptr;
+  decltype(&cublasLtMatmulPreferenceDestroy) preference_destroy = nullptr;
+  decltype(&cublasLtMatmulPreferenceSetAttribute) preference_set = nullptr;
+  decltype(&cublasLtMatmulAlgoGetHeuristic) heuristic = nullptr;
+};
+std::unique_ptr<GemmLibrary> open_gemm_library(const CublasLt& functions);
+#endif
+
+}  // namespace specsim::cuda

@@ -1,0 +1,16 @@
+// What the CUDA compiler compiles, for the rest of the GPU's device.
+#pragma once
+
+#include "sim/lab/cuda/device.h"
+
+#include <cuda_runtime_api.h>
+
+namespace specsim::cuda {
+
+// `dependent_launch`: the kernel's blocks may take their places while the one before it ends (Thread::release_next); compute
+// capability 9.0.
+cudaError_t start(const Kernel& kernel, cudaStream_t stream, bool dependent_launch);
+// Whether this program has code for the current device. Loads all of it: nothing is to be loaded while a graph is recorded.
+cudaError_t find_code();
+
+}  // namespace specsim::cuda

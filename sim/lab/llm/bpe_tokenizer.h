@@ -1,0 +1,71 @@
+// Byte-pair encoding (Sennrich, Haddow, Birch 2016) as tokenizer.json and GGUF files describe it: special tokens are cut out, the
+// rest is normalised, cut into pieces, and each piece merged pair by pair, the pair of lowest rank first.
+#pragma once
+
+#include "sim/lab/llm/text_pieces.h"
+#include "sim/lab/llm/tokenizer.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace specsim::llm {
+
+struct AddedToken {
+  Token id = 0;
+  std::string text;
+  bool strip_left = false;  // takes the white space in front of it
+  bool strip_right = false;
+  bool normalised = false;  // looked for in the text once that is normalised
+};
+
+struct Compose {};  // turns a text into Unicode's form C
+struct Prepend {
+  std::string text;
+};
+struct Replace {
+  std::string from;
+  std::string to;
+};
+using Normaliser = std::variant<Compose, Prepend, Replace>;
+
+struct SplitDigits {
+  bool each = true;
+};
+struct SplitBytes {  // bytes to GPT-2's characters, after a cut by its expression perhaps
+  bool prefix_space = false;
+  bool by_expression = true;
+};
+struct SplitBehind {  // cuts behind each occurrence of a text
+  std::string text;
+};
+struct Metaspace {
+  enum class Prefix { never, first, always };
+  std::string replacement;  // what stands for a space
+  Prefix prefix = Prefix::always;
+  bool cut = true;  // cuts in front of each replacement
+};
+using PieceStep = std::variant<SplitPattern, SplitDigits, SplitBytes, SplitBehind, Metaspace>;
+
+struct BpeParts {
+  std::string path;
+  std::unordered_map<std::string, Token> vocab;
+  std::vector<std::pair<std::string, std::string>> merges;  // [rank]
+  std::vector<AddedToken> added;
+  std::vector<Normaliser> normalisers;
+  std::vector<PieceStep> steps;
+  std::optional<Token> unknown;
+  bool fuse_unknown = false;
+  bool byte_fallback = false;                     // characters that are no token become <0x..> for each byte
+  bool whole_words = false;                       // a piece that is a token is not merged anew ("ignore_merges")
+  std::optional<std::vector<Token>> before_text;  // empty optional: the model's begin token
+};
+
+// Throws BadInput with parts.path: a merge of what are no tokens, or into none; a number beyond 32 bits.
+std::unique_ptr<Tokenizer> make_bpe_tokenizer(BpeParts parts);
+
+}  // namespace specsim::llm

@@ -1,0 +1,82 @@
+// Speculative decoding with real models: draft, one target pass over the drafts, and the simulator's own verifier on the
+// distributions.
+#pragma once
+
+#include "sim/lab/llm/distributions.h"
+#include "sim/lab/llm/measure.h"
+#include "sim/lab/llm/proposer.h"
+#include "sim/rounds/verify/block_rule.h"
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace specsim::llm {
+
+// A position that was judged, while its distributions are at hand.
+struct Judged {
+  std::size_t sequence = 0;
+  int depth = 0;  // 0-based place in the chain
+  const verify::PositionDistributions& distributions;
+  Token token = 0;
+  bool accepted = false;
+};
+
+// Where a round's time went; the parts are all of it.
+struct RoundSeconds {
+  double first_draft = 0.0;   // the draft's first pass, that follows a target's pass and may have one more token to read
+  double other_drafts = 0.0;  // the passes after it
+  double target = 0.0;        // the target's pass, its logits made into distributions
+  double judging = 0.0;
+  [[nodiscard]] double total() const { return first_draft + other_drafts + target + judging; }
+};
+
+class Decoder {
+ public:
+  // The rule must suit the distributions (verify::Demands). `drafter` may be null at draft length 0: plain decoding.
+  // `rule` must outlive it.
+  Decoder(DistributionSource& target, Proposer* drafter, const verify::BlockRule& rule, int draft_length, rng::Key key,
+          Clock clock = Clock::wall);
+
+  // Begins a batch; prompts of at least one token, read up to their last one.
+  void start(std::vector<Text> texts);
+  // Tokens of the longest text that has room for another round.
+  [[nodiscard]] std::size_t last_start() const;
+  // Whether every sequence has.
+  [[nodiscard]] bool fits() const;
+  // One round of every sequence: between 1 and draft_length + 1 tokens each.
+  void round() { round(draft_length_); }
+  void round(int draft_length);  // up to the decoder's own
+  // Back to the prompts, of a drafter that keeps nothing of a sequence; the draft will have `unseen` of their last tokens to
+  // read, at least 1.
+  void forget(std::size_t unseen);
+
+  [[nodiscard]] const std::vector<Text>& texts() const { return texts_; }
+  [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }         // [sequence]: what the last round accepted
+  [[nodiscard]] const std::vector<Proposal>& proposals() const { return proposals_; }  // [sequence]: what the last round drafted
+  [[nodiscard]] const RoundSeconds& seconds() const { return seconds_; }               // where the last round's time went
+  // Called at each position that a rule judges by itself.
+  void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
+
+ private:
+  // Judges the drafts of sequence s and appends what it emits to the text; `target` holds the distributions of its rows. The
+  // accepted nodes, the root among them.
+  std::vector<std::uint32_t> judge(std::size_t s, std::span<const double> target);
+
+  DistributionSource& target_;
+  Proposer* drafter_;
+  const verify::BlockRule& rule_;
+  int draft_length_;
+  rng::Key key_;
+  Clock clock_;
+  std::vector<Text> texts_;
+  std::vector<std::size_t> given_;  // tokens of each prompt
+  std::vector<int> accepted_;
+  std::uint32_t round_ = 0;
+  std::vector<Proposal> proposals_;
+  std::vector<double> distributions_;
+  std::function<void(const Judged&)> observer_;
+  RoundSeconds seconds_;
+};
+
+}  // namespace specsim::llm

@@ -1,0 +1,231 @@
+#include "sim/lab/llm/gguf_file.h"
+
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/config/value.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace specsim::llm {
+
+namespace {
+
+enum ValueType : std::uint32_t { kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kText, kList, kU64, kI64, kF64 };
+
+// Reads from the front of the file; never beyond its end.
+class Cursor {
+ public:
+  explicit Cursor(const InputFile& file) : file_(file) {}
+  [[nodiscard]] std::size_t at() const { return at_; }
+  [[noreturn]] void fail(const std::string& what) const { throw BadInput({file_.path(), 0, 0}, what); }
+
+  template <class T>
+  T number(const char* what) {
+    T value;
+    std::memcpy(&value, take(sizeof(T), what), sizeof(T));
+    return value;
+  }
+  std::string text(const char* what) {
+    const auto size = number<std::uint64_t>(what);
+    const std::byte* const begin = take(size, what);
+    return {reinterpret_cast<const char*>(begin), static_cast<std::size_t>(size)};
+  }
+  GgufValue value(std::uint32_t type, const std::string& key, int depth) {
+    const char* const what = key.c_str();
+    switch (type) {
+      case kU8:
+        return {std::uint64_t{number<std::uint8_t>(what)}};
+      case kI8:
+        return {std::int64_t{number<std::int8_t>(what)}};
+      case kU16:
+        return {std::uint64_t{number<std::uint16_t>(what)}};
+      case kI16:
+        return {std::int64_t{number<std::int16_t>(what)}};
+      case kU32:
+        return {std::uint64_t{number<std::uint32_t>(what)}};
+      case kI32:
+        return {std::int64_t{number<std::int32_t>(what)}};
+      case kF32:
+        return {static_cast<double>(number<float>(what))};
+      case kBool:
+        return {number<std::uint8_t>(what) != 0};
+      case kText:
+        return {text(what)};
+      case kU64:
+        return {number<std::uint64_t>(what)};
+      case kI64:
+        return {number<std::int64_t>(what)};
+      case kF64:
+        return {number<double>(what)};
+      case kList:
+        return list(key, depth);
+      default:
+        fail(fmt::format("{} has values of type {}, allowed: 0 to 12", config::quote_for_message(key), type));
+    }
+  }
+
+ private:
+  GgufValue list(const std::string& key, int depth) {
+    constexpr int kDeepest = 4;
+    if (depth >= kDeepest)
+      fail(fmt::format("{} has lists within lists, allowed: {} deep", config::quote_for_message(key), kDeepest));
+    const auto type = number<std::uint32_t>(key.c_str());
+    const auto size = number<std::uint64_t>(key.c_str());
+    GgufValue::List items;
+    for (std::uint64_t i = 0; i < size; ++i) items.push_back(value(type, key, depth + 1));  // ends with the file at the latest
+    return {std::move(items)};
+  }
+  // Valid until the next call.
+  const std::byte* take(std::uint64_t size, const char* what) {
+    if (size > file_.size() - at_)
+      fail(fmt::format("{} is {} bytes at byte {} and the file ends at {}, allowed: what lies in the file",
+                       config::quote_for_message(what), size, at_, file_.size()));
+    if (at_ + size > begin_ + buffer_.size()) {
+      constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+      buffer_.resize(std::min(std::max<std::size_t>(size, kAtOnce), file_.size() - at_));
+      file_.read(at_, buffer_);
+      begin_ = at_;
+    }
+    at_ += static_cast<std::size_t>(size);
+    return buffer_.data() + (at_ - size - begin_);
+  }
+
+  const InputFile& file_;
+  std::size_t at_ = 0;
+  std::size_t begin_ = 0;          // where the buffer begins in the file
+  std::vector<std::byte> buffer_;  // what was read ahead
+};
+
+std::optional<double> number_of(const GgufValue& value) {
+  if (const auto* n = std::get_if<std::uint64_t>(&value.value)) return static_cast<double>(*n);
+  if (const auto* n = std::get_if<std::int64_t>(&value.value)) return static_cast<double>(*n);
+  if (const auto* x = std::get_if<double>(&value.value)) return *x;
+  return std::nullopt;
+}
+
+constexpr std::uint64_t kMostTensors = 1 << 20;
+constexpr std::uint32_t kMostDimensions = 4;
+
+// What the table says of one tensor, before its bytes are found.
+struct Entry {
+  std::string name;
+  GgufTensor tensor;
+  std::uint64_t offset = 0;
+  std::size_t size = 0;
+};
+
+Entry read_entry(Cursor& cursor, std::size_t file_size) {
+  Entry entry;
+  entry.name = cursor.text("a tensor's name");
+  const std::string quoted = config::quote_for_message(entry.name);
+  const auto dimensions = cursor.number<std::uint32_t>("a tensor's dimensions");
+  if (dimensions == 0 || dimensions > kMostDimensions)
+    cursor.fail(fmt::format("tensor {} has {} dimensions, allowed: 1 to {}", quoted, dimensions, kMostDimensions));
+  std::size_t elements = 1;
+  for (std::uint32_t i = 0; i < dimensions; ++i) {
+    const auto n = cursor.number<std::uint64_t>("a tensor's shape");
+    if (n == 0 || __builtin_mul_overflow(elements, static_cast<std::size_t>(n), &elements) || elements > 8 * file_size)
+      cursor.fail(fmt::format("tensor {} has a dimension of {}, allowed: shapes whose elements the file can hold", quoted, n));
+    entry.tensor.shape.insert(entry.tensor.shape.begin(), static_cast<std::size_t>(n));
+  }
+  entry.tensor.type = cursor.number<std::uint32_t>("a tensor's type");
+  entry.offset = cursor.number<std::uint64_t>("a tensor's offset");
+  const GgufFormat* const format = gguf_format(entry.tensor.type);
+  if (format == nullptr)
+    cursor.fail(
+        fmt::format("tensor {} is of ggml type {}, allowed: F32, F16, BF16, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K; llama-quantize "
+                    "writes the model in one of them",
+                    quoted, entry.tensor.type));
+  if (entry.tensor.shape.back() % format->block_values != 0)
+    cursor.fail(fmt::format("tensor {} of type {} has rows of {}, allowed: multiples of {}", quoted, format->name,
+                            entry.tensor.shape.back(), format->block_values));
+  entry.size = elements / format->block_values * format->block_bytes;
+  return entry;
+}
+
+}  // namespace
+
+GgufFile::GgufFile(std::string path) : file_(std::move(path), "a readable GGUF file") {
+  Cursor cursor(file_);
+  constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF"
+  if (file_.size() < 24 || cursor.number<std::uint32_t>("the first bytes") != kMagic)
+    cursor.fail("it does not begin with GGUF, allowed: a GGUF file");
+  if (const auto version = cursor.number<std::uint32_t>("the version"); version != 2 && version != 3)
+    cursor.fail(fmt::format("version {} of GGUF, allowed: 2, 3 (little-endian)", version));
+  const auto tensors = cursor.number<std::uint64_t>("the number of tensors");
+  const auto entries = cursor.number<std::uint64_t>("the number of keys");
+  if (tensors > kMostTensors) cursor.fail(fmt::format("{} tensors, allowed: at most {}", tensors, kMostTensors));
+  for (std::uint64_t i = 0; i < entries; ++i) {
+    const std::string key = cursor.text("a key");
+    const auto type = cursor.number<std::uint32_t>(key.c_str());
+    if (!metadata_.emplace(key, cursor.value(type, key, 0)).second)
+      cursor.fail(fmt::format("key {} is given twice, allowed: once", config::quote_for_message(key)));
+  }
+  std::vector<Entry> table;
+  for (std::uint64_t i = 0; i < tensors; ++i) table.push_back(read_entry(cursor, file_.size()));
+  const std::size_t alignment = count("general.alignment", 32, 1, 1 << 16);
+  const std::size_t start = (cursor.at() + alignment - 1) / alignment * alignment;
+  for (Entry& entry : table) {
+    const std::size_t room = start < file_.size() ? file_.size() - start : 0;
+    if (entry.offset > room || entry.size > room - entry.offset)
+      cursor.fail(
+          fmt::format("tensor {} of {} bytes begins at byte {} of the data, allowed: within the {} bytes that the file has",
+                      config::quote_for_message(entry.name), entry.size, entry.offset, room));
+    entry.tensor.offset = start + static_cast<std::size_t>(entry.offset);
+    entry.tensor.bytes = entry.size;
+    if (!tensors_.emplace(entry.name, std::move(entry.tensor)).second)
+      cursor.fail(fmt::format("tensor {} is there twice, allowed: once", config::quote_for_message(entry.name)));
+  }
+}
+
+const std::string* GgufFile::text(const std::string& key) const {
+  const auto found = metadata_.find(key);
+  return found == metadata_.end() ? nullptr : std::get_if<std::string>(&found->second.value);
+}
+
+const GgufValue::List* GgufFile::list(const std::string& key) const {
+  const auto found = metadata_.find(key);
+  return found == metadata_.end() ? nullptr : std::get_if<GgufValue::List>(&found->second.value);
+}
+
+double GgufFile::number(const std::string& key, double fallback, double low, double high) const {
+  const auto found = metadata_.find(key);
+  if (found == metadata_.end()) return fallback;
+  const std::optional<double> x = number_of(found->second);
+  if (!x || !(*x >= low && *x <= high))
+    throw BadInput({path(), 0, 0},
+                   fmt::format("{} is {}, allowed: {:g} to {:g}", key, x ? fmt::format("{:g}", *x) : "no number", low, high));
+  return *x;
+}
+
+std::size_t GgufFile::count(const std::string& key, std::size_t fallback, double low, double high) const {
+  const double x = number(key, static_cast<double>(fallback), low, high);
+  if (x != std::floor(x)) throw BadInput({path(), 0, 0}, fmt::format("{} is {:g}, allowed: whole numbers", key, x));
+  return static_cast<std::size_t>(x);
+}
+
+bool GgufFile::flag(const std::string& key, bool fallback) const {
+  const auto found = metadata_.find(key);
+  if (found == metadata_.end()) return fallback;
+  const bool* const value = std::get_if<bool>(&found->second.value);
+  if (value == nullptr) throw BadInput({path(), 0, 0}, fmt::format("{} is no truth value, allowed: true or false", key));
+  return *value;
+}
+
+void GgufFile::read_row(const GgufTensor& tensor, std::size_t row, std::span<float> to) const {
+  const GgufFormat& format = *gguf_format(tensor.type);
+  std::vector<std::byte> blocks(to.size() / format.block_values * format.block_bytes);
+  SPECSIM_CHECK((row + 1) * blocks.size() <= tensor.bytes, "row {} of {} bytes in {}", row, blocks.size(), tensor.bytes);
+  file_.read(tensor.offset + row * blocks.size(), blocks);
+  dequantise(format, blocks.data(), to);
+}
+
+}  // namespace specsim::llm

@@ -1,0 +1,35 @@
+// A GGUF file as a model: its shape from the metadata, its tensors under Hugging Face's names.
+#pragma once
+
+#include "sim/lab/llm/gguf_file.h"
+#include "sim/lab/llm/model_config.h"
+#include "sim/lab/llm/tensor_source.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::llm {
+
+// Whether `path` names a GGUF file, by the end of its name.
+bool is_gguf(const std::string& path);
+
+class GgufModel final : public TensorSource {
+ public:
+  // Throws BadInput with the file and the key: an architecture other than llama (Mistral too), qwen2, qwen3 and gemma, a key of
+  // the architecture or a tensor that is not known and so may change the function.
+  explicit GgufModel(const std::string& path);
+  [[nodiscard]] const ModelConfig& config() const { return config_; }
+  [[nodiscard]] TensorRows rows(const std::string& name, const std::vector<std::size_t>& shape) const override;
+
+ private:
+  void read_config();
+  void read_rope(const std::string& prefix);
+  void check_names(const std::string& prefix) const;
+
+  GgufFile file_;
+  ModelConfig config_;
+  // llama.cpp keeps the two halves of a head's rows interleaved where its rotary embedding turns neighbours: in `llama` alone.
+  bool interleaved_ = false;
+};
+
+}  // namespace specsim::llm

@@ -1,0 +1,333 @@
+#include "sim/lab/llm/model_config.h"
+
+#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace specsim::llm {
+
+namespace {
+
+using config::Type;
+
+// What config.json says besides the function of the model: training, generation, bookkeeping of transformers.
+constexpr std::array<std::string_view, 78> kIgnored = {
+    "_attn_implementation",
+    "_attn_implementation_autoset",
+    "_name_or_path",
+    "add_cross_attention",
+    "architectures",
+    "attention_dropout",
+    "attn_implementation",
+    "auto_map",
+    "bad_words_ids",
+    "begin_suppress_tokens",
+    "cache_implementation",
+    "chunk_size_feed_forward",
+    "cross_attention_hidden_size",
+    "decoder_start_token_id",
+    "diversity_penalty",
+    "do_sample",
+    "dtype",
+    "early_stopping",
+    "embd_pdrop",
+    "encoder_no_repeat_ngram_size",
+    "eos_token_id",
+    "exponential_decay_length_penalty",
+    "finetuning_task",
+    "forced_bos_token_id",
+    "forced_eos_token_id",
+    "gradient_checkpointing",
+    "hidden_dropout",
+    "id2label",
+    "initializer_range",
+    "is_decoder",
+    "is_encoder_decoder",
+    "keys_to_ignore_at_inference",
+    "label2id",
+    "length_penalty",
+    "max_length",
+    "max_window_layers",
+    "min_length",
+    "no_repeat_ngram_size",
+    "num_beam_groups",
+    "num_beams",
+    "num_return_sequences",
+    "output_attentions",
+    "output_hidden_states",
+    "output_scores",
+    "pad_token_id",
+    "prefix",
+    "pretraining_tp",
+    "problem_type",
+    "pruned_heads",
+    "remove_invalid_values",
+    "repetition_penalty",
+    "resid_pdrop",
+    "return_dict",
+    "return_dict_in_generate",
+    "sep_token_id",
+    "suppress_tokens",
+    "task_specific_params",
+    "temperature",
+    "tf_legacy_loss",
+    "tie_encoder_decoder",
+    "tokenizer_class",
+    "top_k",
+    "top_p",
+    "torch_dtype",
+    "torchscript",
+    "transformers_version",
+    "transformers.js_config",
+    "typical_p",
+    "unk_token_id",
+    "unsloth_fixed",
+    "unsloth_version",
+    "use_bfloat16",
+    "use_cache",
+    "use_flash_attn",
+    "use_return_dict",
+    "architecture_version",
+    "model_max_length",
+    "license",
+};
+
+// Keys that other architectures have, and the one value at which they leave this forward pass as it is; null always does.
+struct Neutral {
+  std::string_view key;
+  std::string_view value;
+};
+constexpr std::array<Neutral, 24> kNeutral = {{
+    {"partial_rotary_factor", "1"},
+    {"attn_logit_softcapping", "null"},
+    {"final_logit_softcapping", "null"},
+    {"embedding_multiplier", "1"},
+    {"residual_multiplier", "1"},
+    {"attention_multiplier", "null"},
+    {"attention_factor", "1"},
+    {"logits_scaling", "1"},
+    {"logit_scale", "1"},
+    {"scale_emb", "1"},
+    {"scale_depth", "null"},
+    {"clip_qkv", "null"},
+    {"use_qk_norm", "false"},
+    {"qk_layernorm", "false"},
+    {"num_experts", "0"},
+    {"num_local_experts", "0"},
+    {"n_routed_experts", "0"},
+    {"attention_out_bias", "false"},
+    {"attn_output_gate", "false"},
+    {"alibi", "false"},
+    {"rope_interleaved", "false"},
+    {"no_rope_layers", "null"},
+    {"mrope_section", "null"},
+    {"attention_chunk_size", "null"},
+}};
+
+bool equals(const config::Value& value, std::string_view wanted) {
+  if (!value.is_scalar()) return false;
+  const std::optional<double> number = config::as_number(value);
+  return number && config::as_number(wanted) ? *number == *config::as_number(wanted) : value.text == wanted;
+}
+
+void refuse_quantised(const config::Value& value, Diagnostics& diagnostics) {
+  const config::Value* const method = value.find("quant_method");
+  diagnostics.add(value.where, fmt::format("quantization_config{}, allowed: weights in F32, F16 or BF16, as the original model "
+                                           "has them, or a GGUF file of it in the place of the directory",
+                                           method == nullptr ? "" : " with quant_method " + config::found_text(*method)));
+}
+
+// The keys of `map` that `wanted` reads and that have a value; the others are ignored where they change nothing of the function,
+// and refused where they do or may.
+config::Value only(const config::Value& map, const std::vector<config::Parameter>& wanted, Diagnostics& diagnostics) {
+  config::Value kept = map;
+  kept.fields.clear();
+  for (const config::Field& field : map.fields) {
+    const auto named = [&](const config::Parameter& parameter) { return parameter.name == field.key; };
+    const auto* const neutral =
+        std::find_if(kNeutral.begin(), kNeutral.end(), [&](const Neutral& one) { return one.key == field.key; });
+    if (field.value.is_null() || std::find(kIgnored.begin(), kIgnored.end(), field.key) != kIgnored.end()) continue;
+    if (std::any_of(wanted.begin(), wanted.end(), named))
+      kept.fields.push_back(field);
+    else if (field.key == "quantization_config" || field.key == "compression_config")
+      refuse_quantised(field.value, diagnostics);
+    else if (neutral == kNeutral.end())
+      diagnostics.add(field.where, fmt::format("key {} is not known and may change what the model computes, allowed: the keys of "
+                                               "Llama, Mistral, Qwen2, Qwen3 and Gemma; remove it if it changes nothing",
+                                               config::quote_for_message(field.key)));
+    else if (!equals(field.value, neutral->value))
+      diagnostics.add(field.value.where,
+                      fmt::format("{} is {}, allowed: {}", field.key, config::found_text(field.value),
+                                  neutral->value == "null" ? "null" : fmt::format("{} or null", neutral->value)));
+  }
+  return kept;
+}
+
+config::Parameter count(const char* name, std::optional<std::string> fallback, double low, double high) {
+  return {name, Type::integer, std::move(fallback), "", config::between(low, high), {}};
+}
+
+// rope_scaling as transformers 4 writes it, or rope_parameters of transformers 5, which has the base in it.
+void read_rope(const char* key, const config::Value& value, ModelConfig& model, Diagnostics& diagnostics) {
+  if (!value.is_map()) {
+    diagnostics.add(value.where, fmt::format("{} is {}, allowed: a map or null", key, config::found_text(value)));
+    return;
+  }
+  // By kind of layer, where all layers are of one kind.
+  if (const config::Value* full = value.find("full_attention"); full != nullptr && value.fields.size() == 1)
+    return read_rope(key, *full, model, diagnostics);
+  const std::vector<config::Parameter> parameters = {
+      {"rope_theta", Type::number, "", "", config::between(1.0, 1e9), {}},
+      {"rope_type", Type::text, "", "", {}, {"default", "linear", "llama3"}},
+      {"type", Type::text, "", "", {}, {"default", "linear", "llama3"}},  // its name before 2024
+      {"factor", Type::number, "1", "", config::between(1.0, 1e4), {}},
+      {"low_freq_factor", Type::number, "1", "", config::between(1e-3, 1e4), {}},
+      {"high_freq_factor", Type::number, "4", "", config::between(1e-3, 1e4), {}},
+      {"original_max_position_embeddings", Type::integer, "8192", "", config::between(1, 1e9), {}}};
+  const config::Arguments a = config::read_arguments(only(value, parameters, diagnostics), parameters, {}, key, diagnostics);
+  const std::string type = a.has("rope_type") ? a.text("rope_type") : a.has("type") ? a.text("type") : "default";
+  if (a.has("rope_theta")) model.rope_theta = a.number("rope_theta");
+  RopeScaling& scaling = model.rope_scaling;
+  scaling.factor = a.number("factor");
+  if (type == "linear") scaling.kind = RopeScaling::Kind::linear;
+  if (type == "llama3") {
+    scaling.kind = RopeScaling::Kind::llama3;
+    scaling.low_frequency_factor = a.number("low_freq_factor");
+    scaling.high_frequency_factor = a.number("high_freq_factor");
+    scaling.trained_context = static_cast<double>(a.integer("original_max_position_embeddings"));
+    if (!(scaling.low_frequency_factor < scaling.high_frequency_factor))
+      diagnostics.add(a.where("high_freq_factor"),
+                      fmt::format("high_freq_factor is {:g} and low_freq_factor {:g}, allowed: the first above the second",
+                                  scaling.high_frequency_factor, scaling.low_frequency_factor));
+  }
+}
+
+// Keys whose meaning depends on the others.
+void check_function(const config::Arguments& a, const ModelConfig& model, bool qwen, Diagnostics& diagnostics) {
+  const auto refuse = [&](const char* key, const std::string& what) { diagnostics.add(a.where(key), what); };
+  if (a.boolean("attention_bias") && a.text("model_type") != "qwen2")
+    refuse("attention_bias",
+           "attention_bias is true, allowed: false (biases of queries, keys and values alone: model_type qwen2)");
+  if (a.boolean("mlp_bias")) refuse("mlp_bias", "mlp_bias is true, allowed: false");
+  const bool slides = a.has("use_sliding_window") ? a.boolean("use_sliding_window") : !qwen;
+  const bool binds = a.has("sliding_window") && slides && static_cast<std::size_t>(a.integer("sliding_window")) < model.context;
+  if (binds)
+    refuse("sliding_window", fmt::format("sliding_window is {}, allowed: null, or the whole context of {}",
+                                         a.integer("sliding_window"), model.context));
+  if (a.has("layer_types"))
+    for (const config::Value& layer : a.value("layer_types").items)
+      if (layer.text != "full_attention" && (layer.text != "sliding_attention" || binds || !a.has("sliding_window"))) {
+        diagnostics.add(layer.where, fmt::format("layer_types has {}, allowed: full_attention", config::found_text(layer)));
+        break;
+      }
+  const std::string activation = a.text(a.has("hidden_activation") ? "hidden_activation" : "hidden_act");
+  if ((activation == "gelu_pytorch_tanh") != model.gelu_gate)
+    refuse(a.has("hidden_activation") ? "hidden_activation" : "hidden_act",
+           fmt::format("hidden_act is \"{}\", allowed for model_type {}: {}", activation, a.text("model_type"),
+                       model.gelu_gate ? "gelu_pytorch_tanh" : "silu"));
+  if (a.has("rope_parameters") && a.given("rope_theta") && a.number("rope_theta") != model.rope_theta)
+    refuse("rope_theta", fmt::format("rope_theta is {:g} and that of rope_parameters {:g}, allowed: one of them, or the same",
+                                     a.number("rope_theta"), model.rope_theta));
+  if (a.has("rope_parameters") && a.has("rope_scaling"))
+    refuse("rope_scaling", "rope_scaling beside rope_parameters, allowed: one of them");
+  if (a.has("query_pre_attn_scalar") && a.number("query_pre_attn_scalar") != static_cast<double>(model.head_dim))
+    refuse("query_pre_attn_scalar", fmt::format("query_pre_attn_scalar is {:g}, allowed: head_dim, {}",
+                                                a.number("query_pre_attn_scalar"), model.head_dim));
+  if (model.heads % model.kv_heads != 0)
+    refuse("num_key_value_heads",
+           fmt::format("num_key_value_heads is {} of {} heads, allowed: a divisor of them", model.kv_heads, model.heads));
+  if (model.head_dim == 0 || model.head_dim % 2 != 0)
+    refuse("head_dim", fmt::format("head_dim is {}, allowed: an even number", model.head_dim));
+  if (model.begin_token >= model.vocab)
+    refuse("bos_token_id", fmt::format("bos_token_id is {}, allowed: below the vocabulary's {}", model.begin_token, model.vocab));
+}
+
+}  // namespace
+
+ModelConfig read_model_config(const std::string& path) {
+  Diagnostics diagnostics;
+  const config::Value root = config::parse_json_file(path, diagnostics);
+  diagnostics.throw_if_any();
+  if (!root.is_map()) throw BadInput({path, 1, 1}, "no JSON object, allowed: a model's config.json");
+  const std::vector<config::Parameter> parameters = {
+      {"model_type", Type::text, {}, "", {}, {"llama", "mistral", "qwen2", "qwen3", "gemma"}},
+      {"hidden_act", Type::text, "silu", "", {}, {"silu", "gelu_pytorch_tanh"}},
+      {"hidden_activation", Type::text, "", "", {}, {"silu", "gelu_pytorch_tanh"}},
+      count("vocab_size", {}, kMinVocab, kMaxVocab),
+      count("hidden_size", {}, 1, 65536),
+      count("num_hidden_layers", {}, 1, 1024),
+      count("num_attention_heads", {}, 1, 1024),
+      count("num_key_value_heads", "", 1, 1024),
+      count("head_dim", "", 2, 1024),
+      count("intermediate_size", {}, 1, 1 << 20),
+      count("max_position_embeddings", {}, 1, 1e7),
+      {"rms_norm_eps", Type::number, "1e-6", "", config::between(0.0, 0.1), {}},
+      {"rope_theta", Type::number, "10000", "", config::between(1.0, 1e9), {}},
+      {"rope_scaling", Type::value, "", "", {}, {}},
+      {"rope_parameters", Type::value, "", "", {}, {}},
+      {"tie_word_embeddings", Type::boolean, "", "", {}, {}},
+      {"attention_bias", Type::boolean, "false", "", {}, {}},
+      {"mlp_bias", Type::boolean, "false", "", {}, {}},
+      {"sliding_window", Type::integer, "", "", config::between(1, 1e9), {}},
+      {"use_sliding_window", Type::boolean, "", "", {}, {}},
+      {"layer_types", Type::value_list, "", "", {}, {}},
+      {"query_pre_attn_scalar", Type::number, "", "", config::above(0.0), {}},
+      {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
+  const config::Arguments a =
+      config::read_arguments(only(root, parameters, diagnostics), parameters, {}, "config.json", diagnostics);
+  const auto integer = [&](const char* name) { return static_cast<std::size_t>(a.integer(name)); };
+  ModelConfig model;
+  model.vocab = integer("vocab_size");
+  model.hidden = integer("hidden_size");
+  model.layers = integer("num_hidden_layers");
+  model.heads = integer("num_attention_heads");
+  model.kv_heads = a.has("num_key_value_heads") ? integer("num_key_value_heads") : model.heads;
+  model.ffn = integer("intermediate_size");
+  model.context = integer("max_position_embeddings");
+  model.norm_epsilon = a.number("rms_norm_eps");
+  model.rope_theta = a.number("rope_theta");
+  for (const char* const key : {"rope_scaling", "rope_parameters"})
+    if (a.has(key)) read_rope(key, a.value(key), model, diagnostics);
+  const std::string type = a.has("model_type") ? a.text("model_type") : "";
+  const bool qwen = type == "qwen2" || type == "qwen3";
+  const bool gemma = type == "gemma";
+  model.tied_embeddings = a.has("tie_word_embeddings") ? a.boolean("tie_word_embeddings") : gemma;  // as transformers has it
+  model.qkv_bias = type == "qwen2";
+  model.qk_norm = type == "qwen3";
+  model.gelu_gate = model.scaled_embeddings = model.norms_less_one = gemma;
+  model.begin_token = static_cast<Token>(a.integer("bos_token_id"));
+  diagnostics.throw_if_any();
+
+  model.head_dim = a.has("head_dim") ? integer("head_dim") : model.hidden / model.heads;
+  check_function(a, model, qwen, diagnostics);
+  diagnostics.throw_if_any();
+  return model;
+}
+
+ModelConfig config_of_shape(const cost::ModelShape& shape, std::size_t context) {
+  if (shape.experts > 0.0 || !shape.gated || shape.fused_inputs > 0.0 || shape.shares_lm_head || shape.over_one_vector() ||
+      shape.window_layers > 0.0 || shape.linear_layers > 0.0)
+    throw BadInput({shape.name, 0, 0},
+                   "it has experts, ungated layers, latent attention, windows by layer or a draft head, allowed: a dense "
+                   "Llama-architecture model");
+  const auto whole = [](double x) { return static_cast<std::size_t>(x); };
+  ModelConfig model;
+  model.vocab = whole(shape.vocab);
+  model.hidden = whole(shape.hidden);
+  model.layers = whole(shape.layers);
+  model.heads = whole(shape.heads);
+  model.kv_heads = whole(shape.kv_heads);
+  model.head_dim = whole(shape.head_dim);
+  model.ffn = whole(shape.ffn);
+  model.context = context;
+  model.tied_embeddings = shape.tied_embeddings;
+  return model;
+}
+
+}  // namespace specsim::llm

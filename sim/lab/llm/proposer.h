@@ -1,0 +1,75 @@
+// Where draft tokens come from when real models decode.
+#pragma once
+
+#include "sim/foundation/rng/address.h"
+#include "sim/lab/llm/distributions.h"
+#include "sim/lab/llm/measure.h"
+#include "sim/rounds/draft/drafter.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace specsim::llm {
+
+// A sequence and where its random numbers live.
+struct Text {
+  std::vector<Token> tokens;  // prompt and emitted
+  std::uint64_t id = 0;       // its address: the same in any batch
+};
+
+// What was drafted for one sequence, a chain or a tree, with the distributions of its tokens side by side, vocab each.
+struct Proposal {
+  tokens::Tree tree;
+  tokens::Siblings siblings = tokens::Siblings::independent;
+  std::vector<Token> tokens;    // [node - 1]
+  std::vector<double> drafted;  // [node]: what its children were drawn from; as far as the last node that has any; none of tokens
+                                // that were chosen and not drawn
+  std::vector<double> draft_model;  // [node]: the draft model's own distribution; of chains
+};
+
+class Proposer {
+ public:
+  Proposer() = default;
+  Proposer(const Proposer&) = delete;
+  Proposer& operator=(const Proposer&) = delete;
+  virtual ~Proposer() = default;
+  [[nodiscard]] virtual std::size_t capacity() const = 0;  // most tokens of a sequence
+  // Most tokens that a pass of a round puts behind the text, of either model.
+  [[nodiscard]] virtual std::size_t room(int draft_length) const { return static_cast<std::size_t>(draft_length); }
+  // Reads a prompt ahead of the first round.
+  virtual void start(std::size_t sequence, std::span<const Token> prompt) = 0;
+  // A block of at most `draft_length` levels to follow each text; the uniforms of `round` under `key` (Purpose::draft_accept,
+  // the first of the two).
+  virtual void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+                       std::vector<Proposal>& proposals) = 0;
+  // The sequence's first `length` tokens stand; what was drafted beyond them is forgotten.
+  virtual void settle(std::size_t sequence, std::size_t length) = 0;
+  // When the first pass of the last proposals ended, for a drafter that takes several.
+  [[nodiscard]] virtual std::optional<double> first_pass_end() const { return std::nullopt; }
+};
+
+// A model drafts: token by token, sampled from its distribution or its argmax. A target that leaves after its first layers is
+// one.
+class ModelProposer final : public Proposer {
+ public:
+  ModelProposer(DistributionSource& distributions, bool argmax, Clock clock = Clock::wall)
+      : distributions_(distributions), argmax_(argmax), clock_(clock) {}
+  [[nodiscard]] std::size_t capacity() const override { return distributions_.capacity(); }
+  void start(std::size_t sequence, std::span<const Token> prompt) override;
+  void propose(std::span<const Text> texts, int draft_length, std::uint32_t round, rng::Key key,
+               std::vector<Proposal>& proposals) override;
+  void settle(std::size_t sequence, std::size_t length) override;
+  [[nodiscard]] std::optional<double> first_pass_end() const override { return first_pass_end_; }
+
+ private:
+  DistributionSource& distributions_;
+  bool argmax_;
+  Clock clock_;
+  double first_pass_end_ = 0.0;
+};
+
+// The two random numbers at (purpose, position, round, sequence).
+rng::BitsPair bits_at(rng::Key key, rng::Purpose purpose, std::uint32_t position, std::uint32_t round, std::uint64_t sequence);
+
+}  // namespace specsim::llm

@@ -1,0 +1,64 @@
+// model.safetensors: named arrays in one file. Eight bytes give the header's size, the header is JSON, the arrays follow.
+// https://github.com/huggingface/safetensors#format
+#pragma once
+
+#include "sim/lab/llm/input_file.h"
+#include "sim/lab/llm/tensor_source.h"
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace specsim::llm {
+
+struct Tensor {
+  Precision precision = Precision::f32;
+  std::vector<std::size_t> shape;
+  std::size_t offset = 0;  // where its first byte lies in the file; little endian, row-major
+  std::size_t bytes = 0;
+  [[nodiscard]] std::size_t size() const { return bytes / bytes_of(precision); }
+};
+
+class TensorFile {
+ public:
+  // Reads the header. Throws BadInput with the file, and the tensor where it is one: a header or an array that is cut off,
+  // offsets that overlap, leave gaps or contradict the shape, an element type other than F32, F16 and BF16.
+  explicit TensorFile(std::string path);
+
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+  [[nodiscard]] bool has(const std::string& name) const { return tensors_.contains(name); }
+  // Throws BadInput where there is no such tensor, or none of this shape.
+  [[nodiscard]] const Tensor& tensor(const std::string& name, const std::vector<std::size_t>& shape) const;
+  // Reads a tensor's bytes from `first` on. Throws BadInput where the file is shorter than it was, IoError where it cannot be
+  // read.
+  void read(const Tensor& tensor, std::size_t first, std::span<std::byte> to) const;
+
+ private:
+  void read_header();
+
+  InputFile file_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+// A model's tensors, in one file or in several.
+class TensorFiles final : public TensorSource {
+ public:
+  // DIR/model.safetensors, or where there is none, the files beside DIR/model.safetensors.index.json that its "weight_map" names.
+  // Throws BadInput as TensorFile does, for an index that is broken or names files elsewhere, and where the directory has
+  // weights in another form alone (pytorch_model.bin).
+  explicit TensorFiles(const std::string& directory);
+  [[nodiscard]] TensorRows rows(const std::string& name, const std::vector<std::size_t>& shape) const override;
+
+ private:
+  // Throws BadInput where the index does not name the tensor.
+  [[nodiscard]] const TensorFile& file_of(const std::string& name) const;
+
+  std::string index_;                                         // its path; empty: one file
+  std::map<std::string, std::unique_ptr<TensorFile>> files_;  // [name]
+  std::map<std::string, const TensorFile*> file_by_tensor_;
+};
+
+}  // namespace specsim::llm

@@ -1,0 +1,33 @@
+// Where a model's named arrays come from: safetensors files or a GGUF file. Names are those of Hugging Face's Llama.
+#pragma once
+
+#include "sim/lab/llm/precision.h"
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace specsim::llm {
+
+// One matrix, or a vector as its only row.
+struct TensorRows {
+  std::string path;  // the file, for messages
+  // What holds the values exactly; F32 for those of quantised blocks.
+  Precision precision = Precision::f32;
+  std::function<void(std::size_t row, std::span<float> values)> read;
+};
+
+class TensorSource {
+ public:
+  TensorSource() = default;
+  TensorSource(const TensorSource&) = delete;
+  TensorSource& operator=(const TensorSource&) = delete;
+  virtual ~TensorSource() = default;
+  // Throws BadInput with the file: no such tensor, or none of this shape ([rows, columns] or [size]). The source must outlive
+  // what it returns.
+  [[nodiscard]] virtual TensorRows rows(const std::string& name, const std::vector<std::size_t>& shape) const = 0;
+};
+
+}  // namespace specsim::llm

@@ -1,0 +1,360 @@
+#include "sim/rounds/decode/block_round.h"
+
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/index.h"
+#include "sim/foundation/base/wide.h"
+#include "sim/foundation/rng/address.h"
+
+#include <algorithm>
+
+namespace specsim::decode {
+
+namespace {
+
+class DraftPick final : public verify::Pickable {
+ public:
+  explicit DraftPick(const math::RatioTable& distributions) : distributions_(distributions) {}
+  [[nodiscard]] Token pick(std::uint64_t bits) const override { return distributions_.pick_draft(bits); }
+
+ private:
+  const math::RatioTable& distributions_;
+};
+
+class DraftWithoutPick final : public verify::Pickable {
+ public:
+  DraftWithoutPick(const math::RatioTable& distributions, std::span<const Token> drawn)
+      : distributions_(distributions), drawn_(drawn) {}
+  [[nodiscard]] Token pick(std::uint64_t bits) const override {
+    return distributions_.pick_draft_without(drawn_, rng::to_unit(bits));
+  }
+
+ private:
+  const math::RatioTable& distributions_;
+  std::span<const Token> drawn_;
+};
+
+}  // namespace
+
+BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess& process, rng::Key key,
+                       const draft::BlockDrafter& drafter, const draft::LengthPolicy* policy)
+    : tables_(&tables),
+      process_(&process),
+      one_context_(process.shape().contexts == 1),
+      moves_(process.moves()),
+      restarts_(process.shape().restarts()),
+      chooses_(drafter.tree() == nullptr),
+      key_(key),
+      drafter_(&drafter),
+      policy_(policy != nullptr && policy->looks() ? policy : nullptr),
+      shape_(&drafter.shape()),
+      places_(static_cast<std::size_t>(shape_->nodes) + 1) {
+  tree_ = chooses_ ? &chosen_.tree : drafter.tree();
+  siblings_ = shape_->siblings;
+  may_stop_ = policy_ != nullptr;
+  nodes_.resize(places_.size());
+}
+
+const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits) {
+  begin(start, &random_bits, nullptr);
+  return judge(rule, start.longest);
+}
+
+const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices) {
+  begin(start, nullptr, &choices);
+  return judge(rule, start.longest);
+}
+
+void BlockRound::draft(const Start& start, GroupBits& random_bits, std::span<draft::LengthPolicy::Outlook> outlooks) {
+  begin(start, &random_bits, nullptr);
+  draft_all(outlooks);
+}
+
+void BlockRound::draft(const Start& start, verify::ChoiceSource& choices, std::span<draft::LengthPolicy::Outlook> outlooks) {
+  begin(start, nullptr, &choices);
+  draft_all(outlooks);
+}
+
+void BlockRound::draft_all(std::span<draft::LengthPolicy::Outlook> outlooks) {
+  SPECSIM_CHECK(tree_->is_chain() && outlooks.size() == index_of(tree_->drafted()), "{} outlooks", outlooks.size());
+  // The entry behind a token knows its context, for which the token is drawn where contexts hang on tokens.
+  for (std::size_t i = 0; i < outlooks.size(); ++i) {
+    const int node = static_cast<int>(i);
+    outlooks[i] = entry(node).outlook;
+    if (siblings_ != tokens::Siblings::point_mass) continue;
+    // The token is chosen, not drawn: known before the text that it follows.
+    outlooks[i].overlap = entry(node).distributions.target(token(node + 1));
+    if (shape_->from_root) outlooks[i].certainty = tables_->at(start_.context, node).outlook.certainty;
+  }
+}
+
+void BlockRound::begin(const Start& start, GroupBits* random_bits, verify::ChoiceSource* choices) {
+  random_bits_ = random_bits;
+  choices_ = choices;
+  start_ = start;
+  longest_ = start.longest;
+  ++round_;
+  // A tree that stays in one context, or goes through the same ones from the first on, has the same distributions in every round.
+  if (!(one_context_ || restarts_) || chooses_ || round_ == 1) placement_ = round_;
+  if (chooses_) {
+    chosen_.tree.nodes.assign(1, {});
+    chosen_.tokens.clear();
+    chosen_contexts_.assign(1, start.context);
+    pass_rows_.clear();
+    drafter_->choose(*this, start.memory, chosen_);
+    chosen_.tokens.resize(chosen_.tree.nodes.size());
+    SPECSIM_CHECK(tree_->drafted() <= shape_->nodes && tree_->height() <= shape_->draft_length, "{} nodes, {} deep",
+                  tree_->drafted(), tree_->height());
+  }
+}
+
+const BlockRound::Outcome& BlockRound::judge(const verify::BlockRule& rule, int longest) {
+  start_.longest = longest;
+  longest_ = longest;
+  const verify::AcceptedPath verdict = rule.verify(*this);
+  const auto accepted = static_cast<std::size_t>(at(verdict.node).depth);
+  outcome_.accepted = accepted;
+  outcome_.emitted.resize(accepted + 1);
+  outcome_.emitted[accepted] = verdict.final_token;
+  for (int node = verdict.node; node > 0; node = at(node).parent)
+    outcome_.emitted[static_cast<std::size_t>(at(node).depth) - 1] = token(node);
+  if (!one_context_) {
+    outcome_.contexts.resize(accepted + 1);
+    for (int node = verdict.node; node >= 0; node = at(node).parent)
+      outcome_.contexts[static_cast<std::size_t>(at(node).depth)] = context(node);
+  }
+  outcome_.next_context = restarts_ ? 0 : context_after(verdict.node, verdict.final_token);
+  outcome_.whole = children(verdict.node) == 0;
+  // What was drafted behind another path, or behind none, is lost whatever comes next, so the target's own token is kept there.
+  outcome_.guessed = !start_.bonus && outcome_.whole && verdict.node > 0 && on_first_path(verdict.node);
+  if (outcome_.guessed) {
+    outcome_.emitted.pop_back();
+    if (!one_context_) outcome_.contexts.pop_back();
+    outcome_.next_context = restarts_ ? 0 : context(verdict.node);
+  }
+  return outcome_;
+}
+
+int BlockRound::drafted() {
+  if (policy_ != nullptr) {  // a chain
+    int node = 0;
+    while (children(node) > 0) ++node;
+    return node;
+  }
+  return drafted_within(start_.longest);
+}
+
+int BlockRound::drafted_within(int depth) const {
+  if (depth >= tree_->height()) return tree_->drafted();
+  const auto too_deep = [&](const tokens::Tree::Node& node) { return node.depth > depth; };
+  return static_cast<int>(std::find_if(tree_->nodes.begin(), tree_->nodes.end(), too_deep) - tree_->nodes.begin()) - 1;
+}
+
+BlockRound::Ahead BlockRound::ahead(const draft::LengthPolicy* policy, const draft::LengthPolicy::Memory& memory) {
+  Ahead ahead{static_cast<std::uint32_t>(first_path()), std::nullopt};
+  if (policy == nullptr || policy->looks()) return ahead;
+  const int length = tree_->is_chain() ? drafted() : std::min(memory.length, shape_->draft_length);
+  draft::LengthPolicy::Memory guess = memory;
+  policy->observe(guess, length, length);
+  ahead.nodes = static_cast<std::uint32_t>(drafted_within(guess.length));
+  return ahead;
+}
+
+int BlockRound::first_path() {
+  int node = 0;
+  while (children(node) > 0) node = at(node).first_child;
+  return at(node).depth;
+}
+
+bool BlockRound::on_first_path(int node) const {
+  for (; node > 0; node = at(node).parent)
+    if (at(at(node).parent).first_child != node) return false;
+  return true;
+}
+
+std::span<const double> BlockRound::draft_probabilities() {
+  probabilities_.clear();
+  for (int node = 1, last = drafted(); node <= last; ++node)
+    probabilities_.push_back(entry(at(node).parent).looked_at(token(node)));
+  return probabilities_;
+}
+
+std::uint32_t BlockRound::context(int node) {
+  if (!moves_ || node == 0) return start_.context;
+  Place& own = places_[static_cast<std::size_t>(node)];
+  if (own.placement != placement_) {
+    own.context = context_after(at(node).parent, token(node));
+    own.placement = placement_;
+  }
+  return own.context;
+}
+
+std::uint32_t BlockRound::context_after(int node, Token token) { return step(context(node), at(node).depth, token); }
+
+std::uint32_t BlockRound::step(std::uint32_t context, int depth, Token token) const {
+  if (!moves_) return context;
+  const std::uint32_t lane = 0;
+  const std::uint32_t position = start_.text_position + static_cast<std::uint32_t>(depth);
+  process_->step(key_, start_.sequence, &lane, 1, &position, &token, &context);
+  return context;
+}
+
+void BlockRound::place(int node, Node& own) {
+  Place& place = places_[static_cast<std::size_t>(node)];
+  place.entry = node == 0 ? &tables_->at(context(node), 0) : &tables_->joined_at(start_.context, context(node), at(node).depth);
+  own.distributions = &place.entry->distributions;
+  own.children = at(node).children;
+  if (siblings_ == tokens::Siblings::without_replacement || siblings_ == tokens::Siblings::hub)
+    own.children = std::min(own.children, static_cast<int>(own.distributions->draft_support()));
+  else if (siblings_ == tokens::Siblings::point_mass && !chooses_)
+    own.children = proposed(node, *place.entry);
+  const auto& plans = place.entry->plans;
+  const auto children = static_cast<std::size_t>(own.children);
+  own.plan = plans[children].get();
+  own.placed_in = placement_;
+}
+
+int BlockRound::proposed(int node, const BlockTables::Entry& entry) const {
+  const tokens::Tree::Node& own = at(node);
+  const std::vector<draft::Ranked>& likeliest =
+      shape_->from_root ? tables_->at(start_.context, own.depth).likeliest : entry.likeliest;
+  int children = own.children;
+  for (; children > 0; --children) {  // ranks rise from child to child
+    const auto rank = static_cast<std::size_t>(at(own.first_child + children - 1).rank);
+    if (rank < likeliest.size() && likeliest[rank].probability > 0.0) break;
+  }
+  return children;
+}
+
+bool BlockRound::stops(int node) {
+  if (node == 0) return false;
+  if (policy_->looks_along()) {
+    std::vector<draft::LengthPolicy::Drafted> path;
+    for (int at_node = node; at_node > 0; at_node = at(at_node).parent) {
+      const BlockTables::Entry& drawn_from = entry(at(at_node).parent);
+      const double q = drawn_from.distributions.draft(token(at_node));
+      path.push_back({drawn_from.looked_at(token(at_node)), std::min(1.0, drawn_from.distributions.target(token(at_node)) / q)});
+    }
+    std::reverse(path.begin(), path.end());
+    return !policy_->goes_on_along(path);
+  }
+  const BlockTables::Entry& drawn_from = entry(at(node).parent);
+  return !policy_->goes_on(*start_.policy_memory, drawn_from.looked_at(token(node)), drawn_from.looked_entropy);
+}
+
+Token BlockRound::choose(int node, const verify::Pickable& distribution) {
+  return random_bits_ != nullptr ? distribution.pick(random_bits_->single(rng::Purpose::child, node))
+                                 : choices_->pick(verify::ChoiceSource::Use::child, node, at(node).depth, distribution);
+}
+
+Token BlockRound::pick(int node, const verify::Pickable& distribution) {
+  return random_bits_ != nullptr ? distribution.pick(random_bits_->final_token(at(node).depth))
+                                 : choices_->pick(verify::ChoiceSource::Use::final_token, node, at(node).depth, distribution);
+}
+
+bool BlockRound::decide(int node, verify::Odds odds) {
+  return random_bits_ != nullptr ? verify::accepts(random_bits_->accept(node), odds) : choices_->accept(node, odds);
+}
+
+void BlockRound::draw(int node, Node& own) {
+  own.drawn_in = round_;
+  const tokens::Tree::Node& place = at(node);
+  if (chooses_) {
+    own.token = chosen_.tokens[static_cast<std::size_t>(node)];
+    if (siblings_ == tokens::Siblings::without_replacement) {
+      const int first = at(place.parent).first_child;
+      own.remaining =
+          distributions(place.parent)
+              .draft_without(
+                  std::span(chosen_.tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(node - first)));
+    }
+  } else if (siblings_ == tokens::Siblings::point_mass) {
+    const BlockTables::Entry& from = shape_->from_root ? tables_->at(start_.context, place.depth - 1) : entry(place.parent);
+    own.token = from.likeliest[static_cast<std::size_t>(place.rank)].token;
+  } else if (siblings_ == tokens::Siblings::without_replacement && place.rank > 0) {
+    draw_without_elders(node, distributions(place.parent), own);
+  } else if (siblings_ == tokens::Siblings::hub && place.rank > 0) {
+    const Token hub = entry(place.parent).likeliest.front().token;
+    if (token(at(place.parent).first_child) == hub) {
+      draw_without_elders(node, distributions(place.parent), own);
+    } else {
+      own.token = hub;
+      own.u = -1.0;
+    }
+  } else {
+    draw_from(distributions(place.parent), node, own);
+  }
+}
+
+void BlockRound::draw_from(const math::RatioTable& distributions, int node, Node& own) {
+  if (random_bits_ == nullptr) {
+    own.u = -1.0;
+    own.token = choices_->pick(verify::ChoiceSource::Use::token, node, at(node).depth, DraftPick(distributions));
+    return;
+  }
+  const GroupBits::Draw draw = random_bits_->draft(node, distributions, one_context_);
+  own.token = draw.token;
+  own.u = draw.u;
+}
+
+void BlockRound::draw_without_elders(int node, const math::RatioTable& distributions, Node& own) {
+  const int first = at(at(node).parent).first_child;
+  for (int elder = first; elder < node; ++elder) static_cast<void>(token(elder));
+  elders_.clear();
+  for (int elder = first; elder < node; ++elder) elders_.push_back(token(elder));
+  own.remaining = distributions.draft_without(elders_);
+  draw_from(distributions, node, own);
+  // One try with the distribution as it is; a token drawn before is replaced by one of the rest, which leaves the distribution of
+  // the rest.
+  if (std::find(elders_.begin(), elders_.end(), own.token) == elders_.end()) return;
+  const DraftWithoutPick rest(distributions, elders_);
+  own.token = random_bits_ != nullptr ? rest.pick(random_bits_->single(rng::Purpose::redraft, node))
+                                      : choices_->pick(verify::ChoiceSource::Use::redraft, node, at(node).depth, rest);
+}
+
+const BlockTables::Entry& BlockRound::chosen_entry(const draft::ChosenBlock& block, int node) {
+  const std::vector<tokens::Tree::Node>& nodes = block.tree.nodes;
+  const tokens::Tree::Node& own = nodes[static_cast<std::size_t>(node)];
+  if (!moves_ || shape_->from_root) return tables_->at(start_.context, own.depth);
+  for (std::size_t i = chosen_contexts_.size(); i <= static_cast<std::size_t>(node); ++i) {  // parents come first
+    const auto parent = static_cast<std::size_t>(nodes[i].parent);
+    chosen_contexts_.push_back(step(chosen_contexts_[parent], nodes[parent].depth, block.tokens[i]));
+  }
+  return tables_->at(chosen_contexts_[static_cast<std::size_t>(node)], own.depth);
+}
+
+std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& block, int node) {
+  return chosen_entry(block, node).likeliest;
+}
+
+draft::Ranked BlockRound::draw(const draft::ChosenBlock& block, int node, std::span<const Token> elders, int number) {
+  const math::RatioTable& from = chosen_entry(block, node).distributions;
+  if (elders.size() >= from.draft_support()) return {};
+  const int depth = block.tree.nodes[static_cast<std::size_t>(node)].depth + 1;
+  const DraftPick whole(from);
+  Token token = random_bits_ != nullptr ? random_bits_->draft(number, from, one_context_).token
+                                        : choices_->pick(verify::ChoiceSource::Use::token, number, depth, whole);
+  if (std::find(elders.begin(), elders.end(), token) != elders.end()) {
+    const DraftWithoutPick rest(from, elders);
+    token = random_bits_ != nullptr ? rest.pick(random_bits_->single(rng::Purpose::redraft, number))
+                                    : choices_->pick(verify::ChoiceSource::Use::redraft, number, depth, rest);
+  }
+  return {token, from.draft(token) / from.draft_without(elders)};
+}
+
+std::vector<Token> BlockRound::target_argmax(std::span<const Spot> spots) {
+  std::vector<Token> tokens;
+  for (const Spot& spot : spots) tokens.push_back(tables_->at(spot.context, 0).target_argmax);
+  return tokens;
+}
+
+Token BlockRound::random_token(std::uint32_t index) {
+  const std::uint64_t bits =
+      rng::philox_bits({rng::counter_word0(rng::Purpose::window, 0), index, static_cast<std::uint32_t>(start_.sequence),
+                        static_cast<std::uint32_t>(start_.sequence >> 32)},
+                       key_)
+          .first;
+  if (start_.text.empty()) return static_cast<Token>(scale_bits(bits, tables_->vocab()));
+  return start_.text[scale_bits(bits, start_.text.size())];
+}
+
+}  // namespace specsim::decode

@@ -1,0 +1,134 @@
+// One round over a drafted block: tokens drawn when the rule asks for them, contexts followed down the tree.
+#pragma once
+
+#include "sim/rounds/decode/block_tables.h"
+#include "sim/rounds/decode/group_bits.h"
+#include "sim/rounds/draft/length_policy.h"
+#include "sim/rounds/families/context_process.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace specsim::decode {
+
+class BlockRound final : public verify::Block, private draft::Sight {
+ public:
+  BlockRound(const BlockTables& tables, const families::ContextProcess& process, rng::Key key, const draft::BlockDrafter& drafter,
+             const draft::LengthPolicy* policy);
+
+  struct Start {
+    std::uint64_t sequence = 0;
+    std::uint32_t context = 0;
+    std::uint32_t text_position = 0;
+    std::span<const Token> text;                                 // prompt and text so far, for a drafter that reads them
+    int longest = kMaxDraftLength;                               // no deeper node is drafted
+    draft::BlockDrafter::Memory* memory = nullptr;               // the drafter's, of this sequence
+    const draft::LengthPolicy::Memory* policy_memory = nullptr;  // what a policy that looks at the tokens remembers
+    // False: the next block is drafted behind the first path of this one, and no token of the target's comes between them.
+    bool bonus = true;
+  };
+  struct Outcome {
+    std::vector<Token> emitted;           // the accepted tokens and the final one, if there is any
+    std::vector<std::uint32_t> contexts;  // the context before each of them; empty where there is one context only
+    std::uint32_t next_context = 0;
+    std::size_t accepted = 0;
+    bool whole = false;    // the accepted path ends at a leaf of the drafted block
+    bool guessed = false;  // without a bonus: that leaf is the one that the next block is drafted behind, and nothing follows it
+  };
+  // Plays a round by `rule`, with the random bits of the group's lane that was set, or with the choices of another; the outcome
+  // is valid until the next one.
+  const Outcome& play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits);
+  const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
+  // The same in two steps, of a chain that a policy cuts before it is judged: all of it is drafted, and outlooks[i] is what is
+  // known of token i + 1 before it is drawn; then the first `longest` tokens are judged, and the others are as if never drafted.
+  void draft(const Start& start, GroupBits& random_bits, std::span<draft::LengthPolicy::Outlook> outlooks);
+  void draft(const Start& start, verify::ChoiceSource& choices, std::span<draft::LengthPolicy::Outlook> outlooks);
+  const Outcome& judge(const verify::BlockRule& rule, int longest);
+  // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
+  int drafted();
+  // What is drafted before this round is judged: it goes on from the path of first children, each the likeliest of its siblings
+  // or the first that was drawn.
+  struct Ahead {
+    std::uint32_t depth = 0;             // that path's length; 0: nothing was drafted, and nothing can be behind it
+    std::optional<std::uint32_t> nodes;  // how many `policy` allows after all of the path was accepted; nullopt: not told before
+  };
+  // `memory`: the policy's, before it observes this round. Draws tokens where a policy's decision hangs on them.
+  Ahead ahead(const draft::LengthPolicy* policy, const draft::LengthPolicy::Memory& memory);
+  // Rows of each of the draft's passes that this round asked for, where the drafter chooses its blocks.
+  [[nodiscard]] std::span<const std::uint32_t> pass_rows() const { return pass_rows_; }
+  // The probabilities of the drafted() tokens under the draft's distributions; only under a policy that looks at them.
+  std::span<const double> draft_probabilities();
+
+  Token choose(int node, const verify::Pickable& distribution) override;
+  Token pick(int node, const verify::Pickable& distribution) override;
+
+ private:
+  struct Place {
+    std::uint32_t placement = 0;  // number of the round in which `context` was set
+    std::uint32_t context = 0;
+    const BlockTables::Entry* entry = nullptr;
+  };
+
+  [[nodiscard]] const tokens::Tree::Node& at(int node) const { return tree_->nodes[static_cast<std::size_t>(node)]; }
+  void begin(const Start& start, GroupBits* random_bits, verify::ChoiceSource* choices);
+  void draft_all(std::span<draft::LengthPolicy::Outlook> outlooks);
+  [[nodiscard]] int drafted_within(int depth) const;
+  int first_path();
+  [[nodiscard]] bool on_first_path(int node) const;
+  // The context after `node`, or after `token` behind it.
+  std::uint32_t context(int node);
+  std::uint32_t context_after(int node, Token token);
+  // The context after `token`, which stands `depth` positions into the block and follows `context`.
+  [[nodiscard]] std::uint32_t step(std::uint32_t context, int depth, Token token) const;
+  const BlockTables::Entry& entry(int node) {
+    placed(node);
+    return *places_[static_cast<std::size_t>(node)].entry;
+  }
+  // Children of a node of a ranked tree whose token the draft gives any probability.
+  [[nodiscard]] int proposed(int node, const BlockTables::Entry& entry) const;
+  void draw(int node, Node& own) override;
+  void draw_without_elders(int node, const math::RatioTable& distributions, Node& own);
+  void draw_from(const math::RatioTable& distributions, int node, Node& own);
+  void place(int node, Node& own) override;
+  bool stops(int node) override;
+  bool decide(int node, verify::Odds odds) override;
+  void prepare(const draft::ChosenBlock& /*block*/, std::span<const int> nodes) override {
+    pass_rows_.push_back(static_cast<std::uint32_t>(nodes.size()));
+  }
+  std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override;
+  draft::Ranked draw(const draft::ChosenBlock& block, int node, std::span<const Token> elders, int number) override;
+  // The tables after a node of a block that is being chosen.
+  const BlockTables::Entry& chosen_entry(const draft::ChosenBlock& block, int node);
+  [[nodiscard]] std::span<const Token> text() const override { return start_.text; }
+  [[nodiscard]] std::size_t prompt_tokens() const override { return process_->prompt().size(); }
+  Token random_token(std::uint32_t index) override;
+  Spot end_of_text() override { return {start_.context, 0}; }
+  Spot after(Spot spot, Token token) override { return {step(spot.context, spot.depth, token), spot.depth + 1}; }
+  std::vector<Token> target_argmax(std::span<const Spot> spots) override;
+  std::span<const Token> target_likeliest(Spot spot) override { return tables_->target_likeliest(spot.context); }
+
+  const BlockTables* tables_;
+  const families::ContextProcess* process_;
+  bool one_context_;
+  bool moves_;
+  bool restarts_;  // every round begins in context 0
+  bool chooses_;   // the drafter chooses a block each round
+  rng::Key key_;
+  const draft::BlockDrafter* drafter_;
+  const draft::LengthPolicy* policy_;  // one that looks at the tokens; nullptr: there is none
+  const draft::BlockDrafter::Shape* shape_;
+  draft::ChosenBlock chosen_;
+  std::vector<std::uint32_t> chosen_contexts_;  // after each node of a block that is being chosen
+  std::vector<std::uint32_t> pass_rows_;
+  std::vector<Place> places_;  // [node]
+  std::vector<Token> elders_;
+  std::vector<double> probabilities_;
+  Outcome outcome_;
+  Start start_;
+  GroupBits* random_bits_ = nullptr;
+  verify::ChoiceSource* choices_ = nullptr;  // scripted choices that replace random bits in an audit; else nullptr
+};
+
+}  // namespace specsim::decode

@@ -1,0 +1,88 @@
+// What rounds of blocks have in common that are judged side by side, in sequences that all stay in one context: draft tokens are
+// drawn for many lanes at once, and so are the tokens after the accepted ones, and what was emitted is counted.
+#pragma once
+
+#include "sim/rounds/decode/block_tables.h"
+#include "sim/rounds/decode/chunk.h"
+#include "sim/rounds/decode/preparation.h"
+#include "sim/rounds/decode/random_bits.h"
+#include "sim/rounds/decode/wide_steps.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace specsim::decode {
+
+// Steps work on whole registers, see wide_steps.h.
+template <class T>
+using PaddedLanes = std::array<T, kLanes + wide::kSlack>;
+
+// Draws tokens of a draft's distribution for many lanes.
+class LaneDraws {
+ public:
+  [[nodiscard]] std::uint64_t* bits() { return bits_.data(); }  // [count]: what the tokens are drawn with
+  void draw(const math::RatioTable& distributions, std::uint32_t count, Token* tokens);
+
+ private:
+  PaddedLanes<std::uint64_t> bits_{};
+  PaddedLanes<std::uint64_t> column_{};
+  PaddedLanes<std::uint64_t> rest_{};
+  PaddedLanes<std::uint64_t> entry_{};
+};
+
+class LaneRounds {
+ public:
+  // All must outlive it. `longest`: tokens on the longest of the block's paths.
+  LaneRounds(const Prepared& prepared, std::uint32_t longest, const ChunkPlan& chunk, BitSource& random_bits);
+
+  // How a round ends, by lane. `path`, [depth][kLanes], holds the accepted tokens, and has room for the one behind them.
+  struct Verdicts {
+    Token* path = nullptr;
+    const std::uint32_t* accepted = nullptr;
+    const std::uint32_t* whole = nullptr;                // 1 where the path ends at a leaf of the block
+    const math::Residual* final_distribution = nullptr;  // the final token's: (target - c draft)+; c = 0 is the target
+  };
+  // Plays all rounds: judge(round, lanes) says how round `round` ends in lanes 0 .. lanes - 1.
+  template <class Judge>
+  void run(const Verdicts& verdicts, const Judge& judge) {
+    std::uint32_t live = sequences_;
+    for (std::uint32_t round = 0;; ++round) {
+      while (live > 0 && rounds_in(live - 1) <= round) --live;
+      if (live == 0) return;
+      judge(round, live);
+      draw_final_tokens(verdicts, round, live);
+      count(verdicts, live);
+    }
+  }
+  // Adds all rounds to the counts; each drafted `nodes` tokens.
+  void add_to(Counts& counts, std::size_t nodes) const;
+
+ private:
+  // All sequences have equally many rounds but the last, which may have fewer.
+  [[nodiscard]] std::uint64_t rounds_in(std::uint64_t sequence) const;
+  void draw_final_tokens(const Verdicts& verdicts, std::uint32_t round, std::uint32_t live);
+  void count(const Verdicts& verdicts, std::uint32_t live);
+
+  const Prepared* prepared_;
+  const BlockTables* tables_;
+  std::uint32_t longest_;
+  ChunkPlan chunk_;
+  BitSource* random_bits_;
+  std::uint32_t sequences_;
+  std::array<std::uint64_t, kLanes> final_bits_;
+  std::array<std::uint64_t, kLanes> unused_;
+  std::array<std::uint32_t, kLanes> by_accepted_;  // lanes, those that accepted least first
+  std::vector<std::uint32_t> end_of_;              // [accepted]: in by_accepted_
+
+  // Tokens are counted by (bin of the token before, class); a lane remembers where the row of its last token's bin begins.
+  std::vector<std::uint64_t> pairs_;
+  std::vector<std::uint32_t> row_after_;  // [class]
+  std::array<std::uint32_t, kLanes> row_;
+  std::vector<std::uint64_t> rounds_of_;  // [accepted]
+  std::vector<std::uint64_t> whole_of_;   // [accepted]: those of them whose path ends at a leaf
+  std::array<std::uint64_t, kLanes> emitted_{};
+  std::array<std::uint64_t, kLanes> full_{};
+};
+
+}  // namespace specsim::decode

@@ -1,0 +1,98 @@
+// What a cell's rounds are prepared from, and its tables.
+#pragma once
+
+#include "sim/foundation/rng/address.h"
+#include "sim/rounds/decode/block_tables.h"
+#include "sim/rounds/decode/output_classes.h"
+#include "sim/rounds/decode/prepared.h"
+#include "sim/rounds/draft/drafter.h"
+#include "sim/rounds/draft/length_policy.h"
+#include "sim/rounds/families/context.h"
+#include "sim/rounds/verify/block_rule.h"
+#include "sim/rounds/verify/position_rule.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace specsim::decode {
+
+constexpr int kFreshClasses =
+    16;  // output classes where every text position has distributions of its own: see simulator_fresh.cpp
+
+// Chains judged position by position.
+struct PositionJudging {
+  const verify::PositionRule* rule = nullptr;
+};
+// Blocks judged as a whole.
+struct BlockJudging {
+  const verify::BlockRule* rule = nullptr;
+  const draft::BlockDrafter* drafter = nullptr;
+  const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
+};
+
+// What prepared tables depend on; cells that differ in nothing else share them.
+struct PreparationPlan {
+  int vocab = 0;
+  bool argmax_draft = false;  // the drafter takes the draft model's argmax instead of sampling
+  rng::Key distribution_key;  // addresses the random distributions
+  const families::ContextModel* contexts = nullptr;
+  std::variant<PositionJudging, BlockJudging> judging;
+
+  // How many draft distributions each context has; the last one holds for all depths beyond.
+  [[nodiscard]] int depths() const;
+  // Whether the drafter makes its distributions of two contexts, that before the block and that behind the token before, and
+  // these differ.
+  [[nodiscard]] bool joins() const;
+};
+
+// Sees every context's distributions once, while they are at hand: (context, depth, distributions, the context's classes).
+using DistributionObserver = std::function<void(int, int, const verify::PositionDistributions&, const OutputClasses&)>;
+
+struct Prepared {
+  std::optional<PreparedContexts> tables;  // empty where every position draws fresh distributions, and where blocks are judged
+  std::optional<BlockTables> blocks;       // where blocks are judged
+  std::vector<OutputClasses> classes;      // [contexts], without the per-token part
+  int class_count = kFirstTopToken;
+  std::vector<std::uint8_t> bin_of_class;
+  int strata = 1;
+  std::vector<std::uint32_t> stratum;  // [contexts]; empty: one stratum
+};
+
+// Thrown by prepare() where it was told to stop.
+struct Interrupted {};
+
+// Draws every context's distributions and builds the tables; without `tables`, only what the judging of counts needs. `observer`
+// may be empty. `stop`, if given, is looked at before each context.
+Prepared prepare(const PreparationPlan& plan, const DistributionObserver& observer, bool tables = true,
+                 const std::atomic<bool>* stop = nullptr);
+// Bytes that prepare() will keep, at most: where distributions have few tokens, plans of blocks may be fewer.
+std::size_t prepared_bytes(const PreparationPlan& plan);
+
+// Distributions of one context at one depth, drawn from the model's families: shared by preparation and fresh decoding.
+class DistributionDrawer {
+ public:
+  explicit DistributionDrawer(const PreparationPlan& plan);
+  // The target's distribution at a context.
+  void target(std::size_t pair, std::uint64_t context, std::vector<double>& target) const;
+  // The draft model's own distribution (of a draft that joins two, before its sampling settings) and what the draft token is
+  // drawn from.
+  void draft(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+             std::vector<double>& draft_model, std::vector<double>& drafted) const;
+  // PositionDistributions::looked_at of the same, given what draft() made of it.
+  void looked_at(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
+                 const std::vector<double>& drafted, std::vector<double>& looked_at) const;
+  // What the draft token is drawn from in a context of a pair where plan.joins(), and looked_at of the same. `before`, `known`:
+  // the draft model's own distributions in the context before the block and in the one that the token before shows.
+  void joined(std::size_t pair, const std::vector<double>& before, const std::vector<double>& known, std::vector<double>& drafted,
+              std::vector<double>& looked_at) const;
+
+ private:
+  const PreparationPlan* plan_;
+};
+
+}  // namespace specsim::decode

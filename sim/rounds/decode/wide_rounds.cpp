@@ -1,0 +1,240 @@
+#include "sim/rounds/decode/wide_rounds.h"
+
+#include "sim/foundation/base/check.h"
+#include "sim/rounds/decode/wide_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <vector>
+
+namespace specsim::decode {
+
+namespace {
+
+constexpr std::uint64_t kClassMask = (std::uint64_t{1} << kClassBits) - 1;
+constexpr std::uint64_t kMostEmitted = 0xFFFF;  // tokens of a sequence, which are counted in half a word
+
+template <class T>
+using Padded = std::array<T, kLanes + wide::kSlack>;  // what lies behind the lanes that count is worked on too, and not used
+
+// Rounds of up to 256 sequences side by side. kMoves: in contexts that are drawn anew for each token of the text. The caches do
+// not hold the tables of many contexts, so entries are asked for well before they are needed.
+template <bool kMoves>
+class WideRounds {
+ public:
+  WideRounds(const RoundSetup& setup, const ChunkPlan& plan, BitSource& random_bits, Counts& counts)
+      : setup_(setup),
+        plan_(plan),
+        random_bits_(random_bits),
+        counts_(counts),
+        tables_(*setup.tables),
+        vocab_(tables_.vocab()),
+        classes_(static_cast<std::size_t>(setup.classes)),
+        pairs_((kPairBins + 1) * classes_),
+        after_(classes_) {
+    for (std::size_t kind = 0; kind < classes_; ++kind)
+      after_[kind] = static_cast<std::uint32_t>(setup.bin_of_class[kind] * classes_) + 0x10000;
+    state_.fill(static_cast<std::uint32_t>(kPairBins * classes_));  // before the first: a row that is dropped
+    if constexpr (kMoves) {
+      setup.process->start(setup.key, plan.first_sequence, kLanes, context_.data());
+      for (std::size_t i = 0; i < kLanes; ++i) offset_[i] = context_[i] * vocab_;
+    }
+  }
+
+  void run() {
+    const auto sequences = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(kLanes, (plan_.rounds + plan_.sequence_rounds - 1) / plan_.sequence_rounds));
+    std::uint32_t live = sequences;
+    for (std::uint32_t round = 0;; ++round) {
+      while (live > 0 && rounds_in(live - 1) <= round) --live;
+      if (live == 0) break;
+      play(round, live);
+    }
+    for (std::uint32_t who = 0; who < sequences; ++who)
+      counts_.add_sequence(rounds_in(who), full_[who], state_[who] >> 16, setup_.draft_length > 0);
+    const std::vector<std::uint64_t> counted(pairs_.begin(), pairs_.end());
+    counts_.add_neighbours(counted, {setup_.bin_of_class, classes_});
+  }
+
+ private:
+  // Lanes that draw their numbers at a time, before the next ones do while the entries of these are on their way. Half as many
+  // and twice as many are slower.
+  static constexpr std::uint32_t kBlock = kMoves ? 32 : kLanes;
+
+  // All sequences have equally many rounds but the last, which may have fewer.
+  [[nodiscard]] std::uint64_t rounds_in(std::uint64_t sequence) const {
+    const std::uint64_t before = sequence * plan_.sequence_rounds;
+    return before < plan_.rounds ? std::min<std::uint64_t>(plan_.rounds - before, plan_.sequence_rounds) : 0;
+  }
+
+  void play(std::uint32_t round, std::uint32_t live) {
+    std::iota(going_.begin(), going_.begin() + live, 0U);
+    std::uint32_t on = live;
+    for (std::uint32_t position = 0; position < setup_.draft_length && on > 0; ++position) {
+      const std::uint32_t judged = on;
+      draft(round, position, judged);
+      on = judge(position, judged);
+      counts_.reached[position] += judged;
+      counts_.accepted[position] += on;
+      counts_.accepted_distribution[position] += judged - on;
+    }
+    counts_.accepted_distribution[setup_.draft_length] += on;
+    finish(round, live, on);
+  }
+
+  // A draft token of each lane that goes on; asks for the entries that decide on it.
+  void draft(std::uint32_t round, std::uint32_t position, std::uint32_t count) {
+    const std::uint64_t depth = depth_of(position);
+    const std::uint64_t* const table = tables_.draft(0, depth);
+    if (tables_.depths() > 1)
+      for (std::uint32_t i = 0; i < count; ++i) rejected_at_[going_[i]] = depth * vocab_;
+    in_blocks(count, [&](std::uint32_t at, std::uint32_t size) {
+      const std::uint32_t* const lanes = going_.data() + at;
+      if (round > 0 || position > 0) move(lanes, size);
+      random_bits_.draft_accept(round, position, plan_.first_sequence, lanes, size, bits_.data() + at, accept_bits_.data() + at);
+      wide::columns(bits_.data() + at, size, vocab_, column_.data() + at, rest_.data() + at);
+      ask(table, lanes, column_.data() + at, size);
+    });
+    in_blocks(count, [&](std::uint32_t at, std::uint32_t size) {
+      const std::uint32_t* const lanes = going_.data() + at;
+      std::uint64_t* const token = column_.data() + at;
+      fetch(table, lanes, token, size, entry_.data() + at);
+      wide::tokens(entry_.data() + at, token, rest_.data() + at, size, token);
+      ask(tables_.accept(0, depth), lanes, token, size);
+    });
+  }
+
+  // Returns how many lanes accept their tokens, which going_ then holds.
+  std::uint32_t judge(std::uint32_t position, std::uint32_t judged) {
+    fetch(tables_.accept(0, depth_of(position)), going_.data(), column_.data(), judged, entry_.data());
+    const std::uint32_t on = wide::judge(accept_bits_.data(), entry_.data(), judged, going_.data(), accepted_.data());
+    const Tally tally{pairs_.data(), after_.data()};
+    for (std::uint32_t i = 0; i < on; ++i) tally.count(state_[accepted_[i] & 0xFFFF], accepted_[i] >> 16);
+    return on;
+  }
+
+  // The final tokens, lane by lane: of the `on` lanes that going_ holds after full acceptance, of the others after a rejection.
+  void finish(std::uint32_t round, std::uint32_t live, std::uint32_t on) {
+    const std::uint64_t* const rejected = tables_.rejected(0, 0);
+    const std::uint64_t* const bonus = tables_.bonus(0);
+    const std::uint64_t* const accept = tables_.accept(0, 0);
+    if (round > 0 || setup_.draft_length > 0) move(going_.data(), on);
+    random_bits_.final_token(round, plan_.first_sequence, kLanes, bits_.data());
+    wide::columns(bits_.data(), live, vocab_, column_.data(), rest_.data());
+    if constexpr (kMoves) {
+      std::fill_n(source_.begin(), live, rejected);
+      for (std::uint32_t i = 0; i < on; ++i) source_[going_[i]] = bonus;
+      for (std::uint32_t i = 0; i < live; ++i) prefetch(source_[i] += offset_[i] + column_[i]);
+      for (std::uint32_t i = 0; i < live; ++i) entry_[i] = *source_[i];
+    } else {
+      if (tables_.depths() > 1)
+        for (std::uint32_t i = 0; i < live; ++i) entry_[i] = rejected[rejected_at_[i] + column_[i]];
+      else
+        fetch(rejected, nullptr, column_.data(), live, entry_.data());
+      for (std::uint32_t i = 0; i < on; ++i) entry_[going_[i]] = bonus[column_[going_[i]]];
+    }
+    for (std::uint32_t i = 0; i < on; ++i) ++full_[going_[i]];
+    wide::tokens(entry_.data(), column_.data(), rest_.data(), live, column_.data());
+    if constexpr (kMoves) {
+      for (std::uint32_t i = 0; i < live; ++i) prefetch(accept + (column_[i] += offset_[i]));
+    }
+    const Tally tally{pairs_.data(), after_.data()};
+    for (std::uint32_t i = 0; i < live; ++i) tally.count(state_[i], accept[column_[i]] & kClassMask);
+  }
+
+  template <class Each>
+  static void in_blocks(std::uint32_t count, const Each& each) {
+    for (std::uint32_t at = 0; at < count; at += kBlock) each(at, std::min(kBlock, count - at));
+  }
+
+  [[nodiscard]] std::uint64_t depth_of(std::uint32_t position) const {
+    return std::min<std::uint64_t>(position, tables_.depths() - 1);
+  }
+
+  struct Tally {
+    std::uint32_t* pairs;
+    const std::uint32_t* after;
+    void count(std::uint32_t& own, std::uint64_t kind) const {
+      ++pairs[(own & 0xFFFF) + kind];
+      own = (own & 0xFFFF0000) + after[kind];
+    }
+  };
+
+  // To the context of the next text position.
+  void move(const std::uint32_t* lanes, std::uint32_t count) {
+    if constexpr (kMoves) {
+      static constexpr std::array<Token, kLanes> kAnyTokens{};  // the contexts of a pool do not follow from the text
+      setup_.process->step(setup_.key, plan_.first_sequence, lanes, count, text_position_.data(), kAnyTokens.data(),
+                           context_.data());
+      for (std::uint32_t i = 0; i < count; ++i) {
+        ++text_position_[lanes[i]];
+        offset_[lanes[i]] = context_[lanes[i]] * vocab_;
+      }
+    }
+  }
+
+  // Into the second-level cache, which has twice as many reads under way as the first: 60 ns a round, and 95.
+  static void prefetch(const std::uint64_t* entry) { __builtin_prefetch(entry, 0, 2); }
+  // The entries of a table, by lane: asked for, where they may lie in memory, and then loaded. A load each: processors have more
+  // of them than their gathers make good.
+  void ask(const std::uint64_t* table, const std::uint32_t* lanes, const std::uint64_t* at, std::uint32_t count) const {
+    if constexpr (kMoves)
+      for (std::uint32_t i = 0; i < count; ++i) prefetch(table + offset_[lanes[i]] + at[i]);
+  }
+  void fetch(const std::uint64_t* __restrict table, const std::uint32_t* __restrict lanes, const std::uint64_t* __restrict at,
+             std::uint32_t count, std::uint64_t* __restrict entry) const {
+    for (std::uint32_t i = 0; i < count; ++i) entry[i] = table[kMoves ? offset_[lanes[i]] + at[i] : at[i]];
+  }
+
+  const RoundSetup& setup_;
+  const ChunkPlan& plan_;
+  BitSource& random_bits_;
+  Counts& counts_;
+  const PreparedContexts& tables_;
+  std::uint64_t vocab_;
+  std::size_t classes_;
+
+  // Tokens are counted by (bin of the token before, class). A lane's state is where the row of its last token's bin begins, in
+  // the low half, and how many tokens it has emitted, in the high one; `after_` is what a token of each class adds to the latter
+  // and puts in place of the former.
+  std::vector<std::uint32_t> pairs_;
+  std::vector<std::uint32_t> after_;
+  std::array<std::uint32_t, kLanes> state_;
+  std::array<std::uint64_t, kLanes> full_{};
+
+  Padded<std::uint32_t> going_{};     // lanes that are still accepting in this round
+  Padded<std::uint32_t> accepted_{};  // lanes that accepted, with their tokens' classes
+  Padded<std::uint64_t> bits_{};
+  Padded<std::uint64_t> accept_bits_{};
+  Padded<std::uint64_t> rest_{};
+  Padded<std::uint64_t> column_{};  // and then the token
+  Padded<std::uint64_t> entry_{};
+  std::array<std::uint64_t, kLanes> rejected_at_{};  // several depths: where the lane's last judged one begins in the tables
+
+  // kMoves: by lane, where the tables of its context begin, and its final token's entry.
+  std::array<std::uint32_t, kLanes> context_{};
+  std::array<std::uint32_t, kLanes> text_position_{};
+  std::array<std::uint64_t, kLanes> offset_{};
+  std::array<const std::uint64_t*, kLanes> source_{};
+};
+
+}  // namespace
+
+bool runs_wide(const RoundSetup& setup, const ChunkPlan& plan) {
+  const families::ContextShape& shape = setup.process->shape();
+  const RequestEnds ends(shape, plan.sequence_rounds, setup.draft_length);
+  const bool pool = shape.kind == families::ContextShape::Kind::iid_pool && setup.tables->depths() == 1;
+  return wide::available() && (shape.contexts == 1 || pool) && setup.stratum == nullptr && !setup.matches && !ends.any() &&
+         std::uint64_t{plan.sequence_rounds} * (setup.draft_length + 1) <= kMostEmitted;
+}
+
+void run_wide(const RoundSetup& setup, const ChunkPlan& plan, BitSource& random_bits, Counts& counts) {
+  SPECSIM_CHECK(plan.first_sequence % kLanes == 0, "first sequence {}", plan.first_sequence);
+  if (setup.process->shape().contexts == 1)
+    WideRounds<false>(setup, plan, random_bits, counts).run();
+  else
+    WideRounds<true>(setup, plan, random_bits, counts).run();
+}
+
+}  // namespace specsim::decode

@@ -1,0 +1,51 @@
+// What drafters share that grow a tree at run time: candidates and their values, of which the best are drafted.
+#pragma once
+
+#include "sim/rounds/draft/drafter.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace specsim::draft {
+
+// No child is worth more than its parent, so that the best so many are a tree. Of equals the earlier one counts as better.
+struct Candidates {
+  Candidates() {
+    constexpr std::size_t kUsual = 64;  // nodes: most trees grow without another allocation
+    value.reserve(kUsual);
+    value.push_back(1.0);
+    block.tokens.reserve(kUsual);
+    block.tree.nodes.reserve(kUsual);
+  }
+
+  struct Child {
+    int parent = 0;
+    int rank = 0;
+    Token token = 0;
+    double value = 0.0;
+  };
+
+  ChosenBlock block;
+  std::vector<double> value;  // [node]; the root is worth 1
+
+  // The `width` likeliest children of each of `nodes`, of those that the draft gives any probability, worth their parent's value
+  // times that probability times `decay`.
+  [[nodiscard]] std::vector<Child> children_of(Sight& sight, const std::vector<int>& nodes, std::size_t width,
+                                               double decay = 1.0) const;
+  // The best so many of all children of `nodes`, in the order of children_of().
+  [[nodiscard]] std::vector<Child> best_children(Sight& sight, const std::vector<int>& nodes, std::size_t most) const;
+  // Returns the new nodes.
+  std::vector<int> add(const std::vector<Child>& children);
+  [[nodiscard]] bool better(int a, int b) const;
+  // The sum of the best so many values but the root's.
+  [[nodiscard]] double sum_of_best(std::size_t most) const;
+  // Drafts the best so many nodes, or these nodes and all above them.
+  void best(std::size_t most, ChosenBlock& drafted) const;
+  void paths_to(const std::vector<int>& nodes, ChosenBlock& drafted) const;
+
+ private:
+  // Drafts these nodes, parents among them.
+  void draft(const std::vector<int>& kept, ChosenBlock& drafted) const;
+};
+
+}  // namespace specsim::draft

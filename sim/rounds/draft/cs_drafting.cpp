@@ -1,0 +1,100 @@
+#include "sim/rounds/draft/text_match.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace specsim::draft {
+
+namespace {
+
+// What followed the longest end of `text` that stands in it before, at its first place; at most so many tokens.
+std::vector<Token> max_gram(std::span<const Token> text, std::size_t most) {
+  std::size_t longest = 0;
+  std::size_t place = 0;
+  for (std::size_t end = 1; most > 0 && end < text.size(); ++end) {
+    std::size_t length = 0;
+    while (length < end && text[end - 1 - length] == text[text.size() - 1 - length]) ++length;
+    if (length <= longest) continue;
+    longest = length;
+    place = end;
+  }
+  if (longest == 0) return {};
+  const std::span<const Token> rest = text.subspan(place);
+  return {rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(most, rest.size()))};
+}
+
+// The draft model decodes speculatively itself. Its tokens are drawn as in a chain: a copied token stays where it is the one that
+// was drawn, which is what sampling and matching keeps, and the first that is not ends the pass.
+class CsDrafting final : public BlockDrafter {
+ public:
+  CsDrafting(int draft_length, int copied) : copied_(copied) {
+    shape_.siblings = tokens::Siblings::independent;
+    shape_.draft_length = draft_length;
+    shape_.nodes = draft_length;
+    shape_.reads_text = true;
+    shape_.draws = true;
+    shape_.counts_passes = true;
+  }
+  [[nodiscard]] const Shape& shape() const override { return shape_; }
+
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+    std::vector<Token> text(sight.text().begin(), sight.text().end());
+    int node = 0;
+    for (int drafted = 0; drafted < shape_.draft_length;) {
+      // A pass gives one token more than it verifies.
+      const std::vector<Token> copy =
+          max_gram(text, static_cast<std::size_t>(std::min(copied_, shape_.draft_length - drafted - 1)));
+      sight.prepare(block, std::vector<int>(copy.size() + 1, node));
+      bool alike = true;
+      for (std::size_t i = 0; i <= copy.size() && alike; ++i) {
+        const Token token = sight.draw(block, node, {}, ++drafted).token;
+        node = block.add(node, token);
+        text.push_back(token);
+        alike = i < copy.size() && token == copy[i];
+      }
+    }
+  }
+
+  [[nodiscard]] Work work(int nodes) const override {
+    Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), 1.0), 1.0 + nodes};
+    for (int pass = 0; pass < shape_.draft_length; ++pass)
+      work.pass_rows[static_cast<std::size_t>(pass)] += std::min(copied_, shape_.draft_length - pass - 1);
+    return work;
+  }
+
+ private:
+  Shape shape_;
+  int copied_;
+};
+
+}  // namespace
+
+DrafterEntry cs_drafting_drafter() {
+  return {
+      {"cs_drafting",
+       "a cascade of drafts: a chain whose draft model has a draft of its own, copied from the text",
+       "Chen et al. (Cascade Speculative Drafting), arXiv 2312.11462, vertical cascade with Max-Gram; lfsszd/CS-Drafting, "
+       "csd.py, mag.py, commit 05b22e1",
+       {{"draft_length", config::Type::integer, {}, "tokens of the chain", config::between(1, kMaxDraftLength), {}},
+        {"copied",
+         config::Type::integer,
+         "10",
+         "tokens that a pass of the draft model verifies at most (_MAG_GENERATION); 0: drafter chain",
+         config::between(0, kMaxDraftLength),
+         {}}},
+       "What followed the longest end of the text, drafted tokens included, at its first place is put before the draft model, "
+       "which verifies all of it in one pass and goes on with a token of its own: passes of the cost section's draft, priced "
+       "by their rows, are fewer than tokens. The draft model keeps its own distribution, so that tokens per round and output "
+       "are drafter chain's. Where nothing matches a pass gives one token; the program asks a table of bigrams there, and "
+       "keeps what its last pass gives beyond draft_length. With copied 0 it is the chain. A draft's draft that is a model "
+       "costs passes that the cost section has no price for: give the draft's pass the time that it takes with it. Larger "
+       "drafts for the first tokens (the paper's horizontal cascade) are by_depth distributions, at one price. It pays where a "
+       "draft pass is dear and the text repeats itself; from text that does not, it is drafter chain.",
+       "draft_length: 3"},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        return std::make_shared<CsDrafting>(static_cast<int>(arguments.integer("draft_length")),
+                                            static_cast<int>(arguments.integer("copied")));
+      }};
+}
+
+}  // namespace specsim::draft

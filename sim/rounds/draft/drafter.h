@@ -1,0 +1,182 @@
+// The registry of drafters, and what a drafter of blocks is.
+#pragma once
+
+#include "sim/foundation/base/token.h"
+#include "sim/foundation/config/registry.h"
+#include "sim/rounds/tokens/tree.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+namespace specsim::draft {
+
+// A drafted chain: `draft_length` tokens on one path.
+struct Chain {
+  int draft_length = 0;
+  bool argmax = false;  // takes the draft model's argmax instead of sampling from its distribution
+};
+
+// A token and its probability under the draft's distribution.
+struct Ranked {
+  Token token = 0;
+  double probability = 0.0;
+};
+
+// A block whose tokens are chosen before the round.
+struct ChosenBlock {
+  tokens::Tree tree;
+  std::vector<Token> tokens;  // [node]; the root has none, and its entry means nothing
+
+  int add(int parent, Token token, int rank = 0) {
+    tokens.resize(tree.nodes.size());
+    tokens.push_back(token);
+    return tree.add(parent, rank);
+  }
+  // As add(), in any order, for candidates that no verifier sees: only parent, depth and rank of their nodes are set.
+  int add_candidate(int parent, Token token, int rank) {
+    tokens.resize(tree.nodes.size());
+    tokens.push_back(token);
+    tree.nodes.push_back({parent, tree.nodes[static_cast<std::size_t>(parent)].depth + 1, rank, 0, 0});
+    return static_cast<int>(tree.nodes.size()) - 1;
+  }
+};
+
+// What a drafter can look at while it chooses a block.
+class Sight {
+ public:
+  Sight() = default;
+  Sight(const Sight&) = delete;
+  Sight& operator=(const Sight&) = delete;
+  virtual ~Sight() = default;
+  // Says that these nodes of `block` are asked about next, whose parents were asked about before: one pass of the draft gives
+  // them all.
+  virtual void prepare(const ChosenBlock& /*block*/, std::span<const int> /*nodes*/) {}
+  // The draft's likeliest tokens after a node of `block`, falling, as many as Shape::ranks; ties: the lower token first.
+  virtual std::span<const Ranked> likeliest(const ChosenBlock& block, int node) = 0;
+  // Draws a token after a node of `block` from the draft's distribution without `elders`; `number` counts the round's draws, from
+  // 1. Probability 0: there is no further token to draw. Only where Shape::draws says so.
+  virtual Ranked draw(const ChosenBlock& /*block*/, int /*node*/, std::span<const Token> /*elders*/, int /*number*/) {
+    return {};
+  }
+  // Prompt and text so far.
+  [[nodiscard]] virtual std::span<const Token> text() const = 0;
+  // How many of them are the prompt's; 0 where that is not known.
+  [[nodiscard]] virtual std::size_t prompt_tokens() const { return 0; }
+  // One of the text's tokens, each place as likely; without text, of the vocabulary. The same index gives the same place.
+  virtual Token random_token(std::uint32_t index) = 0;
+
+  // A place that the text may come to.
+  struct Spot {
+    std::uint32_t context = 0;
+    int depth = 0;  // tokens behind the text's end
+  };
+  [[nodiscard]] virtual Spot end_of_text() = 0;
+  [[nodiscard]] virtual Spot after(Spot spot, Token token) = 0;
+  // The target's likeliest next token at each of them, from one pass; ties: the lower token.
+  virtual std::vector<Token> target_argmax(std::span<const Spot> spots) = 0;
+  // The target's likeliest tokens there, falling, as many as Shape::target_ranks; ties: the lower token first.
+  virtual std::span<const Token> target_likeliest(Spot /*spot*/) { return {}; }
+};
+
+// The passes that drafting and verifying a block takes, in rows: tokens per sequence.
+struct Work {
+  std::vector<double> pass_rows;  // [pass]: the draft model's passes, one after the other
+  double verified_rows = 1.0;     // the target's pass
+  double reused = 0.0;            // share of the target's layers that drafting has been through already, for all rows but one
+};
+
+class BlockDrafter {
+ public:
+  struct Shape {
+    tokens::Siblings siblings = tokens::Siblings::independent;
+    int draft_length = 0;         // tokens on the longest path
+    int nodes = 0;                // drafted tokens at most, over all paths
+    int target_ranks = 0;         // how many of the target's likeliest tokens it asks for
+    int ranks = 0;                // how many of the draft's likeliest tokens it needs to know
+    int distribution_depths = 1;  // draft distributions per context that alter_distribution() makes; the last one holds beyond
+    bool from_root = false;       // every position is predicted from the text before the block, not from the drafted tokens
+    // Every position is predicted from the text before the block and from the token drafted before it, which join() says how.
+    // A chain whose distributions come of one pass.
+    bool joins = false;
+    bool joins_whole = false;  // and that token says all that the text before the block does not
+    bool argmax = false;       // each token of its chain is the draft's argmax, a point mass
+    bool reads_text = false;
+    bool branches = false;         // its blocks may have siblings, though their longest path may take all of their nodes
+    bool on_target_state = false;  // guesses from the target's hidden state at the end of the text, which its pass over it leaves
+    bool looks_behind = false;     // asks Sight::target_argmax about places behind its block
+    bool ranks_model = false;      // ranks by the draft model's own distribution, whatever draft_sampling says
+    bool alters = false;           // whether alter_distribution() makes anything of the configured distribution
+    bool draws = false;            // whether it chooses its block by tokens that it draws
+    // Its passes are not told by the number of nodes: a round takes those that Sight::prepare was told of, and work() says the
+    // most that it can take.
+    bool counts_passes = false;
+  };
+
+  // What it keeps of one sequence from round to round.
+  struct Memory {
+    Memory() = default;
+    Memory(const Memory&) = default;
+    Memory& operator=(const Memory&) = delete;
+    virtual ~Memory() = default;
+    [[nodiscard]] virtual std::unique_ptr<Memory> copy() const = 0;
+  };
+
+  BlockDrafter() = default;
+  BlockDrafter(const BlockDrafter&) = delete;
+  BlockDrafter& operator=(const BlockDrafter&) = delete;
+  virtual ~BlockDrafter() = default;
+
+  [[nodiscard]] virtual const Shape& shape() const = 0;
+  // The block's tree where it is the same in every round, its tokens drawn or ranked as shape() says; else nullptr.
+  [[nodiscard]] virtual const tokens::Tree* tree() const { return nullptr; }
+  // What the drafter remembers at the start of a sequence; nullptr where it remembers nothing.
+  [[nodiscard]] virtual std::unique_ptr<Memory> start() const { return nullptr; }
+  // At the start of a round, what the text says of the sequence's beginning and of the block that it chose last. choose() does so
+  // by itself; who asks several drafters in turn tells it to all of them, as not every one chooses in every round. Twice in one
+  // round is as good as once.
+  virtual void hear(const Sight& /*sight*/, Memory* /*memory*/) const {}
+  // Chooses the round's block where tree() gives none. `block` comes in empty; `memory` is the sequence's own, from start().
+  virtual void choose(Sight& /*sight*/, Memory* /*memory*/, ChosenBlock& /*block*/) const {}
+  // What the drafter makes of the configured draft distribution at a depth of the block. `chance`: the context's own at that
+  // depth, uniform in [0, 1), for what only some contexts have.
+  virtual void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> /*target*/,
+                                  std::span<double> /*draft*/) const {}
+  // Where shape().joins says so: makes of the draft model's distribution in the context that the token drafted before leads to,
+  // which `known` comes in as, and of the one in the context before the block, that of a draft which sees them both.
+  virtual void join(std::span<const double> /*before*/, std::span<double> /*known*/) const {}
+  // What a round takes that drafted so many nodes.
+  [[nodiscard]] virtual Work work(int nodes) const = 0;
+};
+
+// The most passes of a drafter whose passes are counted; 0 of another.
+inline int counted_passes(const BlockDrafter& drafter) {
+  return drafter.shape().counts_passes ? static_cast<int>(drafter.work(drafter.shape().nodes).pass_rows.size()) : 0;
+}
+
+// What a drafter drafts: a chain, token by token, or blocks of its own.
+using Blocks = std::shared_ptr<const BlockDrafter>;
+using Draft = std::variant<Chain, Blocks>;
+
+// The chain, or the longest path of the blocks.
+inline Chain longest_path(const Draft& draft) {
+  if (const auto* const blocks = std::get_if<Blocks>(&draft)) return {(*blocks)->shape().draft_length, (*blocks)->shape().argmax};
+  return std::get<Chain>(draft);
+}
+
+struct DrafterEntry {
+  config::PartInfo info;
+  // After reporting, what it returns is not to be used: it may be a chain of no tokens.
+  std::function<Draft(const config::Arguments&, Diagnostics&)> make;
+  // True if it works on real models as they are: no head, exit or distribution of its own would have to be made for them.
+  bool on_models = false;
+};
+
+config::Registry<DrafterEntry>& drafters();
+
+// The chain as a block, for verifiers that judge blocks. A chain of argmaxes has the point mass as its draft distribution.
+std::shared_ptr<const BlockDrafter> chain_block(int draft_length);
+
+}  // namespace specsim::draft

@@ -1,0 +1,141 @@
+#include "sim/foundation/base/token.h"
+#include "sim/rounds/draft/candidates.h"
+#include "sim/rounds/draft/tree_config.h"
+
+#include <algorithm>
+#include <array>
+#include <queue>
+#include <utility>
+
+namespace specsim::draft {
+
+namespace {
+
+// Whether a node gets another child is decided by the tokens that were drawn before that child, its elder siblings among them,
+// and never by itself: to the verifier, that tests siblings in their order, it is as if their number had been known.
+class DySpec final : public BlockDrafter {
+ public:
+  DySpec(int nodes, int depth, double threshold) : threshold_(threshold) {
+    shape_.siblings = tokens::Siblings::without_replacement;
+    shape_.draft_length = depth;
+    shape_.nodes = nodes;
+    shape_.draws = true;
+    shape_.counts_passes = true;
+  }
+  [[nodiscard]] const Shape& shape() const override { return shape_; }
+
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+    Growth own;
+    if (threshold_ > 0.0)
+      by_layers(sight, own);
+    else
+      one_by_one(sight, own);
+    own.all.best(static_cast<std::size_t>(shape_.nodes), block);
+  }
+
+  [[nodiscard]] Work work(int nodes) const override {
+    if (threshold_ > 0.0) {
+      Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(shape_.nodes)),
+                1.0 + nodes};
+      work.pass_rows.front() = 1.0;
+      return work;
+    }
+    return {std::vector<double>(static_cast<std::size_t>(shape_.nodes), 1.0), 1.0 + nodes};
+  }
+
+ private:
+  struct Growth {
+    Candidates all;                                   // the value of a node: the estimated chance that it is accepted
+    std::vector<std::vector<Token>> children = {{}};  // [node]: their tokens, in the order of their draws
+    int drawn = 0;
+  };
+
+  // Draws another child of a node that a child of value `chance` is worth if it is sure. Returns it, or 0 where there is no
+  // further token; `chance` becomes what is left for the next one.
+  static int draw_child(Sight& sight, Growth& own, int node, double& chance) {
+    std::vector<Token>& elders = own.children[static_cast<std::size_t>(node)];
+    const Ranked child = sight.draw(own.all.block, node, elders, own.drawn + 1);
+    if (!(child.probability > 0.0)) return 0;
+    ++own.drawn;
+    const int added = own.all.add({{node, static_cast<int>(elders.size()), child.token, chance * child.probability}}).front();
+    chance *= 1.0 - child.probability;
+    elders.push_back(child.token);
+    own.children.emplace_back();
+    return added;
+  }
+  [[nodiscard]] bool full(const Growth& own) const { return own.drawn == shape_.nodes; }
+  [[nodiscard]] bool deepest(const Growth& own, int node) const {
+    return own.all.block.tree.nodes[static_cast<std::size_t>(node)].depth == shape_.draft_length;
+  }
+
+  // The place of the highest estimate next, one token at a time: a child of a new node, or another child of an old one.
+  void one_by_one(Sight& sight, Growth& own) const {
+    using Place = std::pair<double, int>;  // estimate, minus node: the earlier one of equals
+    std::priority_queue<Place> open;
+    open.emplace(1.0, 0);
+    while (!full(own) && !open.empty()) {
+      auto [chance, minus_node] = open.top();
+      open.pop();
+      const int node = -minus_node;
+      if (own.children[static_cast<std::size_t>(node)].empty()) sight.prepare(own.all.block, std::array{node});
+      const int child = draw_child(sight, own, node, chance);
+      if (child == 0) continue;
+      if (chance > 0.0) open.emplace(chance, minus_node);
+      if (!deepest(own, child)) open.emplace(own.all.value[static_cast<std::size_t>(child)], -child);
+    }
+  }
+
+  // A pass for each layer: every place whose estimate is above the threshold.
+  void by_layers(Sight& sight, Growth& own) const {
+    std::vector<int> layer = {0};
+    while (!layer.empty() && !full(own)) {
+      sight.prepare(own.all.block, layer);
+      std::vector<int> below;
+      for (const int node : layer) {
+        double chance = own.all.value[static_cast<std::size_t>(node)];
+        while (chance > threshold_ && !full(own)) {
+          const int child = draw_child(sight, own, node, chance);
+          if (child == 0) break;
+          if (!deepest(own, child) && own.all.value[static_cast<std::size_t>(child)] > threshold_) below.push_back(child);
+        }
+      }
+      layer = std::move(below);
+    }
+  }
+
+  Shape shape_;
+  double threshold_;
+};
+
+}  // namespace
+
+DrafterEntry dyspec_drafter() {
+  return {{"dyspec",
+           "a drawn tree that grows where the tokens drawn so far make acceptance likeliest",
+           "Xiong et al. (DySpec), arXiv 2410.11744, algorithms 1 and 2",
+           {{"nodes", config::Type::integer, "64", "most tokens of the tree", config::between(1, kMaxNodes), {}},
+            {"max_depth", config::Type::integer, "32", "levels at most", config::between(1, kMaxDraftLength), {}},
+            {"threshold",
+             config::Type::number,
+             "0",
+             "0: one token at a time, the place of the highest estimate first, with a draft pass for each node that gets "
+             "children; above: layer by layer, every place whose estimate is above it, with a pass for each layer",
+             config::Interval{0, 1, false, true},
+             {}}},
+           "Siblings are drawn without replacement. A node's estimate is its parent's times the draft's probability of its token "
+           "in what was left to draw; the next sibling's is multiplied by one minus that. Elders decide whether there is a next "
+           "sibling, never its own token, so that the output stays the target's. No theory: the tree hangs on its own draws. One "
+           "at a time costs as many passes as inner nodes; the threshold, about 1 / nodes, is what pays on a GPU. "
+           "Simulated, it is ahead of tree_dynamic at a budget of 64 "
+           "(configs/examples/methods/budget_trees.yaml) and below plain decoding at batch 32 with 21 nodes "
+           "(docs/results/methods.md); no measurement of others that separates it from Sequoia's tree was "
+           "checked here.",
+           "nodes: 3, max_depth: 2"},
+          [](const config::Arguments& arguments, Diagnostics&) {
+            const auto nodes = static_cast<int>(arguments.integer("nodes"));
+            const auto depth = std::min(static_cast<int>(arguments.integer("max_depth")), nodes);
+            return std::make_shared<DySpec>(nodes, depth, arguments.number("threshold"));
+          }};
+}
+
+}  // namespace specsim::draft

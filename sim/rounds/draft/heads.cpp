@@ -1,0 +1,58 @@
+#include "sim/rounds/draft/heads.h"
+
+#include "sim/foundation/base/token.h"
+#include "sim/rounds/draft/rank_tree.h"
+#include "sim/rounds/draft/tree_config.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+namespace specsim::draft {
+
+std::vector<config::Parameter> heads_parameters(std::vector<config::Parameter> own) {
+  std::vector<config::Parameter> all = {
+      {"accuracies",
+       config::Type::number_table,
+       "",
+       "[[rank 1, rank 2, ...] of head 1, ...]: P(this candidate is right); with nodes, the tree is the best for them",
+       config::between(0, 1),
+       {}},
+      {"nodes", config::Type::integer, "", "tokens of that tree", config::between(1, kMaxNodes), {}}};
+  all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+  return shape_parameters(std::move(all));
+}
+
+std::optional<tokens::Tree> heads_tree(const config::Arguments& arguments, const std::string& drafter,
+                                       const tokens::Tree* otherwise, Diagnostics& diagnostics) {
+  const bool shaped = arguments.has("branching") || arguments.has("paths") || arguments.has("parents");
+  if (!arguments.has("accuracies") && !arguments.has("nodes")) {
+    if (!shaped && otherwise != nullptr) return *otherwise;
+    return tree_of(arguments, tokens::Siblings::point_mass, diagnostics);
+  }
+  const auto& accuracies = arguments.table("accuracies");
+  if (!arguments.has("accuracies") || !arguments.has("nodes") || shaped) {
+    diagnostics.add(
+        arguments.where(),
+        fmt::format("{} has accuracies or nodes, allowed: both of them, and neither branching, paths nor parents", drafter));
+    return std::nullopt;
+  }
+  if (accuracies.empty()) {
+    diagnostics.add(arguments.where("accuracies"), "accuracies is empty, allowed: a list for each head");
+    return std::nullopt;
+  }
+  for (std::size_t head = 0; head < accuracies.size(); ++head) {
+    const double sum = std::accumulate(accuracies[head].begin(), accuracies[head].end(), 0.0);
+    if (accuracies[head].empty() || sum > 1.0 + 1e-9 || accuracies.size() > kMaxDraftLength) {
+      diagnostics.add(arguments.where("accuracies"),
+                      fmt::format("accuracies of head {} of {} sum to {:g}, allowed: at most 1 each head, at most {} heads",
+                                  head + 1, accuracies.size(), sum, kMaxDraftLength));
+      return std::nullopt;
+    }
+  }
+  return rank_tree(accuracies, static_cast<int>(arguments.integer("nodes")), Ranks::any);
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,186 @@
+#include "sim/rounds/draft/text_match.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace specsim::draft {
+
+namespace {
+
+// n-grams by their first token, the newest `guesses` different ones of each.
+class Pool {
+ public:
+  Pool(std::size_t tail, std::size_t guesses) : tail_(tail), guesses_(guesses) {}
+
+  // `ngram`: 1 + tail tokens.
+  void add(std::span<const Token> ngram) {
+    std::vector<Token>& known = tails_[ngram[0]];
+    const std::span<const Token> tail = ngram.subspan(1);
+    auto old = known.begin();
+    while (old != known.end() && !std::equal(tail.begin(), tail.end(), old)) old += width();
+    if (old == known.end() && known.size() == guesses_ * tail_) old = known.begin();
+    if (old != known.end()) known.erase(old, old + width());
+    known.insert(known.end(), tail.begin(), tail.end());
+  }
+
+  // The newest first.
+  [[nodiscard]] std::vector<std::vector<Token>> after(Token first) const {
+    std::vector<std::vector<Token>> paths;
+    const auto found = tails_.find(first);
+    if (found != tails_.end())
+      for (auto end = found->second.end(); end != found->second.begin(); end -= width()) paths.emplace_back(end - width(), end);
+    return paths;
+  }
+
+ private:
+  [[nodiscard]] std::ptrdiff_t width() const { return static_cast<std::ptrdiff_t>(tail_); }
+  std::size_t tail_;
+  std::size_t guesses_;
+  std::unordered_map<Token, std::vector<Token>> tails_;  // oldest first, one behind the other
+};
+
+struct LookaheadMemory final : BlockDrafter::Memory {
+  explicit LookaheadMemory(Pool empty) : pool(std::move(empty)) {}
+  [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<LookaheadMemory>(*this); }
+  Pool pool;
+  std::size_t read = 0;  // tokens of the text that have gone into the pool
+  // levels[l][i]: a guess of the token that stands l + i places behind the text's last one. Column 0 of level 0 is that last
+  // token itself and is left out: levels[0][i] belongs to column i + 1.
+  std::vector<std::vector<Token>> levels;
+};
+
+class Lookahead final : public TextDrafter {
+ public:
+  Lookahead(int window, int ngram, int guesses, bool from_text)
+      : TextDrafter(ngram - 1, guesses * (ngram - 1)),
+        window_(static_cast<std::size_t>(window)),
+        ngram_(static_cast<std::size_t>(ngram)),
+        guesses_(static_cast<std::size_t>(guesses)),
+        from_text_(from_text) {
+    shape_.looks_behind = true;
+  }
+
+  [[nodiscard]] std::unique_ptr<Memory> start() const override {
+    return std::make_unique<LookaheadMemory>(Pool(ngram_ - 1, guesses_));
+  }
+
+  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+    auto& own = static_cast<LookaheadMemory&>(*memory);
+    const std::span<const Token> text = sight.text();
+    for (; from_text_ && own.read < text.size(); ++own.read)
+      if (own.read + 1 >= ngram_) own.pool.add(text.subspan(own.read + 1 - ngram_, ngram_));
+    if (window_ > 0 && own.levels.empty()) {
+      std::vector<Token>& first = own.levels.emplace_back(window_ + ngram_ - 3);  // each round loses one until the window is full
+      for (std::size_t i = 0; i < first.size(); ++i) first[i] = sight.random_token(static_cast<std::uint32_t>(i));
+    }
+    const bool full = window_ == 0 || own.levels.size() == ngram_ - 1;
+    if (full && !text.empty()) add_paths(block, own.pool.after(text.back()));
+    if (window_ > 0) advance(sight, own);
+  }
+
+  // The window goes through the target with the guesses; the text's last token is one of its own.
+  [[nodiscard]] Work work(int nodes) const override {
+    return {{}, nodes + std::max(1.0, static_cast<double>(window_) * shape().draft_length)};
+  }
+
+ private:
+  // The target's pass over the window: the token after each column of the last level, which has seen level 0 up to the column and
+  // the other levels in it. A full window gives its columns to the pool; level 0 makes way for level 1.
+  void advance(Sight& sight, LookaheadMemory& own) const {
+    std::vector<std::vector<Token>>& levels = own.levels;
+    const bool full = levels.size() == ngram_ - 1;
+    const std::span<const Token> text = sight.text();
+    const std::size_t columns = levels[0].size() + 1;
+    std::vector<Sight::Spot> spots;
+    Sight::Spot row = sight.end_of_text();
+    for (std::size_t i = 0; i < columns; ++i) {
+      if (i > 0) row = sight.after(row, levels[0][i - 1]);
+      Sight::Spot& spot = spots.emplace_back(row);
+      for (std::size_t l = 1; l < levels.size(); ++l) spot = sight.after(spot, levels[l][i]);
+    }
+    std::vector<Token> next = sight.target_argmax(spots);
+    std::vector<Token> ngram;
+    for (std::size_t i = full && text.empty() ? 1 : 0; full && i < columns; ++i) {
+      ngram.assign(1, i == 0 ? text.back() : levels[0][i - 1]);
+      for (std::size_t l = 1; l < levels.size(); ++l) ngram.push_back(levels[l][i]);
+      ngram.push_back(next[i]);
+      own.pool.add(ngram);
+    }
+    levels.push_back(std::move(next));
+    if (full) {
+      levels.erase(levels.begin());
+      levels[0].erase(levels[0].begin());
+    } else {
+      for (std::vector<Token>& level : levels) level.erase(level.begin());
+    }
+  }
+
+  std::size_t window_;
+  std::size_t ngram_;
+  std::size_t guesses_;
+  bool from_text_;
+};
+
+}  // namespace
+
+DrafterEntry lookahead_drafter() {
+  return {{"lookahead",
+           "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
+           "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393",
+           {{"window", config::Type::integer, "15", "W: columns of the Jacobi window; 0: none", config::between(0, 256), {}},
+            {"ngram",
+             config::Type::integer,
+             "5",
+             "N: tokens of an n-gram, the first of which is the text's last",
+             config::between(2, kMaxDraftLength),
+             {}},
+            {"guesses",
+             config::Type::integer,
+             "15",
+             "G: n-grams kept for each first token, and verified together",
+             config::between(1, 256),
+             {}},
+            {"pool_from_text",
+             config::Type::boolean,
+             "true",
+             "the n-grams of prompt and emitted text go into the pool as well",
+             {},
+             {}}},
+           "No draft model. Each round's target pass goes over the window too: N - 1 levels of W guessed tokens, each level the "
+           "target's argmaxes after the one before it. Every column is an n-gram for the pool, which keeps the newest G of each "
+           "first token; the round verifies those that begin with the text's last token. The window moves on by one column a "
+           "round, however many tokens were accepted, and starts from random tokens of the prompt (of the vocabulary, where "
+           "there is none). It is full after N - 2 rounds; no guesses are verified before. End tokens in the window are not "
+           "replaced, and the text fills the pool too unless told otherwise, which in the published program is an option. "
+           "Beginnings that guesses share are verified once. A guess that is right to its end gives its N - 1 tokens and the "
+           "target's own behind them, N in all, as in the paper. The program leaves that token out (N - 1 at most): its loop "
+           "over a guess does not tell one that is right to its end from one whose last token is wrong. Paid for: W (N - 1) rows "
+           "and the guesses, on the filling rounds too. Under a context process whose distributions go by position alone, the "
+           "window sees the distributions to come whatever it guessed: use markov or copy. The formula for b independent n-grams "
+           "is another matter: typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution. "
+           "It pays a little, at batch 1 with computing power to spare: 1.34 and 1.25 times plain decoding for "
+           "Vicuna-7B and 33B on an A100, 1.13 on an RTX 3090, each time the least of ten methods (Spec-Bench's "
+           "leaderboard). It does not in batches: simulated, it is below plain decoding at 32 "
+           "(docs/results/methods.md).",
+           "window: 0, ngram: 3, guesses: 2"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const auto ngram = static_cast<int>(arguments.integer("ngram"));
+            const auto guesses = static_cast<int>(arguments.integer("guesses"));
+            const auto window = static_cast<int>(arguments.integer("window"));
+            constexpr int kMostNodes = 1024;
+            if (guesses * (ngram - 1) > kMostNodes)
+              diagnostics.add(arguments.where("guesses"),
+                              fmt::format("guesses (ngram - 1) is {}, allowed: at most {}", guesses * (ngram - 1), kMostNodes));
+            if (window > 0 && window < ngram - 2)
+              diagnostics.add(arguments.where("window"), fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}",
+                                                                     window, ngram, ngram - 2));
+            if (window == 0 && !arguments.boolean("pool_from_text"))
+              diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
+            return std::make_shared<Lookahead>(window, ngram, guesses, arguments.boolean("pool_from_text"));
+          },
+          true};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,171 @@
+#include "sim/rounds/draft/text_match.h"
+
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+namespace specsim::draft {
+
+namespace {
+
+constexpr std::size_t kLongest = 4;       // tokens of an n-gram, at most
+constexpr std::size_t kOfStatistics = 2;  // tokens of the static cache's n-grams
+
+// How often each token followed. The order in which a table gives its tokens decides between equals, as in the program: it is
+// that of the standard library.
+using Followers = std::unordered_map<std::int32_t, std::int64_t>;
+using Counts = std::map<std::vector<Token>, Followers>;  // [n-gram]
+
+// All n-grams of these lengths in the tokens.
+void count(Counts& counts, std::span<const Token> tokens, std::size_t shortest, std::size_t longest) {
+  for (std::size_t n = shortest; n <= longest; ++n) {
+    for (std::size_t at = 0; at + n < tokens.size(); ++at) {
+      const std::span<const Token> ngram = tokens.subspan(at, n);
+      ++counts[{ngram.begin(), ngram.end()}].emplace(static_cast<std::int32_t>(tokens[at + n]), 0).first->second;
+    }
+  }
+}
+
+// [n - 1]: how often an n-gram was seen at least, and the least share of its token in percent.
+struct Thresholds {
+  std::array<std::int64_t, kLongest> seen;
+  std::array<std::int64_t, kLongest> percent;
+};
+constexpr Thresholds kLax = {{2, 2, 1, 1}, {66, 50, 50, 50}};
+constexpr Thresholds kStrict = {{4, 3, 2, 2}, {75, 66, 66, 66}};
+
+struct CacheMemory final : BlockDrafter::Memory {
+  [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<CacheMemory>(*this); }
+  Counts context;
+  std::size_t read = 0;  // tokens of the text
+};
+
+class NgramCache final : public TextDrafter {
+ public:
+  NgramCache(int draft_length, const std::vector<std::vector<Token>>& statistics, const std::vector<std::vector<Token>>& past)
+      : TextDrafter(draft_length, draft_length) {
+    for (const std::vector<Token>& text : statistics) count(statistics_, text, kOfStatistics, kOfStatistics);
+    for (const std::vector<Token>& text : past) count(past_, text, 1, kLongest);
+  }
+
+  [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<CacheMemory>(); }
+
+  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+    auto& kept = static_cast<CacheMemory&>(*memory);
+    const std::span<const Token> text = sight.text();
+    if (kept.read < text.size()) {
+      // What is new is counted by itself: n-grams that begin in what was read before are not.
+      count(kept.context, text.subspan(kept.read), 1, kLongest);
+      kept.read = text.size();
+    }
+    if (text.size() < kOfStatistics) return;
+    std::vector<Token> longer(text.begin(), text.end());
+    while (longer.size() < text.size() + static_cast<std::size_t>(shape().draft_length)) {
+      const std::int32_t next = token_after(kept.context, longer);
+      if (next == kNone) break;
+      longer.push_back(static_cast<Token>(next));
+    }
+    longer.erase(longer.begin(), longer.begin() + static_cast<std::ptrdiff_t>(text.size()));
+    if (!longer.empty()) add_paths(block, {longer});
+  }
+
+ private:
+  static constexpr std::int32_t kNone = -1;
+
+  [[nodiscard]] std::int32_t token_after(const Counts& context, std::span<const Token> text) const {
+    static const Followers kNothing;
+    const std::span<const Token> end = text.last(kOfStatistics);
+    const auto found = statistics_.find({end.begin(), end.end()});
+    const Followers& usual = found == statistics_.end() ? kNothing : found->second;
+    std::int32_t next = likely(context, text, usual, kLax);
+    if (next == kNone) next = likely(past_, text, usual, kStrict);
+    if (next == kNone) next = usual_token(usual);
+    return next;
+  }
+
+  // The token of the longest n-gram that was seen often enough: the largest product of how often it followed there and how often
+  // it follows usually.
+  [[nodiscard]] static std::int32_t likely(const Counts& counts, std::span<const Token> text, const Followers& usual,
+                                           const Thresholds& thresholds) {
+    for (std::size_t n = std::min(kLongest, text.size()); n > 0; --n) {
+      const std::span<const Token> end = text.last(n);
+      const auto found = counts.find({end.begin(), end.end()});
+      if (found == counts.end()) continue;
+      std::int32_t best = kNone;
+      std::int64_t times = 0;
+      std::int64_t product = 0;
+      std::int64_t all = 0;
+      for (const auto& [token, here] : found->second) {
+        const auto there = usual.find(token);
+        const std::int64_t own = here * (there == usual.end() ? 1 : 100 * there->second);
+        if (own > product) {
+          best = token;
+          times = here;
+          product = own;
+        }
+        all += here;
+      }
+      if (all >= thresholds.seen[n - 1] && 100 * times >= thresholds.percent[n - 1] * all) return best;
+    }
+    return kNone;
+  }
+
+  [[nodiscard]] static std::int32_t usual_token(const Followers& usual) {
+    std::int32_t best = kNone;
+    std::int64_t most = 0;
+    std::int64_t all = 0;
+    for (const auto& [token, times] : usual) {
+      if (times > most) best = token;
+      most = std::max(most, times);
+      all += times;
+    }
+    const bool sure = all >= kLax.seen[kOfStatistics - 1] && 100 * most >= kLax.percent[kOfStatistics - 1] * all;
+    return sure ? best : kNone;
+  }
+
+  Counts statistics_;
+  Counts past_;
+};
+
+}  // namespace
+
+DrafterEntry ngram_cache_drafter() {
+  return {
+      {"ngram_cache",
+       "token by token what followed the text's last four to one tokens often and surely enough",
+       "llama.cpp, --spec-type ngram-cache: ggml-org/llama.cpp, common/ngram-cache.cpp, commit 5c5f166, common/speculative.cpp, "
+       "commit 001d906; pull request 5479",
+       {{"draft_length", config::Type::integer, "8", "tokens at most", config::between(1, kMaxDraftLength), {}},
+        {"statistics",
+         config::Type::number_table,
+         "",
+         "texts, as tokens, that the static cache counts pairs of tokens in (lookup-cache-static)",
+         config::at_least(0),
+         {}},
+        {"past",
+         config::Type::number_table,
+         "",
+         "texts of earlier requests, as tokens, that the dynamic cache counts in (lookup-cache-dynamic)",
+         config::at_least(0),
+         {}}},
+       "No draft model. Of the text's last 4, 3, 2 and 1 tokens the longest that was seen in prompt and text at least 1, 1, 2, 2 "
+       "times gives the token that followed it in at least 50, 50, 50, 66 % of them; else one in past, at least 2, 2, 3, 4 times "
+       "and 66, 66, 66, 75 %; else what followed the last 2 tokens in the statistics, at least 2 times and 50 %. Of several "
+       "tokens the first two take the one of the largest product of its count and 100 times its count in the statistics (1 where "
+       "it "
+       "is not there). Then the same behind that token, until none is sure. What a round emits is counted by itself: n-grams "
+       "that reach into what stood before are not, so that without prompt, past and statistics next to nothing is drafted. "
+       "Equals are left to the standard library's table, in the program as here. "
+       "It pays a little where one request is served: 1.10 times plain decoding for Llama 3 8B on an RTX 4090, .86 and .77 "
+       "at 4 and 8 requests, without statistics (llama.cpp pull request 6828, of llama-server's bench).",
+       "draft_length: 3"},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+        return std::make_shared<NgramCache>(static_cast<int>(arguments.integer("draft_length")),
+                                            token_lists(arguments, "statistics", diagnostics),
+                                            token_lists(arguments, "past", diagnostics));
+      },
+      true};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,154 @@
+#include "sim/rounds/draft/ngram_map.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace specsim::draft {
+
+namespace {
+
+constexpr std::size_t kMapValues = 4;  // told apart behind one key
+constexpr int kMostCounted = 16380;    // no count goes beyond
+
+// Of 262,144 places, the one of an n-gram.
+std::uint32_t map_slot(std::span<const Token> ngram) {
+  constexpr std::uint32_t kFactor = 2654435761U;
+  constexpr std::uint32_t kSlots = 262144U;
+  std::uint32_t hash = 0;
+  for (const Token token : ngram) hash = hash * kFactor + static_cast<std::uint32_t>(token);
+  return hash % kSlots;
+}
+
+}  // namespace
+
+struct NgramMap::Value {
+  std::size_t place = 0;  // where its tokens stand; 0: there is none
+  int times = 0;
+  int accepted = 0;  // tokens of its last draft that were; no later one is longer
+};
+
+struct NgramMap::Key {
+  int hits = 0;             // rounds that found it
+  std::size_t counted = 0;  // where the counting of values goes on, this place once more
+  std::array<Value, kMapValues> values;
+};
+
+struct NgramMap::MapMemory final : BlockDrafter::Memory {
+  [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<MapMemory>(*this); }
+  bool begun = false;
+  std::size_t prompt = 0;                                 // tokens of the list when the first round began
+  std::unordered_map<std::uint32_t, std::size_t> places;  // [slot]: of the n-gram that came there first
+  std::size_t indexed = 0;                                // the last place that has been offered to `places`
+  std::map<std::vector<Token>, Key> keys;
+  // The last draft.
+  std::vector<Token> key;
+  std::size_t value = 0;
+  std::size_t drafted = 0;  // tokens; 0: there was none, or it has been judged
+  std::size_t length = 0;   // tokens of the text then
+};
+
+NgramMap::NgramMap(const NgramMapRule& rule)
+    : TextDrafter(rule.draft_length, rule.draft_length),
+      rule_(rule),
+      n_(static_cast<std::size_t>(rule.size_n)),
+      m_(static_cast<std::size_t>(rule.draft_length)) {}
+
+std::unique_ptr<BlockDrafter::Memory> NgramMap::start() const { return std::make_unique<MapMemory>(); }
+
+void NgramMap::hear(const Sight& sight, Memory* memory) const {
+  auto& kept = static_cast<MapMemory&>(*memory);
+  const std::size_t length = sight.text().size();
+  if (!std::exchange(kept.begun, true)) kept.prompt = length > 0 ? length - 1 : 0;
+  const std::size_t drafted = std::exchange(kept.drafted, 0);
+  if (drafted == 0 || length <= kept.length) return;
+  kept.keys.at(kept.key).values.at(kept.value).accepted = static_cast<int>(std::min(drafted, length - kept.length - 1));
+}
+
+void NgramMap::choose(Sight& sight, Memory* memory, ChosenBlock& block) const {
+  hear(sight, memory);
+  auto& kept = static_cast<MapMemory&>(*memory);
+  const std::span<const Token> text = sight.text();
+  // The program's list is the text without its newest token, which ends the key all the same.
+  if (text.size() < 2 * n_ + m_ + 1) return;
+  const std::size_t last = text.size() - 1 - n_ - m_ - 1;  // places after it have less than a value behind them
+  const std::size_t place = place_of(kept, text, last);
+  index(kept, text, last);
+  if (place == 0) return;
+  const std::span<const Token> end = text.last(n_);
+  const auto [found, fresh] = kept.keys.try_emplace({end.begin(), end.end()});
+  Key& key = found->second;
+  if (fresh)
+    for (Value& value : key.values) value.accepted = rule_.draft_length;
+  key.hits = std::min(key.hits + 1, kMostCounted);
+  std::size_t chosen = 0;
+  if (rule_.values) {
+    if (key.hits < rule_.min_hits) return;
+    count_values(key, text, place);
+    int all = 0;
+    for (std::size_t v = 0; v < kMapValues; ++v) {
+      if (key.values.at(v).times > key.values.at(chosen).times) chosen = v;
+      all += key.values.at(v).times;
+    }
+    const int most = key.values.at(chosen).times;
+    if (most < 2 * (all - most)) return;
+  }
+  // What is copied stands behind the key's place, be it that value or another.
+  const std::span<const Token> copy =
+      text.subspan(place + n_, std::min(m_, static_cast<std::size_t>(key.values.at(chosen).accepted)));
+  if (copy.empty()) return;
+  kept.key = found->first;
+  kept.value = chosen;
+  kept.drafted = copy.size();
+  kept.length = text.size();
+  add_paths(block, {std::vector<Token>(copy.begin(), copy.end())});
+}
+
+bool NgramMap::stands_at(std::span<const Token> text, std::size_t place, std::span<const Token> key) const {
+  return std::equal(key.begin(), key.end(), text.begin() + static_cast<std::ptrdiff_t>(place));
+}
+
+// Where the text's last tokens stand, not after `last`; 0: nowhere, or at the very beginning. First the table is asked. What it
+// does not have is looked for in what it has not been offered yet, from the end: the prompt, then what was emitted. Where the
+// prompt ends is a gap that nobody looks into.
+std::size_t NgramMap::place_of(const MapMemory& kept, std::span<const Token> text, std::size_t last) const {
+  const std::span<const Token> key = text.last(n_);
+  const auto found = kept.places.find(map_slot(key));
+  if (found != kept.places.end() && found->second < last && stands_at(text, found->second, key)) return found->second;
+  if (kept.prompt > n_ + m_ + 1)
+    for (std::size_t at = kept.prompt - n_ - m_ - 1; at > kept.indexed; --at)
+      if (stands_at(text, at, key)) return at;
+  for (std::size_t at = last; at > std::max(kept.prompt, kept.indexed); --at)
+    if (stands_at(text, at, key)) return at;
+  return 0;
+}
+
+// Offers the same places to the table, in the same order; a slot that is taken stays as it is, whatever n-gram took it.
+void NgramMap::index(MapMemory& kept, std::span<const Token> text, std::size_t last) const {
+  if (kept.prompt > n_ + m_ + 1)
+    for (std::size_t at = kept.prompt - n_ - m_ - 1; at > kept.indexed; --at)
+      kept.places.try_emplace(map_slot(text.subspan(at, n_)), at);
+  for (std::size_t at = last; at > std::max(kept.prompt, kept.indexed); --at)
+    kept.places.try_emplace(map_slot(text.subspan(at, n_)), at);
+  kept.indexed = std::max(kept.indexed, last);
+}
+
+// Counts what stood behind the key, from where the last counting ended up to `place`. A fifth value is not counted.
+void NgramMap::count_values(Key& key, std::span<const Token> text, std::size_t place) const {
+  for (std::size_t at = key.counted; at <= place; ++at) {
+    if (!stands_at(text, at, text.last(n_))) continue;
+    const auto same = std::find_if(key.values.begin(), key.values.end(), [&](const Value& value) {
+      return value.place == 0 || stands_at(text, at + n_, text.subspan(value.place, m_));
+    });
+    if (same == key.values.end()) continue;
+    if (same->place == 0) *same = {at + n_, 0, rule_.draft_length};
+    same->times = std::min(same->times + 1, kMostCounted);
+  }
+  key.counted = place;
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,40 @@
+// llama.cpp's map of n-grams, which both --spec-type ngram-map-k and ngram-map-k4v draft from.
+#pragma once
+
+#include "sim/rounds/draft/text_match.h"
+
+#include <memory>
+#include <span>
+
+namespace specsim::draft {
+
+struct NgramMapRule {
+  int draft_length = 0;  // tokens of a value, m
+  int size_n = 0;        // tokens of a key
+  int min_hits = 0;      // rounds that end with a key before it drafts; counted with values alone
+  bool values = false;   // the values behind a key are told apart
+};
+
+// common/ngram-map.cpp of llama.cpp b10256. The rule is checked by whoever read it.
+class NgramMap final : public TextDrafter {
+ public:
+  explicit NgramMap(const NgramMapRule& rule);
+  [[nodiscard]] std::unique_ptr<Memory> start() const override;
+  void hear(const Sight& sight, Memory* memory) const override;
+  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override;
+
+ private:
+  struct Value;
+  struct Key;
+  struct MapMemory;
+  [[nodiscard]] bool stands_at(std::span<const Token> text, std::size_t place, std::span<const Token> key) const;
+  [[nodiscard]] std::size_t place_of(const MapMemory& kept, std::span<const Token> text, std::size_t last) const;
+  void index(MapMemory& kept, std::span<const Token> text, std::size_t last) const;
+  void count_values(Key& key, std::span<const Token> text, std::size_t place) const;
+
+  NgramMapRule rule_;
+  std::size_t n_;
+  std::size_t m_;
+};
+
+}  // namespace specsim::draft

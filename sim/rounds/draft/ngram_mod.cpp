@@ -1,0 +1,166 @@
+#include "sim/rounds/draft/text_match.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+
+namespace specsim::draft {
+
+namespace {
+
+// One token behind each hash of n tokens, whatever these are: the one that was written there last.
+class HashedTokens {
+ public:
+  explicit HashedTokens(std::size_t n) : n_(n) {}
+  // All places of the text from `first` on.
+  void add(std::span<const Token> text, std::size_t first) {
+    for (std::size_t at = first; at + n_ < text.size(); ++at) tokens_[slot(text.subspan(at, n_))] = text[at + n_];
+  }
+  // nullptr: nothing was written there.
+  [[nodiscard]] const Token* after(std::span<const Token> ngram) const {
+    const auto found = tokens_.find(slot(ngram));
+    return found == tokens_.end() ? nullptr : &found->second;
+  }
+  void clear() { tokens_.clear(); }
+
+ private:
+  [[nodiscard]] static std::uint32_t slot(std::span<const Token> ngram) {
+    constexpr std::uint64_t kFactor = 6364136223846793005ULL;
+    constexpr std::uint64_t kSlots = std::uint64_t{4} * 1024 * 1024;
+    std::uint64_t hash = 0;
+    for (const Token token : ngram) hash = hash * kFactor + token;
+    return static_cast<std::uint32_t>(hash % kSlots);
+  }
+  std::size_t n_;
+  std::unordered_map<std::uint32_t, Token> tokens_;
+};
+
+struct HashMemory final : BlockDrafter::Memory {
+  explicit HashMemory(HashedTokens of_past) : hashed(std::move(of_past)) {}
+  [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<HashMemory>(*this); }
+  HashedTokens hashed;
+  bool begun = false;
+  std::size_t next = 0;     // the first place that is not in it
+  std::size_t length = 0;   // the text's, in tokens, when it drafted last
+  std::size_t drafted = 0;  // tokens then
+  int poor = 0;             // drafts in succession of which less than a quarter was accepted
+};
+
+class NgramMod final : public TextDrafter {
+ public:
+  NgramMod(int draft_length, int n, int least, const std::vector<std::vector<Token>>& past)
+      : TextDrafter(draft_length, draft_length),
+        n_(static_cast<std::size_t>(n)),
+        least_(static_cast<std::size_t>(least)),
+        past_(n_) {
+    for (const std::vector<Token>& text : past) past_.add(text, 0);
+  }
+
+  [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<HashMemory>(past_); }
+
+  void hear(const Sight& sight, Memory* memory) const override {
+    auto& kept = static_cast<HashMemory&>(*memory);
+    const std::span<const Token> text = sight.text();
+    judge_last(kept, text.size());
+    if (!std::exchange(kept.begun, true)) read(kept, text);  // the prompt
+  }
+
+  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
+    hear(sight, memory);
+    auto& kept = static_cast<HashMemory&>(*memory);
+    const std::span<const Token> text = sight.text();
+    kept.length = text.size();
+    if (text.size() <= n_) return;
+    // The program's list is the text without its newest token.
+    const std::span<const Token> listed = text.first(text.size() - 1);
+    constexpr std::size_t kChunk = 32;
+    if (kept.next + kChunk < listed.size()) read(kept, listed);
+    std::vector<Token> path(text.end() - static_cast<std::ptrdiff_t>(n_), text.end());
+    while (path.size() < n_ + static_cast<std::size_t>(shape().draft_length)) {
+      const Token* const next = kept.hashed.after(std::span(path).last(n_));
+      if (next == nullptr) break;
+      path.push_back(*next);
+    }
+    path.erase(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(n_));
+    if (path.empty() || path.size() < std::min(least_, static_cast<std::size_t>(shape().draft_length))) return;
+    kept.drafted = path.size();
+    add_paths(block, {path});
+  }
+
+ private:
+  static constexpr int kPoorDrafts = 5;
+
+  // What came of the last draft: all is forgotten after five poor ones in succession.
+  static void judge_last(HashMemory& kept, std::size_t length) {
+    const std::size_t drafted = std::exchange(kept.drafted, 0);
+    if (drafted == 0 || length <= kept.length) return;
+    const std::size_t accepted = std::min(drafted, length - kept.length - 1);
+    kept.poor = 4 * accepted < drafted ? kept.poor + 1 : 0;
+    if (kept.poor < kPoorDrafts) return;
+    kept.hashed.clear();
+    kept.poor = 0;
+    kept.next = 0;
+  }
+
+  void read(HashMemory& kept, std::span<const Token> text) const {
+    if (text.size() < n_) return;
+    kept.hashed.add(text, kept.next);
+    kept.next = text.size() - n_;
+  }
+
+  std::size_t n_;
+  std::size_t least_;
+  HashedTokens past_;
+};
+
+}  // namespace
+
+DrafterEntry ngram_mod_drafter() {
+  return {
+      {"ngram_mod",
+       "follows a hash table of the token behind each n tokens, as far as it goes, if that is far enough",
+       "llama.cpp, --spec-type ngram-mod: ggml-org/llama.cpp, common/ngram-mod.cpp, commit 20a0483, common/speculative.cpp, "
+       "commit "
+       "001d906, pull request 19164",
+       {{"draft_length",
+         config::Type::integer,
+         "64",
+         "tokens at most (spec-ngram-mod-n-max)",
+         config::between(1, kMaxDraftLength),
+         {}},
+        {"n_match", config::Type::integer, "24", "tokens that are hashed (spec-ngram-mod-n-match)", config::between(1, 256), {}},
+        {"n_min",
+         config::Type::integer,
+         "48",
+         "a draft that ends before is not made (spec-ngram-mod-n-min)",
+         config::between(0, kMaxDraftLength),
+         {}},
+        {"past",
+         config::Type::number_table,
+         "",
+         "texts of earlier requests, as tokens: the table is one for all",
+         config::at_least(0),
+         {}}},
+       "No draft model. The text's last n_match tokens are hashed into one of 4,194,304 places, which holds the token that "
+       "followed there last; that token is drafted, and the next one looked up behind it, until a place is empty. Other tokens "
+       "of "
+       "the same hash are not told apart. The prompt is in the table at once, what is emitted once more than 32 of its tokens "
+       "are "
+       "not, the newest token aside. After five drafts in succession of which less than a quarter was accepted the table is "
+       "emptied, and the text read anew. The program also empties it where a prompt finds a quarter of it in use, which is left "
+       "out: no text here fills a million places. The defaults are those of --spec-default. "
+       "It pays where text is repeated word for word: nine of ten drafted tokens were accepted when gpt-oss-120b wrote 200 "
+       "given lines of code again, in some runs none (llama.cpp pull request 19164). For Qwen3.6-35B-A3B on an RTX 3090 none of "
+       "19 settings gained, this one's among them (pull request 19493, April 2026).",
+       "draft_length: 4, n_match: 1, n_min: 1"},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
+        return std::make_shared<NgramMod>(draft_length, static_cast<int>(arguments.integer("n_match")),
+                                          static_cast<int>(arguments.integer("n_min")),
+                                          token_lists(arguments, "past", diagnostics));
+      },
+      true};
+}
+
+}  // namespace specsim::draft

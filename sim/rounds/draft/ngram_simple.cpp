@@ -1,0 +1,65 @@
+#include "sim/rounds/draft/text_match.h"
+
+#include <algorithm>
+
+namespace specsim::draft {
+
+namespace {
+
+class NgramSimple final : public TextDrafter {
+ public:
+  NgramSimple(int draft_length, int size) : TextDrafter(draft_length, draft_length), size_(static_cast<std::size_t>(size)) {}
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+    const std::span<const Token> text = sight.text();
+    const auto most = static_cast<std::size_t>(shape().draft_length);
+    // The program's list is the text without its newest token, which it is told beside it, and a copy ends with the list.
+    if (text.size() <= size_ + most + 2) return;
+    const std::size_t listed = text.size() - 1;
+    std::size_t found = listed;
+    for (std::size_t end = listed - 1; end > size_ && found == listed; --end)  // a stretch at the very beginning is not taken
+      if (match_length(text, end, size_) == size_) found = end;
+    const std::size_t length = std::min(most, listed - found);
+    if (length < size_) return;
+    const std::span<const Token> copy = text.subspan(found, length);
+    add_paths(block, {std::vector<Token>(copy.begin(), copy.end())});
+  }
+
+ private:
+  std::size_t size_;
+};
+
+}  // namespace
+
+DrafterEntry ngram_simple_drafter() {
+  return {
+      {"ngram_simple",
+       "copies what followed the text's last tokens where they stood last, if enough follows there",
+       "llama.cpp, --spec-type ngram-simple: ggml-org/llama.cpp, common/ngram-map.cpp, commit 6870ab7, pull request 18471",
+       {{"draft_length",
+         config::Type::integer,
+         "48",
+         "tokens copied at most (spec-ngram-simple-size-m)",
+         config::between(1, kMaxDraftLength),
+         {}},
+        {"size_n",
+         config::Type::integer,
+         "12",
+         "last tokens to look for (spec-ngram-simple-size-n)",
+         config::between(1, 64),
+         {}}},
+       "No draft model: a round without a match is a plain step. Exactly size_n tokens are looked for, from the end backwards; "
+       "the "
+       "text's newest token is not copied, and a stretch at the text's very beginning is not found. Less than size_n tokens are "
+       "not drafted, and nothing while the text has at most size_n + draft_length + 2 tokens: the shipped lengths are for long "
+       "repetitions. prompt_lookup takes shorter ends too, and the first place. "
+       "It pays where code is written again: llama.cpp's maintainer reports significant gains in coding (pull request "
+       "18471), without figures. With the shipped lengths it drafts nothing elsewhere, and costs nothing.",
+       "draft_length: 3, size_n: 1"},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        return std::make_shared<NgramSimple>(static_cast<int>(arguments.integer("draft_length")),
+                                             static_cast<int>(arguments.integer("size_n")));
+      },
+      true};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,88 @@
+#include "sim/foundation/base/token.h"
+#include "sim/rounds/draft/candidates.h"
+#include "sim/rounds/draft/tree_config.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace specsim::draft {
+
+namespace {
+
+class OptTree final : public BlockDrafter {
+ public:
+  OptTree(int nodes, double threshold, int passes) : passes_(passes), threshold_(threshold) {
+    shape_.siblings = tokens::Siblings::point_mass;
+    shape_.draft_length = std::min(passes - 1, nodes);
+    shape_.nodes = nodes;
+    shape_.ranks = nodes;
+    shape_.ranks_model = true;
+    shape_.counts_passes = true;
+  }
+  [[nodiscard]] const Shape& shape() const override { return shape_; }
+
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+    const auto most = static_cast<std::size_t>(shape_.nodes);
+    Candidates all;
+    std::vector<int> layer = {0};
+    double expected = 0.0;  // drafts that the best tree of the layers so far is expected to have accepted
+    for (int pass = 1;; ++pass) {
+      sight.prepare(all.block, layer);
+      if (pass > 1) {
+        // The pass that shows how little the layer before it added has been made by then, and its own layer is not used.
+        const double now = all.sum_of_best(most);
+        if (!(now - expected > threshold_) || pass == passes_) break;
+        expected = now;
+      }
+      layer = all.add(all.best_children(sight, layer, most));
+      if (layer.empty()) break;
+    }
+    all.best(most, block);
+  }
+
+  [[nodiscard]] Work work(int nodes) const override {
+    Work work{std::vector<double>(static_cast<std::size_t>(passes_), static_cast<double>(shape_.nodes)), 1.0 + nodes};
+    work.pass_rows.front() = 1.0;
+    return work;
+  }
+
+ private:
+  Shape shape_;
+  int passes_;
+  double threshold_;
+};
+
+}  // namespace
+
+DrafterEntry opt_tree_drafter() {
+  return {
+      {"opt_tree",
+       "the tree of most expected tokens at a budget of nodes, grown layer by layer while that pays",
+       "Wang et al. (OPT-Tree), arXiv 2406.17276; Jikai0Wang/OPT-Tree, opt_classic/tree.py, commit 4f87f54",
+       {{"nodes",
+         config::Type::integer,
+         "50",
+         "tokens of the tree, and of each layer that is expanded",
+         config::between(1, 256),
+         {}},
+        {"threshold",
+         config::Type::number,
+         "0.5",
+         "accepted drafts that another layer must be expected to add",
+         config::between(0, 64),
+         {}},
+        {"max_depth", config::Type::integer, "10", "draft passes at most", config::between(2, kMaxDraftLength), {}}},
+       "Children are the draft's likeliest tokens, point masses; a node is worth the draft model's probability of its path, at "
+       "temperature 1. Each pass extends the nodes likeliest nodes of the last layer. As in the program, drafting ends with "
+       "the pass behind the first layer that adds no more than threshold to the sum of the nodes best values, and that pass's "
+       "own layer is not used: a tree of max_depth - 1 levels at most. It pays where single drafts are cheap and the text's "
+       "difficulty varies: few passes where the draft is unsure, as a tree of fixed depth cannot.",
+       "nodes: 2, max_depth: 3"},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        return std::make_shared<OptTree>(static_cast<int>(arguments.integer("nodes")), arguments.number("threshold"),
+                                         static_cast<int>(arguments.integer("max_depth")));
+      },
+      true};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,31 @@
+// A chain whose positions are all guessed at once, from the text before the block.
+#pragma once
+
+#include "sim/rounds/draft/tree_drafter.h"
+
+#include <vector>
+
+namespace specsim::draft {
+
+class ParallelBlock : public TreeDrafter {
+ public:
+  // What the guesses are made from: the text's tokens, as a model of its own reads them, or the target's state at its end.
+  enum class From { text, target_state };
+  // Each token is the argmax of the draft's distribution for its depth; a draft pass is over `more_rows` more than the drafted
+  // tokens, and there are so many of them one after the other.
+  ParallelBlock(int draft_length, double more_rows, int passes, From from)
+      : TreeDrafter(path_of(draft_length), tokens::Siblings::point_mass), more_rows_(more_rows), passes_(passes) {
+    shape_.from_root = true;
+    shape_.on_target_state = from == From::target_state;
+  }
+  [[nodiscard]] Work work(int nodes) const override {
+    if (nodes == 0) return {{}, 1.0};
+    return {std::vector<double>(static_cast<std::size_t>(passes_), nodes + more_rows_), 1.0 + nodes};
+  }
+
+ private:
+  double more_rows_;
+  int passes_;
+};
+
+}  // namespace specsim::draft

@@ -1,0 +1,187 @@
+#include "sim/foundation/base/token.h"
+#include "sim/rounds/draft/length_policy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace specsim::draft {
+
+namespace {
+
+class EmaTiers final : public LengthPolicy {
+ public:
+  struct Settings {
+    std::vector<int> tiers;
+    double weight = 0.0;
+    int warm_up = 0;
+    int every = 0;
+    double up = 0.0;
+    double down = 0.0;
+    double ceiling = 0.0;
+    int first = 0;
+  };
+  EmaTiers(Settings settings, int sequences) : own_(std::move(settings)), sequences_(sequences) {}
+  [[nodiscard]] int sequences() const override { return sequences_; }
+  [[nodiscard]] Memory start() const override {
+    Memory memory;
+    const bool listed = std::find(own_.tiers.begin(), own_.tiers.end(), own_.first) != own_.tiers.end();
+    memory.length = listed ? own_.first : own_.tiers[own_.tiers.size() / 2];
+    memory.value = memory.length - 1.0;
+    return memory;
+  }
+  void observe(Memory& memory, int drafted, int accepted) const override { observe_batch(memory, drafted, {&accepted, 1}); }
+  void observe_batch(Memory& memory, int drafted, std::span<const int> accepted) const override {
+    if (drafted > 0) {
+      const double mean = std::accumulate(accepted.begin(), accepted.end(), 0.0) / static_cast<double>(accepted.size());
+      memory.value = (1.0 - own_.weight) * memory.value + own_.weight * mean;
+    }
+    ++memory.rounds;
+    if (memory.rounds > own_.warm_up && (memory.rounds - own_.warm_up) % own_.every == 0) move(memory);
+  }
+
+ private:
+  void move(Memory& memory) const {
+    const std::vector<int>& tiers = own_.tiers;
+    const auto begun = static_cast<std::size_t>(std::lower_bound(tiers.begin(), tiers.end(), memory.length) - tiers.begin());
+    std::size_t tier = begun;
+    if (tiers[tier] == 0) {  // nothing was drafted: the next tier is a try, from an average that says nothing for or against it
+      tier = std::min(tier + 1, tiers.size() - 1);
+      if (tiers[tier] > 0 && memory.value < 0.0) memory.value = tiers[tier] - 1.0;
+      memory.length = tiers[tier];
+      return;
+    }
+    // No drafts at all is reached by an average below .5, as one draft would be.
+    while (tier > 0 && memory.value <= std::max(tiers[tier - 1], 1) - 0.5 + own_.down) --tier;
+    if (tier == begun)
+      while (tier + 1 < tiers.size() && memory.value > tiers[tier] - 0.5 + own_.up) ++tier;
+    if (own_.ceiling > 0.0 && tier <= begun) {  // never holds a step up
+      const double most = std::max(1.0, std::ceil(memory.value * own_.ceiling));
+      while (tier > 0 && tiers[tier] > most) --tier;
+    }
+    memory.length = tiers[tier];
+  }
+
+  Settings own_;
+  int sequences_;
+};
+
+constexpr double kDown = -0.25;  // down_hysteresis, where a configuration does not name it
+
+struct BatchDefault {
+  int batch = 1;  // the smallest batch that it holds for
+  std::vector<int> tiers;
+  double down = 0.0;
+};
+
+const BatchDefault& default_of(int batch) {
+  static const std::vector<BatchDefault> defaults = {
+      {1, {1, 3, 5, 7}, kDown}, {8, {0, 1, 3}, 0.0}, {32, {0, 1}, 0.0}, {64, {0}, 0.0}};
+  const BatchDefault* best = &defaults.front();
+  for (const BatchDefault& own : defaults)
+    if (own.batch <= batch) best = &own;
+  return *best;
+}
+
+}  // namespace
+
+PolicyEntry ema_tiers_policy() {
+  return {
+      {"ema_tiers",
+       "one draft length for the batch, out of a few, by a moving average of the drafts accepted",
+       "SGLang, sgl-project/sglang, python/sglang/srt/speculative/adaptive_spec_params.py (strategy ema), commit 015c872",
+       {{"tiers",
+         config::Type::number_list,
+         "",
+         "draft lengths, increasing, 0 for none; left out: [1, 3, 5, 7] from batch 1 on, [0, 1, 3] from 8, [0, 1] from 32, [0] "
+         "from 64",
+         config::between(0, kMaxDraftLength),
+         {}},
+        {"first",
+         config::Type::integer,
+         "",
+         "tier that begins, --speculative-num-steps of SGLang; left out, or not a tier: the middle one",
+         config::between(0, kMaxDraftLength),
+         {}},
+        {"weight",
+         config::Type::number,
+         "0.2",
+         "weight of the newest round in the average",
+         config::Interval{0, 1, true, false},
+         {}},
+        {"warm_up", config::Type::integer, "10", "rounds before the average is looked at", config::between(0, 1e6), {}},
+        {"every",
+         config::Type::integer,
+         "5",
+         "rounds from one look at the average to the next; the first look comes so many after warm_up",
+         config::between(1, 1e6),
+         {}},
+        {"up", config::Type::number, "0", "added to the threshold of a step up", config::between(-64, 64), {}},
+        {"down",
+         config::Type::number,
+         "",
+         "added to that of a step down; left out: -0.25, but 0 from batch 8 on where tiers are left out too",
+         config::between(-64, 64),
+         {}},
+        {"ceiling",
+         config::Type::number,
+         "0",
+         "times the average: the longest draft but after a step up; 0: none",
+         config::at_least(0),
+         {}}},
+       "The average is of the accepted drafts of a round, in the mean over the batch, and starts one below the first tier. It "
+       "steps down while it is at most (next tier) - .5 + down, with 1 for a next tier of 0, else up while it is above (own "
+       "tier) - .5 + up, over several tiers at once. Without drafts the average stands still, and the next change tries the "
+       "shortest tier above 0. From batch "
+       "64 on nothing is drafted. "
+       "It pays where acceptance changes over time: on a load made to alternate, SGLang gave GLM-4.7-FP8 "
+       "with its MTP module 791 tokens a second, 768 with the best fixed length, 3, and 595 with 1 (SGLang "
+       "pull request 23336). It does not where sequences of a batch differ among themselves: simulated, even "
+       "with the best fixed length at batch 1 and 17 % below it at 32, where its tiers end at 1 "
+       "(docs/results/time_and_methods.md).",
+       "tiers: [0, 1]"},
+      [](const config::Arguments& arguments, const LengthChoice& choice,
+         Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
+        const BatchDefault& own = default_of(choice.batch);
+        EmaTiers::Settings settings;
+        if (arguments.has("tiers")) {
+          for (const double tier : arguments.numbers("tiers")) {
+            if (tier != static_cast<int>(tier) || tier > choice.longest ||
+                (!settings.tiers.empty() && tier <= settings.tiers.back())) {
+              diagnostics.add(arguments.where("tiers"),
+                              fmt::format("tiers has {}, allowed: increasing integers in [0, {}], the drafter's draft_length",
+                                          tier, choice.longest));
+              return nullptr;
+            }
+            settings.tiers.push_back(static_cast<int>(tier));
+          }
+          if (settings.tiers.empty()) {
+            diagnostics.add(arguments.where("tiers"), "tiers is empty, allowed: at least one draft length");
+            return nullptr;
+          }
+        } else {
+          settings.tiers = own.tiers;
+          if (settings.tiers.back() > choice.longest) {
+            diagnostics.add(
+                arguments.where(),
+                fmt::format("the tiers at batch {} are [{}], the drafter's draft_length is {}; allowed: a draft_length of "
+                            "at least {}, or tiers",
+                            choice.batch, fmt::join(settings.tiers, ", "), choice.longest, settings.tiers.back()));
+            return nullptr;
+          }
+        }
+        settings.weight = arguments.number("weight");
+        settings.warm_up = static_cast<int>(arguments.integer("warm_up"));
+        settings.every = static_cast<int>(arguments.integer("every"));
+        settings.up = arguments.number("up");
+        settings.down = arguments.has("down") ? arguments.number("down") : arguments.has("tiers") ? kDown : own.down;
+        settings.ceiling = arguments.number("ceiling");
+        settings.first = arguments.has("first") ? static_cast<int>(arguments.integer("first")) : -1;
+        return std::make_unique<EmaTiers>(std::move(settings), choice.batch);
+      }};
+}
+
+}  // namespace specsim::draft

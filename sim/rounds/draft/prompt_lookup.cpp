@@ -1,0 +1,67 @@
+#include "sim/rounds/draft/text_match.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::draft {
+
+namespace {
+
+class PromptLookup final : public TextDrafter {
+ public:
+  PromptLookup(int draft_length, int longest, int shortest)
+      : TextDrafter(draft_length, draft_length), longest_(longest), shortest_(shortest) {}
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+    const std::span<const Token> text = sight.text();
+    const auto longest = static_cast<std::size_t>(longest_);
+    std::size_t longest_found = static_cast<std::size_t>(shortest_) - 1;
+    std::size_t found = text.size();
+    for (std::size_t end = 1; end < text.size() && longest_found < longest; ++end) {
+      const std::size_t length = match_length(text, end, longest);
+      if (length <= longest_found) continue;
+      longest_found = length;
+      found = end;
+    }
+    const std::size_t last = std::min(found + static_cast<std::size_t>(shape().draft_length), text.size());
+    if (found < last)
+      add_paths(block, {std::vector<Token>(text.begin() + static_cast<std::ptrdiff_t>(found),
+                                           text.begin() + static_cast<std::ptrdiff_t>(last))});
+  }
+
+ private:
+  int longest_;
+  int shortest_;
+};
+
+}  // namespace
+
+DrafterEntry prompt_lookup_drafter() {
+  return {{"prompt_lookup",
+           "copies what followed the text's last tokens where they first stood, in prompt or text",
+           "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens",
+           {{"draft_length", config::Type::integer, {}, "tokens copied at most", config::between(1, kMaxDraftLength), {}},
+            {"max_ngram", config::Type::integer, "3", "last tokens to look for, at first", config::between(1, 64), {}},
+            {"min_ngram", config::Type::integer, "1", "last tokens to look for, at least", config::between(1, 64), {}}},
+           "No draft model: a round without a match is a plain step. The longest match wins, and of equal ones the first in the "
+           "text. max_ngram of 3 is Saxena's own, with 10 tokens copied; transformers' is 2 (max_matching_ngram_size). "
+           "vLLM's method ngram is the same rule, with prompt_lookup_max and prompt_lookup_min of 5, or of the one that is "
+           "given. SGLang's NGRAM is sglang_ngram, llama.cpp's are ngram_simple, ngram_map_k, ngram_map_k4v, "
+           "ngram_mod and ngram_cache. "
+           "It pays where the answer copies the prompt: 2.46 to 2.66 times plain decoding on summaries, 1.06 to "
+           "1.15 on translation (Spec-Bench's leaderboard, Vicuna-7B, batch 1). It hardly does elsewhere: with 3 "
+           "drafts 2.04 tokens a round on InstructCoder's edits, 1.17 on GSM8K (acceptance recorded under vLLM, "
+           "SpecDecode-Bench)."},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const auto longest = static_cast<int>(arguments.integer("max_ngram"));
+            const auto shortest = static_cast<int>(arguments.integer("min_ngram"));
+            const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
+            if (shortest > longest)
+              diagnostics.add(arguments.where("min_ngram"),
+                              fmt::format("min_ngram is {} with max_ngram {}, allowed: at most max_ngram", shortest, longest));
+            return std::make_shared<PromptLookup>(draft_length, longest, shortest);
+          },
+          true};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,125 @@
+#include "sim/rounds/draft/recycled.h"
+
+#include <algorithm>
+
+namespace specsim::draft {
+
+tokens::Tree recycling_tree() {
+  // Level by level, the parents' order kept.
+  static const std::vector<std::vector<int>> paths = {{0},
+                                                      {1},
+                                                      {2},
+                                                      {3},
+                                                      {4},
+                                                      {5},
+                                                      {6},
+                                                      {7},
+                                                      {0, 0},
+                                                      {0, 1},
+                                                      {0, 2},
+                                                      {0, 3},
+                                                      {0, 4},
+                                                      {0, 5},
+                                                      {0, 6},
+                                                      {0, 7},
+                                                      {1, 0},
+                                                      {1, 1},
+                                                      {1, 2},
+                                                      {1, 3},
+                                                      {2, 0},
+                                                      {2, 1},
+                                                      {2, 2},
+                                                      {3, 0},
+                                                      {3, 1},
+                                                      {4, 0},
+                                                      {5, 0},
+                                                      {6, 0},
+                                                      {7, 0},
+                                                      {0, 0, 0},
+                                                      {0, 0, 1},
+                                                      {0, 0, 2},
+                                                      {0, 0, 3},
+                                                      {0, 0, 4},
+                                                      {0, 0, 5},
+                                                      {0, 0, 6},
+                                                      {0, 0, 7},
+                                                      {0, 1, 0},
+                                                      {0, 1, 1},
+                                                      {0, 1, 2},
+                                                      {0, 2, 0},
+                                                      {0, 2, 1},
+                                                      {0, 3, 0},
+                                                      {0, 4, 0},
+                                                      {0, 5, 0},
+                                                      {0, 6, 0},
+                                                      {0, 7, 0},
+                                                      {1, 0, 0},
+                                                      {1, 0, 1},
+                                                      {1, 1, 0},
+                                                      {2, 0, 0},
+                                                      {3, 0, 0},
+                                                      {4, 0, 0},
+                                                      {5, 0, 0},
+                                                      {0, 0, 0, 0},
+                                                      {0, 0, 0, 1},
+                                                      {0, 0, 0, 2},
+                                                      {0, 0, 0, 3},
+                                                      {0, 0, 0, 4},
+                                                      {0, 0, 1, 0},
+                                                      {0, 0, 1, 1},
+                                                      {0, 0, 2, 0},
+                                                      {0, 0, 3, 0},
+                                                      {0, 0, 4, 0},
+                                                      {0, 1, 0, 0},
+                                                      {0, 2, 0, 0},
+                                                      {1, 0, 0, 0},
+                                                      {2, 0, 0, 0},
+                                                      {3, 0, 0, 0},
+                                                      {0, 0, 0, 0, 0},
+                                                      {0, 0, 0, 0, 1},
+                                                      {0, 0, 0, 0, 2},
+                                                      {0, 0, 0, 1, 0},
+                                                      {0, 0, 0, 2, 0},
+                                                      {0, 0, 1, 0, 0},
+                                                      {0, 1, 0, 0, 0},
+                                                      {1, 0, 0, 0, 0},
+                                                      {0, 0, 0, 0, 0, 0},
+                                                      {0, 0, 0, 0, 0, 1},
+                                                      {0, 0, 0, 1, 0, 0}};
+  tokens::Tree tree;
+  std::map<std::vector<int>, int> nodes = {{{}, 0}};
+  for (const std::vector<int>& path : paths) {
+    const std::vector<int> above(path.begin(), path.end() - 1);
+    nodes[path] = tree.add(nodes.at(above), path.back());
+  }
+  return tree;
+}
+
+void recycled_tree(const tokens::Tree& tree, const RecycledMemory& memory, Token last, ChosenBlock& block) {
+  constexpr int kLeftOut = -1;
+  std::vector<int> place(tree.nodes.size(), kLeftOut);  // [node of the tree]: in the block
+  place[0] = 0;
+  for (std::size_t node = 1; node < tree.nodes.size(); ++node) {
+    const tokens::Tree::Node& own = tree.nodes[node];
+    const int parent = place[static_cast<std::size_t>(own.parent)];
+    if (parent == kLeftOut) continue;
+    const auto kept = memory.likeliest.find(parent == 0 ? last : block.tokens[static_cast<std::size_t>(parent)]);
+    if (kept == memory.likeliest.end() || kept->second.size() <= static_cast<std::size_t>(own.rank)) continue;
+    place[node] = block.add(parent, kept->second[static_cast<std::size_t>(own.rank)], own.rank);
+  }
+}
+
+void recycle(Sight& sight, const ChosenBlock& block, RecycledMemory& memory) {
+  std::vector<Sight::Spot> spots = {sight.end_of_text()};
+  const auto keep = [&](Token token, Sight::Spot spot) {
+    const std::span<const Token> likeliest = sight.target_likeliest(spot);
+    memory.likeliest[token].assign(likeliest.begin(), likeliest.end());
+  };
+  if (const std::span<const Token> text = sight.text(); !text.empty()) keep(text.back(), spots.front());
+  for (std::size_t node = 1; node < block.tree.nodes.size(); ++node) {
+    const Sight::Spot above = spots[static_cast<std::size_t>(block.tree.nodes[node].parent)];
+    keep(block.tokens[node], spots.emplace_back(sight.after(above, block.tokens[node])));
+  }
+}
+
+}  // namespace specsim::draft

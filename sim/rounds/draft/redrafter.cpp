@@ -1,0 +1,80 @@
+#include "sim/foundation/base/token.h"
+#include "sim/rounds/draft/candidates.h"
+#include "sim/rounds/draft/tree_config.h"
+
+#include <utility>
+#include <vector>
+
+namespace specsim::draft {
+
+namespace {
+
+class ReDrafter final : public BlockDrafter {
+ public:
+  ReDrafter(int beams, int draft_length) : beams_(beams) {
+    shape_.siblings = tokens::Siblings::point_mass;
+    shape_.draft_length = draft_length;
+    shape_.nodes = beams * draft_length;
+    shape_.ranks = beams;
+    shape_.ranks_model = true;
+    shape_.on_target_state = true;
+  }
+  [[nodiscard]] const Shape& shape() const override { return shape_; }
+
+  void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
+    const auto most = static_cast<std::size_t>(beams_);
+    Candidates all;
+    std::vector<int> ends = {0};
+    for (int depth = 0; depth < shape_.draft_length && !ends.empty(); ++depth) {
+      sight.prepare(all.block, ends);
+      const std::vector<Candidates::Child> longer = all.best_children(sight, ends, most);
+      ends = all.add(longer);
+    }
+    all.paths_to(ends, block);
+  }
+
+  [[nodiscard]] Work work(int nodes) const override {
+    Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(beams_)), 1.0 + nodes};
+    work.pass_rows.front() = 1.0;
+    return work;
+  }
+
+ private:
+  Shape shape_;
+  int beams_;
+};
+
+}  // namespace
+
+DrafterEntry redrafter_drafter() {
+  return {
+      {"redrafter",
+       "a small recurrent head on the target's state, searched by beams whose common beginnings are verified once",
+       "Zhang et al. (Recurrent Drafter), arXiv 2403.09919; apple/ml-recurrent-drafter, recurrent_drafting/modeling_drafter.py "
+       "(beam_search_candidates), recurrent_drafting/tree_attention.py, commit bd8586b",
+       {{"beams",
+         config::Type::integer,
+         "10",
+         "candidates; the program's examples take up to 45 (BeamShape.width)",
+         config::between(1, 64),
+         {}},
+        {"draft_length",
+         config::Type::integer,
+         "3",
+         "tokens of each (BeamShape.length of 4 counts the target's own token before them)",
+         config::between(1, 16),
+         {}}},
+       "Each level keeps the beams likeliest continuations of the beams before it, by the draft's probability of the whole "
+       "path at temperature 1; the last level's beams are verified, point masses, and with them the beginnings that they "
+       "share, once each. A level is a pass of the cost section's draft, the head's recurrent step over all beams. The "
+       "program's own rule above temperature 0 takes the beam of which most is accepted, which is not lossless; here any "
+       "rule for point masses judges the tree. It pays where the head is so small that its beams come nearly free: batch 1, "
+       "on devices without room for a draft model.",
+       "beams: 2, draft_length: 2"},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
+        return std::make_shared<ReDrafter>(static_cast<int>(arguments.integer("beams")), draft_length);
+      }};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,108 @@
+// A budget of rows that a batch shares out among its drafted tokens: estimates of which of them survive, and how large it is.
+// Both policies adaptive_verification go by it, decode's and the server's.
+#pragma once
+
+#include "sim/foundation/config/arguments.h"
+#include "sim/rounds/draft/length_policy.h"
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace specsim::draft {
+
+// What tells how likely a drafted token is accepted, before it is verified: what was accepted at its position, what the draft's
+// distribution there looks like, or how it overlaps with the target's.
+enum class Confidence { history, estimate, head };
+
+// How many tokens the batch verifies: as best_budget() has it for the round before, as budget_stopped_early() has it for this
+// one, or so many of each sequence.
+enum class RowBudget { previous, early_stop, rows };
+
+struct SharedRows {
+  std::optional<Confidence> confidence;  // nullopt: the best that is known
+  RowBudget budget = RowBudget::previous;
+  double rows = 0.0;  // rows verified of each sequence in the mean, with RowBudget::rows
+  int refit = 0;      // rounds from one fit to the next
+
+  [[nodiscard]] std::size_t fixed_budget(std::size_t sequences) const {
+    return static_cast<std::size_t>(rows * static_cast<double>(sequences) + 1e-9);
+  }
+};
+// confidence, budget, rows and refit, where a batch verifies once a `round`: a server's is a step.
+std::vector<config::Parameter> shared_rows_parameters(std::string_view round);
+SharedRows read_shared_rows(const config::Arguments& arguments);
+
+// The chance that each position's token is accepted once it is reached, learnt from what was: sigmoid(slope x + intercept[k]), x
+// the log-odds of the draft's likeliest token, one slope for all positions. vLLM's constants.
+class AcceptanceFit {
+ public:
+  // A fit of `positions`, kept in memory that start() made. Confidence::history leaves x out, and the positions' own rates are
+  // learnt; Confidence::head learns nothing, since an outlook has all.
+  AcceptanceFit(std::vector<double>& memory, std::size_t positions, Confidence confidence)
+      : memory_(memory), positions_(positions), confidence_(confidence) {}
+  static std::vector<double> start(std::size_t positions, Confidence confidence);
+
+  // Of token k of a chain with these outlooks, at which Confidence::history does not look.
+  [[nodiscard]] double chance(std::span<const LengthPolicy::Outlook> outlooks, std::size_t k) const;
+  // Learns from a chain of which so many tokens were verified and so many accepted.
+  void observe(std::span<const LengthPolicy::Outlook> outlooks, std::size_t verified, std::size_t accepted);
+  // One Newton step on the log-loss of what was observed since the last one, damped where that is little. The information matrix
+  // is an arrowhead, so that the slope's step is found by leaving out the intercepts one by one.
+  void refit();
+
+ private:
+  [[nodiscard]] double* own(std::size_t k);
+  [[nodiscard]] const double* own(std::size_t k) const;
+  [[nodiscard]] double certainty(std::span<const LengthPolicy::Outlook> outlooks, std::size_t k) const {
+    return confidence_ == Confidence::estimate ? outlooks[k].certainty : 0.0;
+  }
+
+  std::vector<double>& memory_;
+  std::size_t positions_;
+  Confidence confidence_;
+};
+
+// A drafted token that may be verified.
+struct DraftSlot {
+  double survival = 0.0;  // the estimated chance that all tokens of the chain are accepted as far as this one
+  std::size_t position = 0;
+  std::size_t chain = 0;
+};
+// The likeliest to survive first; where they are equal, the one nearer to its chain's beginning.
+void sort_slots(std::vector<DraftSlot>& slots);
+
+// The number of slots with the most expected tokens per time; of equals the fewest. `tokens`: those that come without any;
+// `time`: of a round that verifies so many.
+template <class Time>
+std::size_t best_budget(const std::vector<DraftSlot>& slots, double tokens, const Time& time) {
+  double most = tokens / time(std::size_t{0});
+  std::size_t budget = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    tokens += slots[i].survival;
+    const double rate = tokens / time(i + 1);
+    if (rate <= most) continue;
+    most = rate;
+    budget = i + 1;
+  }
+  return budget;
+}
+
+// As best_budget(), but no slot is looked at behind the first that does not pay. best_budget() of this round's slots would be no
+// choice without foresight: whether a token is verified would hang on the confidence of those behind it, and so on the token
+// itself.
+template <class Time>
+std::size_t budget_stopped_early(const std::vector<DraftSlot>& slots, double tokens, const Time& time) {
+  double most = tokens / time(std::size_t{0});
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    tokens += slots[i].survival;
+    const double rate = tokens / time(i + 1);
+    if (rate <= most) return i;
+    most = rate;
+  }
+  return slots.size();
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,53 @@
+#include "sim/rounds/draft/text_match.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::draft {
+
+void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths) {
+  std::vector<std::vector<std::size_t>> through(1);  // paths that lead through each node
+  for (std::size_t i = 0; i < paths.size(); ++i) through[0].push_back(i);
+  for (std::size_t node = 0; node < block.tree.nodes.size(); ++node) {
+    const auto depth = static_cast<std::size_t>(block.tree.nodes[node].depth);
+    std::vector<Token> tokens;
+    for (const std::size_t i : through[node])
+      if (paths[i].size() > depth && std::find(tokens.begin(), tokens.end(), paths[i][depth]) == tokens.end())
+        tokens.push_back(paths[i][depth]);
+    for (const Token token : tokens) {
+      block.add(static_cast<int>(node), token);
+      std::vector<std::size_t> on;
+      for (const std::size_t i : through[node])
+        if (paths[i].size() > depth && paths[i][depth] == token) on.push_back(i);
+      through.push_back(std::move(on));
+    }
+  }
+}
+
+std::vector<std::vector<Token>> token_lists(const config::Arguments& arguments, const std::string& key,
+                                            Diagnostics& diagnostics) {
+  std::vector<std::vector<Token>> lists;
+  if (!arguments.has(key)) return lists;
+  for (const std::vector<double>& list : arguments.table(key)) {
+    std::vector<Token>& own = lists.emplace_back();
+    for (const double token : list) {
+      if (token != std::floor(token) || token >= kMaxVocab)
+        diagnostics.add(arguments.where(key),
+                        fmt::format("{} has token {:g}, allowed: whole numbers below {}", key, token, kMaxVocab));
+      else
+        own.push_back(static_cast<Token>(token));
+    }
+  }
+  return lists;
+}
+
+TextDrafter::TextDrafter(int draft_length, int nodes) {
+  shape_.siblings = tokens::Siblings::point_mass;
+  shape_.draft_length = draft_length;
+  shape_.nodes = nodes;
+  shape_.reads_text = true;
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,39 @@
+// What drafters that look into the text share: finding where it has been before.
+#pragma once
+
+#include "sim/rounds/draft/drafter.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace specsim::draft {
+
+// Adds paths of tokens to an empty block, shared beginnings once, breadth first; siblings in the order of the paths.
+void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths);
+
+// How many tokens that end before text[end] are the text's last ones, at most `most`; `end` lies within the text.
+inline std::size_t match_length(std::span<const Token> text, std::size_t end, std::size_t most) {
+  std::size_t length = 0;
+  const std::size_t possible = std::min(end, most);
+  while (length < possible && text[end - 1 - length] == text[text.size() - 1 - length]) ++length;
+  return length;
+}
+
+// Lists of tokens that a config gives; empty where it gives none. Reports what is no token.
+std::vector<std::vector<Token>> token_lists(const config::Arguments& arguments, const std::string& key, Diagnostics& diagnostics);
+
+// A drafter that copies out of the text, at no cost of a draft model: one target pass over what it found.
+class TextDrafter : public BlockDrafter {
+ public:
+  TextDrafter(int draft_length, int nodes);
+  [[nodiscard]] const Shape& shape() const override { return shape_; }
+  [[nodiscard]] Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
+
+ protected:
+  Shape shape_;
+};
+
+}  // namespace specsim::draft

@@ -1,0 +1,102 @@
+#include "sim/rounds/draft/tree_dynamic.h"
+
+#include "sim/foundation/base/token.h"
+#include "sim/rounds/draft/tree_config.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace specsim::draft {
+
+DynamicTree::DynamicTree(int depth, int width, int nodes) : width_(static_cast<std::size_t>(width)) {
+  shape_.siblings = tokens::Siblings::point_mass;
+  shape_.draft_length = depth;
+  shape_.nodes = nodes;
+  shape_.ranks = width;
+  shape_.ranks_model = true;
+}
+
+void DynamicTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const {
+  // All candidates: the children of the `width` likeliest nodes of each level.
+  ChosenBlock candidates;
+  std::vector<double> value = {1.0};  // the draft's probability of the path
+  const auto likelier = [&](int a, int b) {
+    const auto x = static_cast<std::size_t>(a);
+    const auto y = static_cast<std::size_t>(b);
+    return value[x] != value[y] ? value[x] > value[y] : a < b;
+  };
+  std::vector<int> level = {0};
+  for (int depth = 0; depth < shape_.draft_length && !level.empty(); ++depth) {
+    if (level.size() > width_) {
+      std::partial_sort(level.begin(), level.begin() + static_cast<std::ptrdiff_t>(width_), level.end(), likelier);
+      level.resize(width_);
+      std::sort(level.begin(), level.end());
+    }
+    sight.prepare(candidates, level);
+    std::vector<int> below;
+    for (const int parent : level) {
+      const std::span<const Ranked> children = sight.likeliest(candidates, parent);
+      for (std::size_t rank = 0; rank < children.size(); ++rank) {
+        if (!(children[rank].probability > 0.0)) break;
+        below.push_back(candidates.add(parent, children[rank].token, static_cast<int>(rank)));
+        value.push_back(value[static_cast<std::size_t>(parent)] * children[rank].probability);
+      }
+    }
+    level = std::move(below);
+  }
+  // The likeliest of them all. No child is likelier than its parent, and at a tie the parent comes first.
+  std::vector<int> kept(value.size() - 1);
+  std::iota(kept.begin(), kept.end(), 1);
+  const auto most = std::min(kept.size(), static_cast<std::size_t>(shape_.nodes));
+  std::partial_sort(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(most), kept.end(), likelier);
+  kept.resize(most);
+  std::sort(kept.begin(), kept.end());
+  std::vector<int> index(value.size(), 0);
+  for (const int node : kept) {
+    const tokens::Tree::Node& own = candidates.tree.nodes[static_cast<std::size_t>(node)];
+    index[static_cast<std::size_t>(node)] =
+        block.add(index[static_cast<std::size_t>(own.parent)], candidates.tokens[static_cast<std::size_t>(node)], own.rank);
+  }
+}
+
+Work DynamicTree::work(int nodes) const {
+  Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), static_cast<double>(width_)), 1.0 + nodes};
+  work.pass_rows.front() = 1.0;
+  return work;
+}
+
+DrafterEntry tree_dynamic_drafter() {
+  return {{"tree_dynamic",
+           "a tree grown where the draft is sure: expand the likeliest nodes, keep the likeliest of all",
+           "Li et al. (EAGLE-2), arXiv 2406.16858; SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate), commit cb7e084",
+           {{"depth", config::Type::integer, "6", "levels, one draft pass each", config::between(1, kMaxDraftLength), {}},
+            {"width",
+             config::Type::integer,
+             "10",
+             "nodes of a level that are expanded, and children of each",
+             config::between(1, 64),
+             {}},
+            {"nodes",
+             config::Type::integer,
+             "59",
+             "kept for verification, by the draft's probability of their path",
+             config::between(1, kMaxNodes),
+             {}}},
+           "Children are the draft's likeliest tokens, point masses. Tokens and paths rank by the draft model's own "
+           "distribution, at temperature 1: draft_sampling changes nothing, and a draft of temperature 0 still proposes second "
+           "tokens. The program's total_token of 60 counts the text's last token, which leaves 59 drafted. The depth of 6 is the "
+           "paper's; the program's 7 counts the passes after the first, 8 levels here. Each level's pass after the first extends "
+           "width nodes. "
+           "It pays over a fixed tree at small batch: 3.39 against 2.78 times plain decoding for Vicuna-7B at "
+           "temperature 0 (its authors, mean of six tasks), 7 to 12 % on Spec-Bench's leaderboard (RTX 3090, "
+           "A100). It does not in large batches: simulated, a tree of 21 nodes is below plain decoding at batch "
+           "32, where a chain of 2 still gains (docs/results/methods.md)."},
+          [](const config::Arguments& arguments, Diagnostics&) {
+            const auto depth = static_cast<int>(arguments.integer("depth"));
+            return std::make_shared<DynamicTree>(depth, static_cast<int>(arguments.integer("width")),
+                                                 static_cast<int>(arguments.integer("nodes")));
+          },
+          true};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,51 @@
+// Recorded acceptance: JSONL, one request a line, in the four forms that specsim and servers' logs write. One reader serves every
+// command; each takes the forms that hold what it needs, and names the commands for the others.
+#pragma once
+
+#include "sim/foundation/base/error.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::families {
+
+enum class RecordForm {
+  // {"draft_length": D, "accepted": [a0, a1, ...]}: the prefix that a round starting at each output position would have had
+  // accepted, drafting D tokens. Holds every draft length up to D, with what it depends on.
+  accepted,
+  // {"draft_length": D, "rounds": [accepted, ...]}, and "drafted": [...] where rounds were cut: what happened, round by round.
+  // Holds draft length D; of shorter ones, the same rounds cut short.
+  rounds,
+  // {"overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once it is reached. Holds nothing of
+  // how acceptance depends on the depth in the block.
+  overlap,
+  // {"target": [DISTRIBUTION, ...], "draft": [DISTRIBUTION, ...]}: both models' distributions at each position.
+  distributions,
+};
+
+struct RecordedPair {
+  std::vector<double> target;
+  std::vector<double> draft;
+};
+
+// One request. `form` says which of the lists is filled.
+struct AcceptanceRecord {
+  RecordForm form = RecordForm::overlap;
+  int draft_length = 0;                 // tokens that each entry of `accepted` or round of `rounds` drafted
+  std::vector<int> accepted;            // [position] where `form` is accepted, [round] where it is rounds
+  std::vector<int> drafted;             // [round]
+  std::vector<double> overlap;          // [position]
+  std::vector<RecordedPair> positions;  // [position], with both distributions
+};
+
+// Reads the requests of `path` that are of `kind` ("": all). What is wrong goes to `diagnostics`: the line of a broken record, of
+// one in a form that `taken` lacks (with the commands that take it), of one in another form than the first; a file that cannot be
+// read or has no request, at `named`.
+std::vector<AcceptanceRecord> read_acceptance_records(const std::string& path, const Location& named, const std::string& kind,
+                                                      const std::vector<RecordForm>& taken, Diagnostics& diagnostics);
+
+// The rounds that a server drafting `draft_length` tokens would have run on an `accepted` record, which holds them exactly: each
+// starts behind the last, none where the record's end could cut it. The list of accepted tokens.
+std::vector<int> walked_rounds(const AcceptanceRecord& record, int draft_length);
+
+}  // namespace specsim::families

@@ -1,0 +1,169 @@
+#include "sim/rounds/families/context.h"
+
+#include "sim/foundation/base/token.h"
+#include "sim/foundation/math/simplex.h"
+#include "sim/rounds/families/logit_noise.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace specsim::families {
+
+const std::vector<config::Parameter>& sampling_parameters() {
+  static const std::vector<config::Parameter> parameters = {
+      {"temperature",
+       config::Type::number,
+       "1",
+       "divides the logits; 0: one-hot at the argmax, ties to the lowest token",
+       config::between(0, 1e6),
+       {}},
+      {"top_k", config::Type::integer, "0", "keeps the k likeliest tokens; 0: off", config::between(0, kMaxVocab), {}},
+      {"top_p",
+       config::Type::number,
+       "1",
+       "keeps the shortest run of likeliest tokens that reaches this mass",
+       config::Interval{0, 1, true, false},
+       {}},
+      {"min_p",
+       config::Type::number,
+       "0",
+       "keeps tokens with at least this share of the likeliest one's probability",
+       config::between(0, 1),
+       {}}};
+  return parameters;
+}
+
+namespace {
+
+// A draft's random streams are numbered from here, so that they differ from the target's.
+constexpr std::uint32_t kDraftStreams = 1U << 16;
+
+math::Sampling read_sampling(const config::Value& pair, const std::string& key, Diagnostics& diagnostics) {
+  const config::Value* section = pair.find(key);
+  if (section == nullptr) return {};
+  const config::Arguments arguments = config::read_arguments(*section, sampling_parameters(), {}, "pair." + key, diagnostics);
+  return {arguments.number("temperature"), static_cast<int>(arguments.integer("top_k")), arguments.number("top_p"),
+          arguments.number("min_p")};
+}
+
+// A token's point mass mixed into a distribution.
+class TowardsToken final : public Distribution {
+ public:
+  TowardsToken(std::unique_ptr<Distribution> other, Token token, double weight)
+      : other_(std::move(other)), token_(token), weights_{weight, 1.0 - weight} {
+    math::normalise(weights_);
+  }
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    other_->draw(address, target, distribution);
+    for (double& probability : distribution) probability *= weights_[1];
+    distribution[token_] += weights_[0];
+  }
+  [[nodiscard]] bool random() const override { return other_->random(); }
+
+ private:
+  std::unique_ptr<Distribution> other_;
+  Token token_;
+  std::array<double, 2> weights_;  // the token's, the other distribution's
+};
+
+}  // namespace
+
+ContextBuilder::ContextBuilder(int vocab, const config::Value& pair, Diagnostics& diagnostics)
+    : vocab_(vocab),
+      pair_(&pair),
+      target_sampling_(read_sampling(pair, "target_sampling", diagnostics)),
+      draft_sampling_(read_sampling(pair, "draft_sampling", diagnostics)),
+      diagnostics_(&diagnostics) {}
+
+std::unique_ptr<Distribution> ContextBuilder::build_target(const config::Value* target, const std::string& what) {
+  if (target == nullptr) return nullptr;  // that pair lacks its target has been reported
+  return DistributionBuilder(vocab_, false, *diagnostics_).build(*target, what + ".target");
+}
+
+void ContextBuilder::add(ContextModel& model, std::unique_ptr<Distribution> target,
+                         const std::vector<const config::Value*>& drafts, const std::string& what) {
+  DistributionBuilder draft_builder(vocab_, true, *diagnostics_);
+  draft_builder.skip_streams(kDraftStreams);
+  std::vector<std::unique_ptr<Distribution>> draft_distributions;
+  for (const config::Value* draft : drafts) {
+    if (draft == nullptr) {
+      diagnostics_->add(pair_->where,
+                        what + " lacks \"draft\", allowed: {family: NAME, ...} or {from: target, transform: NAME, ...}");
+      return;
+    }
+    if (auto distribution = draft_builder.build(*draft, what + ".draft")) draft_distributions.push_back(std::move(distribution));
+  }
+  if (target != nullptr && draft_distributions.size() == drafts.size())
+    model.pairs.emplace_back(std::move(target), std::move(draft_distributions), target_sampling_, draft_sampling_);
+}
+
+void ContextBuilder::refuse_sampling(const std::string& name, const std::string& why) {
+  for (const char* const key : {"target_sampling", "draft_sampling"})
+    if (const config::Value* sampling = pair_->find(key))
+      diagnostics_->add(sampling->where, fmt::format("{} with context process {}, allowed: none ({})", key, name, why));
+}
+
+void ContextBuilder::add_pair(ContextModel& model) {
+  add(model, build_target(pair_->find("target"), "pair"), {pair_->find("draft")}, "pair");
+}
+
+void ContextBuilder::add_mixture_pair(ContextModel& model, Token token, double weight) {
+  std::unique_ptr<Distribution> target = build_target(pair_->find("target"), "pair");
+  if (target != nullptr) target = std::make_unique<TowardsToken>(std::move(target), token, weight);
+  add(model, std::move(target), {pair_->find("draft")}, "pair");
+}
+
+void ContextBuilder::add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
+                              const std::string& what, bool by_depth) {
+  std::vector<config::Parameter> parameters = {
+      {"target", config::Type::value, "", "the target's distribution here; left out: pair.target", {}, {}},
+      {"draft", config::Type::value, "", "the draft's distribution here; left out: pair.draft", {}, {}}};
+  if (by_depth)
+    parameters.push_back(
+        {"drafts", config::Type::value_list, "", "the draft's distribution at position 1, 2, ... of a block", {}, {}});
+  const config::Arguments arguments = config::read_arguments(overrides, parameters, also_allowed, what, *diagnostics_);
+  const config::Value* target = overrides.find("target");
+  const config::Value* draft = overrides.find("draft");
+  std::vector<const config::Value*> drafts = {draft != nullptr ? draft : pair_->find("draft")};
+  if (by_depth && arguments.has("drafts")) {
+    drafts.clear();
+    for (const config::Value& one : arguments.value("drafts").items) drafts.push_back(&one);
+    if (draft != nullptr || drafts.empty() || drafts.size() > static_cast<std::size_t>(kMaxDraftLength)) {
+      diagnostics_->add(arguments.where("drafts"),
+                        fmt::format("drafts has {} entries{}, allowed: 1 to {}, in the place of draft", drafts.size(),
+                                    draft != nullptr ? " beside draft" : "", kMaxDraftLength));
+      return;
+    }
+  }
+  add(model, build_target(target != nullptr ? target : pair_->find("target"), what), drafts, what);
+}
+
+void ContextBuilder::add_drifting_pair(ContextModel& model, int depths, double drift) {
+  std::unique_ptr<Distribution> target = build_target(pair_->find("target"), "pair");
+  const config::Value* draft = pair_->find("draft");
+  if (draft == nullptr || target == nullptr) return add(model, std::move(target), {draft}, "pair");
+  std::vector<std::unique_ptr<Distribution>> drafts;
+  for (int depth = 0; depth < depths; ++depth) {
+    // Streams are counted anew, so that a text position meets the same noise at every place; only its size differs.
+    DistributionBuilder builder(vocab_, true, *diagnostics_);
+    builder.skip_streams(kDraftStreams);
+    std::unique_ptr<Distribution> own = builder.build(*draft, "pair.draft");
+    if (own == nullptr) return;
+    if (depth > 0)
+      own = logit_noise(std::move(own), drift * std::sqrt(static_cast<double>(depth)), 0.0, true, builder.next_stream());
+    drafts.push_back(std::move(own));
+  }
+  model.pairs.emplace_back(std::move(target), std::move(drafts), target_sampling_, draft_sampling_);
+}
+
+void ContextBuilder::add_pair_by_depth(ContextModel& model, const std::vector<config::Value>& drafts) {
+  std::vector<const config::Value*> list;
+  for (const config::Value& draft : drafts) list.push_back(&draft);
+  add(model, build_target(pair_->find("target"), "pair"), list, "pair");
+}
+
+}  // namespace specsim::families

@@ -1,0 +1,133 @@
+#include "sim/rounds/families/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace specsim::families {
+
+namespace {
+
+constexpr std::size_t kMostRanks = 64;
+
+// Every round starts before its first draft token, and goes one row on with each that is accepted.
+class TableProcess final : public ContextProcess {
+ public:
+  TableProcess(std::size_t depths, bool drawn) {
+    shape_.kind = ContextShape::Kind::by_rank;
+    shape_.drawn = drawn;
+    shape_.contexts = static_cast<int>(depths);
+  }
+  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
+  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
+    std::fill_n(context, count, 0U);
+  }
+  [[nodiscard]] bool moves() const override { return shape_.contexts > 1; }
+  void step(rng::Key, std::uint64_t, const std::uint32_t* lanes, std::size_t count, const std::uint32_t*, const Token*,
+            std::uint32_t* context) const override {
+    const auto last = static_cast<std::uint32_t>(shape_.contexts) - 1;
+    for (std::size_t i = 0; i < count; ++i) context[lanes[i]] = std::min(context[lanes[i]] + 1, last);
+  }
+
+ private:
+  ContextShape shape_;
+};
+
+class GivenMasses final : public Distribution {
+ public:
+  explicit GivenMasses(std::vector<double> masses) : masses_(std::move(masses)) {}
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    std::fill(distribution.begin(), distribution.end(), 0.0);
+    std::copy(masses_.begin(), masses_.end(), distribution.begin());
+  }
+
+ private:
+  std::vector<double> masses_;
+};
+
+// An order of ranks, and nothing that an acceptance could go by. Chosen drafts: falling by halves. Drawn ones: the first has all
+// but what a sum leaves out, so that a chain that draws meets the first rank.
+std::vector<double> order_of(std::size_t ranks, bool drawn) {
+  constexpr int kSurely = 60;  // binary digits: 1 + 2^-60 is 1
+  constexpr int kBelow = 14;   // 64 ranks stay numbers
+  std::vector<double> order(ranks);
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    order[rank] = std::ldexp(1.0, -static_cast<int>(rank) * (drawn ? kBelow : 1) - (drawn && rank > 0 ? kSurely : 0));
+  math::normalise(order);
+  return order;
+}
+
+// "" where the table can be used.
+std::string mistake_in(const std::vector<std::vector<double>>& table, int vocab) {
+  if (table.empty() || table.size() > static_cast<std::size_t>(kMaxDraftLength))
+    return fmt::format("acceptance has {} rows, allowed: 1 to {}, one for each depth", table.size(), kMaxDraftLength);
+  for (std::size_t depth = 0; depth < table.size(); ++depth) {
+    const double sum = std::accumulate(table[depth].begin(), table[depth].end(), 0.0);
+    if (table[depth].empty() || table[depth].size() > kMostRanks || sum > 1.0 + 1e-9)
+      return fmt::format("acceptance at depth {} has {} ranks that sum to {:.9g}, allowed: 1 to {} that sum to at most 1",
+                         depth + 1, table[depth].size(), sum, kMostRanks);
+    if (table[depth].size() >= static_cast<std::size_t>(vocab))
+      return fmt::format("acceptance at depth {} has {} ranks, allowed by pair.vocab {}: {}, and one token for all others",
+                         depth + 1, table[depth].size(), vocab, vocab - 1);
+  }
+  return "";
+}
+
+}  // namespace
+
+ContextEntry acceptance_table_context() {
+  return {{"acceptance_table",
+           "acceptance by depth and rank, as papers, model cards and logs publish it; no distributions",
+           "Cai et al. (Medusa), arXiv 2401.10774; Chen et al. (Sequoia), arXiv 2402.12374; Li et al. (EAGLE), arXiv 2401.15077",
+           {{"acceptance",
+             config::Type::number_table,
+             {},
+             "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is; the last row "
+             "holds beyond",
+             config::between(0, 1),
+             {}},
+            {"selection",
+             config::Type::text,
+             "argmax",
+             "how the drafts of the record were chosen, as drafter chain's: the draft's likeliest tokens, or drawn from it",
+             {},
+             {"sampled", "argmax"}}},
+           "Every round begins in the first row, whatever came before. The target gives the token of rank r the mass that the "
+           "table has for it, and one more token the rest; the draft ranks the tokens in that order. Such a record says how "
+           "often a ranked token was accepted, not how a drawn one would be: drafters choose (selection: argmax, siblings: "
+           "top_k, medusa, parallel), trees have one shape, verifiers are lossless. With selection: sampled it is the other way "
+           "round: chains draw (selection: sampled) under verifier token, which is what was recorded, and the ranks of a tree "
+           "(siblings: top_k) are siblings in the order in which they were drawn. pair's distributions are not used; vocab is "
+           "above the number of ranks. Acceptances of a position that is reached or not (vLLM's per-position rates) are to be "
+           "divided by those of the position before.",
+           "acceptance: [[0.5, 0.2], [0.4]]"},
+          [](const config::Arguments& arguments, ContextBuilder& builder) {
+            ContextModel model;
+            const std::vector<std::vector<double>>& table = arguments.table("acceptance");
+            const auto before = builder.diagnostics().list().size();
+            builder.refuse_sampling("acceptance_table", "what was accepted has the sampling settings in it");
+            if (std::string mistake = mistake_in(table, builder.vocab()); !mistake.empty())
+              builder.diagnostics().add(arguments.where("acceptance"), mistake);
+            if (builder.diagnostics().list().size() != before) return model;
+            std::size_t ranks = 0;
+            for (const std::vector<double>& row : table) ranks = std::max(ranks, row.size());
+            const bool drawn = arguments.text("selection") == "sampled";
+            const std::vector<double> order = order_of(ranks, drawn);
+            for (const std::vector<double>& row : table) {
+              std::vector<double> target = row;
+              target.resize(ranks, 0.0);
+              target.push_back(std::max(0.0, 1.0 - std::accumulate(row.begin(), row.end(), 0.0)));
+              math::normalise(target);
+              std::vector<std::unique_ptr<Distribution>> drafts;
+              drafts.push_back(std::make_unique<GivenMasses>(order));
+              model.pairs.emplace_back(std::make_unique<GivenMasses>(std::move(target)), std::move(drafts), math::Sampling(),
+                                       math::Sampling());
+            }
+            model.process = std::make_unique<TableProcess>(table.size(), drawn);
+            return model;
+          }};
+}
+
+}  // namespace specsim::families

@@ -1,0 +1,97 @@
+#include "sim/foundation/base/wide.h"
+#include "sim/rounds/families/context.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace specsim::families {
+
+namespace {
+
+constexpr std::int64_t kMaxStates = 4096;
+
+class MarkovProcess final : public ContextProcess {
+ public:
+  // hashed: the next state is a hash of state and token; else the last `order` tokens written in base vocab.
+  MarkovProcess(std::uint64_t vocab, std::uint64_t states, bool hashed) : vocab_(vocab), states_(states), hashed_(hashed) {
+    shape_.kind = ContextShape::Kind::markov;
+    shape_.contexts = static_cast<int>(states);
+  }
+  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
+  void start(rng::Key, std::uint64_t, std::size_t count, std::uint32_t* context) const override {
+    std::fill_n(context, count, 0U);
+  }
+  [[nodiscard]] bool moves() const override { return true; }
+  void step(rng::Key, std::uint64_t, const std::uint32_t* lanes, std::size_t count, const std::uint32_t*, const Token* token,
+            std::uint32_t* context) const override {
+    for (std::size_t i = 0; i < count; ++i) context[lanes[i]] = next(context[lanes[i]], token[i]);
+  }
+  // Of the last tokens only the newest one shows, behind those of `before`; a hashed state is one piece.
+  [[nodiscard]] std::uint32_t after_last(std::uint32_t before, std::uint32_t context) const override {
+    return hashed_ ? context : next(before, static_cast<Token>(context % vocab_));
+  }
+  [[nodiscard]] std::uint32_t next(std::uint32_t context, Token token) const override {
+    if (!hashed_) return static_cast<std::uint32_t>((context * vocab_ + token) % states_);
+    std::uint64_t h = (std::uint64_t{context} << 32 | token) * 0x9E3779B97F4A7C15ULL;
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebULL;
+    return static_cast<std::uint32_t>(scale_bits(h ^ (h >> 31), states_));
+  }
+
+ private:
+  std::uint64_t vocab_;
+  std::uint64_t states_;
+  bool hashed_;
+  ContextShape shape_;
+};
+
+}  // namespace
+
+ContextEntry markov_context() {
+  return {
+      {"markov",
+       "the distributions depend on the tokens emitted so far",
+       "",
+       {{"order",
+         config::Type::integer,
+         "1",
+         "last tokens that a distribution depends on; vocab^order states, at most 4096",
+         config::between(1, 12),
+         {}},
+        {"states",
+         config::Type::integer,
+         "",
+         "instead of order: a hash of state and token moves among so many states, for large vocabularies",
+         config::between(1, kMaxStates),
+         {}}},
+       "Every sequence starts in state 0 (as after token 0 repeated). Rounds of a sequence are correlated through the state; "
+       "theory follows them exactly by matrices over the states, from the first round of a sequence on."},
+      [](const config::Arguments& arguments, ContextBuilder& builder) {
+        ContextModel model;
+        builder.add_pair(model);
+        const auto vocab = static_cast<std::int64_t>(builder.vocab());
+        std::int64_t states = 1;
+        const bool hashed = arguments.has("states");
+        if (hashed && arguments.given("order"))
+          builder.diagnostics().add(arguments.where("order"), "order is given together with states, allowed: one of them");
+        if (hashed) {
+          states = arguments.integer("states");
+        } else {
+          for (std::int64_t i = 0; i < arguments.integer("order") && states <= kMaxStates; ++i) states *= vocab;
+          if (states > kMaxStates) {
+            builder.diagnostics().add(
+                arguments.where("order"),
+                fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or instead states: N (hashed)",
+                            arguments.integer("order"), vocab, kMaxStates));
+            return model;
+          }
+        }
+        model.process =
+            std::make_unique<MarkovProcess>(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(states), hashed);
+        return model;
+      }};
+}
+
+}  // namespace specsim::families

@@ -1,0 +1,131 @@
+#include "sim/foundation/base/text_file.h"
+#include "sim/foundation/base/wide.h"
+#include "sim/rounds/families/acceptance_record.h"
+#include "sim/rounds/families/context.h"
+#include "sim/rounds/families/context_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace specsim::families {
+
+namespace {
+
+constexpr std::size_t kMostContexts = 1 << 20;
+
+struct Recording {
+  std::vector<RecordedPair> positions;  // request after request
+  std::vector<std::uint32_t> starts;    // first position of each request
+  bool acceptance_only = false;         // some line has overlaps
+};
+
+class RecordedDistribution final : public Distribution {
+ public:
+  explicit RecordedDistribution(std::vector<double> distribution) : distribution_(std::move(distribution)) {
+    math::normalise(distribution_);
+  }
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    std::fill(distribution.begin(), distribution.end(), 0.0);
+    std::copy(distribution_.begin(), distribution_.end(), distribution.begin());
+  }
+
+ private:
+  std::vector<double> distribution_;
+};
+
+// One request after the other, the first again behind the last.
+class TraceProcess final : public ContextProcess {
+ public:
+  TraceProcess(std::size_t positions, std::vector<std::uint32_t> starts, bool acceptance_only) {
+    shape_.acceptance_only = acceptance_only;
+    shape_.kind = ContextShape::Kind::trace;
+    shape_.contexts = static_cast<int>(positions);
+    shape_.starts = std::move(starts);
+  }
+  [[nodiscard]] const ContextShape& shape() const override { return shape_; }
+  void start(rng::Key key, std::uint64_t first_sequence, std::size_t count, std::uint32_t* context) const override {
+    for (std::size_t i = 0; i < count; ++i)
+      context[i] = shape_.starts[scale_bits(first_bits(key, rng::Purpose::start, first_sequence + i), shape_.starts.size())];
+  }
+  [[nodiscard]] bool moves() const override { return true; }
+  void step(rng::Key, std::uint64_t, const std::uint32_t* lanes, std::size_t count, const std::uint32_t*, const Token*,
+            std::uint32_t* context) const override {
+    const auto contexts = static_cast<std::uint32_t>(shape_.contexts);
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint32_t& at = context[lanes[i]];
+      at = at + 1 == contexts ? 0 : at + 1;
+    }
+  }
+
+ private:
+  ContextShape shape_;
+};
+
+Recording read_recording(const std::string& path, const Location& named, const std::string& kind, Diagnostics& diagnostics) {
+  Recording recording;
+  const std::size_t before = diagnostics.list().size();
+  std::vector<AcceptanceRecord> records =
+      read_acceptance_records(path, named, kind, {RecordForm::overlap, RecordForm::distributions}, diagnostics);
+  for (AcceptanceRecord& record : records) {
+    recording.starts.push_back(static_cast<std::uint32_t>(recording.positions.size()));
+    recording.acceptance_only = record.form == RecordForm::overlap;
+    // The target is certain of what was emitted, and the draft is as sure of it as it was accepted.
+    for (const double x : record.overlap) recording.positions.push_back({{1.0, 0.0}, {x, 1.0 - x}});
+    std::move(record.positions.begin(), record.positions.end(), std::back_inserter(recording.positions));
+  }
+  if (diagnostics.list().size() == before && recording.positions.size() > kMostContexts)
+    diagnostics.add(named, fmt::format("{} has {} positions, allowed: {}", path, recording.positions.size(), kMostContexts));
+  return recording;
+}
+
+}  // namespace
+
+ContextEntry trace_context() {
+  return {
+      {"trace",
+       "the contexts of real text, as specsim calibrate records them, one after the other",
+       "",
+       {{"file",
+         config::Type::text,
+         {},
+         "JSONL, one request a line: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}",
+         {},
+         {}},
+        {"kind", config::Type::text, "", "only requests of this kind", {}, {}}},
+       "pair's distributions are not used. An overlap is the probability that a draft for this position is accepted given the "
+       "token that the text has there: target and draft are distributions over that token and one other, and acceptance is that "
+       "of the drafter and verifier which were recorded. Recorded distributions serve other verifiers too, but a text that goes "
+       "on as it was recorded, whatever is emitted, forgets that an easy token leads to easy ones. A sequence is a request: it "
+       "ends before the first round that the request's end could cut short, so tokens per round are the record's own. A request "
+       "with fewer tokens than a round may emit gives no round. `rounds` sets the number of requests, each drawn from the "
+       "record."},
+      [](const config::Arguments& arguments, ContextBuilder& builder) {
+        ContextModel model;
+        Diagnostics& diagnostics = builder.diagnostics();
+        const std::size_t before = diagnostics.list().size();
+        builder.refuse_sampling("trace", "the distributions that were recorded have their sampling settings in them");
+        Recording recording = read_recording(file_beside(arguments.where("file"), arguments.text("file")),
+                                             arguments.where("file"), arguments.text("kind"), diagnostics);
+        for (const RecordedPair& pair : recording.positions)
+          if (pair.target.size() > static_cast<std::size_t>(builder.vocab())) {
+            diagnostics.add(arguments.where("file"),
+                            fmt::format("recorded distributions over {} tokens, allowed by pair.vocab: {}", pair.target.size(),
+                                        builder.vocab()));
+            break;
+          }
+        if (diagnostics.list().size() != before) return model;
+        for (RecordedPair& pair : recording.positions) {
+          std::vector<std::unique_ptr<Distribution>> drafts;
+          drafts.push_back(std::make_unique<RecordedDistribution>(std::move(pair.draft)));
+          model.pairs.emplace_back(std::make_unique<RecordedDistribution>(std::move(pair.target)), std::move(drafts),
+                                   math::Sampling(), math::Sampling());
+        }
+        model.process =
+            std::make_unique<TraceProcess>(recording.positions.size(), std::move(recording.starts), recording.acceptance_only);
+        return model;
+      }};
+}
+
+}  // namespace specsim::families

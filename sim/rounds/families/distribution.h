@@ -1,0 +1,107 @@
+// A distribution: something that gives a probability for each token, the same at each context or drawn anew for each.
+#pragma once
+
+#include "sim/foundation/base/error.h"
+#include "sim/foundation/config/registry.h"
+#include "sim/foundation/rng/address.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace specsim::families {
+
+// How open a context leaves the target and how hard it is for the draft: by how many standard deviations over contexts the
+// logarithms of their scales lie above the middle.
+struct ContextScales {
+  double target = 0.0;
+  double draft = 0.0;
+};
+
+// Names one distribution where distributions are random: the same address gives the same one, on any thread and in any order.
+struct DistributionAddress {
+  rng::Key key;
+  std::uint64_t context = 0;              // pool index, or a name of (sequence, text position)
+  const ContextScales* scales = nullptr;  // where the process says what they are; else each scale with a spread draws its own
+
+  // Of a part of the draft, or of the target.
+  [[nodiscard]] const double* deviate(bool of_draft) const {
+    if (scales == nullptr) return nullptr;
+    return of_draft ? &scales->draft : &scales->target;
+  }
+};
+
+// The target's distribution at a draft's context: the model's own, and the one that is verified, after the target's sampling
+// settings.
+struct TargetDistributions {
+  std::span<const double> model;
+  std::span<const double> verified;
+
+  TargetDistributions() = default;
+  TargetDistributions(std::span<const double> model_distribution, std::span<const double> verified_distribution)
+      : model(model_distribution), verified(verified_distribution) {}
+  // Without sampling settings the two are one.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  TargetDistributions(std::span<const double> distribution) : TargetDistributions(distribution, distribution) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  TargetDistributions(const std::vector<double>& distribution) : TargetDistributions(distribution, distribution) {}
+};
+
+class Distribution {
+ public:
+  Distribution() = default;
+  Distribution(const Distribution&) = delete;
+  Distribution& operator=(const Distribution&) = delete;
+  virtual ~Distribution() = default;
+  // Writes probabilities that sum to 1. `target`: the target at the same context for a draft, empty for a target.
+  virtual void draw(const DistributionAddress& address, const TargetDistributions& target,
+                    std::span<double> distribution) const = 0;
+  // False if every context has the same distribution, given the same target: drawing it again would be waste.
+  [[nodiscard]] virtual bool random() const { return false; }
+  // "from: target" itself, without a transform.
+  [[nodiscard]] virtual bool is_target() const { return false; }
+};
+
+// Builds nested distributions from YAML and hands out what their parts share.
+class DistributionBuilder {
+ public:
+  // `is_draft`: "from: target" is allowed.
+  DistributionBuilder(int vocab, bool is_draft, Diagnostics& diagnostics)
+      : vocab_(vocab), is_draft_(is_draft), diagnostics_(&diagnostics) {}
+  [[nodiscard]] int vocab() const { return vocab_; }
+  [[nodiscard]] bool is_draft() const { return is_draft_; }
+  [[nodiscard]] Diagnostics& diagnostics() const { return *diagnostics_; }
+  // {family: NAME, ...} or {from: target | DISTRIBUTION, transform: NAME, ...}. nullptr after reporting. `what`: "pair.target".
+  std::unique_ptr<Distribution> build(const config::Value& value, const std::string& what);
+  // A number of its own for each part of a distribution, so that their random streams differ.
+  [[nodiscard]] std::uint32_t next_stream() { return streams_++; }
+  void skip_streams(std::uint32_t count) { streams_ += count; }
+
+ private:
+  int vocab_;
+  bool is_draft_;
+  Diagnostics* diagnostics_;
+  std::uint32_t streams_ = 0;
+  int depth_ = 0;
+};
+
+// A family stands on its own: {family: zipf, exponent: 1.1}.
+struct FamilyEntry {
+  config::PartInfo info;
+  // May return nullptr after reporting.
+  std::function<std::unique_ptr<Distribution>(const config::Arguments&, DistributionBuilder&)> make;
+};
+config::Registry<FamilyEntry>& families();
+
+// A transform makes a distribution from another one: {from: target, transform: temperature, value: 0.8}.
+struct TransformEntry {
+  config::PartInfo info;
+  std::function<std::unique_ptr<Distribution>(const config::Arguments&, std::unique_ptr<Distribution> source,
+                                              DistributionBuilder&)>
+      make;
+};
+config::Registry<TransformEntry>& transforms();
+
+}  // namespace specsim::families

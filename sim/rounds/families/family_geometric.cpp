@@ -1,0 +1,35 @@
+#include "sim/foundation/math/simplex.h"
+#include "sim/rounds/families/distribution.h"
+
+#include <cmath>
+
+namespace specsim::families {
+
+namespace {
+
+class GeometricDistribution final : public Distribution {
+ public:
+  explicit GeometricDistribution(double ratio) : ratio_(ratio) {}
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    for (std::size_t x = 0; x < distribution.size(); ++x) distribution[x] = std::pow(ratio_, static_cast<double>(x));
+    math::normalise(distribution);
+  }
+
+ private:
+  double ratio_;
+};
+
+}  // namespace
+
+FamilyEntry geometric_family() {
+  return {{"geometric",
+           "each token less likely than the one before by a constant ratio",
+           "",
+           {{"ratio", config::Type::number, {}, "ratio of neighbouring probabilities", config::Interval{0, 1, true, false}, {}}},
+           "Distribution: proportional to ratio^token; ratio 1 is uniform."},
+          [](const config::Arguments& arguments, DistributionBuilder&) {
+            return std::make_unique<GeometricDistribution>(arguments.number("ratio"));
+          }};
+}
+
+}  // namespace specsim::families

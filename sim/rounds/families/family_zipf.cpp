@@ -1,0 +1,38 @@
+#include "sim/foundation/math/simplex.h"
+#include "sim/rounds/families/distribution.h"
+
+#include <cmath>
+
+namespace specsim::families {
+
+namespace {
+
+class ZipfDistribution final : public Distribution {
+ public:
+  ZipfDistribution(double exponent, double offset) : exponent_(exponent), offset_(offset) {}
+  void draw(const DistributionAddress&, const TargetDistributions&, std::span<double> distribution) const override {
+    for (std::size_t x = 0; x < distribution.size(); ++x)
+      distribution[x] = std::exp(-exponent_ * (std::log(static_cast<double>(x) + 1.0 + offset_) - std::log(1.0 + offset_)));
+    math::normalise(distribution);
+  }
+
+ private:
+  double exponent_;
+  double offset_;
+};
+
+}  // namespace
+
+FamilyEntry zipf_family() {
+  return {{"zipf",
+           "rank-frequency distribution of text (Zipf-Mandelbrot): token 0 is the likeliest",
+           "Mandelbrot 1953",
+           {{"exponent", config::Type::number, {}, "how fast probabilities fall with rank", config::between(0, 100), {}},
+            {"offset", config::Type::number, "0", "flattens the head", config::between(0, 1e9), {}}},
+           "Distribution: proportional to (rank + offset)^-exponent, rank = token + 1."},
+          [](const config::Arguments& arguments, DistributionBuilder&) {
+            return std::make_unique<ZipfDistribution>(arguments.number("exponent"), arguments.number("offset"));
+          }};
+}
+
+}  // namespace specsim::families

@@ -1,0 +1,16 @@
+// Normal noise on logits: the transform of that name, and what a draft gathers on the way down a block.
+#pragma once
+
+#include "sim/rounds/families/distribution.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace specsim::families {
+
+// softmax(log source + value exp(spread N) N_x): N one normal number for the context, or its deviate where the process says it,
+// and N_x one for each token.
+std::unique_ptr<Distribution> logit_noise(std::unique_ptr<Distribution> source, double value, double spread, bool of_draft,
+                                          std::uint32_t stream);
+
+}  // namespace specsim::families

@@ -1,0 +1,39 @@
+// The pair of distributions of a context: target and draft after the sampling settings of each side.
+#pragma once
+
+#include "sim/foundation/math/simplex.h"
+#include "sim/rounds/families/distribution.h"
+
+#include <memory>
+#include <span>
+
+namespace specsim::families {
+
+// One source of pairs. Immutable after building; draws are addressed, so threads may share it.
+class PairSource {
+ public:
+  PairSource(std::unique_ptr<Distribution> target, std::vector<std::unique_ptr<Distribution>> drafts_by_depth,
+             math::Sampling target_sampling, math::Sampling draft_sampling);
+  // The target's distribution at a context, as it is verified: after its sampling settings.
+  void draw_target(const DistributionAddress& address, std::span<double> target) const;
+  // The draft's distribution at the same context, given the verified target. The last configured depth holds for all beyond.
+  void draw_draft(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
+                  std::span<double> draft) const;
+  // The same before the draft's sampling settings: the draft model's own, at temperature 1.
+  void draw_draft_model(const DistributionAddress& address, std::size_t depth, std::span<const double> target,
+                        std::span<double> draft) const;
+  // Puts the draft's sampling settings to a distribution of its model's.
+  void sample_draft(std::span<double> draft) const;
+  [[nodiscard]] const math::Sampling& draft_sampling() const { return draft_sampling_; }
+  [[nodiscard]] std::size_t depths() const { return drafts_.size(); }
+  // False if every context has the same pair.
+  [[nodiscard]] bool random() const;
+
+ private:
+  std::unique_ptr<Distribution> target_;
+  std::vector<std::unique_ptr<Distribution>> drafts_;
+  math::Sampling target_sampling_;
+  math::Sampling draft_sampling_;
+};
+
+}  // namespace specsim::families

@@ -1,0 +1,44 @@
+#include "sim/foundation/math/simplex.h"
+#include "sim/rounds/families/distribution.h"
+
+namespace specsim::families {
+
+namespace {
+
+class ReducedVocabTransform final : public Distribution {
+ public:
+  ReducedVocabTransform(std::unique_ptr<Distribution> source, std::size_t value) : source_(std::move(source)), value_(value) {}
+  void draw(const DistributionAddress& address, const TargetDistributions& target,
+            std::span<double> distribution) const override {
+    source_->draw(address, target, distribution);
+    for (std::size_t x = value_; x < distribution.size(); ++x) distribution[x] = 0.0;
+    math::normalise(distribution);
+  }
+  [[nodiscard]] bool random() const override { return source_->random(); }
+
+ private:
+  std::unique_ptr<Distribution> source_;
+  std::size_t value_;
+};
+
+}  // namespace
+
+TransformEntry reduced_vocab_transform() {
+  return {{"reduced_vocab",
+           "a draft that knows only the lowest token ids",
+           "Zhao et al., FR-Spec, arXiv 2502.14856",
+           {{"value",
+             config::Type::integer,
+             {},
+             "tokens known: ids below it (in a zipf distribution the most frequent ones)",
+             config::between(1, kMaxVocab),
+             {}}},
+           "Distribution: source restricted to ids below value, renormalised; the source must have mass there. From the target: "
+           "alpha = the target's mass there."},
+          [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
+            return std::make_unique<ReducedVocabTransform>(std::move(source),
+                                                           static_cast<std::size_t>(arguments.integer("value")));
+          }};
+}
+
+}  // namespace specsim::families

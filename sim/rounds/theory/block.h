@@ -1,0 +1,88 @@
+// Block verification of one drafted path (Sun et al. 2024, arXiv 2403.10444), from the distribution of its clipped ratio product.
+//
+// With carry_0 = 1 and carry_i = min(1, carry_{i-1} target(x_i) / draft(x_i)), the rule obeys
+//   P(accepted >= i | x_1 ... x_i) = carry_i   and   P(accepted = i, next token x | x_1 ... x_i) = (carry_i target(x) -
+//   draft(x))+
+// for i < draft_length, and carry_i target(x) at the end (both by induction from the last position). So E[accepted] is the sum
+// of E[carry_i], and a whole round follows from the carry's atoms: no acceptance test is walked.
+#pragma once
+
+#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/round_distribution.h"
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace specsim::theory {
+
+// One outcome of a text position: its probability under both distributions, and the state that it leads to.
+struct Branch {
+  double target = 0.0;
+  double draft = 0.0;
+  int next = 0;
+};
+
+// Positions of text. A hidden move of the state is part of the branch: its probability multiplies both distributions and leaves
+// the ratio alone. The same holds for a pair drawn afresh from a pool.
+struct BlockContext {
+  int states = 1;
+  std::vector<std::vector<std::vector<Branch>>> branches;  // [draft position, or size 1 for all][state]
+};
+
+struct WeightedPair {
+  double weight = 1.0;  // any positive scale
+  std::vector<double> target;
+  std::vector<double> draft;
+};
+
+// Distributions driven by the emitted tokens.
+[[nodiscard]] BlockContext block_context(const Automaton& automaton);
+// Each position draws one of the pairs by weight, independently; a single pair is a fixed context.
+[[nodiscard]] BlockContext block_context(std::span<const WeightedPair> pool);
+// State s has pairs[s] (weights unread) and moves by `transition`, states x states row-major, whatever the tokens are.
+[[nodiscard]] BlockContext block_context(std::span<const WeightedPair> pairs, const std::vector<double>& transition);
+
+// [accepted][states x states, row-major]: P(accepted, next round starts in s' | round starts in s). Atoms of the carry that
+// differ by rounding alone are merged; more than 2^20 of them in one state are refused.
+[[nodiscard]] std::vector<std::vector<double>> block_kernel(const BlockContext& context, int draft_length);
+// The same of a round whose whole block stays by the ratio of joint probabilities, min(1, prod target(x_i) / draft(x_i)), and
+// which otherwise goes back as block verification does: with the mass Z of (carry_i target - draft)+ after token i, the first i
+// tokens stay with Z / (Z + 1 - carry_i) (Zhou et al. 2026, arXiv 2601.05724, as its program has it). What comes back to a prefix
+// then depends on all that was behind it, so every drafted path is walked: the branches of one path to the power of draft_length.
+[[nodiscard]] std::vector<std::vector<double>> joint_ratio_kernel(const BlockContext& context, int draft_length);
+// How such rounds from `state` end, f(kept, final): the branches, by number, that stay, and the mass of each branch as the final
+// token, for every prefix of every drafted path.
+void each_joint_ratio_end(const BlockContext& context, int draft_length, int state,
+                          const std::function<void(std::span<const int> kept, std::span<const double> final)>& f);
+// Distribution of accepted for a round that starts in `state`.
+[[nodiscard]] RoundDistribution block_distribution(const BlockContext& context, int draft_length, int state = 0);
+// Mean emitted per round of an endless sequence. Requires one recurrent class.
+[[nodiscard]] double block_long_run_tokens_per_round(const BlockContext& context, int draft_length);
+
+struct Bracket {
+  double low = 0.0;
+  double high = 0.0;
+};
+// Bounds of P(accepted >= i), i = 1..draft_length, for a pool of any vocabulary: E[carry_i] is concave in every ratio and every
+// carry before it, so replacing the values in a cell by their mean raises it, and spreading them to the cell's ends lowers
+// it. O(draft_length cells^2 + vocab); 1024 cells leave about 1e-6.
+[[nodiscard]] std::vector<Bracket> block_tails(std::span<const WeightedPair> pool, int draft_length, int cells = 1024);
+
+// The pair of overlap alpha in (0, 1) with the largest block gain over the token rule, which is the least among pairs of that
+// overlap: two tokens whose distributions are swapped. By the same concavity two ratios do best, one on either side of 1, with no
+// target mass where nothing is drafted; of those pairs, one for each share of the draft above 1, this one was best at every
+// length searched.
+[[nodiscard]] WeightedPair widest_block_pair(double alpha);
+
+// P(accepted >= i), i = 1..draft_length, of the best lossless rule for one path, over rules that see all drafts and distributions
+// of the round: the largest A(x^i) = P(accepted >= i, drafts x^i) with A(x^i) <= draft(x^i) and A(x^i x) <= A(x^i) target(x |
+// x^i), since what is emitted after x^i must leave a mass >= 0 to the final token. It equals block verification's (as Sun et al.
+// 2024 prove; for rules that see off-path distributions Thomas and Pal 2026, arXiv 2602.16961). vocab^draft_length is limited to
+// 2^22.
+[[nodiscard]] std::vector<double> optimal_chain_tails(const Automaton& automaton, int draft_length);
+// Overlap of the joint distributions of the first i tokens, i = 1..draft_length: an upper bound for rules that may also bend the
+// distribution of later rounds. The published ideal of 12/9 for the first known pair is its sum.
+[[nodiscard]] std::vector<double> joint_overlaps(const Automaton& automaton, int draft_length);
+
+}  // namespace specsim::theory

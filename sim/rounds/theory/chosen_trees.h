@@ -1,0 +1,92 @@
+// Trees whose tokens are chosen before the round, by rank, by the draft's own probabilities, or out of the text, under the rule
+// that follows the target's own sample as long as it is in the tree: a child is accepted with the target's mass on it.
+//
+// Distributions are an automaton's; where `transition` is not empty its successors are unread and the state moves by that matrix
+// instead, whatever the tokens are.
+#pragma once
+
+#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/round_chain.h"
+#include "sim/rounds/theory/trees.h"
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace specsim::theory {
+
+struct ChosenTree {
+  TreeShape tree;
+  std::vector<int> tokens = {-1};  // [node]; siblings differ; the root's means nothing
+};
+
+// Every position guessed from the text before the block (Medusa, Cai et al. 2024): a child of rank r at depth d is the r-th
+// likeliest token of the draft's distribution for depth d in `state`, the lowest id first among equals. Nodes whose token that
+// distribution gives no probability are left out, and what is below them.
+[[nodiscard]] ChosenTree guessed_tree(const TreeShape& shape, const Automaton& distributions, int state);
+
+// EAGLE-2 (Li et al. 2024, arXiv 2406.16858): level by level the `width` nodes of the largest draft probability get their
+// `width` likeliest children, and of all nodes the `nodes` of the largest probability are kept; the earlier one in breadth-first
+// order among equals. Tokens that the draft cannot emit are left out.
+[[nodiscard]] ChosenTree dynamic_tree(const Automaton& distributions, int state, int depth, int width, int nodes);
+
+// draft_length: of the longest path that tree_of gives.
+[[nodiscard]] RoundKernel chosen_kernel(const Automaton& distributions, const StateMatrix& transition, int draft_length,
+                                        const std::function<ChosenTree(int state)>& tree_of);
+
+// Drafts out of the text so far, a chain.
+using TextDraft = std::function<std::vector<int>(std::span<const int> text)>;
+// Prompt lookup (Saxena 2023): what followed the first occurrence of the text's last `longest` tokens, else of fewer, down to
+// `shortest`; at most draft_length tokens.
+[[nodiscard]] TextDraft prompt_lookup_draft(int draft_length, int longest, int shortest);
+// Suffix decoding (Oliaro et al. 2024, arXiv 2411.04975) on one path: of all places where the longest repeated end of the text
+// (at most `longest` tokens) stands, the commonest continuation, of equals the one that the program below takes, while
+// its share of the places is at least `least`; at most factor times the repeated end's length.
+[[nodiscard]] TextDraft suffix_draft(int draft_length, int longest, double factor, double least);
+
+// The same as Arctic Inference ships it. Strings of at most `depth` tokens are counted in prompt and text, and in past responses
+// with the text behind the prompt. An end w of the text (not all of its last `depth` tokens) is followed by x_1, x_2, ..., each
+// the commonest one, of equals the head of the node's children in the program's tree, with shares
+// s_i = product of count(w x_1 .. x_i) / count(w x_1 .. x_{i-1}), while s_i >= least, the string fits, and i is at most
+// draft_length and factor |w| + offset; of all ends the largest sum of shares wins, the longest of equals, and of the two
+// collections the first unless the second's sum is larger.
+struct SuffixScores {
+  int draft_length = 1;
+  int depth = 24;
+  double factor = 1.0;
+  double offset = 0.0;
+  double least = 0.1;
+  std::size_t prompt = 0;  // tokens
+  std::vector<std::vector<int>> past;
+};
+[[nodiscard]] TextDraft suffix_scores_draft(const SuffixScores& rule);
+
+// A sequence's rounds, over every text that they can emit. nullopt: more than 2^18 texts.
+[[nodiscard]] std::optional<RunMoments> text_moments(const Automaton& distributions, const StateMatrix& transition,
+                                                     std::span<const double> start, std::span<const int> prompt,
+                                                     const TextDraft& draft, int rounds);
+
+// The paths that a round drafts. `lengths`: of the text before each round, this one's last.
+using HistoryDraft = std::function<std::vector<std::vector<int>>(std::span<const int> text, std::span<const int> lengths)>;
+
+// As text_moments(), for drafters that remember.
+[[nodiscard]] std::optional<RunMoments> history_moments(const Automaton& distributions, const StateMatrix& transition,
+                                                        std::span<const double> start, std::span<const int> prompt,
+                                                        const HistoryDraft& draft, int rounds);
+
+// Lookahead decoding (Fu et al. 2024, arXiv 2402.02057) as its published program runs it: a window of `window` columns and
+// ngram - 1 levels, one column further each round; no guesses before it is full; the newest `guesses` n-grams of each first
+// token. Without a window (0) only the text fills the pool. Where the automaton's state starts, and the window's first tokens (of
+// the prompt, or of the vocabulary where there is none), are averaged over. nullopt: too many texts, or more than 2^12 first
+// windows.
+struct Lookahead {
+  int window = 0;
+  int ngram = 2;
+  int guesses = 1;
+  bool pool_from_text = true;
+};
+[[nodiscard]] std::optional<RunMoments> lookahead_moments(const Automaton& distributions, std::span<const double> start,
+                                                          std::span<const int> prompt, const Lookahead& lookahead, int rounds);
+
+}  // namespace specsim::theory

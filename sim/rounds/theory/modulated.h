@@ -1,0 +1,81 @@
+// Rounds driven by a finite-state context: exact distributions, totals over a finite sequence, long-run figures and variances.
+//
+// The state belongs to the text position. A round drafts from its start state; the state after its last emitted token is
+// the start state of the next round, so a hard position that rejected stays hard. All of it is the theory of a
+// Markov renewal process with the round as the step; the formulas are derived here from the kernel
+//   K_j(s, s') = P(accepted = j, next round starts in s' | round starts in s)
+//              = accept_0 ... accept_{j-1} reject_j (j < draft_length),  accept_0 ... accept_{draft_length-1} bonus.
+#pragma once
+
+#include "sim/rounds/theory/round_distribution.h"
+#include "sim/rounds/theory/stationary.h"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace specsim::theory {
+
+struct Modulation {
+  int states = 0;
+  // accept[j], reject[j]: states x states, row-major, for draft position j; a vector of size 1 serves every position.
+  // Entry (s, s'): at a position in state s, the draft is accepted (rejected) and the next text position is in state s'.
+  std::vector<std::vector<double>> accept;
+  std::vector<std::vector<double>> reject;
+  std::vector<double> bonus;  // states x states: the move made by the bonus token
+};
+
+// Throws InvariantBroken unless shapes fit draft_length, entries are >= 0, and every row of accept_j + reject_j and of
+// bonus sums to 1 within 1e-9. Every function below does this on entry.
+void check_modulation(const Modulation& modulation, int draft_length);
+
+// The state moves by `transition` (states x states) at each text position, whatever the tokens are; state s accepts with
+// probability alpha[s], or alpha[j][s] at draft position j.
+[[nodiscard]] Modulation hidden_regimes(std::span<const double> alpha, const std::vector<double>& transition);
+[[nodiscard]] Modulation hidden_regimes(const std::vector<std::vector<double>>& alpha_by_depth,
+                                        const std::vector<double>& transition);
+
+// Distribution of accepted for a round whose first position's state has distribution `start` (size states, sums to 1).
+[[nodiscard]] RoundDistribution round_distribution(const Modulation& modulation, std::span<const double> start, int draft_length);
+// The same for each start state.
+[[nodiscard]] std::vector<RoundDistribution> round_distribution_by_state(const Modulation& modulation, int draft_length);
+
+// states x states, row-major: distribution of the next round's start state given this round's.
+[[nodiscard]] std::vector<double> round_transition(const Modulation& modulation, int draft_length);
+// The same applied to one distribution of the start state, without forming the matrix: O(draft_length states^2).
+[[nodiscard]] std::vector<double> next_start(const Modulation& modulation, std::span<const double> start, int draft_length);
+
+// Expectations over one sequence.
+struct SequenceTotals {
+  double rounds = 0.0;
+  double emitted = 0.0;
+  std::vector<double> tries;           // per draft position: rounds in which it was reached, hence judged
+  std::vector<double> accepted;        // per draft position: rounds in which it was accepted
+  std::vector<double> rounds_started;  // per state
+  RoundDistribution distribution;      // distribution of accepted of a round picked uniformly among the sequence's rounds
+
+  [[nodiscard]] double tokens_per_round() const { return emitted / rounds; }
+  [[nodiscard]] double alpha() const;  // try-weighted: accepted / tries over all positions; NaN at draft_length 0
+};
+
+// A sequence of exactly `rounds` >= 1 rounds whose first starts in a state of distribution `start`. Exact for the finite horizon.
+[[nodiscard]] SequenceTotals expected_totals(const Modulation& modulation, std::span<const double> start, int draft_length,
+                                             int rounds);
+
+// Stationary distribution of the state at the start of a round.
+[[nodiscard]] std::vector<double> stationary_start(const Modulation& modulation, int draft_length);
+// Figures per round of an endless sequence (rounds = 1 in the totals).
+[[nodiscard]] SequenceTotals long_run(const Modulation& modulation, int draft_length);
+[[nodiscard]] double long_run_tokens_per_round(const Modulation& modulation, int draft_length);
+
+// Exact variance, over one sequence of exactly `rounds` rounds, of the sum of reward[accepted] (size draft_length + 1).
+// Reward j + 1 gives emitted_variance().
+[[nodiscard]] double reward_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,
+                                     std::span<const double> reward);
+[[nodiscard]] double emitted_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds);
+
+// Standard error of emitted / rounds over `sequences` independent sequences of `rounds` rounds each.
+[[nodiscard]] double tokens_per_round_standard_error(const Modulation& modulation, std::span<const double> start,
+                                                     int draft_length, int rounds, double sequences);
+
+}  // namespace specsim::theory

@@ -1,0 +1,59 @@
+// One node with several drafts of the same position: what each lossless rule accepts, and the best that any could.
+//
+// Distributions as in bounds.h, of equal size `vocab`; `drafts` >= 1 of them are judged in the order in which they were drawn. A
+// judgement's accepted + rejected is the target: every rule here is lossless.
+#pragma once
+
+#include "sim/rounds/theory/judgement.h"
+
+#include <span>
+#include <vector>
+
+namespace specsim::theory {
+
+struct MultiDraftJudgement {
+  std::vector<double> by_rank;                // [drafts]: P(the draft drawn k-th is the accepted one); sums to the node's alpha
+  std::vector<std::vector<double>> by_token;  // [drafts][vocab]: that one, and which token it is
+  Judgement judgement;                        // by token: its mass as an accepted draft, and as the final token
+};
+
+// Recursive rejection of independent drafts (Miao et al. 2023, SpecInfer, arXiv 2305.09781): draft k is judged by the token
+// rule against what the rejections before it left of the target; alpha = 1 - product of (1 - overlap of the remainder).
+[[nodiscard]] MultiDraftJudgement judge_recursive(std::span<const double> target, std::span<const double> draft, int drafts);
+
+// The same of drafts drawn without replacement (Chen et al. 2024, Sequoia, arXiv 2402.12374): the draft distribution loses the
+// rejected token too. Walks every ordered draw: vocab!/(vocab - drafts)! is limited to 2^22. Drafts end with the draft
+// distribution's support.
+[[nodiscard]] MultiDraftJudgement judge_without_replacement(std::span<const double> target, std::span<const double> draft,
+                                                            int drafts);
+
+// K-SEQ (Sun et al. 2023, SpecTr, arXiv 2310.15141): independent drafts, each accepted with min(1, target / (factor draft)).
+// Its best factor solves 1 - (1 - beta)^drafts = factor beta with beta = sum of min(draft, target / factor); in [1, drafts].
+[[nodiscard]] double kseq_factor(std::span<const double> target, std::span<const double> draft, int drafts);
+[[nodiscard]] MultiDraftJudgement judge_kseq(std::span<const double> target, std::span<const double> draft, int drafts);
+
+// Independent drafts that are kept while they are what the target samples, the first of equal ones: target draft
+// (1 - draft)^k at rank k.
+[[nodiscard]] MultiDraftJudgement judge_matching(std::span<const double> target, std::span<const double> draft, int drafts);
+
+// The same of drafts drawn without replacement, which differ: target(x) P(the draft of rank k is x). Walks every ordered draw,
+// with judge_without_replacement()'s limit.
+[[nodiscard]] MultiDraftJudgement judge_matching_without_replacement(std::span<const double> target,
+                                                                     std::span<const double> draft, int drafts);
+
+// Deterministic drafts, the `drafts` likeliest tokens of the draft distribution (lowest ids among equals), fewer where it has
+// fewer tokens of positive probability: accepted with the target's mass on them, rank by rank (EAGLE-2, Li et al. 2024; Medusa's
+// tree under the exact rule).
+[[nodiscard]] MultiDraftJudgement judge_top_ranked(std::span<const double> target, std::span<const double> draft, int drafts);
+
+// The largest acceptance that a lossless rule can have on independent drafts: optimal transport between the target and the
+// drafts, by max-flow/min-cut 1 + min over sets H of tokens of target(H) - draft(H)^drafts. The minimiser is a prefix in rising
+// target / draft order (at a given draft(H) it has the least target(H), and between prefixes the difference is concave), so a
+// sort does: O(vocab log vocab). At one draft it is the overlap.
+[[nodiscard]] double optimal_acceptance(std::span<const double> target, std::span<const double> draft, int drafts);
+
+// The same on drafts without replacement: 1 + min over H of target(H) - P(all drafts in H), over every subset; vocab <= 16.
+[[nodiscard]] double optimal_acceptance_without_replacement(std::span<const double> target, std::span<const double> draft,
+                                                            int drafts);
+
+}  // namespace specsim::theory

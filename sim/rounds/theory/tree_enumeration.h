@@ -1,0 +1,41 @@
+// Exact enumeration of rounds over a token tree: every drafted tree, every branch of the rule. A witness of its own, like
+// enumeration.h; enumerate_rounds completes the outcomes to the joint distribution of the output.
+#pragma once
+
+#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/trees.h"
+
+#include <vector>
+
+namespace specsim::theory {
+
+enum class TreeRule {
+  // From the root, at each node the children one after another, each rejection leaving (target - draft)+ (SpecInfer, Sequoia).
+  recursive,
+  // The same with min(1, target / (factor draft)) for all of a node's children (SpecTr); sampled with replacement only.
+  kseq,
+  // From the leaves (Weng et al. 2025, arXiv 2505.12398): a leaf is taken with its carry, else its parent's carry
+  // and distribution shrink to what is left of them and the next branch is tried. On a chain it is the block rule.
+  traversal,
+};
+
+enum class TreeSampling {
+  with_replacement,
+  // Siblings differ; a node is left out where the draft distribution's support is used up.
+  without_replacement,
+  // The child of rank k is the draft's k-th likeliest token (lowest id among equals), a point mass to the rule (EAGLE). A node is
+  // left out where the draft has fewer tokens of positive probability.
+  top,
+};
+
+struct TreeRound {
+  TreeRule rule = TreeRule::recursive;
+  TreeSampling sampling = TreeSampling::with_replacement;
+  TreeShape tree;  // siblings are drawn and judged in order of their index
+};
+
+// Outcomes of positive probability of one round begun in `state`, ordered by their tokens. At most 2^22 drafted trees:
+// vocab^(tree.size() - 1).
+[[nodiscard]] std::vector<RoundOutcome> tree_outcomes(const Automaton& automaton, const TreeRound& round, int state);
+
+}  // namespace specsim::theory

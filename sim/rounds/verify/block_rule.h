@@ -1,0 +1,191 @@
+// A verifier that judges a drafted tree of tokens as a whole. It sees what a server has: the tree, its tokens, and the
+// distributions of target and draft after each node. A chain is a tree.
+#pragma once
+
+#include "sim/foundation/math/ratio_table.h"
+#include "sim/rounds/tokens/tree.h"
+#include "sim/rounds/verify/accept.h"
+#include "sim/rounds/verify/choices.h"
+#include "sim/rounds/verify/position_rule.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace specsim::verify {
+
+// What a rule wants to have worked out once for a pair of distributions with so many children below.
+class NodePlan {
+ public:
+  NodePlan() = default;
+  NodePlan(const NodePlan&) = delete;
+  NodePlan& operator=(const NodePlan&) = delete;
+  virtual ~NodePlan() = default;
+};
+
+// One round's block. Tokens are drawn when they are first asked for: what a rule does not look at costs nothing. Every random
+// choice of a round goes through token, accept, choose and pick, which is what an exact enumeration takes hold of. What is known
+// of a node is read without a call, since rules ask several times a token; who derives from this works out the rest.
+class Block {
+ public:
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  virtual ~Block() = default;
+
+  [[nodiscard]] const tokens::Tree& tree() const { return *tree_; }
+  [[nodiscard]] tokens::Siblings siblings() const { return siblings_; }
+  // How many children of a node were drafted: nodes first_child .. of the tree. Fewer than the tree has where drafting
+  // stopped, or where the draft has no further token to draw without replacement.
+  int children(int node) {
+    const tokens::Tree::Node& own = tree_->nodes[static_cast<std::size_t>(node)];
+    if (own.children == 0 || own.depth >= longest_) return 0;
+    return may_stop_ && stops(node) ? 0 : placed(node).children;
+  }
+  Token token(int node) { return drawn(node).token; }
+  // The mass that the draft's distribution had left when `node` was drawn: 1 but without replacement.
+  double remaining(int node) { return drawn(node).remaining; }
+  // The distributions of the token that follows `node`; its children were drawn from .draft().
+  const math::RatioTable& distributions(int node) { return *placed(node).distributions; }
+  // The same distributions number by number, for a rule that makes one pass over each where tables would not pay; after a leaf
+  // the target's alone. Valid until those of another node are asked for. A block whose distributions are tables has none: to ask
+  // is a failed check.
+  virtual PositionDistributions numbers(int node);
+  // Told by a rule that judges positions in turn of its verdict on `node`, while the distributions that it was drawn from are at
+  // hand: `emitted` is the node's own token, or what came in its place.
+  virtual void judged(int /*node*/, const PositionDistributions& /*distributions*/, bool /*accepted*/, Token /*emitted*/) {}
+  // What BlockRule::plan made of these distributions; nullptr for a leaf.
+  const NodePlan* plan(int node) { return placed(node).plan; }
+
+  // Whether a node is accepted; may be asked once a round for each node.
+  bool accept(int node, Odds odds) {
+    const double u = drawn(node).u;
+    return u >= 0.0 ? accepts(u, odds) : decide(node, odds);
+  }
+  // One of a few outcomes that judge all children of a node at once; may be asked once a round for each node.
+  virtual Token choose(int node, const Pickable& distribution) = 0;
+  // A token that the verifier draws after `node`; may be asked once a round for each node.
+  virtual Token pick(int node, const Pickable& distribution) = 0;
+
+  // A token from (target - c draft)+ after `node`; from the target where c = 0, and where nothing is left, which rounding alone
+  // brings about.
+  Token pick_residual(int node, const math::Residual& cut);
+  Token pick_target(int node);
+
+ protected:
+  struct Node {
+    std::uint32_t drawn_in = 0;   // the round that set token, u and remaining
+    std::uint32_t placed_in = 0;  // the placement that set children, distributions and plan
+    Token token = 0;
+    double u = -1.0;  // the uniform that decides on the node; negative where decide() is to be asked
+    double remaining = 1.0;
+    int children = 0;  // drafted ones, unless drafting stops here
+    const math::RatioTable* distributions = nullptr;
+    const NodePlan* plan = nullptr;
+  };
+
+  Node& drawn(int node) {
+    Node& own = nodes_[static_cast<std::size_t>(node)];
+    if (own.drawn_in != round_) draw(node, own);
+    return own;
+  }
+  Node& placed(int node) {
+    Node& own = nodes_[static_cast<std::size_t>(node)];
+    if (own.placed_in != placement_) place(node, own);
+    return own;
+  }
+  virtual void draw(int node, Node& own) = 0;
+  virtual void place(int node, Node& own) = 0;
+  // Whether drafting ends at `node`, on a look at its token.
+  virtual bool stops(int node) = 0;
+  virtual bool decide(int node, Odds odds) = 0;
+
+  const tokens::Tree* tree_ = nullptr;
+  tokens::Siblings siblings_ = tokens::Siblings::independent;
+  int longest_ = kMaxDraftLength;  // no deeper node is drafted
+  bool may_stop_ = false;
+  std::uint32_t round_ = 0;
+  std::uint32_t placement_ = 0;  // counts rounds, or stands still where distributions are the same in all
+  std::vector<Node> nodes_;
+};
+
+// How a round ends: the accepted path by its last node (0: nothing was accepted), and the token after it.
+struct AcceptedPath {
+  int node = 0;
+  Token final_token = 0;
+};
+
+class BlockRule {
+ public:
+  BlockRule() = default;
+  BlockRule(const BlockRule&) = delete;
+  BlockRule& operator=(const BlockRule&) = delete;
+  virtual ~BlockRule() = default;
+
+  [[nodiscard]] virtual std::unique_ptr<NodePlan> plan(const math::RatioTable& /*distributions*/, int /*children*/) const {
+    return nullptr;
+  }
+  // Bytes that a plan takes at most.
+  [[nodiscard]] virtual std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const { return 0; }
+  virtual AcceptedPath verify(Block& block) const = 0;
+  // The rule that decides on each position, of one that judges a chain's positions in turn; nullptr where tokens are judged
+  // jointly or among siblings.
+  [[nodiscard]] virtual const PositionRule* each_position() const { return nullptr; }
+};
+
+// Chains drafted in one context, in many sequences at once: [position][lane].
+struct ChainLanes {
+  static constexpr std::uint32_t kStride = 256;  // lanes of a position
+  std::uint32_t lanes = 0;
+  std::vector<const math::RatioTable*> distributions;  // [draft_length + 1]: after so many draft tokens
+  std::vector<Token> tokens;                           // [draft_length][kStride]
+  std::vector<std::uint64_t> random_bits;              // [draft_length][kStride]: what decides on the tokens
+  // The rule's verdict: how many tokens stay, and what the token after them is drawn from (c = 0: the target).
+  std::array<std::uint32_t, kStride> accepted;
+  std::array<math::Residual, kStride> final_distribution;
+
+  [[nodiscard]] std::size_t draft_length() const { return distributions.size() - 1; }
+};
+
+// A rule that also judges chains side by side: the same verdicts from the same random bits, several times as fast, since the
+// memory accesses of many rounds overlap and few branches depend on what one round happened to draw.
+class ChainRule : public BlockRule {
+ public:
+  virtual void verify_lanes(ChainLanes& chains) const = 0;
+};
+
+// A rule that walks down from the root, node by node.
+class NodeRule : public BlockRule {
+ public:
+  AcceptedPath verify(Block& block) const final;
+
+ protected:
+  static constexpr int kNone = -1;
+  // Judges the children of a node that has some: returns the accepted one, or kNone and sets the final token.
+  virtual int step(Block& block, int node, Token& final_token) const = 0;
+};
+
+// The next siblings below nodes of one depth, one in each of `count` sequences that share a context. Arrays are by place, in the
+// order of `lanes`, but `residual`, which is by lane.
+struct SiblingLanes {
+  const math::RatioTable* distributions = nullptr;  // after the nodes
+  const NodePlan* plan = nullptr;                   // for as many children as any of the nodes has
+  std::size_t elders = 0;                           // siblings that were rejected before
+  std::uint32_t count = 0;
+  const std::uint32_t* lanes = nullptr;
+  const Token* tokens = nullptr;
+  const double* remaining = nullptr;           // as Block::remaining(); nullptr: 1 for all
+  const std::uint64_t* random_bits = nullptr;  // what decides on the tokens
+  math::Residual* residual = nullptr;          // what the final token is drawn from; the target before the first sibling
+};
+
+// A rule that also judges siblings side by side: the same verdicts from the same random bits, see ChainRule.
+class SiblingRule : public NodeRule {
+ public:
+  // Sets accepted[place] to 1 or 0, and the residual of those that are rejected to what that leaves.
+  virtual void judge_lanes(const SiblingLanes& siblings, std::uint32_t* accepted) const = 0;
+};
+
+}  // namespace specsim::verify

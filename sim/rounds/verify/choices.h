@@ -1,0 +1,42 @@
+// The random choices of a round, one at a time. All that a verifier leaves to chance goes through here or through Block, so an
+// exact enumeration takes the place of random numbers and sees every outcome.
+#pragma once
+
+#include "sim/foundation/base/token.h"
+#include "sim/rounds/verify/accept.h"
+
+#include <cstdint>
+
+namespace specsim::verify {
+
+// A distribution that one token is drawn from.
+class Pickable {
+ public:
+  Pickable() = default;
+  Pickable(const Pickable&) = delete;
+  Pickable& operator=(const Pickable&) = delete;
+  virtual ~Pickable() = default;
+  [[nodiscard]] virtual Token pick(std::uint64_t bits) const = 0;
+};
+
+class ChoiceSource {
+ public:
+  // What a token is drawn for.
+  enum class Use {
+    token,          // a draft token
+    redraft,        // a draft token's second try, where an elder sibling has its first one
+    target_sample,  // the target's own token beside a draft token, kept while the two are equal
+    child,          // one of a node's children
+    final_token,    // the token after the accepted ones
+  };
+
+  ChoiceSource() = default;
+  ChoiceSource(const ChoiceSource&) = delete;
+  ChoiceSource& operator=(const ChoiceSource&) = delete;
+  virtual ~ChoiceSource() = default;
+  // `node` of the drafted tree, `depth` tokens below its root: the drafted node itself, or the node that the token follows.
+  virtual Token pick(Use use, int node, int depth, const Pickable& distribution) = 0;
+  virtual bool accept(int node, Odds odds) = 0;
+};
+
+}  // namespace specsim::verify

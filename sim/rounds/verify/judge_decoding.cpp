@@ -1,0 +1,55 @@
+#include "sim/rounds/verify/verifier.h"
+
+#include <algorithm>
+
+namespace specsim::verify {
+
+namespace {
+
+class JudgeRule final : public NodeRule {
+ public:
+  explicit JudgeRule(double rate) : rate_(rate) {}
+
+ protected:
+  int step(Block& block, int node, Token& final_token) const override {
+    const math::RatioTable& distributions = block.distributions(node);
+    const int child = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
+    const Token x = block.token(child);
+    const double target = distributions.target(x);
+    const double draft = distributions.draft(x);
+    if (block.accept(child, {target + rate_ * std::max(draft - target, 0.0), draft})) return child;
+    final_token = block.pick_residual(node, distributions.residual(1.0));
+    return kNone;
+  }
+
+ private:
+  double rate_;
+};
+
+}  // namespace
+
+VerifierEntry judge_decoding_verifier() {
+  return {{"judge_decoding",
+           "judge decoding: a judge lets pass a share of the draft tokens that the token verifier would reject",
+           "Bachmann et al. (Judge Decoding), arXiv 2501.19309",
+           {{"rate",
+             config::Type::number,
+             "0.5",
+             "share of the draft tokens that the token verifier rejects which the judge finds good enough; 0: the token "
+             "verifier, 1: every draft token stays",
+             config::between(0, 1),
+             {}}},
+           "Not lossless: what is emitted at a drafted position is (1 - rate) target + rate draft, so it is rate times their "
+           "total variation away from the target. The paper's judge reads the target's embedding of the draft token, which no "
+           "distribution tells: here it passes a token with the same probability whatever the token is. x stays with min(1, "
+           "target(x)/draft(x)) + rate (1 - that), alpha = overlap + rate (1 - overlap); a rejection resamples from max(target "
+           "- draft, 0). It pays where drafts are long and most rejected tokens are as good as the target's: tokens per round "
+           "go by alpha alone, and the rate is the figure that a trained judge's recall and false alarms have to be measured "
+           "for."},
+          false,
+          {},
+          {},
+          [](const config::Arguments& arguments) { return std::make_unique<JudgeRule>(arguments.number("rate")); }};
+}
+
+}  // namespace specsim::verify

@@ -1,0 +1,146 @@
+#include "sim/foundation/base/huge_array.h"
+#include "sim/rounds/verify/running_sums.h"
+#include "sim/rounds/verify/verifier.h"
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace specsim::verify {
+
+namespace {
+
+// When a cascade hands a position, or a token of it, to the target: what its authors call the deferral rule.
+enum class Deferral { chow, diff, opt, token_v1, token_v2, token_v3 };
+
+Deferral deferral_of(const std::string& text) {
+  if (text == "chow") return Deferral::chow;
+  if (text == "diff") return Deferral::diff;
+  if (text == "opt") return Deferral::opt;
+  if (text == "token_v1") return Deferral::token_v1;
+  return text == "token_v2" ? Deferral::token_v2 : Deferral::token_v3;
+}
+
+// The distribution that a cascade of draft and target would sample from, and what is left of it after a rejection.
+class CascadePlan final : public NodePlan {
+ public:
+  CascadePlan(const math::RatioTable& distributions, Deferral rule, double alpha)
+      : cascade_(distributions.vocab()), rest_(distributions.vocab()) {
+    const auto p = [&](std::size_t x) { return distributions.target(static_cast<Token>(x)); };
+    const auto q = [&](std::size_t x) { return distributions.draft(static_cast<Token>(x)); };
+    double best_target = 0.0;
+    double best_draft = 0.0;
+    double variation = 0.0;
+    for (std::size_t x = 0; x < cascade_.size(); ++x) {
+      best_target = std::max(best_target, p(x));
+      best_draft = std::max(best_draft, q(x));
+      variation += std::max(q(x) - p(x), 0.0);
+    }
+    const bool keeps_all = (rule == Deferral::chow && best_draft >= 1.0 - alpha) ||
+                           (rule == Deferral::diff && best_draft >= best_target - alpha) ||
+                           (rule == Deferral::opt && best_draft >= best_target - alpha * variation);
+    const auto keeps = [&](std::size_t x) {
+      switch (rule) {
+        case Deferral::token_v1:
+          return q(x) >= best_target - alpha;
+        case Deferral::token_v2:
+          return p(x) >= best_target - alpha;
+        case Deferral::token_v3:
+          return p(x) >= (1.0 - alpha) * best_target;
+        case Deferral::chow:
+        case Deferral::diff:
+        case Deferral::opt:
+          break;
+      }
+      return keeps_all;
+    };
+    double deferred = 0.0;
+    bool some_kept = false;
+    for (std::size_t x = 0; x < cascade_.size(); ++x) {
+      some_kept = some_kept || keeps(x);
+      if (!keeps(x)) deferred += q(x);
+    }
+    if (!some_kept) deferred = 1.0;  // the sum is 1 but for rounding
+    double sum = 0.0;
+    for (std::size_t x = 0; x < cascade_.size(); ++x) {
+      cascade_[x] = (keeps(x) ? q(x) : 0.0) + deferred * p(x);
+      rest_[x] = sum += std::max(cascade_[x] - q(x), 0.0);
+    }
+  }
+  static std::size_t bytes(std::size_t vocab) { return sizeof(CascadePlan) + 2 * vocab * sizeof(double) + 3 * kHeapBytes; }
+
+  [[nodiscard]] double probability(Token x) const { return cascade_[x]; }
+  [[nodiscard]] double left() const { return rest_.back(); }
+  [[nodiscard]] std::span<const double> rest() const { return rest_; }
+
+ private:
+  std::vector<double> cascade_;  // [token]
+  std::vector<double> rest_;     // [token]: running sums of (cascade - draft)+
+};
+
+class CascadeRule final : public NodeRule {
+ public:
+  CascadeRule(Deferral rule, double alpha) : rule_(rule), alpha_(alpha) {}
+  [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
+    return std::make_unique<CascadePlan>(distributions, rule_, alpha_);
+  }
+  [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override { return CascadePlan::bytes(vocab); }
+
+ protected:
+  int step(Block& block, int node, Token& final_token) const override {
+    const auto& plan = static_cast<const CascadePlan&>(*block.plan(node));
+    const int child = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
+    const Token x = block.token(child);
+    if (block.accept(child, {plan.probability(x), block.distributions(node).draft(x)})) return child;
+    final_token = plan.left() > 0.0 ? block.pick(node, RunningSumsPick(plan.rest())) : block.pick_target(node);
+    return kNone;
+  }
+
+ private:
+  Deferral rule_;
+  double alpha_;
+};
+
+}  // namespace
+
+VerifierEntry speculative_cascade_verifier() {
+  return {
+      {"speculative_cascade",
+       "speculative cascades: the token verifier for a distribution that keeps the draft's tokens where a deferral rule "
+       "trusts it",
+       "Narasimhan et al. (Faster Cascades via Speculative Decoding), arXiv 2405.19261, equations 2, 5, 10, 13 to 15; "
+       "google-research/google-research, speculative_cascades/speculative_cascades_gemma.ipynb, commit 19e1dcf",
+       {{"rule",
+         config::Type::text,
+         "token_v3",
+         "the paper's deferral rule: chow, diff and opt decide for a position, token_v1 to token_v3 for each token",
+         {},
+         {"chow", "diff", "opt", "token_v1", "token_v2", "token_v3"}},
+        {"alpha",
+         config::Type::number,
+         "0.5",
+         "the rule's trade-off (lenience in the authors' notebook): the larger, the more of the draft stays; 0 under chow, "
+         "-1 under diff, token_v1 and token_v2 leave all to the target",
+         config::between(-1000, 1000),
+         {}}},
+       "Not lossless towards the target, but lossless towards the cascade's own distribution: a draft token x is accepted "
+       "with min(1, cascade(x)/draft(x)), and a rejection resamples from max(cascade - draft, 0). The draft is kept whole "
+       "iff max draft >= 1 - alpha (chow), >= max target - alpha (diff), >= max target - alpha d with d the total "
+       "variation of the two (opt), else cascade = target. By token, x is kept iff draft(x) >= max target - alpha "
+       "(token_v1), target(x) >= max target - alpha (token_v2), target(x) >= (1 - alpha) max target (token_v3), and "
+       "cascade(x) = draft(x) [x is kept] + target(x) (draft's mass that is not kept). Rules go by the distributions that "
+       "tokens are drawn from (the authors' notebook: by those at temperature 1), so that at a target of temperature 0 token_v2 "
+       "and token_v3 with alpha below 1 are greedy decoding; after full acceptance the final token is the target's own, for the "
+       "draft has not looked "
+       "there. It pays where the draft is sure and as right as the target, and costs quality elsewhere: the total "
+       "variation that audit prints is the price of the tokens per round that it adds to token's."},
+      false,
+      {},
+      {},
+      [](const config::Arguments& arguments) {
+        return std::make_unique<CascadeRule>(deferral_of(arguments.text("rule")), arguments.number("alpha"));
+      }};
+}
+
+}  // namespace specsim::verify

@@ -1,0 +1,43 @@
+// The registry of verifiers.
+#pragma once
+
+#include "sim/foundation/config/registry.h"
+#include "sim/rounds/verify/block_rule.h"
+#include "sim/rounds/verify/position_rule.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace specsim::verify {
+
+// What a config must have for a verifier to make sense.
+struct Demands {
+  bool one_hot_target = false;  // a target at temperature 0
+  bool argmax_draft = false;    // a chain of the draft's argmax
+  // Trees that it can judge; a verifier without any takes chains alone. A chain counts as independent, chosen tokens as point
+  // masses.
+  std::vector<tokens::Siblings> trees = {};
+  bool joint = false;      // judges tokens jointly: there is no alpha of a position
+  int vocab = kMaxVocab;   // the largest vocabulary
+  int children = 1 << 20;  // the most children of one node
+  bool paths = false;      // judges paths that part at the root alone
+};
+
+struct VerifierEntry {
+  config::PartInfo info;
+  bool lossless = true;
+  Demands demands;
+  // One of the two, or both where a rule that judges positions is known as a rule for blocks as well.
+  std::function<std::unique_ptr<PositionRule>(const config::Arguments&)> make;
+  std::function<std::unique_ptr<BlockRule>(const config::Arguments&)> make_block;
+  bool usual = false;   // judges the drafts that it demands where none is named: chains, or trees of such siblings
+  bool on_gpu = false;  // the rounds on a GPU judge as it does
+};
+
+config::Registry<VerifierEntry>& verifiers();
+// The one that judges where none is named; without siblings, that of chains.
+const VerifierEntry& usual_verifier(std::optional<tokens::Siblings> siblings = std::nullopt);
+
+}  // namespace specsim::verify

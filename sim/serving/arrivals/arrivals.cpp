@@ -1,0 +1,43 @@
+#include "sim/serving/arrivals/arrivals.h"
+
+#include "sim/foundation/rng/address.h"
+
+#include <boost/random/exponential_distribution.hpp>
+#include <boost/random/gamma_distribution.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::arrivals {
+
+config::Parameter requests_parameter(const char* fallback) {
+  return {"requests", config::Type::integer, fallback, "how many are sent", config::between(1, 1e8), {}};
+}
+
+config::Parameter rate_parameter() {
+  return {"rate", config::Type::number, {}, "requests a second, in the mean", config::between(1e-9, 1e9), {}};
+}
+
+Picoseconds moment(double seconds) { return std::llround(kPicosecondsPerSecond * std::min(seconds, 1.1 * kLongestRun)); }
+
+void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps) {
+  double due = 0.0;
+  workload.requests.resize(gaps.size());
+  for (std::size_t i = 0; i < gaps.size(); ++i) workload.requests[i].due = moment(due += gaps[i]);
+}
+
+std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key) {
+  std::vector<double> gaps(requests);
+  double sum = 0.0;
+  for (std::size_t i = 0; i < requests; ++i) {
+    rng::Stream random_bits(key, rng::Purpose::start, 1, i);
+    gaps[i] = shape == 1.0 ? boost::random::exponential_distribution<double>(rate)(random_bits)
+                           : boost::random::gamma_distribution<double>(shape, 1.0 / (shape * rate))(random_bits);
+    sum += gaps[i];
+  }
+  if (rescaled && sum > 0.0)
+    for (double& gap : gaps) gap *= static_cast<double>(requests) / rate / sum;
+  return gaps;
+}
+
+}  // namespace specsim::arrivals

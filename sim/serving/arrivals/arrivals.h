@@ -1,0 +1,53 @@
+// When requests are sent: the registry of arrival processes.
+#pragma once
+
+#include "sim/foundation/config/registry.h"
+#include "sim/foundation/rng/philox.h"
+#include "sim/serving/arrivals/request_trace.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace specsim::arrivals {
+
+class ArrivalProcess {
+ public:
+  ArrivalProcess() = default;
+  ArrivalProcess(const ArrivalProcess&) = delete;
+  ArrivalProcess& operator=(const ArrivalProcess&) = delete;
+  virtual ~ArrivalProcess() = default;
+  // The requests and when they are due; with their lengths where its entry says so.
+  virtual void fill(RequestTrace& workload, rng::Key key) const = 0;
+  // How many fill() makes, where that is known before.
+  [[nodiscard]] virtual std::size_t requests() const { return 0; }
+  // This process at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the
+  // process has none.
+  [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_rate(double /*requests_per_second*/) const { return nullptr; }
+  [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_concurrency(std::uint32_t /*concurrency*/) const { return nullptr; }
+  // This process with so many requests; nullptr where they are recorded.
+  [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_requests(std::size_t /*requests*/) const { return nullptr; }
+};
+
+struct ArrivalsEntry {
+  config::PartInfo info;
+  // nullptr after reporting.
+  std::function<std::unique_ptr<ArrivalProcess>(const config::Arguments&, Diagnostics&)> make;
+  bool brings_lengths = false;  // its requests have prompts and outputs of their own
+};
+
+config::Registry<ArrivalsEntry>& arrival_processes();
+
+// ---- what processes share ----
+
+config::Parameter requests_parameter(const char* fallback = "1000");
+config::Parameter rate_parameter();
+// The moment so many seconds after the start. Beyond kLongestRun it is one that every run refuses, so that it does not overflow.
+Picoseconds moment(double seconds);
+// Requests that are due at the sums of these gaps, in seconds.
+void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps);
+// Gaps of mean 1 / rate: gamma with this shape (1: exponential, a Poisson process), each request's from its own random numbers.
+// `rescaled`: so that the last request is due at requests / rate, as `vllm bench serve` does it.
+std::vector<double> gamma_gaps(std::size_t requests, double rate, double shape, bool rescaled, rng::Key key);
+
+}  // namespace specsim::arrivals

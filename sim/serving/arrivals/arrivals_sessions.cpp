@@ -1,0 +1,151 @@
+#include "sim/foundation/rng/address.h"
+#include "sim/serving/arrivals/arrivals.h"
+#include "sim/serving/arrivals/lengths.h"
+
+#include <boost/random/exponential_distribution.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace specsim::arrivals {
+
+namespace {
+
+constexpr std::uint32_t kBlock = 16;  // tokens of a hash
+
+struct SessionSetting {
+  double rate = 1.0;  // sessions a second
+  std::size_t requests = 1000;
+  double gap_s = 10.0;       // mean, between the turns of a session
+  std::uint32_t prefix = 0;  // tokens that all sessions begin with
+  std::uint32_t most = 0;    // tokens of a prompt; a session ends before a longer one
+  bool closed = false;       // a turn is sent when the one before has ended and the client has thought
+  std::shared_ptr<const LengthDistribution> turns;
+  std::shared_ptr<const LengthDistribution> prompts;
+  std::shared_ptr<const LengthDistribution> outputs;
+};
+
+// Conversations: each turn's prompt is all that was said before and something new.
+class Sessions final : public ArrivalProcess {
+ public:
+  explicit Sessions(SessionSetting setting) : setting_(std::move(setting)) {}
+  [[nodiscard]] std::size_t requests() const override { return setting_.requests; }
+  void fill(RequestTrace& workload, rng::Key key) const override {
+    struct Turn {
+      Request request;
+      std::size_t session = 0;
+    };
+    std::vector<Turn> turns;
+    std::priority_queue<Picoseconds, std::vector<Picoseconds>, std::greater<>> later;  // due behind the last session's start
+    std::size_t passed = 0;  // due before it: no session to come changes their order
+    double start = 0.0;
+    for (std::size_t session = 0; passed < setting_.requests; ++session) {
+      rng::Stream gap_bits(key, rng::Purpose::start, 1, session);
+      start += boost::random::exponential_distribution<double>(setting_.rate)(gap_bits);
+      for (; !later.empty() && later.top() <= moment(start); later.pop()) ++passed;
+      rng::Stream length_bits(key, rng::Purpose::length, 0, session);
+      const std::uint32_t count = setting_.turns->draw(session, length_bits);
+      double due = start;
+      std::uint32_t said = setting_.prefix;
+      for (std::uint32_t turn = 0; turn < count; ++turn) {
+        if (turn > 0) due += boost::random::exponential_distribution<double>(1.0 / setting_.gap_s)(gap_bits);
+        Turn one;
+        one.session = session;
+        one.request.due = moment(due);
+        const std::uint32_t fresh = setting_.prompts->draw(session, length_bits);
+        if (said > setting_.most - std::min(setting_.most, fresh) && turn > 0) break;
+        one.request.prompt = said + fresh;
+        one.request.output = setting_.outputs->draw(session, length_bits);
+        said = one.request.prompt + one.request.output;
+        one.request.hashed = said;
+        later.push(one.request.due);
+        turns.push_back(one);
+      }
+    }
+    std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.request.due < b.request.due; });
+    turns.resize(std::min(turns.size(), setting_.requests));
+    workload.hash_tokens = kBlock;
+    workload.answers_first = setting_.closed;
+    std::unordered_map<std::size_t, std::uint32_t> before;  // by session: Request::follows of its next turn
+    for (Turn& one : turns) {
+      one.request.follows = std::exchange(before[one.session], static_cast<std::uint32_t>(workload.requests.size() + 1));
+      one.request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
+      one.request.hashes = one.request.hashed / kBlock;
+      for (std::uint64_t block = 0; block < one.request.hashes; ++block)
+        workload.hashes.push_back((block + 1) * kBlock <= setting_.prefix ? block : (one.session + 1) << 24 | block);
+      workload.requests.push_back(one.request);
+    }
+  }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
+    SessionSetting other = setting_;
+    other.rate = rate;
+    return std::make_unique<Sessions>(std::move(other));
+  }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
+    SessionSetting other = setting_;
+    other.requests = requests;
+    return std::make_unique<Sessions>(std::move(other));
+  }
+
+ private:
+  SessionSetting setting_;
+};
+
+}  // namespace
+
+ArrivalsEntry sessions_arrivals() {
+  return {
+      {"sessions",
+       "conversations: each turn's prompt is all that was said before and something new",
+       "",
+       {{"rate", config::Type::number, {}, "sessions that begin a second, a Poisson process", config::between(1e-9, 1e9), {}},
+        requests_parameter(),
+        {"turns", config::Type::value, "{geometric: {mean: 4}}", "requests of a session", {}, {}},
+        {"gap_s",
+         config::Type::number,
+         "10",
+         "mean time between two turns of a session, exponential",
+         config::between(1e-6, 1e6),
+         {}},
+        {"prefix", config::Type::integer, "0", "tokens that all sessions begin with", config::between(0, 1e6), {}},
+        {"prompt", config::Type::value, {}, "tokens that a turn adds", {}, {}},
+        {"output", config::Type::value, {}, "tokens of an answer", {}, {}},
+        {"closed",
+         config::Type::boolean,
+         "false",
+         "a turn is sent gap_s after the end of the answer before it, as a client does; false: gap_s after the turn before it "
+         "was "
+         "due",
+         {},
+         {}},
+        {"most", config::Type::integer, "32768", "tokens of a prompt, before which a session ends", config::between(1, 1e7), {}}},
+       "What a session shares with itself and with others is known to the prefix cache and to routing by prefix; answers are in "
+       "the "
+       "prompt of the next turn. Unless sessions are closed a turn is due whether the one before has ended or not; a run says "
+       "how many "
+       "were sent too early."},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
+        SessionSetting setting;
+        const std::size_t before = diagnostics.list().size();
+        setting.rate = arguments.number("rate");
+        setting.requests = static_cast<std::size_t>(arguments.integer("requests"));
+        setting.gap_s = arguments.number("gap_s");
+        setting.prefix = static_cast<std::uint32_t>(arguments.integer("prefix"));
+        setting.closed = arguments.boolean("closed");
+        setting.most = static_cast<std::uint32_t>(arguments.integer("most"));
+        setting.turns = read_lengths(arguments.value("turns"), "turns", diagnostics);
+        setting.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);
+        setting.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
+        if (diagnostics.list().size() != before) return nullptr;
+        return std::make_unique<Sessions>(std::move(setting));
+      },
+      true};
+}
+
+}  // namespace specsim::arrivals

@@ -1,0 +1,398 @@
+// Recorded requests: columns of this project, of Azure's, ServeGen's and BurstGPT's CSV files, or Mooncake's JSON lines.
+#include "sim/foundation/base/standard_library.h"
+#include "sim/foundation/base/text_file.h"
+#include "sim/foundation/config/json.h"
+#include "sim/serving/arrivals/arrivals.h"
+#include "sim/serving/arrivals/lengths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace specsim::arrivals {
+
+namespace {
+
+constexpr std::int64_t kMostSeconds = 4'000'000;  // that a trace may last: picoseconds end at twice that
+
+constexpr std::uint32_t kMooncakeTokens = 512;  // tokens that a hash of Mooncake's stands for
+
+class Recorded final : public ArrivalProcess {
+ public:
+  Recorded(RequestTrace workload, double scale) : workload_(std::move(workload)), scale_(scale) {}
+  void fill(RequestTrace& workload, rng::Key /*key*/) const override {
+    workload = workload_;
+    if (scale_ == 1.0) return;
+    for (Request& request : workload.requests)
+      request.due = moment(scale_ * static_cast<double>(request.due) / kPicosecondsPerSecond);
+  }
+  [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
+    const double seconds = static_cast<double>(workload_.requests.back().due) / kPicosecondsPerSecond;
+    return std::make_unique<Recorded>(workload_,
+                                      seconds > 0.0 ? static_cast<double>(workload_.requests.size()) / rate / seconds : 1.0);
+  }
+
+ private:
+  RequestTrace workload_;
+  double scale_;
+};
+
+std::vector<std::string_view> split(std::string_view line, char by) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0;;) {
+    const std::size_t end = line.find(by, begin);
+    parts.push_back(line.substr(begin, end == std::string_view::npos ? end : end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::optional<std::int64_t> whole(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+struct Moment {
+  std::int64_t seconds = 0;  // since 1970
+  Picoseconds fraction = 0;
+};
+
+// "2023-11-16 18:15:46.6805900"
+std::optional<Moment> timestamp(std::string_view text) {
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || (text[10] != ' ' && text[10] != 'T') || text[13] != ':' ||
+      text[16] != ':')
+    return std::nullopt;
+  const auto year = whole(text.substr(0, 4));
+  const auto month = whole(text.substr(5, 2));
+  const auto day = whole(text.substr(8, 2));
+  const auto hour = whole(text.substr(11, 2));
+  const auto minute = whole(text.substr(14, 2));
+  const auto second = whole(text.substr(17, 2));
+  const auto inside = [](const std::optional<std::int64_t>& x, std::int64_t low, std::int64_t high) {
+    return x && *x >= low && *x <= high;
+  };
+  if (!year || !inside(month, 1, 12) || !inside(day, 1, 31) || !inside(hour, 0, 23) || !inside(minute, 0, 59) ||
+      !inside(second, 0, 60))
+    return std::nullopt;
+  constexpr std::array<std::int64_t, 12> kDays = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  const bool leap = *year % 4 == 0 && (*year % 100 != 0 || *year % 400 == 0);
+  if (*day > kDays[static_cast<std::size_t>(*month - 1)] + (*month == 2 && leap ? 1 : 0)) return std::nullopt;
+  // Days of the civil calendar, years counted from March.
+  const std::int64_t y = *year - (*month <= 2 ? 1 : 0);
+  const std::int64_t era = y / 400;
+  const std::int64_t in_era = y - era * 400;
+  const std::int64_t in_year = (153 * (*month + (*month > 2 ? -3 : 9)) + 2) / 5 + *day - 1;
+  const std::int64_t days = era * 146097 + in_era * 365 + in_era / 4 - in_era / 100 + in_year - 719468;
+  Moment moment{days * 86400 + *hour * 3600 + *minute * 60 + *second, 0};
+  std::string_view rest = text.substr(19);
+  if (!rest.empty() && rest[0] == '.') {
+    Picoseconds unit = 100'000'000'000;
+    for (rest.remove_prefix(1); !rest.empty() && rest[0] >= '0' && rest[0] <= '9'; rest.remove_prefix(1), unit /= 10)
+      moment.fraction += unit * (rest[0] - '0');
+  }
+  if (!rest.empty() && rest != "Z" && rest != "+00:00") return std::nullopt;
+  return moment;
+}
+
+constexpr std::int64_t kMostHashes = 10'000'000;  // hashes of a prompt: more are a mistake, and would only fill memory
+
+// "0-146" or "3" or "7-9 12", ranges of hashes.
+bool read_hashes(std::string_view text, std::vector<std::uint64_t>& hashes) {
+  std::int64_t left = kMostHashes;
+  for (std::string_view part : split(text, text.find(';') != std::string_view::npos ? ';' : ' ')) {
+    if (part.empty()) continue;
+    const std::size_t dash = part.find('-');
+    const auto first = whole(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : whole(part.substr(dash + 1));
+    if (!first || !last || *first < 0 || *last < *first || *last - *first >= left) return false;
+    left -= *last - *first + 1;
+    for (std::int64_t hash = *first; hash <= *last; ++hash) hashes.push_back(static_cast<std::uint64_t>(hash));
+  }
+  return true;
+}
+
+class Reader {
+ public:
+  Reader(std::string file, std::size_t most, Diagnostics& diagnostics)
+      : file_(std::move(file)), most_(most), diagnostics_(diagnostics) {}
+
+  bool read(const std::string& text) {
+    const bool json = text.find_first_not_of(" \t\r\n") != std::string::npos && text[text.find_first_not_of(" \t\r\n")] == '{';
+    for (std::size_t begin = 0; begin < text.size() && workload.requests.size() < most_;) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      std::string_view line(text.data() + begin, end - begin);
+      begin = end + 1;
+      ++line_;
+      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+      if (line.empty()) continue;
+      const bool good = json ? json_line(std::string(line)) : columns_.empty() ? header(line) : csv_line(line);
+      if (!good) return false;
+    }
+    if (workload.requests.empty()) {
+      diagnostics_.add({file_, 0, 0}, "has no request, allowed: at least one");
+      return false;
+    }
+    return true;
+  }
+
+  RequestTrace workload;
+
+ private:
+  enum class Field { skipped, arrived_us, arrived_s, timestamp, prompt, output, hashes, priority };
+
+  bool wrong(std::size_t column, const std::string& what) {
+    diagnostics_.add({file_, static_cast<int>(line_), static_cast<int>(column)}, what);
+    return false;
+  }
+
+  bool header(std::string_view line) {
+    static const std::array<std::pair<const char*, Field>, 14> kNames = {{{"arrived_us", Field::arrived_us},
+                                                                          {"TIMESTAMP", Field::timestamp},
+                                                                          {"Timestamp", Field::arrived_s},
+                                                                          {"prompt", Field::prompt},
+                                                                          {"Request tokens", Field::prompt},
+                                                                          {"Response tokens", Field::output},
+                                                                          {"prompt_tokens", Field::prompt},
+                                                                          {"ContextTokens", Field::prompt},
+                                                                          {"num_prefill_tokens", Field::prompt},
+                                                                          {"output", Field::output},
+                                                                          {"output_tokens", Field::output},
+                                                                          {"GeneratedTokens", Field::output},
+                                                                          {"num_decode_tokens", Field::output},
+                                                                          {"block_hashes", Field::hashes}}};
+    const std::vector<std::string_view> names = split(line, ',');
+    const auto is_time = [](Field column) {
+      return column == Field::arrived_us || column == Field::arrived_s || column == Field::timestamp;
+    };
+    for (const std::string_view name : names) {
+      Field column = name == "priority" ? Field::priority : Field::skipped;
+      for (const auto& [known, meaning] : kNames)
+        if (name == known) column = meaning;
+      const auto same = std::find_if(columns_.begin(), columns_.end(), [&](Field other) {
+        return column != Field::skipped && (other == column || (is_time(other) && is_time(column)));
+      });
+      if (same != columns_.end())
+        return wrong(static_cast<std::size_t>(name.data() - line.data()) + 1,
+                     fmt::format("the column {} says what column {} says, allowed: one of them", config::quote_for_message(name),
+                                 config::quote_for_message(names[static_cast<std::size_t>(same - columns_.begin())])));
+      columns_.push_back(column);
+    }
+    const auto has = [&](Field column) { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); };
+    if (!has(Field::prompt) || !has(Field::output) || !(has(Field::arrived_us) || has(Field::arrived_s) || has(Field::timestamp)))
+      return wrong(
+          1,
+          fmt::format("the columns are {}, allowed: arrived_us,prompt,output[,block_hashes][,priority], or Azure's "
+                      "TIMESTAMP,ContextTokens,GeneratedTokens, or BurstGPT's Timestamp,Request tokens,Response tokens, or JSON "
+                      "lines of timestamp,input_length,output_length[,hash_ids]",
+                      config::quote_for_message(line)));
+    return true;
+  }
+
+  bool csv_line(std::string_view line) {
+    Request request;
+    std::size_t at = 0;
+    std::size_t place = 1;
+    const auto fields = static_cast<std::size_t>(std::count(line.begin(), line.end(), ',')) + 1;
+    for (std::size_t begin = 0; at < columns_.size(); ++at) {
+      const std::size_t end = line.find(',', begin);
+      const std::string_view field = line.substr(begin, end == std::string_view::npos ? end : end - begin);
+      place = begin + 1;
+      if (!take(columns_[at], field, request, place)) return false;
+      if (end == std::string_view::npos) {
+        ++at;
+        break;
+      }
+      begin = end + 1;
+    }
+    if (at < columns_.size())
+      return wrong(line.size() + 1, fmt::format("the line has {} fields, allowed: {} as in the first line", at, columns_.size()));
+    if (fields > columns_.size())
+      return wrong(1, fmt::format("the line has {} fields, allowed: {} as in the first line", fields, columns_.size()));
+    // A field that is empty says that nothing is known.
+    const std::uint32_t whole_blocks = request.prompt / workload.hash_tokens;
+    const std::uint32_t blocks = (request.prompt + workload.hash_tokens - 1) / workload.hash_tokens;
+    if (request.hashes > 0 && (request.hashes < whole_blocks || request.hashes > blocks))
+      return wrong(1, fmt::format("block_hashes has {} hashes, allowed: at {} {}, one for each {} tokens of its prompt's {}",
+                                  request.hashes, request.hashes < whole_blocks ? "least" : "most",
+                                  request.hashes < whole_blocks ? whole_blocks : blocks, workload.hash_tokens, request.prompt));
+    return add(request);
+  }
+
+  bool take(Field column, std::string_view field, Request& request, std::size_t place) {
+    const auto count = [&](std::uint32_t& tokens, const char* what) {
+      const auto value = whole(field);
+      if (!value || *value < 1 || *value > static_cast<std::int64_t>(kMostTokens))
+        return wrong(place, fmt::format("{} is {}, allowed: a whole number from 1 to {:g}", what,
+                                        config::quote_for_message(field), kMostTokens));
+      tokens = static_cast<std::uint32_t>(*value);
+      return true;
+    };
+    switch (column) {
+      case Field::prompt:
+        return count(request.prompt, "prompt");
+      case Field::output:
+        return count(request.output, "output");
+      case Field::arrived_us:
+        return take_time(field, place, "arrived_us", "microseconds", 1e6, request.due);
+      case Field::arrived_s:
+        return take_time(field, place, "Timestamp", "seconds", kPicosecondsPerSecond, request.due);
+      case Field::timestamp: {
+        const auto time = timestamp(field);
+        if (!time)
+          return wrong(place,
+                       fmt::format("TIMESTAMP is {}, allowed: as 2023-11-16 18:15:46.6805900", config::quote_for_message(field)));
+        if (workload.requests.empty()) start_ = *time;
+        if (std::abs(time->seconds - start_.seconds) > kMostSeconds)
+          return wrong(place, fmt::format("TIMESTAMP is {} s from the first one, allowed: at most {}",
+                                          time->seconds - start_.seconds, kMostSeconds));
+        request.due = (time->seconds - start_.seconds) * 1'000'000'000'000 + time->fraction - start_.fraction;
+        return true;
+      }
+      case Field::priority: {
+        const auto value = whole(field);
+        if (!value || *value < -1000000000 || *value > 1000000000)
+          return wrong(
+              place, fmt::format("priority is {}, allowed: a whole number, lower goes first", config::quote_for_message(field)));
+        request.priority = static_cast<std::int32_t>(*value);
+        return true;
+      }
+      case Field::hashes:
+        request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
+        if (!read_hashes(field, workload.hashes))
+          return wrong(place, fmt::format("block_hashes is {}, allowed: whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
+                                          config::quote_for_message(field)));
+        request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
+        return true;
+      case Field::skipped:
+        break;
+    }
+    return true;
+  }
+
+  // A number of units of so many picoseconds since the start.
+  bool take_time(std::string_view field, std::size_t place, const char* name, const char* units, double unit, Picoseconds& due) {
+    constexpr double kMost = 1e18;  // picoseconds, 11 days
+    double time = 0.0;
+    const auto [end, error] = from_chars(field.data(), field.data() + field.size(), time);
+    if (error != std::errc() || end != field.data() + field.size() || !(time >= 0.0 && time * unit < kMost))
+      return wrong(
+          place, fmt::format("{} is {}, allowed: {} in [0, {:g})", name, config::quote_for_message(field), units, kMost / unit));
+    due = std::llround(time * unit);
+    return true;
+  }
+
+  // A number of a JSON line, which counts tokens where it may not be 0; nothing after reporting.
+  std::optional<double> json_number(const config::Value& line, const char* key, const char* kind, double low, double high) {
+    const std::string allowed = fmt::format("{} from {:g} to {:g}", kind, low, high);
+    const config::Value* const value = line.find(key);
+    if (value == nullptr) {
+      wrong(1, fmt::format("lacks {}, allowed: {}", key, allowed));
+      return std::nullopt;
+    }
+    const std::optional<double> number = config::as_number(*value);
+    if (number && *number >= low && *number <= high && (low == 0.0 || *number == std::floor(*number))) return number;
+    wrong(static_cast<std::size_t>(value->where.column),
+          fmt::format("{} is {}, allowed: {}", key, value->is_scalar() ? config::quote_for_message(value->text) : "no number",
+                      allowed));
+    return std::nullopt;
+  }
+
+  bool json_line(const std::string& line) {
+    Diagnostics own;
+    const config::Value value = config::parse_json(line, file_, own, static_cast<int>(line_));
+    if (!own.list().empty() || !value.is_map())
+      return wrong(1,
+                   "is no request, allowed: {\"timestamp\": milliseconds, \"input_length\": tokens, \"output_length\": tokens, "
+                   "\"hash_ids\": [...]}");
+    constexpr double kMostMilliseconds = 1e9;
+    const auto time = json_number(value, "timestamp", "milliseconds", 0.0, kMostMilliseconds);
+    const auto prompt = time ? json_number(value, "input_length", "a whole number", 1.0, kMostTokens) : std::nullopt;
+    const auto output = prompt ? json_number(value, "output_length", "a whole number", 1.0, kMostTokens) : std::nullopt;
+    if (!output) return false;
+    Request request;
+    request.due = std::llround(*time * 1e9);
+    request.prompt = static_cast<std::uint32_t>(*prompt);
+    request.output = static_cast<std::uint32_t>(*output);
+    workload.hash_tokens = kMooncakeTokens;
+    request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
+    const config::Value* const ids = value.find("hash_ids");
+    if (ids != nullptr && !ids->is_list()) return wrong(1, "hash_ids is no list, allowed: [...] of whole numbers from 0");
+    if (ids != nullptr)
+      for (const config::Value& id : ids->items) {
+        const auto hash = config::as_integer(id);
+        if (!hash || *hash < 0) return wrong(1, "hash_ids holds something else, allowed: whole numbers from 0 to below 2^63");
+        workload.hashes.push_back(static_cast<std::uint64_t>(*hash));
+      }
+    request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
+    const std::uint32_t blocks = (request.prompt + kMooncakeTokens - 1) / kMooncakeTokens;
+    if (request.hashes > 0 && request.hashes != blocks)
+      return wrong(
+          1, fmt::format("hash_ids has {} numbers, allowed: at {} {}, one for each {} tokens of input_length, {}", request.hashes,
+                         request.hashes < blocks ? "least" : "most", blocks, kMooncakeTokens, request.prompt));
+    return add(request);
+  }
+
+  bool add(const Request& request) {
+    if (!workload.requests.empty() && request.due < workload.requests.back().due)
+      return wrong(1, fmt::format("arrives {:.6g} s before the line above, allowed: requests in order of arrival",
+                                  static_cast<double>(workload.requests.back().due - request.due) / kPicosecondsPerSecond));
+    workload.requests.push_back(request);
+    workload.requests.back().line = static_cast<std::uint32_t>(line_);
+    return true;
+  }
+
+  std::string file_;
+  std::size_t most_;
+  Diagnostics& diagnostics_;
+  std::size_t line_ = 0;
+  std::vector<Field> columns_;
+  Moment start_;
+};
+
+}  // namespace
+
+ArrivalsEntry trace_arrivals() {
+  return {{"trace",
+           "recorded requests, with their lengths",
+           "",
+           {{"file", config::Type::value, {}, "CSV or JSON lines, beside the config or from the working directory", {}, {}},
+            {"requests", config::Type::integer, "100000000", "the first of them alone", config::between(1, 1e8), {}},
+            {"time_scale",
+             config::Type::number,
+             "1",
+             "factor on the times between them: 0.5 is twice the load",
+             config::between(1e-6, 1e6),
+             {}}},
+           "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: "
+           "0-146) and priority. "
+           "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; BurstGPT's Timestamp (seconds), Request tokens, "
+           "Response tokens; Mooncake's JSON lines, whose hash_ids stand for "
+           "512 tokens each."},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
+            const config::Value& file = arguments.value("file");
+            const std::string path = file_beside(file.where, file.text);
+            std::string text;
+            try {
+              text = read_text_file(path);
+            } catch (const ReadError& error) {
+              diagnostics.add(file.where, path + ": " + error.message("trace of requests") + looked_for(file.where, file.text));
+              return nullptr;
+            }
+            Reader reader(path, static_cast<std::size_t>(arguments.integer("requests")), diagnostics);
+            if (!reader.read(text)) return nullptr;
+            reader.workload.file = path;
+            return std::make_unique<Recorded>(std::move(reader.workload), arguments.number("time_scale"));
+          },
+          true};
+}
+
+}  // namespace specsim::arrivals

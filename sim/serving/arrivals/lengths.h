@@ -1,0 +1,36 @@
+// How many tokens prompts and outputs have, where the arrivals do not say it themselves: the registry of length distributions.
+#pragma once
+
+#include "sim/foundation/config/registry.h"
+#include "sim/foundation/rng/address.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace specsim::arrivals {
+
+constexpr double kMostTokens = 1e8;  // the most tokens of a prompt or an output
+
+class LengthDistribution {
+ public:
+  LengthDistribution() = default;
+  LengthDistribution(const LengthDistribution&) = delete;
+  LengthDistribution& operator=(const LengthDistribution&) = delete;
+  virtual ~LengthDistribution() = default;
+  // Tokens of request number `request`, at least 1; `random_bits` are the request's own.
+  virtual std::uint32_t draw(std::uint64_t request, rng::Stream& random_bits) const = 0;
+};
+
+struct LengthsEntry {
+  config::PartInfo info;
+  // Makes the part from what stands behind its name: {fixed: 128}, {lognormal: {mean: 1155, cv: 1.1}}. nullptr after reporting.
+  std::function<std::unique_ptr<LengthDistribution>(const config::Value&, const config::PartInfo&, Diagnostics&)> make;
+};
+
+config::Registry<LengthsEntry>& length_distributions();
+
+// {NAME: ...}, or a number alone for a fixed length. nullptr after reporting.
+std::unique_ptr<LengthDistribution> read_lengths(const config::Value& value, const std::string& what, Diagnostics& diagnostics);
+
+}  // namespace specsim::arrivals

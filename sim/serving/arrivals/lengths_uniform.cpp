@@ -1,0 +1,45 @@
+#include "sim/serving/arrivals/lengths.h"
+
+#include <boost/random/uniform_int_distribution.hpp>
+
+namespace specsim::arrivals {
+
+namespace {
+
+class UniformLength final : public LengthDistribution {
+ public:
+  UniformLength(std::uint32_t from, std::uint32_t to) : from_(from), to_(to) {}
+  std::uint32_t draw(std::uint64_t /*request*/, rng::Stream& random_bits) const override {
+    return boost::random::uniform_int_distribution<std::uint32_t>(from_, to_)(random_bits);
+  }
+
+ private:
+  std::uint32_t from_;
+  std::uint32_t to_;
+};
+
+}  // namespace
+
+LengthsEntry uniform_lengths() {
+  return {{"uniform",
+           "every whole number of tokens from one to another equally often",
+           "",
+           {{"from", config::Type::integer, {}, "tokens at least", config::between(1, kMostTokens), {}},
+            {"to", config::Type::integer, {}, "tokens at most", config::between(1, kMostTokens), {}}},
+           ""},
+          [](const config::Value& value, const config::PartInfo& info,
+             Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+            const std::size_t before = diagnostics.list().size();
+            const config::Arguments arguments =
+                config::read_arguments(value, info.parameters, {}, "lengths uniform", diagnostics);
+            if (diagnostics.list().size() != before) return nullptr;
+            if (arguments.integer("to") < arguments.integer("from")) {
+              diagnostics.add(arguments.where("to"), "to is less than from, allowed: at least from");
+              return nullptr;
+            }
+            return std::make_unique<UniformLength>(static_cast<std::uint32_t>(arguments.integer("from")),
+                                                   static_cast<std::uint32_t>(arguments.integer("to")));
+          }};
+}
+
+}  // namespace specsim::arrivals

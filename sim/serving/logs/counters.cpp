@@ -1,0 +1,157 @@
+// Prometheus text: vLLM's /metrics and TensorRT-LLM's, scraped once or many times into one file.
+//
+//   vllm:spec_decode_num_drafts_total{engine="0",model_name="..."} 1234.0                    (V1: vllm/v1/spec_decode/metrics.py,
+//   vllm:spec_decode_num_draft_tokens_total{...} 3702.0                                      SpecDecodingProm; without
+//   vllm:spec_decode_num_accepted_tokens_total{...} 2100.0                                   _total where vLLM's own reader
+//   prints) vllm:spec_decode_num_accepted_tokens_per_pos_total{...,position="0"} 990.0
+//   vllm:spec_decode_num_emitted_tokens_total{...} 3300.0                                    (V0: vllm/engine/metrics.py)
+//   trtllm_spec_decode_num_draft_tokens_total{...} 800.0                                     (tensorrt_llm/metrics/collector.py)
+//   trtllm_spec_decode_num_accepted_tokens_total{...} 500.0
+#include "sim/serving/logs/line_scan.h"
+#include "sim/serving/logs/server_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace specsim::logs {
+
+namespace {
+
+constexpr std::size_t kMostModels = 256;
+
+constexpr std::string_view kVllmMetrics = "vllm:spec_decode_";
+constexpr std::string_view kTrtllmMetrics = "trtllm_spec_decode_";
+constexpr std::string_view kModelLabel = "model_name=\"";
+constexpr std::string_view kPositionLabel = "position=\"";
+
+constexpr std::string_view kDrafts = "num_drafts";
+constexpr std::string_view kDrafted = "num_draft_tokens";
+constexpr std::string_view kAccepted = "num_accepted_tokens";
+constexpr std::string_view kAcceptedAt = "num_accepted_tokens_per_pos";
+
+double grown_of(const std::map<std::string, double, std::less<>>& grown, std::string_view metric) {
+  const auto found = grown.find(metric);
+  return found == grown.end() ? 0.0 : found->second;
+}
+
+}  // namespace
+
+bool LogReader::read_counter(std::string_view line) {
+  for (const auto& [prefix, kind] : {std::pair{kVllmMetrics, Kind::vllm_counters}, {kTrtllmMetrics, Kind::trtllm_counters}}) {
+    if (line.find(prefix) == std::string_view::npos) continue;
+    const auto read = metric_line(line, prefix);
+    if (!read) return false;
+    const std::string_view metric = std::string_view(read->metric).substr(prefix.size());
+    const bool counted = metric.starts_with("num_");  // V0 has rates too, as gauges
+    std::optional<double> position;
+    if (metric == kAcceptedAt) position = count_behind(read->labels, kPositionLabel).value_or(double{kMostPositions});
+    if (!counted && std::isnan(read->value)) return false;
+    // Servers of several models may be scraped into one file: each is told for itself.
+    std::string model;
+    if (const auto text = behind(read->labels, kModelLabel))
+      model = std::string(kModelLabel) + std::string(text->substr(0, text->find('"') + 1));
+    const std::pair place{kind, std::move(model)};
+    if (!counters_.contains(place) && counters_.size() == kMostModels) {
+      cannot_read(fmt::format("counters of more than {} models", kMostModels));
+      return true;
+    }
+    Counters& counters = counters_[place];
+    counters.lines.kind = kind;
+    if ((counted && read->value != std::floor(read->value)) || (position && *position >= double{kMostPositions})) {
+      cannot_read(fmt::format("no count of tokens or drafts behind \"{}\"", read->metric));
+      counters.broken = true;
+      return true;
+    }
+    seen(counters.lines);
+    const double more = grown(read->metric + read->labels, read->value, counters.lines);
+    if (!position) {
+      counters.grown[std::string(metric)] += more;
+      return true;
+    }
+    const auto at = static_cast<std::size_t>(*position);
+    if (counters.accepted_at.size() <= at) counters.accepted_at.resize(at + 1, 0.0);
+    counters.accepted_at[at] += more;
+    return true;
+  }
+  return false;
+}
+
+void LogReader::finish_counters() {
+  for (const Kind kind : {Kind::vllm_counters, Kind::trtllm_counters}) {
+    const auto several =
+        std::count_if(counters_.begin(), counters_.end(), [&](const auto& one) { return one.first.first == kind; }) > 1;
+    for (auto& [place, counters] : counters_) {
+      if (place.first != kind || counters.broken) continue;
+      if (several) counters.lines.name = place.second.empty() ? "without a model_name" : place.second;
+      if (kind == Kind::trtllm_counters)
+        finish_trtllm_counters(counters);
+      else if (grown_of(counters.grown, kDrafts) > 0.0)
+        finish_vllm_counters(counters);
+      else
+        finish_vllm_v0_counters(counters);
+    }
+  }
+}
+
+// Counts that no server can have reached are told like a line that cannot be read, at their last one.
+bool LogReader::refuse_counters(const ReportedAcceptance& all, double accepted) {
+  std::string why;
+  if (all.drafted > 0.0 && accepted > all.drafted) why = fmt::format("{} accepted of {} drafted tokens", accepted, all.drafted);
+  for (std::size_t i = 0; i < all.accepted_at.size() && why.empty(); ++i)
+    if (all.accepted_at[i] > all.rounds)
+      why = fmt::format("{} tokens accepted at position {} of {} drafts", all.accepted_at[i], i, all.rounds);
+  if (why.empty()) return false;
+  if (contents_.unread++ == 0) contents_.first_unread = fmt::format("line {}: {}", all.last_line, why);
+  return true;
+}
+
+void LogReader::finish_vllm_counters(const Counters& counters) {
+  ReportedAcceptance all = counters.lines;
+  const double rounds = grown_of(counters.grown, kDrafts);
+  all.rounds = rounds;
+  all.drafted = grown_of(counters.grown, kDrafted);
+  all.accepted = grown_of(counters.grown, kAccepted);
+  all.accepted_at = counters.accepted_at;
+  if (refuse_counters(all, all.accepted)) return;
+  const std::size_t positions = all.accepted_at.size();
+  all.draft_length = static_cast<int>(positions);
+  all.drafts_whole = positions > 0 && all.drafted == rounds * static_cast<double>(positions);
+  if (positions > 0)
+    all.samples.push_back({rounds, all.accepted, all.accepted + rounds - all.accepted_at.back()});
+  else
+    all.samples.push_back({rounds, all.accepted, 0.0});
+  double sum = 0.0;
+  for (const double count : all.accepted_at) sum += count;
+  if (positions > 0 && std::abs(sum - all.accepted) > 1e-6 * std::max(sum, 1.0)) {
+    all.contradictions = 1;
+    all.first_contradiction =
+        fmt::format("line {}: {} accepted tokens, but {} over the positions", all.last_line, all.accepted, sum);
+  }
+  contents_.found.push_back(std::move(all));
+}
+
+void LogReader::finish_vllm_v0_counters(const Counters& counters) {
+  ReportedAcceptance all = counters.lines;
+  all.kind = Kind::vllm_v0_counters;
+  all.drafted = grown_of(counters.grown, kDrafted);
+  all.alone_accepted = grown_of(counters.grown, kAccepted);
+  all.rounds_counted = false;  // the draft length is not among the counters
+  if (!refuse_counters(all, all.alone_accepted)) contents_.found.push_back(std::move(all));
+}
+
+void LogReader::finish_trtllm_counters(const Counters& counters) {
+  ReportedAcceptance all = counters.lines;
+  all.drafted = grown_of(counters.grown, kDrafted);
+  all.accepted = grown_of(counters.grown, kAccepted);
+  all.rounds_counted = false;  // rounds are not among the counters
+  if (!refuse_counters(all, all.accepted)) contents_.found.push_back(std::move(all));
+}
+
+}  // namespace specsim::logs

@@ -1,0 +1,114 @@
+#include "sim/serving/logs/line_scan.h"
+
+#include "sim/foundation/base/standard_library.h"
+
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+
+namespace specsim::logs {
+
+namespace {
+
+// The number that the text begins with, which is cut off.
+std::optional<double> take_number(std::string_view& text) {
+  const std::size_t from = text.find_first_not_of(" \t");
+  if (from == std::string_view::npos) return std::nullopt;
+  double x = 0.0;
+  const char* const begin = text.data() + from;
+  const auto [end, error] = from_chars(begin, text.data() + text.size(), x);
+  if (error != std::errc() || !(x >= 0.0 && x <= kLargestNumber)) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return x;
+}
+
+// Whether the text begins with a number that take_number() refuses.
+bool begins_with_bad_number(std::string_view text) {
+  const std::size_t from = text.find_first_not_of(" \t");
+  if (from == std::string_view::npos) return false;
+  text.remove_prefix(from);
+  const bool negative = text.front() == '-';
+  if (negative || text.front() == '+') text.remove_prefix(1);
+  if (text.empty()) return false;
+  // A word of its own: "INFO" is what many lines begin with.
+  std::string word;
+  for (const char c : text.substr(0, 9)) {
+    if (std::isalpha(static_cast<unsigned char>(c)) == 0) break;
+    word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  if (word == "nan" || word == "inf" || word == "infinity") return true;
+  return std::isdigit(static_cast<unsigned char>(text.front())) != 0 && (negative || !take_number(text));
+}
+
+}  // namespace
+
+std::optional<std::string_view> behind(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  return line.substr(at + key.size());
+}
+
+std::optional<double> number_behind(std::string_view line, std::string_view key) {
+  auto rest = behind(line, key);
+  return rest ? take_number(*rest) : std::nullopt;
+}
+
+std::optional<double> count_behind(std::string_view line, std::string_view key) {
+  const auto x = number_behind(line, key);
+  return x && *x == std::floor(*x) ? x : std::nullopt;
+}
+
+bool bad_number_behind(std::string_view line, std::string_view key) {
+  const auto rest = behind(line, key);
+  return rest && begins_with_bad_number(*rest);
+}
+
+std::optional<std::vector<double>> rates_behind(std::string_view line, std::string_view key) {
+  std::vector<double> rates;
+  auto rest = behind(line, key);
+  while (rest) {
+    if (begins_with_bad_number(*rest)) return std::nullopt;
+    const auto x = take_number(*rest);
+    if (!x) break;
+    if (*x > 1.0 || rates.size() == kMostPositions) return std::nullopt;
+    rates.push_back(*x);
+    const std::size_t next = rest->find_first_not_of(" \t");
+    if (next == std::string_view::npos || (*rest)[next] != ',') break;
+    rest->remove_prefix(next + 1);
+  }
+  return rates;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t from = text.find_first_not_of(" \t\r\n");
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(" \t\r\n") + 1 - from);
+}
+
+std::optional<MetricLine> metric_line(std::string_view line, std::string_view prefix) {
+  const std::size_t at = line.find(prefix);
+  if (at == std::string_view::npos || line.substr(0, at).find('#') != std::string_view::npos) return std::nullopt;
+  line.remove_prefix(at);
+  const std::size_t end = line.find_first_of("{ \t");
+  if (end == std::string_view::npos) return std::nullopt;
+  MetricLine read;
+  read.metric = line.substr(0, end);
+  if (read.metric.ends_with("_created")) return std::nullopt;  // a time
+  if (read.metric.ends_with("_total")) read.metric.resize(read.metric.size() - 6);
+  line.remove_prefix(end);
+  if (line.front() == '{') {
+    const std::size_t close = line.rfind('}');
+    if (close == std::string_view::npos) return std::nullopt;
+    read.labels = line.substr(0, close + 1);
+    line.remove_prefix(close + 1);
+  }
+  const auto value = number_behind(line, "");
+  if (!value && !begins_with_bad_number(line)) return std::nullopt;
+  read.value = value.value_or(std::numeric_limits<double>::quiet_NaN());
+  return read;
+}
+
+}  // namespace specsim::logs

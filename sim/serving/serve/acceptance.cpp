@@ -1,0 +1,140 @@
+#include "sim/serving/serve/acceptance.h"
+
+#include "sim/foundation/base/token.h"
+#include "sim/foundation/rng/address.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+// The draft at a text position is accepted, given that it is reached, where the position's own uniform lies below the rate of its
+// place in the draft. Classes of requests have rates of their own.
+class RateAcceptance final : public Acceptance {
+ public:
+  using Class = ClassRates::Class;
+  RateAcceptance(std::vector<Class> classes, rng::Key key) : classes_(std::move(classes)), key_(key) {
+    for (const Class& one : classes_) {
+      std::vector<std::uint64_t> limits;
+      for (const double rate : one.rates) limits.push_back(static_cast<std::uint64_t>(std::llround(rate * 0x1.0p32)));
+      limits_.push_back(std::move(limits));
+    }
+  }
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+    const std::vector<std::uint64_t>& limits = limits_[class_of(request)];
+    std::uint32_t place = 0;
+    rng::Block block{};
+    std::uint32_t drawn = ~std::uint32_t{0};
+    for (; place < drafted; ++place) {
+      const std::uint32_t position = emitted + place + 1;
+      if (position / 4 != drawn) {
+        drawn = position / 4;
+        block = rng::philox4x32_10({rng::counter_word0(rng::Purpose::draft_accept, 0), drawn, request, 0}, key_);
+      }
+      if (block[position % 4] >= limits[std::min<std::size_t>(place, limits.size() - 1)]) break;
+    }
+    return place;
+  }
+  [[nodiscard]] double tokens_per_round(int draft_length) const override {
+    double sum = 0.0;
+    double before = 0.0;
+    for (const Class& one : classes_) {
+      double tokens = 1.0;
+      double reached = 1.0;
+      for (int place = 0; place < draft_length; ++place) {
+        reached *= one.rates[std::min<std::size_t>(static_cast<std::size_t>(place), one.rates.size() - 1)];
+        tokens += reached;
+      }
+      sum += (one.up_to - before) * tokens;
+      before = one.up_to;
+    }
+    return sum;
+  }
+
+ private:
+  [[nodiscard]] std::size_t class_of(arrivals::RequestId request) const {
+    if (classes_.size() == 1) return 0;
+    const rng::Block block = rng::philox4x32_10({rng::counter_word0(rng::Purpose::start, 0), 0, request, 0}, key_);
+    const double u = 0x1.0p-32 * block[0];
+    std::size_t at = 0;
+    while (at + 1 < classes_.size() && u >= classes_[at].up_to) ++at;
+    return at;
+  }
+  std::vector<Class> classes_;
+  rng::Key key_;
+  std::vector<std::vector<std::uint64_t>> limits_;  // [class][place]: of 2^32
+};
+
+// The uniforms of every request and position from a file.
+class ReplayedAcceptance final : public Acceptance {
+ public:
+  explicit ReplayedAcceptance(ReplayedUniforms replayed)
+      : rates_(std::move(replayed.rates)), uniforms_(std::move(replayed.uniforms)) {}
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+    std::uint32_t place = 0;
+    for (; place < drafted; ++place) {
+      const auto at = uniforms_.find(ReplayedUniforms::name(request, emitted + place + 1));
+      if (at == uniforms_.end() || at->second >= rates_[std::min<std::size_t>(place, rates_.size() - 1)]) break;
+    }
+    return place;
+  }
+  [[nodiscard]] double tokens_per_round(int draft_length) const override {
+    double tokens = 1.0;
+    double reached = 1.0;
+    for (int place = 0; place < draft_length; ++place)
+      tokens += reached *= rates_[std::min<std::size_t>(static_cast<std::size_t>(place), rates_.size() - 1)];
+    return tokens;
+  }
+
+ private:
+  PlaceRates rates_;
+  std::unordered_map<std::uint64_t, double> uniforms_;
+};
+
+// Rounds that end as an Acceptance says, which knows every position whatever was verified before it.
+class StatedRounds final : public Rounds {
+ public:
+  explicit StatedRounds(const Acceptance& acceptance) : acceptance_(&acceptance) {}
+  std::uint32_t play(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t verified) override {
+    return verified > 0 ? acceptance_->accepted(request, emitted, verified) : 0;
+  }
+
+ private:
+  const Acceptance* acceptance_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rounds> Acceptance::rounds() const { return std::make_unique<StatedRounds>(*this); }
+
+std::unique_ptr<Acceptance> make_acceptance(const StatedAcceptance& stated, rng::Key key) {
+  return std::visit(
+      [&](const auto& own) -> std::unique_ptr<Acceptance> {
+        using Own = std::decay_t<decltype(own)>;
+        if constexpr (std::is_same_v<Own, ClassRates>)
+          return std::make_unique<RateAcceptance>(own.classes, key);
+        else if constexpr (std::is_same_v<Own, ReplayedUniforms>)
+          return std::make_unique<ReplayedAcceptance>(own);
+        else if constexpr (std::is_same_v<Own, RecordedPrefixes>)
+          return make_recorded_acceptance(own);
+        else
+          return make_recorded_acceptance(own, key);
+      },
+      stated);
+}
+
+int stated_places(const StatedAcceptance& stated) {
+  const auto* const own = std::get_if<ClassRates>(&stated);
+  if (own == nullptr) return kMaxDraftLength;
+  std::size_t least = kMaxDraftLength;
+  for (const ClassRates::Class& one : own->classes)
+    if (!one.everywhere) least = std::min(least, one.rates.size());
+  return static_cast<int>(least);
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,98 @@
+#include "sim/serving/serve/block_pool.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr BlockPool::Block kNullBlock = 0;
+
+}  // namespace
+
+BlockPool::BlockPool(std::uint32_t blocks, std::uint32_t block_tokens, bool prefix_caching)
+    : blocks_(blocks),
+      block_tokens_(block_tokens),
+      shift_(std::has_single_bit(block_tokens) ? std::countr_zero(block_tokens) : -1),
+      caches_(prefix_caching),
+      free_(blocks == kUnlimitedBlocks ? blocks : blocks - 1) {
+  if (caches_) all_.resize(1);
+}
+
+void BlockPool::append_free(Block block) {
+  Entry& ends = all_[kNullBlock];
+  all_[block].before = ends.before;
+  all_[block].after = kNullBlock;
+  all_[ends.before].after = block;
+  ends.before = block;
+}
+
+void BlockPool::remove_free(Block block) {
+  const Entry& entry = all_[block];
+  all_[entry.before].after = entry.after;
+  all_[entry.after].before = entry.before;
+}
+
+const BlockPool::Block* BlockPool::find(std::uint64_t hash) const {
+  const auto at = by_hash_.find(hash);
+  return at == by_hash_.end() ? nullptr : &at->second;
+}
+
+void BlockPool::use(Block block) {
+  if (all_[block].users++ > 0 || unlimited()) return;
+  remove_free(block);
+  --free_;
+}
+
+void BlockPool::forget(Block block) {
+  Entry& entry = all_[block];
+  entry.named = false;
+  const auto first = by_hash_.find(entry.hash);
+  if (first->second == block) {
+    if (entry.next_same == kNullBlock)
+      by_hash_.erase(first);
+    else
+      first->second = entry.next_same;
+    return;
+  }
+  Block before = first->second;
+  while (all_[before].next_same != block) before = all_[before].next_same;
+  all_[before].next_same = entry.next_same;
+}
+
+BlockPool::Block BlockPool::take_one() {
+  Block block = all_[kNullBlock].after;
+  if (all_.size() < blocks_ && !(unlimited() && block != kNullBlock)) {
+    block = static_cast<Block>(all_.size());
+    all_.emplace_back();
+  } else {
+    remove_free(block);
+    if (all_[block].named) forget(block);
+  }
+  free_ -= unlimited() ? 0 : 1;
+  all_[block].users = 1;
+  return block;
+}
+
+void BlockPool::name(Block block, std::uint64_t hash) {
+  Entry& entry = all_[block];
+  entry.hash = hash;
+  entry.named = true;
+  entry.next_same = kNullBlock;
+  const auto [at, fresh] = by_hash_.try_emplace(hash, block);
+  if (fresh) return;
+  Block last = at->second;
+  while (all_[last].next_same != kNullBlock) last = all_[last].next_same;
+  all_[last].next_same = block;
+}
+
+void BlockPool::release(const std::vector<Block>& blocks) {
+  std::for_each(blocks.rbegin(), blocks.rend(), [&](Block block) {
+    if (--all_[block].users > 0 || (unlimited() && all_[block].named)) return;
+    append_free(block);
+    free_ += unlimited() ? 0 : 1;
+  });
+}
+
+}  // namespace specsim::serve

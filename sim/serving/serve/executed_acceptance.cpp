@@ -1,0 +1,283 @@
+#include "sim/experiments/run/runner.h"
+#include "sim/foundation/base/check.h"
+#include "sim/hardware/placement/accepted.h"
+#include "sim/hardware/placement/single_rounds.h"
+#include "sim/serving/serve/acceptance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace specsim::serve {
+
+namespace {
+
+// Rounds of one draft length, by text position.
+struct ExecutedRounds {
+  explicit ExecutedRounds(const placement::AcceptedCounts& counts)
+      : draft_length(counts.draft_length),
+        left(counts.of_sequence.size()),
+        nodes(counts.drafted.size()),
+        passes(counts.pass_rows.size()) {
+    double rounds = 0.0;
+    std::map<std::vector<std::uint16_t>, std::uint32_t> known;
+    reached.resize(static_cast<std::size_t>(draft_length) + 1);
+    for (std::size_t i = 0; i < left.size(); ++i)
+      for (std::size_t round = 0; round < counts.of_sequence[i].size(); ++round) {
+        const std::uint8_t accepted = counts.of_sequence[i][round];
+        std::uint32_t own_passes = 0;
+        if (!passes.empty()) {
+          const std::vector<std::uint16_t>& rows = counts.pass_rows[i][round];
+          const auto [at, fresh] = known.insert({rows, static_cast<std::uint32_t>(pass_rows.size())});
+          if (fresh) pass_rows.emplace_back(rows.begin(), rows.end());
+          own_passes = at->second;
+          add_passes(counts.drafted[i][round], rows);
+        }
+        // Behind the last token of the round before: so many drafts are accepted here, one fewer behind each of them.
+        for (int rest = accepted; rest >= 0; --rest) {
+          left[i].push_back(static_cast<std::uint8_t>(rest));
+          if (!nodes.empty()) nodes[i].push_back(counts.drafted[i][round]);
+          if (!passes.empty()) passes[i].push_back(own_passes);
+        }
+        rounds += 1.0;
+        for (std::size_t place = 1; place <= accepted; ++place) reached[place] += 1.0;
+      }
+    for (double& share : reached) share = rounds > 0.0 ? share / rounds : 0.0;
+    for (auto& [drafted, rounds_and_rows] : counted) {
+      const double share = 1.0 / static_cast<double>(rounds_and_rows.first);
+      for (double& rows : rounds_and_rows.second) rows *= share;
+    }
+  }
+  void add_passes(std::uint16_t drafted, const std::vector<std::uint16_t>& rows) {
+    auto& [times, sum] = counted[drafted];
+    ++times;
+    sum.resize(std::max(sum.size(), rows.size()), 0.0);
+    for (std::size_t pass = 0; pass < rows.size(); ++pass) sum[pass] += rows[pass];
+  }
+  int draft_length;
+  std::vector<std::vector<std::uint8_t>> left;     // [sequence][tokens behind the first]: drafts accepted there
+  std::vector<std::vector<std::uint16_t>> nodes;   // the same: tokens drafted; empty where every round drafts the same
+  std::vector<std::vector<std::uint32_t>> passes;  // the same: index of the round's passes; empty where they are not counted
+  std::vector<std::vector<double>> pass_rows;      // [index][pass]: rows; each kind of round once
+  std::vector<double> reached;                     // [place]: share of rounds that accept so many at least
+  // Of a drafter whose passes are counted: by the tokens that a round drafts, how many rounds do, and the mean rows of each pass.
+  std::map<std::uint16_t, std::pair<std::uint64_t, std::vector<double>>> counted;
+};
+
+placement::AcceptedCounts record(const spec::Cell& cell, std::size_t requests, std::uint32_t tokens) {
+  const decode::Prepared tables = run::prepare_cell(cell, nullptr, true);
+  return placement::record_accepted({spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()},
+                                    decode::Bonus::emitted, std::min(requests, kMostExecuted), tokens);
+}
+
+// Rounds of chains that are played as a server verifies them.
+class PlayedRounds final : public Rounds {
+ public:
+  explicit PlayedRounds(const placement::RoundSource& source)
+      : rounds_(source), longest_(static_cast<std::size_t>(source.draft_length)) {}
+  std::span<const draft::LengthPolicy::Outlook> outlooks(arrivals::RequestId request, std::uint32_t emitted,
+                                                         std::uint32_t drafted) override {
+    Text& text = text_of(request, emitted);
+    text.outlooks.resize(longest_);
+    rounds_.draft(text.state, text.outlooks);
+    return std::span(text.outlooks).first(std::min<std::size_t>(drafted, longest_));
+  }
+  std::uint32_t play(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t verified) override {
+    return rounds_.play(text_of(request, emitted).state, verified);
+  }
+  void forget(arrivals::RequestId request) override { texts_.erase(request); }
+
+ private:
+  struct Text {
+    placement::SingleRounds::State state;
+    std::vector<draft::LengthPolicy::Outlook> outlooks;
+  };
+  // The request's text, which its rounds have written as far as the output token number `emitted`: the first comes before them.
+  Text& text_of(arrivals::RequestId request, std::uint32_t emitted) {
+    const auto [at, fresh] = texts_.try_emplace(request);
+    if (fresh) at->second.state = rounds_.start(request % kMostExecuted);
+    SPECSIM_CHECK(at->second.state.text_position + 1 == emitted, "request {}: {} tokens of {} rounds, and {} emitted", request,
+                  at->second.state.text_position, at->second.state.round, emitted);
+    return at->second;
+  }
+  placement::SingleRounds rounds_;
+  std::size_t longest_;
+  std::unordered_map<arrivals::RequestId, Text> texts_;
+};
+
+// What rounds of a cell are played from.
+struct PlayedCell {
+  PlayedCell(const spec::Cell& played, int draft_length)
+      : cell(spec::to_be_cut(played, draft_length)), tables(run::prepare_cell(cell, nullptr, true)) {}
+  [[nodiscard]] placement::RoundSource source() const {
+    return {spec::plan_of(cell), &tables, spec::draw_key(cell), cell.draft_length()};
+  }
+  spec::Cell cell;
+  decode::Prepared tables;
+};
+
+// Chains whose length the server's policy chooses: of each length that was executed, or the longest one cut.
+class ExecutedChains final : public Acceptance {
+ public:
+  // `played`: what rounds that are cut are played from; nullptr: none are.
+  ExecutedChains(std::vector<ExecutedRounds> by_length, std::unique_ptr<const PlayedCell> played)
+      : by_length_(std::move(by_length)), played_(std::move(played)) {}
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+    const ExecutedRounds& rounds = of_length(static_cast<int>(drafted));
+    const std::vector<std::uint8_t>& left = rounds.left[request % rounds.left.size()];
+    // The first token comes with the prompt: rounds begin behind it.
+    const std::size_t at = emitted - 1;
+    return at < left.size() ? std::min<std::uint32_t>(left[at], drafted) : 0;
+  }
+  [[nodiscard]] double tokens_per_round(int draft_length) const override {
+    const ExecutedRounds& rounds = of_length(draft_length);
+    double tokens = 1.0;
+    for (int place = 1; place <= std::min(draft_length, rounds.draft_length); ++place)
+      tokens += rounds.reached[static_cast<std::size_t>(place)];
+    return tokens;
+  }
+  [[nodiscard]] bool knows(draft::Confidence confidence) const override {
+    return played_ != nullptr || confidence == draft::Confidence::history;
+  }
+  [[nodiscard]] std::unique_ptr<Rounds> rounds() const override {
+    return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
+  }
+
+ private:
+  // The shortest of at least this length.
+  [[nodiscard]] const ExecutedRounds& of_length(int draft_length) const {
+    std::size_t at = 0;
+    while (at + 1 < by_length_.size() && by_length_[at].draft_length < draft_length) ++at;
+    return by_length_[at];
+  }
+  std::vector<ExecutedRounds> by_length_;  // lengths rising
+  std::unique_ptr<const PlayedCell> played_;
+};
+
+// Trees, and chains whose length decode's own policy chooses.
+class ExecutedBlocks final : public Acceptance {
+ public:
+  // `played`: as ExecutedChains.
+  ExecutedBlocks(ExecutedRounds rounds, const draft::BlockDrafter& drafter, bool is_chain,
+                 std::unique_ptr<const PlayedCell> played)
+      : rounds_(std::move(rounds)), is_chain_(is_chain), played_(std::move(played)) {
+    const int most = drafter.shape().nodes;
+    for (int nodes = 0; nodes <= most; ++nodes) {
+      const draft::Work work = drafter.work(nodes);
+      rows_.push_back(static_cast<std::uint32_t>(std::llround(std::ceil(work.verified_rows))) - 1);
+      if (passes_.size() <= rows_.back()) passes_.resize(rows_.back() + std::size_t{1});
+      const auto counted = rounds_.counted.find(static_cast<std::uint16_t>(nodes));
+      passes_[rows_.back()] = counted != rounds_.counted.end() ? counted->second.second : work.pass_rows;
+    }
+    if (drafter.tree() == nullptr || is_chain) return;
+    levels_.assign(static_cast<std::size_t>(drafter.tree()->height()) + 1, 0);
+    for (const tokens::Tree::Node& node : drafter.tree()->nodes)
+      if (node.depth > 0) ++levels_[static_cast<std::size_t>(node.depth)];
+    for (std::size_t depth = 1; depth < levels_.size(); ++depth) levels_[depth] += levels_[depth - 1];
+  }
+  [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
+    const std::vector<std::uint8_t>& left = rounds_.left[request % rounds_.left.size()];
+    const std::size_t at = emitted - 1;
+    if (at >= left.size()) return 0;
+    const std::uint32_t accepted = left[at];
+    if (drafted >= block(request, emitted)) return accepted;
+    if (is_chain_) return std::min(accepted, drafted);
+    std::uint32_t depth = 0;
+    while (depth + 1 < levels_.size() && levels_[depth + 1] <= drafted) ++depth;
+    return std::min(accepted, depth);
+  }
+  [[nodiscard]] double tokens_per_round(int draft_length) const override {
+    double tokens = 1.0;
+    if (draft_length == 0) return tokens;
+    for (std::size_t place = 1; place < rounds_.reached.size(); ++place) tokens += rounds_.reached[place];
+    return tokens;
+  }
+  [[nodiscard]] bool knows(draft::Confidence confidence) const override {
+    return played_ != nullptr || confidence == draft::Confidence::history;
+  }
+  [[nodiscard]] std::unique_ptr<Rounds> rounds() const override {
+    return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
+  }
+  [[nodiscard]] bool uneven() const override { return true; }
+  [[nodiscard]] bool offers(int draft_length) const override { return draft_length == 0 || draft_length == rounds_.draft_length; }
+  [[nodiscard]] std::uint32_t drafted(arrivals::RequestId request, std::uint32_t emitted, int draft_length) const override {
+    return draft_length > 0 ? block(request, emitted) : 0;
+  }
+  [[nodiscard]] std::uint32_t widest(int draft_length) const override {
+    return draft_length > 0 ? *std::max_element(rows_.begin(), rows_.end()) : 0;
+  }
+  [[nodiscard]] const std::vector<double>* passes(std::uint32_t drafted) const override {
+    return &passes_[std::min<std::size_t>(drafted, passes_.size() - 1)];
+  }
+  [[nodiscard]] const std::vector<double>* passes_of(arrivals::RequestId request, std::uint32_t emitted,
+                                                     std::uint32_t drafted) const override {
+    if (rounds_.passes.empty() || emitted == 0 || drafted != block(request, emitted)) return passes(drafted);
+    const std::vector<std::uint32_t>& own = rounds_.passes[request % rounds_.passes.size()];
+    const std::size_t at = emitted - 1;
+    return at < own.size() ? &rounds_.pass_rows[own[at]] : passes(drafted);
+  }
+
+ private:
+  // Rows of the block that is drafted behind so many tokens.
+  [[nodiscard]] std::uint32_t block(arrivals::RequestId request, std::uint32_t emitted) const {
+    if (rounds_.nodes.empty()) return rows_.back();
+    const std::vector<std::uint16_t>& nodes = rounds_.nodes[request % rounds_.nodes.size()];
+    const std::size_t at = emitted - 1;
+    return at < nodes.size() ? rows_[nodes[at]] : rows_.back();
+  }
+  ExecutedRounds rounds_;
+  bool is_chain_;
+  std::unique_ptr<const PlayedCell> played_;
+  std::vector<std::uint32_t> rows_;          // [tokens drafted]: verified beside the sequence's own
+  std::vector<std::vector<double>> passes_;  // [verified rows]
+  std::vector<std::uint32_t> levels_;        // [depth]: tokens down to it, where every round drafts the same tree
+};
+
+// The server's policy chooses among its lengths.
+bool cuts_chains(const spec::Cell& cell) { return cell.drafts_chains() && cell.policy() == nullptr; }
+
+}  // namespace
+
+bool executed_offers(const spec::Cell& cell, int draft_length) {
+  return cuts_chains(cell) ? draft_length <= cell.draft_length() : draft_length == cell.draft_length() || draft_length == 0;
+}
+
+bool executed_cuts(const spec::Cell& cell) { return cuts_chains(cell) || spec::can_cut(cell); }
+
+bool executed_knows(const spec::Cell& cell, draft::Confidence confidence) {
+  return confidence == draft::Confidence::history || spec::can_cut(cell);
+}
+
+bool drafts_without_passes(const spec::Cell& cell) {
+  if (!cell.judges_blocks()) return false;
+  const draft::BlockDrafter& drafter = *cell.block()->drafter;
+  for (int nodes = 1; nodes <= drafter.shape().nodes; ++nodes)  // some copy their longest blocks and draft the others
+    if (!drafter.work(nodes).pass_rows.empty()) return false;
+  return true;
+}
+
+std::unique_ptr<Acceptance> executed_acceptance(const spec::Cell& cell, const std::vector<int>& lengths, std::size_t requests,
+                                                std::uint32_t tokens, bool cut) {
+  const bool plays = cut && !lengths.empty() && spec::can_cut(cell);
+  std::unique_ptr<const PlayedCell> played = plays ? std::make_unique<const PlayedCell>(cell, lengths.back()) : nullptr;
+  if (!cuts_chains(cell)) {
+    const draft::BlockDrafter& drafter = *cell.block()->drafter;
+    return std::make_unique<ExecutedBlocks>(ExecutedRounds(record(cell, requests, tokens)), drafter, cell.block()->is_chain,
+                                            std::move(played));
+  }
+  std::vector<ExecutedRounds> by_length;
+  if (cell.judges_blocks())
+    for (const int length : lengths)
+      if (length < cell.draft_length()) by_length.emplace_back(record(spec::with_draft_length(cell, length), requests, tokens));
+  by_length.emplace_back(record(cell, requests, tokens));
+  return std::make_unique<ExecutedChains>(std::move(by_length), std::move(played));
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,148 @@
+#include "sim/serving/serve/memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace specsim::serve {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+constexpr double kMostBlocks = 4e9;
+constexpr double kGib = 0x1.0p30;
+
+// Blocks of a pool that fills `utilization` of the GPU's memory beside the weights.
+std::uint32_t blocks_in_memory(const config::Arguments& kv, const cost::CostModel& cost, const ServerMemory& memory,
+                               std::optional<int> draft_length, Diagnostics& diagnostics) {
+  const bool speculative = draft_length.has_value();
+  const cost::Kept kept = speculative ? cost::Kept::both : cost::Kept::target;
+  const cost::Deployment* const deployment = cost.deployment();
+  // A request holds a state of linear attention for each token that it may draft, and one more, for as long as it runs. Slots of
+  // drafts in the paged cache come and go with the steps: the scheduler takes them.
+  const bool keeps_states = deployment != nullptr && deployment->target && deployment->target->recurrent_bytes() > 0.0;
+  const int states = keeps_states ? draft_length.value_or(0) : 0;
+  const auto bytes = [&](double context) { return cost.memory_budget({1.0, context - states}, states, kept); };
+  const auto none = cost.memory_budget({0.0, 0.0}, 0, kept);
+  const auto many = bytes(1e6);
+  if (!none || !many || deployment == nullptr || !deployment->target) {
+    diagnostics.add(kv.where("utilization"),
+                    "the cost model does not know the GPU's memory, allowed: blocks or tokens, or the cost model roofline");
+    return 2;
+  }
+  double a_token = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
+  // Where layers keep a window alone, or a state, a token of a short context takes more than one of a long: a pool holds contexts
+  // of usual lengths.
+  constexpr double kUsualContext = 4096.0;
+  constexpr double kMoreThanRounding = 1.001;
+  const double usual = (bytes(kUsualContext)->needed_bytes() - none->needed_bytes()) / kUsualContext;
+  if (usual > kMoreThanRounding * a_token) a_token = usual;
+  constexpr double kFlatGib = 2.0;
+  const double beside = kv.has("reserved_gib") ? kv.number("reserved_gib") * kGib
+                        : memory.profiled      ? cost::profiled_bytes(*deployment, *memory.profiled, speculative)
+                        : memory.share == cost::MemoryShare::weights_and_cache ? 0.0
+                                                                               : kFlatGib * kGib;
+  const double all = deployment->hardware.memory_bytes - cost::kDriverBytes;
+  const double used = none->needed_bytes() + beside + kv.number("graphs_gib") * kGib;
+  const double left = memory.share == cost::MemoryShare::cache_of_rest ? (all - used) * kv.number("utilization")
+                                                                       : all * kv.number("utilization") - used;
+  const double blocks = std::floor(left / (a_token * static_cast<double>(kv.integer("block"))));
+  if (!(blocks >= 2.0)) {
+    diagnostics.add(
+        kv.where("utilization"),
+        fmt::format("weights take {:.2f} GiB and activations {:.2f} GiB, which {}, allowed: "
+                    "room for two blocks: more GPUs (tensor_parallel), a larger utilization, weights of fewer bits, or fewer "
+                    "requests at once, for which activations are set aside",
+                    none->needed_bytes() / kGib, beside / kGib,
+                    left < 0.0 ? fmt::format("is {:.2f} GiB more than there is", -left / kGib)
+                               : fmt::format("leaves {:.2f} GiB for the cache", left / kGib)));
+    return 2;
+  }
+  return static_cast<std::uint32_t>(std::min(blocks, kMostBlocks));
+}
+
+}  // namespace
+
+const std::vector<Parameter>& kv_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"block", Type::integer, "16", "tokens of a block", config::between(1, 65536), {}},
+      {"blocks", Type::integer, "", "blocks of the pool, one of which no sequence gets", config::between(2, kMostBlocks), {}},
+      {"tokens", Type::integer, "", "the pool in tokens, as servers log it", config::between(2, 1e13), {}},
+      {"draft_tokens",
+       Type::integer,
+       "",
+       "tokens of the draft's own pool, where its cache does not lie in the target's blocks: the smaller of the two pools binds",
+       config::between(2, 1e13),
+       {}},
+      {"plain_tokens",
+       Type::integer,
+       "",
+       "the pool of the server without speculation, where no draft takes memory",
+       config::between(2, 1e13),
+       {}},
+      {"utilization",
+       Type::number,
+       "",
+       "share of the GPU's memory, where the cost model knows it: for weights, activations and cache (gpu_memory_utilization); "
+       "for "
+       "weights and cache (sglang's mem_fraction_static); for the cache, of what weights and activations leave (trtllm's "
+       "free_gpu_memory_fraction)",
+       config::between(0.05, 1),
+       {}},
+      {"reserved_gib",
+       Type::number,
+       "",
+       "beside the cache, for activations; left out: vllm_v1 and trtllm compute what their profile runs measure, sglang reserves "
+       "nothing in its share, other schedulers take 2",
+       config::between(0, 1e4),
+       {}},
+      {"graphs_gib",
+       Type::number,
+       "0",
+       "GiB of that share that CUDA graphs take: vLLM captures them outside it up to version 0.20, and logs an estimate that it "
+       "takes off "
+       "from 0.21 on",
+       config::between(0, 1e4),
+       {}}};
+  return parameters;
+}
+
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
+                          std::optional<int> draft_length, Diagnostics& diagnostics) {
+  const bool speculative = draft_length.has_value();
+  if (!speculative && kv.has("plain_tokens"))
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(kv.integer("plain_tokens") / kv.integer("block"), 2));
+  std::vector<std::string> given;
+  for (const char* name : {"blocks", "tokens", "utilization"})
+    if (kv.has(name)) given.emplace_back(name);
+  const auto in_tokens = [&](const char* name) {
+    const std::int64_t blocks = kv.integer(name) / kv.integer("block");
+    if (blocks < 2)
+      diagnostics.add(kv.where(name), fmt::format("{} tokens are {} blocks, allowed: at least 2", kv.integer(name), blocks));
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(blocks, 2, static_cast<std::int64_t>(kMostBlocks)));
+  };
+  std::uint32_t blocks = kUnlimitedBlocks;
+  if (given.size() > 1) {
+    diagnostics.add(kv.where(given[1]),
+                    fmt::format("{} stands beside {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
+    return 2;
+  }
+  if (kv.has("draft_tokens") && kv.has("utilization")) {
+    diagnostics.add(kv.where("draft_tokens"),
+                    "draft_tokens stands beside utilization, which holds both caches, allowed: beside blocks or tokens");
+    return 2;
+  }
+  if (kv.has("blocks"))
+    blocks = static_cast<std::uint32_t>(kv.integer("blocks"));
+  else if (kv.has("utilization"))
+    blocks = cost != nullptr ? blocks_in_memory(kv, *cost, memory, draft_length, diagnostics) : 2;
+  else if (kv.has("tokens"))
+    blocks = in_tokens("tokens");
+  return speculative && kv.has("draft_tokens") ? std::min(blocks, in_tokens("draft_tokens")) : blocks;
+}
+
+}  // namespace specsim::serve

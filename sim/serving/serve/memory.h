@@ -1,0 +1,27 @@
+// What a server's memory leaves for the paged cache.
+#pragma once
+
+#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/cost/server_memory.h"
+#include "sim/serving/serve/scheduler.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace specsim::serve {
+
+// How a server divides the GPU's memory.
+struct ServerMemory {
+  std::optional<cost::StepLimits> profiled;
+  cost::MemoryShare share = cost::MemoryShare::everything;
+};
+
+const std::vector<config::Parameter>& kv_parameters();
+
+// Blocks of the pool: of the server that drafts up to so many tokens, or without a draft length of the one that holds the target
+// alone. kUnlimitedBlocks where `kv` says nothing.
+std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* cost, const ServerMemory& memory,
+                          std::optional<int> draft_length, Diagnostics& diagnostics);
+
+}  // namespace specsim::serve

@@ -1,0 +1,310 @@
+#include "sim/serving/serve/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kPicosecondsPerMs = 1e9;
+
+double ms(arrivals::Picoseconds time) { return static_cast<double>(time) / kPicosecondsPerMs; }
+
+// Samples that come in numbers.
+struct Weighted {
+  double value = 0.0;
+  double count = 0.0;
+};
+
+Statistics weighted_statistics(std::vector<Weighted> samples) {
+  Statistics result{0.0, kNone, kNone, kNone, kNone, kNone, kNone};
+  if (samples.empty()) return result;
+  std::sort(samples.begin(), samples.end(), [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  double sum = 0.0;
+  for (const Weighted& one : samples) {
+    result.count += one.count;
+    sum += one.count * one.value;
+  }
+  result.mean = sum / result.count;
+  result.max = samples.back().value;
+  const auto percentile = [&](double share) {
+    const double place = share * (result.count - 1.0);
+    const double low = std::floor(place);
+    double before = 0.0;
+    std::size_t at = 0;
+    while (before + samples[at].count <= low) before += samples[at++].count;
+    const double next =
+        at + 1 < samples.size() && before + samples[at].count <= low + 1.0 ? samples[at + 1].value : samples[at].value;
+    return samples[at].value + (place - low) * (next - samples[at].value);
+  };
+  result.p50 = percentile(0.5);
+  result.p90 = percentile(0.9);
+  result.p95 = percentile(0.95);
+  result.p99 = percentile(0.99);
+  return result;
+}
+
+// Requests that MSER-5 drops: of the batches of five, at most half of them, so many that the mean of the rest is known best.
+std::size_t mser_cut(const SimulationResult& result) {
+  constexpr std::size_t kBatch = 5;
+  std::vector<double> means;
+  std::vector<std::size_t> sent;  // [batch]: requests that were sent before it
+  double sum = 0.0;
+  std::size_t inside = 0;
+  for (std::size_t i = 0; i < result.sent; ++i) {
+    if (result.sequences[i].status != Status::finished) continue;
+    if (inside == 0) sent.push_back(i);
+    sum += ms(result.sequences[i].last_token - result.sequences[i].sent);
+    if (++inside < kBatch) continue;
+    means.push_back(sum / kBatch);
+    sum = 0.0;
+    inside = 0;
+  }
+  double best = std::numeric_limits<double>::infinity();
+  std::size_t cut = 0;
+  double mean = 0.0;
+  double squares = 0.0;  // sum of squared distances from the mean, by Welford's update: equal times have none, to the last bit
+  for (std::size_t dropped = means.size(); dropped-- > 0;) {
+    const auto left = static_cast<double>(means.size() - dropped);
+    const double distance = means[dropped] - mean;
+    mean += distance / left;
+    squares += distance * (means[dropped] - mean);
+    if (dropped > means.size() / 2) continue;
+    const double error = squares / (left * left);
+    if (error > best) continue;
+    best = error;
+    cut = sent[dropped];
+  }
+  return cut;
+}
+
+}  // namespace
+
+Statistics statistics(const std::vector<double>& samples) {
+  std::vector<Weighted> weighted;
+  weighted.reserve(samples.size());
+  for (const double sample : samples) weighted.push_back({sample, 1.0});
+  return weighted_statistics(std::move(weighted));
+}
+
+const std::array<const char*, kLatencies>& latency_names() {
+  static const std::array<const char*, kLatencies> names = {"ttft", "tpot", "e2el"};
+  return names;
+}
+
+const Statistics& latency(const Summary& summary, Latency which) {
+  return which == Latency::ttft ? summary.ttft_ms : which == Latency::tpot ? summary.tpot_ms : summary.e2el_ms;
+}
+
+double slo_margin(std::span<const Summary> runs, const Slo& slo) {
+  constexpr double kRounding = 1e-12;
+  const std::array<bool, kLatencies> limited = {slo.ttft_ms.has_value(), slo.tpot_ms.has_value(), slo.e2el_ms.has_value()};
+  const double needed = 0.01 * slo.percentile;
+  double margin = kNone;
+  const auto least = [&](double within, double count) {
+    if (count > 0.0) margin = std::fmin(margin, within / count - needed + kRounding);
+  };
+  double all = 0.0;
+  double counted = 0.0;
+  for (std::size_t i = 0; i < kLatencies; ++i) {
+    double within = 0.0;
+    double count = 0.0;
+    for (const Summary& run : runs) {
+      within += run.within_limit[i];
+      count += latency(run, static_cast<Latency>(i)).count;
+    }
+    if (limited[i]) least(within, count);
+  }
+  for (const Summary& run : runs) {
+    if (!run.stable) return -1.0;
+    all += run.within_all;
+    counted += run.ttft_ms.count;
+  }
+  if (slo.jointly) least(all, counted);
+  return margin;
+}
+
+namespace {
+
+// What the requests of a run took, in the order of sending.
+struct Samples {
+  std::array<std::vector<double>, kLatencies> latencies;  // [Latency]: milliseconds, of completed requests behind the warm-up
+  std::vector<double> queue;                              // milliseconds before the first admission, of the same requests
+  std::vector<double> waits;                              // milliseconds in queues and for a link, of all completed requests
+  arrivals::Picoseconds first = arrivals::kNever;         // the first sending, and the last
+  arrivals::Picoseconds last = 0;
+  double life = 0.0;  // picoseconds in the server, of all requests together
+  double rounds = 0.0;
+
+  [[nodiscard]] std::vector<double>& of(Latency which) { return latencies[static_cast<std::size_t>(which)]; }
+};
+
+arrivals::Picoseconds spent_on(const Sequence& sequence, Cause cause) { return sequence.spent[static_cast<std::size_t>(cause)]; }
+
+// A completed request behind the warm-up.
+void add_latencies(const Sequence& sequence, const Slo& slo, Summary& summary, Samples& samples) {
+  const double ttft = ms(sequence.first_token - sequence.sent);
+  const double e2el = ms(sequence.last_token - sequence.sent);
+  const bool several = sequence.emitted > 1;
+  const double tpot = several ? ms(sequence.last_token - sequence.first_token) / (sequence.emitted - 1.0) : 0.0;
+  samples.of(Latency::ttft).push_back(ttft);
+  samples.of(Latency::e2el).push_back(e2el);
+  if (several) samples.of(Latency::tpot).push_back(tpot);
+  // Cause::queue holds the queue of an engine that only decodes as well, where prompts are computed by others.
+  samples.queue.push_back(ms(sequence.first_scheduled - sequence.sent - spent_on(sequence, Cause::frontend)));
+  for (std::size_t cause = 0; cause < kCauses; ++cause) {
+    summary.life_ms[cause] += ms(sequence.spent[cause]);
+    summary.ttft_by_cause_ms[cause] += ms(sequence.spent_first[cause]);
+    if (several)
+      summary.tpot_by_cause_ms[cause] += ms(sequence.spent[cause] - sequence.spent_first[cause]) / (sequence.emitted - 1.0);
+  }
+  if (ttft <= slo.ttft_ms.value_or(ttft) && tpot <= slo.tpot_ms.value_or(tpot) && e2el <= slo.e2el_ms.value_or(e2el))
+    summary.within_all += 1.0;
+}
+
+// Sums over the requests, and what each of them took.
+Samples add_requests(const SimulationResult& result, const Slo& slo, std::size_t cut, Summary& summary) {
+  Samples samples;
+  for (std::size_t i = 0; i < result.sent; ++i) {
+    const Sequence& sequence = result.sequences[i];
+    if (sequence.sent == arrivals::kNever) continue;
+    ++summary.requests;
+    samples.first = std::min(samples.first, sequence.sent);
+    samples.last = std::max(samples.last, sequence.sent);
+    summary.recomputed_tokens += sequence.recomputed;
+    summary.preemptions += sequence.preemptions;
+    summary.prefix_hit_tokens += sequence.found;
+    summary.drafted += sequence.drafted;
+    summary.accepted += sequence.accepted;
+    samples.rounds += sequence.rounds;
+    if (sequence.status != Status::finished) {  // in flight when the horizon was reached
+      samples.life += static_cast<double>(std::max<arrivals::Picoseconds>(result.end - sequence.sent, 0));
+      continue;
+    }
+    samples.waits.push_back(ms(spent_on(sequence, Cause::queue) + spent_on(sequence, Cause::transfer)));
+    summary.completed += 1;
+    summary.prompt_tokens += sequence.prompt;
+    summary.output_tokens += sequence.emitted;
+    samples.life += static_cast<double>(sequence.last_token - sequence.sent);
+    if (i >= cut) add_latencies(sequence, slo, summary, samples);
+  }
+  return samples;
+}
+
+// Summary::overloaded. Where the server completes a share less than clients send, those that come last wait for that share of the
+// time of sending.
+bool is_overloaded(const Samples& samples) {
+  constexpr double kShort = 0.02;
+  constexpr std::size_t kLast = 20;  // the last twentieth
+  const std::vector<double>& waits = samples.waits;
+  if (waits.size() < kLast || samples.last <= samples.first) return false;
+  const auto mean = [](auto begin, auto end) { return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin); };
+  const double waited = mean(waits.end() - static_cast<std::ptrdiff_t>(waits.size() / kLast), waits.end());
+  // A queue that grows evenly makes them wait four times as long as the first half; one that does not grow, as long.
+  const double early = mean(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(waits.size() / 2));
+  return waited > kShort * ms(samples.last - samples.first) && waited > 2.0 * early;
+}
+
+double per_second(const Summary& summary, double count) { return summary.duration_s > 0.0 ? count / summary.duration_s : kNone; }
+
+// Times and rates of the whole run, and the shares of counted requests.
+void add_rates(const SimulationResult& result, const Slo& slo, Samples& samples, Summary& summary) {
+  const bool any = samples.first != arrivals::kNever;
+  if (any && result.end > samples.first)
+    summary.duration_s = static_cast<double>(result.end - samples.first) / arrivals::kPicosecondsPerSecond;
+  if (any) summary.sending_s = static_cast<double>(samples.last - samples.first) / arrivals::kPicosecondsPerSecond;
+  const auto completed = static_cast<double>(summary.completed);
+  const auto counted = static_cast<double>(samples.of(Latency::ttft).size());
+  summary.request_throughput = per_second(summary, completed);
+  summary.output_throughput = per_second(summary, summary.output_tokens);
+  summary.total_token_throughput = per_second(summary, summary.output_tokens + summary.prompt_tokens);
+  summary.mean_concurrency = per_second(summary, samples.life / arrivals::kPicosecondsPerSecond);
+  summary.slo_share = slo.any() && counted > 0.0 ? summary.within_all / counted : kNone;
+  summary.request_goodput =
+      slo.any() ? per_second(summary, counted > 0.0 ? summary.within_all * (completed / counted) : 0.0) : kNone;
+  const auto share_out = [](std::array<double, kCauses>& parts, double count) {
+    for (double& part : parts) part = count > 0.0 ? part / count : kNone;
+  };
+  share_out(summary.life_ms, counted);
+  share_out(summary.ttft_by_cause_ms, counted);
+  share_out(summary.tpot_by_cause_ms, static_cast<double>(samples.of(Latency::tpot).size()));
+}
+
+// Sorts the samples of the latencies.
+void add_statistics(const Slo& slo, Samples& samples, Summary& summary) {
+  const std::array<std::optional<double>, kLatencies> limits = {slo.ttft_ms, slo.tpot_ms, slo.e2el_ms};
+  for (std::size_t i = 0; i < kLatencies; ++i) {
+    std::vector<double>& own = samples.latencies[i];
+    const BatchIntervals intervals = batch_intervals(own);  // by the order of sending
+    std::sort(own.begin(), own.end());
+    summary.spreads[i] = {tail_of(own), intervals.mean_half_width, intervals.p99_half_width};
+    summary.within_limit[i] =
+        static_cast<double>(limits[i] ? std::upper_bound(own.begin(), own.end(), *limits[i]) - own.begin() : std::ssize(own));
+  }
+  summary.ttft_ms = statistics(samples.of(Latency::ttft));
+  summary.tpot_ms = statistics(samples.of(Latency::tpot));
+  summary.e2el_ms = statistics(samples.of(Latency::e2el));
+  summary.queue_ms = statistics(samples.queue);
+  summary.meets_slo = slo.any() && slo_margin({&summary, 1}, slo) >= 0.0;
+}
+
+void add_gaps(const std::vector<Gap>& gaps, Summary& summary) {
+  std::vector<Weighted> chunks;
+  std::vector<Weighted> tokens;
+  for (const Gap& gap : gaps) {
+    chunks.push_back({ms(gap.length), static_cast<double>(gap.count)});
+    tokens.push_back({ms(gap.length) / gap.tokens, static_cast<double>(gap.count) * gap.tokens});
+  }
+  summary.itl_ms = weighted_statistics(std::move(chunks));
+  summary.itl_token_ms = weighted_statistics(std::move(tokens));
+}
+
+// What the engines did; `replicas`: how many share their time.
+void add_totals(const SimulationResult& result, std::uint32_t replicas, double rounds, Summary& summary) {
+  double batch = 0.0;
+  double busy = 0.0;
+  summary.fewest_free_blocks = result.totals.front().fewest_free_blocks;
+  for (const ServerTotals& one : result.totals) {
+    summary.steps += static_cast<double>(one.steps);
+    summary.uniform_steps += static_cast<double>(one.uniform_steps);
+    summary.mixed_steps += static_cast<double>(one.mixed_steps);
+    summary.eager_steps += static_cast<double>(one.eager_steps);
+    summary.prefill_steps += static_cast<double>(one.prefill_steps);
+    summary.largest_batch = std::max(summary.largest_batch, static_cast<double>(one.largest_batch));
+    summary.fewest_free_blocks = std::min(summary.fewest_free_blocks, static_cast<double>(one.fewest_free_blocks));
+    batch += one.batch_ps;
+    busy += static_cast<double>(one.busy);
+  }
+  summary.mean_batch = busy > 0.0 ? batch / busy : kNone;
+  summary.busy_share = per_second(summary, busy / arrivals::kPicosecondsPerSecond / replicas);
+  summary.tokens_per_round = rounds > 0.0 ? 1.0 + summary.accepted / rounds : kNone;
+  summary.acceptance_rate = summary.drafted > 0.0 ? summary.accepted / summary.drafted : kNone;
+  summary.wasted_drafts = summary.drafted - summary.accepted;
+  summary.pool_tokens = result.pool_tokens;
+}
+
+}  // namespace
+
+Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
+                  const WarmUp& warm_up) {
+  Summary summary;
+  summary.warm_up_requests = std::min(warm_up.by_mser ? mser_cut(result) : warm_up.requests, result.sent);
+  summary.stable = result.reached_end;
+  Samples samples = add_requests(result, slo, summary.warm_up_requests, summary);
+  summary.overloaded = workload.concurrency == 0 && is_overloaded(samples);
+  add_rates(result, slo, samples, summary);
+  add_statistics(slo, samples, summary);
+  add_gaps(result.gaps, summary);
+  add_totals(result, replicas, samples.rounds, summary);
+  return summary;
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,158 @@
+#include "sim/serving/serve/percentiles.h"
+
+#include "sim/foundation/math/quantiles.h"
+#include "sim/foundation/report/intervals.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr double kTailLowest = 0.8;  // the share at which a tail begins
+
+// The share of a run's samples that do not exceed `x`; where it lies below the tail, the share at which that begins.
+double share_below(const Tail& tail, double x) {
+  const auto above = std::upper_bound(tail.begin(), tail.end(), x);
+  if (above == tail.begin()) return kTailLowest;
+  if (above == tail.end()) return 1.0;
+  const auto high = static_cast<std::size_t>(above - tail.begin());
+  const double part = (x - tail[high - 1]) / (tail[high] - tail[high - 1]);
+  return tail_share(high - 1) + part * (tail_share(high) - tail_share(high - 1));
+}
+
+// Whether so large a share above some value is what these shares of independent sections say, by Student's t: in logarithms, in
+// which a share has a symmetric error, down to the few sections that hold it all.
+bool compatible(std::span<const double> above, double truth) {
+  const report::Estimate mean = report::mean_of(above);
+  if (!(mean.value > 0.0)) return false;
+  return std::abs(std::log(mean.value / truth)) * mean.value <= report::half_width(mean);
+}
+
+double mean_of_all(std::span<const double> samples) {
+  double sum = 0.0;
+  for (const double one : samples) sum += one;
+  return sum / static_cast<double>(samples.size());
+}
+
+bool correlated(std::span<const double> means) {
+  const double mean = mean_of_all(means);
+  double squares = 0.0;
+  double products = 0.0;
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    squares += (means[i] - mean) * (means[i] - mean);
+    if (i > 0) products += (means[i] - mean) * (means[i - 1] - mean);
+  }
+  constexpr double kQuantile = 1.645;  // the normal distribution's quantile, one-sided at 5 %
+  return products > kQuantile / std::sqrt(static_cast<double>(means.size())) * squares;
+}
+
+}  // namespace
+
+double tail_share(std::size_t i) {
+  const double left = 1.0 - static_cast<double>(i) / static_cast<double>(kTail - 1);
+  return 1.0 - (1.0 - kTailLowest) * left * left;
+}
+
+Tail tail_of(std::span<const double> sorted) {
+  Tail tail{};
+  for (std::size_t i = 0; i < kTail; ++i) tail[i] = math::sample_quantile(sorted, tail_share(i));
+  return tail;
+}
+
+double PercentileEstimate::half_width() const { return std::isnan(low) ? NAN : std::max(high - value, value - low); }
+
+PercentileEstimate pooled_percentile(std::span<const RunTail> runs, double share) {
+  std::vector<RunTail> known;
+  double count = 0.0;
+  double least = INFINITY;
+  double most = -INFINITY;
+  for (const RunTail& run : runs) {
+    if (!(run.count > 0.0) || std::isnan(run.tail->back())) continue;
+    known.push_back(run);
+    count += run.count;
+    least = std::min(least, run.tail->front());
+    most = std::max(most, run.tail->back());
+  }
+  if (known.empty()) return {NAN, NAN, NAN};
+  const auto quantile = [&](double wanted) {
+    double low = least;
+    double high = most;
+    for (int i = 0; i < 60 && high > low; ++i) {
+      const double middle = 0.5 * (low + high);
+      double below = 0.0;
+      for (const RunTail& run : known) below += run.count / count * share_below(*run.tail, middle);
+      (below < wanted ? low : high) = middle;
+    }
+    return high;
+  };
+  PercentileEstimate estimate{quantile(share), NAN, NAN};
+  std::vector<double> above(known.size());
+  const auto shares_above = [&](double x) {
+    for (std::size_t i = 0; i < known.size(); ++i) above[i] = 1.0 - share_below(*known[i].tail, x);
+  };
+  shares_above(estimate.value);
+  const report::Estimate mean = report::mean_of(above);
+  const double half = report::half_width(mean);
+  if (std::isnan(half) || !(mean.value > 0.0)) return estimate;
+  // From the error at the estimate. Upwards, where only the runs that saw the worst have any values, along the line that the
+  // logarithm of the share above has below the estimate.
+  const double factor = std::exp(half / mean.value);
+  const double from = std::max(kTailLowest, 1.0 - 10.0 * (1.0 - share));
+  const double slope = (estimate.value - quantile(from)) / std::log((1.0 - from) / (1.0 - share));
+  estimate.low = quantile(1.0 - (1.0 - share) * factor);
+  estimate.high = estimate.value + slope * std::log(factor);
+  // And from the error at each value itself, which grows where few runs have any. The shares are linear between values of the
+  // tails.
+  std::vector<double> values;
+  for (const RunTail& run : known) values.insert(values.end(), run.tail->begin(), run.tail->end());
+  for (const double x : values) {
+    shares_above(x);
+    if (!compatible(above, 1.0 - share)) continue;
+    estimate.low = std::min(estimate.low, x);
+    estimate.high = std::max(estimate.high, x);
+  }
+  return estimate;
+}
+
+namespace {
+
+double p99_half_width(std::span<const double> in_order) {
+  constexpr std::size_t kSections = 8;
+  constexpr std::size_t kLeastSamples = 800;
+  if (in_order.size() < kLeastSamples) return NAN;
+  std::array<Tail, kSections> tails{};
+  std::vector<RunTail> runs;
+  const std::size_t each = in_order.size() / kSections;
+  const std::size_t skipped = in_order.size() - each * kSections;
+  for (std::size_t i = 0; i < kSections; ++i) {
+    const auto section = in_order.subspan(skipped + i * each, each);
+    std::vector<double> sorted(section.begin(), section.end());
+    std::sort(sorted.begin(), sorted.end());
+    tails[i] = tail_of(sorted);
+    runs.push_back({static_cast<double>(each), &tails[i]});
+  }
+  return pooled_percentile(runs, 0.99).half_width();
+}
+
+}  // namespace
+
+BatchIntervals batch_intervals(std::span<const double> in_order) {
+  constexpr std::size_t kLeastSamples = 100;
+  constexpr std::size_t kFewestBatches = 5;
+  if (in_order.size() < kLeastSamples) return {NAN, NAN};
+  std::size_t batches = 20;
+  std::vector<double> means;
+  for (;; batches /= 2) {
+    means.clear();
+    const std::size_t each = in_order.size() / batches;
+    // What does not fill a batch is left out at the beginning, which is the least steady.
+    const std::size_t skipped = in_order.size() - each * batches;
+    for (std::size_t i = 0; i < batches; ++i) means.push_back(mean_of_all(in_order.subspan(skipped + i * each, each)));
+    if (batches / 2 < kFewestBatches || !correlated(means)) break;
+  }
+  return {report::half_width(report::mean_of(means)), p99_half_width(in_order)};
+}
+
+}  // namespace specsim::serve

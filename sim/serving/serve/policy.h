@@ -1,0 +1,125 @@
+// How many tokens to draft for every sequence of the batch: the registry of the server's policies.
+#pragma once
+
+#include "sim/foundation/config/registry.h"
+#include "sim/serving/serve/acceptance.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace specsim::serve {
+
+// What a policy sees when it chooses the drafts of the next step.
+struct BatchState {
+  std::uint32_t requests = 0;  // scheduled in this step, prompts too; and where prompts have steps of their own, who decodes
+  std::uint32_t waiting = 0;   // requests in the queue
+  double cached = 0.0;         // tokens, of all scheduled
+};
+
+// What a step verified, over all its sequences.
+struct StepRounds {
+  std::uint32_t sequences = 0;  // that decoded, with drafts or without
+  // [position of the drafts]: how many sequences had a draft token judged there, and how many accepted it. Both are as long as
+  // the longest draft; a token behind a rejected one is not judged.
+  std::span<const std::uint32_t> verified;
+  std::span<const std::uint32_t> accepted;
+};
+
+// What a step computes whatever it verifies, for a policy that says how much that is.
+struct SharedStep {
+  std::uint32_t requests = 0;
+  std::uint32_t rows = 0;      // prompts' tokens, and the last token of each sequence that decodes
+  std::uint32_t emitting = 0;  // requests that get a token
+};
+// What a sequence drafted for a step.
+struct DraftedChain {
+  arrivals::RequestId request = 0;
+  std::uint32_t drafted = 0;
+  std::span<const draft::LengthPolicy::Outlook> outlooks;  // [token]; empty where nothing is known of them
+  bool ended = false;  // with the step before, when this one was scheduled already: its drafts are verified for nobody
+};
+
+// Seconds of the target's pass and of the draft's, in a step that computes so many rows of decoding sequences, each with
+// `context` tokens cached, and drafts so many tokens behind them.
+struct PassSeconds {
+  double target = 0.0;
+  double draft = 0.0;
+};
+using TimedStep = std::function<PassSeconds(double sequences, double rows, double context, int draft_length)>;
+
+// Seconds of a step that verifies `draft_length` drafts of each of so many sequences and drafts as many anew.
+using StepSeconds = std::function<double(const BatchState&, int draft_length)>;
+
+class ServerPolicy {
+ public:
+  ServerPolicy() = default;
+  ServerPolicy(const ServerPolicy&) = delete;
+  ServerPolicy& operator=(const ServerPolicy&) = delete;
+  virtual ~ServerPolicy() = default;
+  // Draft length of the next step, 0 to longest() tokens.
+  [[nodiscard]] virtual int draft_length(const BatchState& batch) = 0;
+  [[nodiscard]] virtual int longest() const = 0;
+  // Every draft length above 0 that draft_length() may return.
+  [[nodiscard]] virtual std::vector<int> lengths() const {
+    std::vector<int> all(static_cast<std::size_t>(longest()));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i) + 1;
+    return all;
+  }
+  // True where sequences have lengths of their own, at most the batch's; then the two below say which, and learn of each round.
+  [[nodiscard]] virtual bool per_request() const { return false; }
+  [[nodiscard]] virtual int of_request(arrivals::RequestId /*request*/, int batch_length) const { return batch_length; }
+  virtual void observe_request(arrivals::RequestId /*request*/, int /*drafted*/, int /*accepted*/) {}
+  // Told after each step that decoded.
+  virtual void observe(const StepRounds& /*rounds*/) {}
+  // True if a step verifies a part of what its sequences drafted: share() says which when the step begins, and observe_shared()
+  // is told how many were accepted. Every request that ends is forgotten.
+  [[nodiscard]] virtual bool shares_rows() const { return false; }
+  // What it goes by; nothing where it shares no rows out or asks for no estimate.
+  [[nodiscard]] virtual std::optional<draft::Confidence> confidence() const { return std::nullopt; }
+  // Sets verified[i]: how many tokens of the i-th chain are verified.
+  virtual void share(const SharedStep& /*step*/, std::span<const DraftedChain> /*chains*/,
+                     std::span<std::uint32_t> /*verified*/) {}
+  virtual void observe_shared(std::span<const DraftedChain> /*chains*/, std::span<const std::uint32_t> /*verified*/,
+                              std::span<const std::uint32_t> /*accepted*/) {}
+  virtual void forget(arrivals::RequestId /*request*/) {}
+};
+
+// Loads above which nothing is drafted: what most policies take beside their own parameters.
+struct DisableAbove {
+  std::uint32_t batch = 4000000000;
+  std::uint32_t queue = 4000000000;
+  [[nodiscard]] bool holds(const BatchState& state) const { return state.requests > batch || state.waiting > queue; }
+};
+std::vector<config::Parameter> disable_parameters();
+DisableAbove read_disable_above(const config::Arguments& arguments);
+
+// What a policy may ask of the server it works for.
+struct PolicySetting {
+  StepSeconds seconds;
+  std::function<bool(int draft_length)> offers;       // whether drafts of this length can be made; empty: any
+  TimedStep passes = {};                              // empty where no step is timed
+  std::function<bool(draft::Confidence)> knows = {};  // what is known of drafts; empty: what was accepted alone
+};
+
+// Makes a policy, as often as servers are started.
+using PolicyMaker = std::function<std::unique_ptr<ServerPolicy>(const PolicySetting&)>;
+// The policy that drafts so many tokens whatever the load.
+PolicyMaker fixed_length(int draft_length);
+
+struct ServerPolicyEntry {
+  config::PartInfo info;
+  // Reads the arguments once, for all policies that are made. May return nullptr after reporting.
+  std::function<PolicyMaker(const config::Arguments&, Diagnostics&)> read;
+  // The parameter that a word behind the name gives, as in --policy fixed:3; "" for none.
+  const char* worded = "";
+  // Reads that word, at `where` for messages; nullptr: as a scalar. Throws BadInput.
+  config::Value (*read_word)(const std::string& word, const Location& where, Diagnostics& diagnostics) = nullptr;
+};
+
+config::Registry<ServerPolicyEntry>& server_policies();
+
+}  // namespace specsim::serve

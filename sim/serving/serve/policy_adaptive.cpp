@@ -1,0 +1,209 @@
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/token.h"
+#include "sim/foundation/config/choose.h"
+#include "sim/rounds/draft/length_policy.h"
+#include "sim/serving/serve/policy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace specsim::serve {
+
+namespace {
+
+// A policy of single sequences: each request has a length of its own, by what its own rounds accepted.
+class ByRequest final : public ServerPolicy {
+ public:
+  ByRequest(std::shared_ptr<const draft::LengthPolicy> own, int longest, DisableAbove disable)
+      : own_(std::move(own)), longest_(longest), disable_(disable) {}
+  [[nodiscard]] int draft_length(const BatchState& batch) override { return disable_.holds(batch) ? 0 : longest_; }
+  [[nodiscard]] int longest() const override { return longest_; }
+  [[nodiscard]] bool per_request() const override { return true; }
+  [[nodiscard]] int of_request(arrivals::RequestId request, int batch_length) const override {
+    return std::min(batch_length, request < memory_.size() ? memory_[request].length : own_->start().length);
+  }
+  void observe_request(arrivals::RequestId request, int drafted, int accepted) override {
+    if (request >= memory_.size()) memory_.resize(request + std::size_t{1}, own_->start());
+    own_->observe(memory_[request], drafted, accepted);
+  }
+
+ private:
+  std::shared_ptr<const draft::LengthPolicy> own_;
+  int longest_;
+  DisableAbove disable_;
+  std::vector<draft::LengthPolicy::Memory> memory_;  // [request]
+};
+
+// One length for the batch, by what all of its sequences accepted; batches of different sizes are told apart, as SGLang does it.
+class OfBatch final : public ServerPolicy {
+ public:
+  struct Slot {
+    std::uint32_t from = 1;  // the smallest batch that it holds for
+    std::shared_ptr<const draft::LengthPolicy> policy;
+  };
+  OfBatch(std::vector<Slot> slots, int longest, DisableAbove disable)
+      : slots_(std::move(slots)), longest_(longest), disable_(disable) {
+    for (const Slot& slot : slots_) memory_.push_back(slot.policy->start());
+  }
+  [[nodiscard]] int draft_length(const BatchState& batch) override {
+    return disable_.holds(batch) ? 0 : memory_[slot_of(batch.requests)].length;
+  }
+  [[nodiscard]] int longest() const override { return longest_; }
+  void observe(const StepRounds& rounds) override {
+    const std::size_t slot = slot_of(rounds.sequences);
+    // Who accepted how many: as many sequences accepted a token and not the next as the one's count is above the other's.
+    drafts_.clear();
+    for (std::size_t at = rounds.accepted.size(); at > 0; --at) drafts_.resize(rounds.accepted[at - 1], static_cast<int>(at));
+    const auto drafted = static_cast<int>(rounds.verified.size());
+    drafts_.resize(drafted > 0 ? rounds.verified[0] : rounds.sequences, 0);
+    slots_[slot].policy->observe_batch(memory_[slot], drafted, drafts_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t slot_of(std::uint32_t requests) const {
+    std::size_t slot = 0;
+    while (slot + 1 < slots_.size() && slots_[slot + 1].from <= requests) ++slot;
+    return slot;
+  }
+
+  std::vector<Slot> slots_;
+  int longest_;
+  DisableAbove disable_;
+  std::vector<draft::LengthPolicy::Memory> memory_;  // [slot]
+  std::vector<int> drafts_;                          // that each of a step's sequences accepted
+};
+
+// The smallest batches of the slots; empty after reporting.
+std::vector<std::uint32_t> read_batches(const config::Arguments& arguments, bool of_batch, Diagnostics& diagnostics) {
+  std::vector<std::uint32_t> batches;
+  if (!of_batch) {
+    if (arguments.given("batches"))
+      diagnostics.add(arguments.where("batches"), "batches with a length for each request, allowed: batch, or with per: batch");
+    else
+      batches.push_back(arguments.has("batch") ? static_cast<std::uint32_t>(arguments.integer("batch")) : 1);
+    return batches;
+  }
+  if (arguments.given("batch")) {
+    diagnostics.add(arguments.where("batch"), "batch with per: batch, allowed: batches, or with per: request");
+    return batches;
+  }
+  for (const double batch : arguments.numbers("batches")) {
+    if (batch != std::floor(batch) || (batches.empty() ? batch != 1.0 : batch <= batches.back())) {
+      diagnostics.add(arguments.where("batches"), fmt::format("batches has {:g}, allowed: increasing integers from 1", batch));
+      return {};
+    }
+    batches.push_back(static_cast<std::uint32_t>(batch));
+  }
+  if (batches.empty()) diagnostics.add(arguments.where("batches"), "batches is empty, allowed: increasing integers from 1");
+  return batches;
+}
+
+PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagnostics) {
+  const auto longest = static_cast<int>(arguments.integer("longest"));
+  const bool of_batch = arguments.text("per") == "batch";
+  const std::size_t before = diagnostics.list().size();
+  const config::Value section = config::spelled_out(arguments.value("policy"), "kind");
+  const auto chosen = config::choose(draft::policies(), section, "kind",
+                                     of_batch ? "the batch's policy" : "the policy of each request", diagnostics);
+  const draft::PolicyEntry* const entry = chosen.entry;
+  if (entry == nullptr) return nullptr;
+  const std::vector<std::uint32_t> batches = read_batches(arguments, of_batch, diagnostics);
+  // How long rounds take is known where a server is started, not here.
+  const auto made = [&](std::uint32_t batch) {
+    draft::LengthChoice choice{longest, {}, static_cast<int>(batch)};
+    if (entry->by_times) choice.round_times.resize(static_cast<std::size_t>(longest) + 1, 1.0);
+    return entry->make(chosen.arguments, choice, diagnostics);
+  };
+  std::vector<OfBatch::Slot> slots;
+  for (const std::uint32_t batch : batches) {
+    slots.push_back({batch, made(batch)});
+    if (diagnostics.list().size() != before || !slots.back().policy) return nullptr;  // another slot would say it again
+  }
+  if (slots.empty()) return nullptr;
+  const draft::LengthPolicy& first = *slots.front().policy;
+  const bool looks = first.looks() || first.remembers_tokens();
+  if (first.shares_rows()) {
+    diagnostics.add(section.find("kind")->where,
+                    fmt::format("{} shares out the rows of a batch that decode runs, allowed: a policy "
+                                "that goes by what was accepted",
+                                entry->info.name));
+    return nullptr;
+  }
+  if (looks || first.foresees()) {
+    diagnostics.add(section.find("kind")->where,
+                    fmt::format("{} {}, allowed: a policy that goes by what was accepted{}", entry->info.name,
+                                looks ? "looks at the draft's distributions" : "knows what will be accepted",
+                                looks ? ", or this one in decode, whose rounds are executed" : ""));
+    return nullptr;
+  }
+  // A batch of one does not show whether a policy chooses for all.
+  if (of_batch && made(2)->sequences() == 1) {
+    diagnostics.add(section.find("kind")->where,
+                    fmt::format("{} chooses for each sequence, allowed with per: batch: a policy whose "
+                                "batch drafts alike, as ema_tiers or goodput",
+                                entry->info.name));
+    return nullptr;
+  }
+  const double context = arguments.number("context");
+  const DisableAbove disable = read_disable_above(arguments);
+  const bool by_times = entry->by_times;
+  return [=](const PolicySetting& setting) -> std::unique_ptr<ServerPolicy> {
+    std::vector<OfBatch::Slot> timed = slots;
+    for (OfBatch::Slot& slot : timed) {
+      if (!by_times) break;
+      std::vector<double> times;
+      for (int length = 0; length <= longest; ++length)
+        times.push_back(setting.seconds({slot.from, 0, slot.from * context}, length));
+      slot.policy = slot.policy->with_round_times(times);
+      SPECSIM_CHECK(slot.policy != nullptr, "a policy by times that takes none");
+    }
+    if (of_batch) return std::make_unique<OfBatch>(std::move(timed), longest, disable);
+    return std::make_unique<ByRequest>(timed.front().policy, longest, disable);
+  };
+}
+
+}  // namespace
+
+ServerPolicyEntry adaptive_policy() {
+  std::vector<config::Parameter> parameters = {
+      {"policy", config::Type::value, {}, "policy that is followed: {kind: NAME, ...}, one of decode's", {}, {}},
+      {"per",
+       config::Type::text,
+       "request",
+       "who has a length of its own: each request, or the batch, whose sequences then draft alike",
+       {},
+       {"request", "batch"}},
+      {"longest", config::Type::integer, "8", "tokens that a sequence drafts at most", config::between(1, kMaxDraftLength), {}},
+      {"batch",
+       config::Type::integer,
+       "",
+       "requests of the step that a request's policy by times or by batch plans with; left out: 1",
+       config::between(1, 1e6),
+       {}},
+      {"batches",
+       config::Type::number_list,
+       "[1]",
+       "with per: batch, smallest batches that the policy is kept apart for; it plans with these",
+       config::between(1, 1e6),
+       {}},
+      {"context", config::Type::number, "512", "cached tokens of each of them", config::between(0, 1e9), {}}};
+  for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
+  return {
+      {"adaptive", "a draft length for each request, or for the batch, by what its rounds accepted", "", std::move(parameters),
+       "Any of decode's policies that goes by what was accepted. Where each request has a length, the draft's passes go on to "
+       "the "
+       "longest of the batch, and those that draft no further lay no row into them. SGLang's adaptive speculation is one length "
+       "for the batch: {policy: ema_tiers, per: batch, batches: [1, 8, 32, 64]}, where each range of batches has its own tiers, "
+       "average and count (there a batch counts as the captured graph that it is padded to). An asynchronous engine knows of a "
+       "round one step late."},
+      read_adaptive,
+      "policy"};
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,157 @@
+// Acceptance as a config states it, read.
+#include "sim/foundation/base/text_file.h"
+#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/report/csv.h"
+#include "sim/serving/serve/acceptance.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+const std::vector<config::Parameter>& rate_parameters() {
+  static const std::vector<config::Parameter> parameters = {
+      {"position_rates",
+       config::Type::number_list,
+       "",
+       "accepted at each position, of all rounds, as vLLM logs it",
+       config::between(0, 1),
+       {}},
+      {"conditional_rates",
+       config::Type::number_list,
+       "",
+       "accepted at each position, of the rounds that reach it",
+       config::between(0, 1),
+       {}},
+      {"alpha", config::Type::number, "", "acceptance rate of every position that is reached", config::between(0, 1), {}}};
+  return parameters;
+}
+
+// Conditional rates; empty after reporting.
+PlaceRates read_rates(const config::Arguments& arguments, Diagnostics& diagnostics) {
+  const int given =
+      (arguments.has("position_rates") ? 1 : 0) + (arguments.has("conditional_rates") ? 1 : 0) + (arguments.has("alpha") ? 1 : 0);
+  if (given != 1) {
+    diagnostics.add(
+        arguments.where(),
+        fmt::format("acceptance says {} of position_rates, conditional_rates and alpha, allowed: one of them", given));
+    return {};
+  }
+  if (arguments.has("alpha")) return {arguments.number("alpha")};
+  if (arguments.has("conditional_rates")) {
+    if (arguments.numbers("conditional_rates").empty())
+      diagnostics.add(arguments.where("conditional_rates"), "conditional_rates is empty, allowed: a rate for each position");
+    return arguments.numbers("conditional_rates");
+  }
+  PlaceRates rates;
+  double before = 1.0;
+  for (const double rate : arguments.numbers("position_rates")) {
+    if (rate > before) {
+      diagnostics.add(
+          arguments.where("position_rates"),
+          fmt::format(
+              "position_rates rises from {:g} to {:g}, allowed: shares of all rounds, which never rise (conditional_rates may)",
+              before, rate));
+      return {};
+    }
+    rates.push_back(before > 0.0 ? rate / before : 0.0);
+    before = rate;
+  }
+  if (rates.empty())
+    diagnostics.add(arguments.where("position_rates"), "position_rates is empty, allowed: a rate for each position");
+  return rates;
+}
+
+std::unordered_map<std::uint64_t, double> read_uniforms(const config::Value& file, Diagnostics& diagnostics) {
+  std::unordered_map<std::uint64_t, double> uniforms;
+  std::string text;
+  const std::string path = file_beside(file.where, file.text);
+  try {
+    text = read_text_file(path);
+  } catch (const ReadError& error) {
+    diagnostics.add(file.where, path + ": " + error.message("CSV file") + looked_for(file.where, file.text));
+    return uniforms;
+  }
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string line = text.substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (number == 1 || line.empty()) continue;
+    const auto fields = report::csv_fields(line);
+    double values[3] = {};
+    bool good = fields && fields->size() == 3;
+    for (std::size_t i = 0; good && i < 3; ++i) {
+      const std::optional<double> value = config::as_number((*fields)[i]);
+      good = value.has_value() && *value >= 0.0;
+      values[i] = value.value_or(0.0);
+    }
+    if (!good) {
+      diagnostics.add({file.text, static_cast<int>(number), 1}, "is no line of request,position,uniform, allowed: three numbers");
+      return uniforms;
+    }
+    uniforms[ReplayedUniforms::name(static_cast<std::uint64_t>(values[0]), static_cast<std::uint64_t>(values[1]))] = values[2];
+  }
+  return uniforms;
+}
+
+}  // namespace
+
+std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diagnostics& diagnostics) {
+  std::vector<config::Parameter> parameters = rate_parameters();
+  parameters.push_back({"classes", config::Type::value_list, "", "kinds of requests: each {share, and its rates}", {}, {}});
+  parameters.push_back(
+      {"replay", config::Type::value, "", "a CSV of request,position,uniform in place of random numbers", {}, {}});
+  const std::size_t before = diagnostics.list().size();
+  parameters.push_back({"trace", config::Type::value, "", "recorded acceptance, JSONL: request i is its record i", {}, {}});
+  parameters.push_back({"kind", config::Type::text, "", "only the trace's requests of this kind", {}, {}});
+  const config::Arguments arguments = config::read_arguments(value, parameters, {}, "acceptance", diagnostics);
+  if (diagnostics.list().size() != before) return std::nullopt;
+  if (arguments.has("kind") && !arguments.has("trace"))
+    diagnostics.add(arguments.where("kind"), "kind stands without trace, allowed: with trace");
+  if (arguments.has("trace")) {
+    for (const char* const other : {"position_rates", "conditional_rates", "alpha", "classes", "replay"})
+      if (arguments.has(other))
+        diagnostics.add(arguments.where(other), fmt::format("{} stands beside trace, allowed: one of them", other));
+    if (diagnostics.list().size() != before) return std::nullopt;
+    return read_recorded_acceptance(arguments.value("trace"), arguments.text("kind"), diagnostics);
+  }
+  if (diagnostics.list().size() != before) return std::nullopt;
+  std::vector<ClassRates::Class> classes;
+  if (arguments.has("classes")) {
+    std::vector<config::Parameter> of_class = rate_parameters();
+    of_class.push_back(
+        {"share", config::Type::number, {}, "share of all requests that are of this class", config::between(0, 1), {}});
+    of_class.push_back({"name", config::Type::text, "", "name of the class, for the reader", {}, {}});
+    double share = 0.0;
+    for (const config::Value& item : arguments.value("classes").items) {
+      const config::Arguments own = config::read_arguments(item, of_class, {}, "class of acceptance", diagnostics);
+      if (diagnostics.list().size() != before) return std::nullopt;
+      share += own.number("share");
+      classes.push_back({share, read_rates(own, diagnostics), own.has("alpha")});
+    }
+    if (diagnostics.list().size() == before && std::abs(share - 1.0) > 1e-9)
+      diagnostics.add(arguments.where("classes"), fmt::format("the shares of the classes add to {:g}, allowed: 1", share));
+  } else {
+    classes.push_back({1.0, read_rates(arguments, diagnostics), arguments.has("alpha")});
+  }
+  if (diagnostics.list().size() != before) return std::nullopt;
+  if (!arguments.has("replay")) return ClassRates{std::move(classes)};
+  if (classes.size() != 1) {
+    diagnostics.add(arguments.where("replay"), "replay stands beside classes, allowed: one set of rates");
+    return std::nullopt;
+  }
+  std::unordered_map<std::uint64_t, double> uniforms = read_uniforms(arguments.value("replay"), diagnostics);
+  if (diagnostics.list().size() != before) return std::nullopt;
+  return ReplayedUniforms{std::move(classes[0].rates), std::move(uniforms)};
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,108 @@
+#include "sim/serving/serve/routing.h"
+
+#include "sim/serving/serve/server.h"
+
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+class RoundRobin final : public Routing {
+ public:
+  [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
+                                      const std::vector<std::unique_ptr<Server>>& servers) const override {
+    return request % static_cast<std::uint32_t>(servers.size());
+  }
+};
+
+// Of those with the smallest figure each in turn, by the number of the request: were it always the first of them, replicas that
+// are idle alike would get nothing.
+template <class Figure>
+std::uint32_t smallest(arrivals::RequestId request, const std::vector<std::unique_ptr<Server>>& servers, const Figure& figure) {
+  const auto count = static_cast<std::uint32_t>(servers.size());
+  std::uint32_t best = request % count;
+  for (std::uint32_t i = 1; i < count; ++i) {
+    const std::uint32_t other = (request + i) % count;
+    if (figure(*servers[other]) < figure(*servers[best])) best = other;
+  }
+  return best;
+}
+
+class LeastLoaded final : public Routing {
+ public:
+  [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
+                                      const std::vector<std::unique_ptr<Server>>& servers) const override {
+    return smallest(request, servers, [](const Server& server) { return server.in_system(); });
+  }
+};
+
+class ShortestQueue final : public Routing {
+ public:
+  [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& /*workload*/,
+                                      const std::vector<std::unique_ptr<Server>>& servers) const override {
+    return smallest(request, servers, [](const Server& server) { return std::pair(server.waiting(), server.in_system()); });
+  }
+};
+
+// Consistent hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam 2018) as servers' routers have it, but by the longest
+// prefix in place of a hash: a replica may hold so many times the mean of the requests, and no more.
+class PrefixAffinity final : public Routing {
+ public:
+  explicit PrefixAffinity(double load_factor) : load_factor_(load_factor) {}
+  [[nodiscard]] bool by_prefix() const override { return true; }
+  [[nodiscard]] std::uint32_t replica(arrivals::RequestId request, const arrivals::RequestTrace& workload,
+                                      const std::vector<std::unique_ptr<Server>>& servers) const override {
+    double all = 1.0;  // this one too
+    for (const std::unique_ptr<Server>& server : servers) all += server->in_system();
+    const double most = std::ceil(load_factor_ * all / static_cast<double>(servers.size()));
+    const arrivals::Request& asked = workload.requests[request];
+    return smallest(request, servers, [&](const Server& server) {
+      const bool full = server.in_system() + 1.0 > most;
+      const std::uint32_t unknown = asked.hashes - server.known_hashes(asked);
+      return std::tuple(full, full ? 0 : unknown, server.in_system());
+    });
+  }
+
+ private:
+  double load_factor_;
+};
+
+template <class Kind>
+RoutingEntry routing_entry(const char* name, const char* summary) {
+  return {{name, summary, "", {}, ""}, [](const config::Arguments&, Diagnostics&) { return std::make_unique<Kind>(); }};
+}
+
+RoutingEntry prefix_affinity() {
+  return {
+      {"prefix_affinity",
+       "the replica that got the longest part of the prompt before, where it is not much fuller than the others",
+       "KubeAI's PrefixHash; Mirrokni, Thorup and Zadimoghaddam 2018",
+       {{"load_factor",
+         config::Type::number,
+         "1.25",
+         "most requests of a replica, waiting or running, over the mean of all replicas: one that would get more is passed over",
+         config::between(1, 1000),
+         {}}},
+       "Of replicas that got as much of it, the one with the fewest requests, waiting or running."},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        return std::make_unique<PrefixAffinity>(arguments.number("load_factor"));
+      }};
+}
+
+}  // namespace
+
+config::Registry<RoutingEntry>& routings() {
+  static config::Registry<RoutingEntry> registry(
+      "routing",
+      {routing_entry<RoundRobin>("round_robin", "one replica after the other"),
+       routing_entry<LeastLoaded>("least_loaded", "the replica with the fewest requests, waiting or running"),
+       routing_entry<ShortestQueue>("join_shortest_queue",
+                                    "the replica with the fewest requests waiting, of several that with the fewest in all"),
+       prefix_affinity()});
+  return registry;
+}
+
+}  // namespace specsim::serve

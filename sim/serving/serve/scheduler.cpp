@@ -1,0 +1,104 @@
+#include "sim/serving/serve/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::serve {
+
+std::uint32_t EngineState::uneven_drafts(arrivals::RequestId request, std::uint32_t emitted, int draft_length) const {
+  const int own = draft_length > 0 ? policy->of_request(request, draft_length) : 0;
+  return own > 0 ? acceptance->drafted(request, emitted, own) : 0;
+}
+
+std::uint32_t EngineState::uneven_drafts_ahead(arrivals::RequestId request, int draft_length) const {
+  const int own = draft_length > 0 ? policy->of_request(request, draft_length) : 0;
+  return own > 0 ? acceptance->widest(own) : 0;
+}
+
+void Scheduler::arrive(arrivals::RequestId request, EngineState& state) {
+  state.at(request).status = Status::waiting;
+  waiting_.push_back(request);
+}
+
+std::string Scheduler::refused_by_pool(std::uint32_t blocks, const EngineState& state) {
+  if (state.pool->unlimited() || blocks <= state.pool->usable()) return "";
+  return fmt::format("it needs {} blocks to its end, allowed: at most the pool's {}", blocks, state.pool->usable());
+}
+
+std::string Scheduler::refused_by_length(const arrivals::Request& request, std::uint32_t max_model_len) {
+  // A limit of their own that clients ask for may reach beyond: the server cuts that, as where nothing is asked for.
+  if (std::uint64_t{request.prompt} + request.output <= max_model_len) return "";
+  return fmt::format("its prompt has {} tokens and its output {}, allowed: together at most max_model_len, {}", request.prompt,
+                     request.output, max_model_len);
+}
+
+void Scheduler::begin(Sequence& sequence, std::uint32_t cached, const EngineState& state) {
+  if (!sequence.came_computed()) sequence.found += cached;
+  sequence.computed = cached;
+  sequence.prefill_target = sequence.came_computed() ? 0 : sequence.tokens();
+  sequence.resumed = sequence.status == Status::preempted;
+  state.spend(sequence, sequence.resumed ? Cause::preempted : Cause::queue);
+  if (sequence.resumed) sequence.recomputed += sequence.tokens() - cached;
+  sequence.status = Status::running;
+  if (sequence.first_scheduled == arrivals::kNever) sequence.first_scheduled = state.now;
+}
+
+void Scheduler::lose(Sequence& sequence, Step& step) {
+  sequence.computed = 0;
+  sequence.spec = 0;
+  sequence.prefill_target = 0;
+  sequence.status = Status::preempted;
+  ++sequence.preemptions;
+  ++step.preempted;
+}
+
+void Scheduler::take_tokens(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) {
+  for (const Item& item : step.items) {
+    Sequence& sequence = state.at(item.request);
+    if (!item.emits) continue;
+    sequence.computed -= item.drafts - item.accepted;
+    sequence.emitted += std::min(item.accepted + 1, sequence.output - sequence.emitted);
+    sequence.spec = state.drafts(item.request, sequence.emitted, step.draft_length);
+    if (sequence.emitted < sequence.output) continue;
+    state.pool->give_back(sequence.held);
+    sequence.held = 0;
+    sequence.status = Status::finished;
+    finished.push_back(item.request);
+  }
+  forget_finished(state);
+}
+
+std::vector<std::string> Scheduler::idle_sentences(const RequestTraits& traits, const char* policy, bool by_priority,
+                                                   const char* cache, bool caching) {
+  std::vector<std::string> lines;
+  if (by_priority && traits.one_priority)
+    lines.push_back(fmt::format("{} priority changes nothing: all requests have the same (column priority of a trace)", policy));
+  if (caching && !traits.shared_prefixes)
+    lines.push_back(
+        fmt::format("{} changes nothing: no prompts share a prefix (sessions, and traces with hashes, have such)", cache));
+  return lines;
+}
+
+void Scheduler::forget_finished(const EngineState& state) {
+  std::erase_if(running_, [&](arrivals::RequestId id) { return state.at(id).status == Status::finished; });
+}
+
+void complete_step(EngineState& state, Step& step, std::uint32_t waiting, std::span<const arrivals::RequestId> beside) {
+  step.waiting = waiting;
+  step.free_blocks = state.pool->free();
+  if (step.items.empty()) return;
+  if (state.policy != nullptr) {
+    BatchState batch{static_cast<std::uint32_t>(step.items.size() + beside.size()), waiting, 0.0};
+    for (const Item& item : step.items) batch.cached += state.at(item.request).computed;
+    for (const arrivals::RequestId request : beside) batch.cached += state.at(request).computed;
+    step.draft_length = state.policy->draft_length(batch);
+  }
+  for (Item& item : step.items) {
+    Sequence& sequence = state.at(item.request);
+    sequence.computed += item.rows;
+    item.emits = sequence.computed >= sequence.tokens();
+  }
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,174 @@
+// llama.cpp's server: slots, each of which drafts by itself, one after the other; then one batch of all slots' tokens and
+// prompts.
+#include "sim/serving/serve/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::serve {
+
+namespace {
+
+struct LlamaCppOptions {
+  std::uint32_t slots = 4;
+  std::uint32_t context = 4096;
+  std::uint32_t batch = 2048;
+  std::uint32_t ubatch = 512;
+  std::uint32_t draft_min = 0;
+};
+
+class LlamaCpp final : public Scheduler {
+ public:
+  explicit LlamaCpp(const LlamaCppOptions& options) : options_(options), slots_(options.slots, kFree) {
+    draft_has_.resize(options.slots, 0);
+  }
+  [[nodiscard]] RunningLimit running_limit() const override { return {options_.slots, ""}; }
+  [[nodiscard]] std::uint32_t running() const override {
+    return static_cast<std::uint32_t>(slots_.size() - static_cast<std::size_t>(std::count(slots_.begin(), slots_.end(), kFree)));
+  }
+
+  [[nodiscard]] std::string refusal(const arrivals::Request& request, const EngineState& state) const override {
+    if (request.prompt >= options_.context)
+      return fmt::format("its prompt has {} tokens, allowed: fewer than a slot's context, {} (context)", request.prompt,
+                         options_.context);
+    if (std::uint64_t{request.prompt} + request.output > options_.context)
+      return fmt::format("its prompt has {} tokens and its output {}, allowed: together at most a slot's context, {} (context)",
+                         request.prompt, request.output, options_.context);
+    const std::uint32_t blocks = state.pool->blocks_for(options_.context);
+    if (!state.pool->unlimited() && blocks > state.pool->usable())
+      return fmt::format("a slot's context needs {} blocks, allowed: at most the pool's {}", blocks, state.pool->usable());
+    return "";
+  }
+
+  void schedule(EngineState& state, Step& step) override {
+    step.clear();
+    admit(state);
+    BatchState batch{running(), waiting(), 0.0};
+    for (const arrivals::RequestId id : slots_)
+      if (id != kFree) batch.cached += state.at(id).computed;
+    step.waiting = waiting();
+    step.free_blocks = state.pool->free();
+    if (batch.requests == 0) return;
+    const int draft_length = state.policy != nullptr ? state.policy->draft_length(batch) : 0;
+    step.draft_length = draft_length;
+    step.drafts_alone = true;
+    step.pass_rows = options_.ubatch;
+    step.batch_rows = options_.batch;
+    std::uint32_t rows = 0;
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      if (slots_[slot] == kFree || state.at(slots_[slot]).in_prefill()) continue;
+      Sequence& sequence = state.at(slots_[slot]);
+      const std::uint32_t drafts = drafts_of(slots_[slot], sequence, draft_length, state);
+      if (drafts > 0) {
+        step.lone_drafts.push_back({sequence.tokens() - draft_has_[slot], draft_has_[slot], drafts});
+        draft_has_[slot] = sequence.tokens() + drafts - 1;
+      }
+      step.items.push_back({slots_[slot], 1 + drafts, drafts, 0, false, true, 0});
+      rows += 1 + drafts;
+    }
+    for (const arrivals::RequestId id : slots_) {
+      if (id == kFree || !state.at(id).in_prefill() || rows >= options_.batch) continue;
+      const Sequence& sequence = state.at(id);
+      const std::uint32_t own = std::min(sequence.prefill_target - sequence.computed, options_.batch - rows);
+      step.items.push_back({id, own, 0, 0, true, false, 0});
+      rows += own;
+    }
+    for (Item& item : step.items) {
+      Sequence& sequence = state.at(item.request);
+      sequence.computed += item.rows;
+      item.emits = sequence.computed >= sequence.tokens();
+    }
+  }
+
+  void update(EngineState& state, const Step& step, std::vector<arrivals::RequestId>& finished) override {
+    for (const Item& item : step.items) {
+      if (!item.emits) continue;
+      Sequence& sequence = state.at(item.request);
+      sequence.computed -= item.drafts - item.accepted;
+      const std::uint32_t room = std::min(sequence.output - sequence.emitted, options_.context - sequence.tokens());
+      sequence.emitted += std::min(item.accepted + 1, room);
+      const auto slot = static_cast<std::size_t>(std::find(slots_.begin(), slots_.end(), item.request) - slots_.begin());
+      // The draft's cache keeps what was accepted of its own tokens, but for the last one, which it has never read.
+      draft_has_[slot] = std::min(draft_has_[slot], sequence.computed);
+      if (sequence.emitted < sequence.output && sequence.tokens() < options_.context) continue;
+      state.pool->give_back(sequence.held);
+      sequence.held = 0;
+      sequence.status = Status::finished;
+      slots_[slot] = kFree;
+      finished.push_back(item.request);
+    }
+  }
+
+ private:
+  static constexpr arrivals::RequestId kFree = ~arrivals::RequestId{0};
+
+  // No further than the output's end or the slot's, and not at all below draft_min.
+  [[nodiscard]] std::uint32_t drafts_of(arrivals::RequestId request, const Sequence& sequence, int draft_length,
+                                        const EngineState& state) const {
+    if (draft_length == 0) return 0;
+    const std::uint32_t left =
+        std::min(sequence.limit - sequence.emitted, options_.context - std::min(options_.context, sequence.tokens()));
+    const std::uint32_t drafts = std::min(state.drafts(request, sequence.emitted, draft_length), left > 0 ? left - 1 : 0);
+    return drafts < options_.draft_min ? 0 : drafts;
+  }
+
+  void admit(EngineState& state) {
+    const std::uint32_t blocks = state.pool->blocks_for(options_.context);
+    for (std::size_t slot = 0; slot < slots_.size() && !waiting_.empty(); ++slot) {
+      if (slots_[slot] != kFree) continue;
+      if (!state.pool->unlimited() && blocks > state.pool->free()) return;
+      const arrivals::RequestId request = waiting_.front();
+      waiting_.pop_front();
+      Sequence& sequence = state.at(request);
+      slots_[slot] = request;
+      draft_has_[slot] = 0;
+      state.pool->take(blocks);
+      sequence.held = blocks;
+      begin(sequence, 0, state);
+    }
+  }
+
+  LlamaCppOptions options_;
+  std::vector<arrivals::RequestId> slots_;  // [slot]: its request, or kFree
+  std::vector<std::uint32_t> draft_has_;    // [slot]: tokens in the draft's cache
+};
+
+}  // namespace
+
+SchedulerEntry llama_cpp_scheduler() {
+  const auto tokens = [](const char* name, const char* fallback, const char* summary, double low) {
+    return config::Parameter{name, config::Type::integer, fallback, summary, config::between(low, 1e9), {}};
+  };
+  return {{"llama_cpp",
+           "slots that draft one after another, then one batch of their tokens and of prompts",
+           "llama.cpp, tools/server/server-context.cpp (2026)",
+           {{"slots", config::Type::integer, "4", "requests that run at once (--parallel)", config::between(1, 65536), {}},
+            tokens("context", "4096", "tokens of a slot, prompt and output; an output ends there", 2),
+            tokens("n_batch", "2048", "tokens of a batch, which prompts fill up in the order of the slots", 1),
+            tokens("n_ubatch", "512", "tokens of a pass: a batch takes as many passes as it needs", 1),
+            {"draft_min",
+             config::Type::integer,
+             "0",
+             "drafts below which a slot drafts nothing (--draft-min)",
+             config::between(0, 64),
+             {}}},
+           "First come, first served, to the first free slot, whose context is held to the request's end; nothing is preempted. "
+           "The draft works for one slot at a time, at batch 1, before the target's batch: the first time over the whole prompt, "
+           "later over what it has not seen. Chains alone."},
+          [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
+            const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
+            LlamaCppOptions options;
+            options.slots = count("slots");
+            options.context = count("context");
+            options.batch = count("n_batch");
+            options.ubatch = count("n_ubatch");
+            options.draft_min = count("draft_min");
+            return [options] { return std::make_unique<LlamaCpp>(options); };
+          },
+          "its server computes a prompt in the slot that decodes it",
+          "llama_cpp",
+          "llama.cpp"};
+}
+
+}  // namespace specsim::serve

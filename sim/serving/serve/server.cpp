@@ -1,0 +1,352 @@
+#include "sim/serving/serve/server.h"
+
+#include "sim/foundation/base/token.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+constexpr std::uint32_t kMostGraphRows = 512;  // the largest size that vLLM captures
+// Gaps beyond this are sorted, and equal ones joined.
+constexpr std::size_t kGapsKept = std::size_t{1} << 22;
+
+}  // namespace
+
+const std::array<const char*, kCauses>& cause_names() {
+  static const std::array<const char*, kCauses> names = {"frontend",     "queue",   "prefill",   "decode",    "draft",
+                                                         "interference", "stalled", "preempted", "recompute", "transfer"};
+  return names;
+}
+
+Server::Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
+               StepObserver* observer)
+    : index_(index),
+      parts_(std::move(parts)),
+      observer_(observer),
+      common_gap_(kMaxDraftLength + 2),
+      verified_(kMaxDraftLength + 1),
+      accepted_(kMaxDraftLength + 1) {
+  state_.first_sequence = sequences.data();
+  state_.workload = &workload;
+  state_.pool = parts_.pool.get();
+  state_.policy = parts_.policy.get();
+  if (parts_.policy) {
+    state_.acceptance = parts_.acceptance;
+    state_.widest = parts_.acceptance->widest(parts_.policy->longest());
+    per_request_ = parts_.policy->per_request();
+    state_.uneven = per_request_ || parts_.acceptance->uneven();
+    if (parts_.policy->shares_rows()) rounds_ = parts_.acceptance->rounds();
+  }
+  state_.lookahead = parts_.lookahead;
+  state_.extra_rows = parts_.extra_rows;
+  state_.drafts_cached = parts_.drafts_cached;
+  totals_.fewest_free_blocks = parts_.pool->free();
+}
+
+void Server::arrive(arrivals::RequestId request, arrivals::Picoseconds now) {
+  state_.now = now;
+  Sequence& sequence = state_.at(request);
+  state_.spend(sequence, sequence.moved ? Cause::transfer : Cause::frontend);
+  parts_.scheduler->arrive(request, state_);
+}
+
+std::uint32_t Server::known_hashes(const arrivals::Request& request) const {
+  std::uint32_t known = 0;
+  while (known < request.hashes && remembered_.contains(state_.workload->hashes[request.first_hash + known])) ++known;
+  return known;
+}
+
+void Server::remember(const arrivals::Request& request) {
+  const auto first = state_.workload->hashes.begin() + request.first_hash;
+  remembered_.insert(first, first + request.hashes);
+}
+
+void Server::begin_steps(arrivals::Picoseconds now) {
+  state_.now = now;
+  if (ends_ == arrivals::kNever && !composed_) {
+    parts_.scheduler->schedule(state_, current_);
+    // Whoever gave up its own blocks can be admitted again by the next scheduling, for which an idle engine does not wait.
+    if (current_.items.empty() && current_.preempted > 0) parts_.scheduler->schedule(state_, current_);
+    if (current_.items.empty()) return;
+    begin_pass(now);
+  }
+  if (!parts_.scheduler->asynchronous() || has_queued_) return;
+  parts_.scheduler->schedule(state_, queued_);
+  has_queued_ = !queued_.items.empty();
+}
+
+// What the draft's passes of the running step compute, by the block that each sequence drafts.
+void Server::sum_draft_rows() {
+  draft_rows_.clear();
+  for (const Item& item : current_.items) {
+    const std::uint32_t emitted = item.emits ? item.emitted_before + item.accepted + 1 : 0;
+    const std::uint32_t rows = item.emits ? state_.drafts(item.request, emitted, current_.draft_length)
+                                          : state_.drafts_ahead(item.request, current_.draft_length);
+    const std::vector<double>* const passes =
+        item.emits ? parts_.acceptance->passes_of(item.request, emitted, rows) : parts_.acceptance->passes(rows);
+    const std::size_t count = passes != nullptr ? passes->size() : rows;
+    if (draft_rows_.size() < count) draft_rows_.resize(count, 0.0);
+    for (std::size_t pass = 0; pass < count; ++pass) draft_rows_[pass] += passes != nullptr ? (*passes)[pass] : 1.0;
+  }
+}
+
+void Server::begin_pass(arrivals::Picoseconds now) {
+  compose();
+  if (parts_.in_step) {
+    composed_ = true;
+    return;
+  }
+  price_ = step_price();
+  run(now);
+}
+
+arrivals::Picoseconds Server::beside(const cost::OtherEngines& peers) {
+  work_.peers = peers;
+  price_ = step_price();
+  return price_.total();
+}
+
+void Server::begin_together(arrivals::Picoseconds now, arrivals::Picoseconds longest) {
+  composed_ = false;
+  price_.target += longest - price_.total();  // it waits for the others' rows
+  run(now);
+}
+
+// How many of each sequence's drafts the step verifies, as the policy shares rows out.
+void Server::share_rows() {
+  SharedStep step{static_cast<std::uint32_t>(current_.items.size())};
+  const bool looks = parts_.policy->confidence() != draft::Confidence::history;
+  chains_.clear();
+  for (const Item& item : current_.items) {
+    step.rows += item.rows - item.drafts;
+    step.emitting += item.emits ? 1 : 0;
+    if (item.drafts == 0) continue;
+    const Sequence& sequence = state_.at(item.request);
+    DraftedChain chain{item.request, item.drafts, {}, sequence.status == Status::finished};
+    if (looks && !chain.ended) chain.outlooks = rounds_->outlooks(item.request, sequence.emitted, item.drafts);
+    chains_.push_back(chain);
+  }
+  of_chains_.assign(chains_.size(), 0);
+  if (!chains_.empty()) parts_.policy->share(step, chains_, of_chains_);
+  std::size_t chain = 0;
+  for (Item& item : current_.items) item.verified = item.drafts > 0 ? of_chains_[chain++] : 0;
+}
+
+// What is accepted of an item's drafts. Rounds that are played go on from where the request's last one ended, plain ones too.
+void Server::play(Item& item, const Sequence& sequence) {
+  if (sequence.status == Status::finished) return;
+  if (rounds_ == nullptr)
+    item.accepted = item.drafts > 0 ? parts_.acceptance->accepted(item.request, sequence.emitted, item.drafts) : 0;
+  else if (item.emits && sequence.emitted > 0)  // the first token comes with the prompt
+    item.accepted = rounds_->play(item.request, sequence.emitted, item.verified);
+}
+
+void Server::compose() {
+  if (rounds_ != nullptr)
+    share_rows();
+  else
+    for (Item& item : current_.items) item.verified = item.drafts;
+  std::uint32_t rows = 0;
+  std::uint32_t prefill_rows = 0;
+  std::uint32_t draft_rows = 0;
+  std::uint32_t logits = 0;
+  std::uint64_t rejected = 0;
+  const std::uint32_t first_rows = current_.items.front().computed();
+  std::uint64_t decoding_cached = 0;
+  std::uint64_t twice_decoding_pairs = 0;
+  StepWork& work = work_;
+  work = {};
+  bool uniform = true;
+  for (Item& item : current_.items) {
+    const Sequence& sequence = state_.at(item.request);
+    item.emitted_before = sequence.emitted;
+    play(item, sequence);
+    if (sequence.status != Status::finished) rejected += item.verified - item.accepted;
+    const std::uint32_t computed = item.computed();
+    // A request that has stopped drafting is told of its plain rounds, so that it may begin again.
+    if (per_request_ && !item.prefill && sequence.status != Status::finished &&
+        (item.drafts > 0 || parts_.policy->of_request(item.request, parts_.policy->longest()) == 0))
+      parts_.policy->observe_request(item.request, static_cast<int>(item.drafts), static_cast<int>(item.accepted));
+    rows += computed;
+    const std::uint32_t before = sequence.computed - std::min(item.rows, sequence.computed);
+    if (item.prefill) {
+      uniform = false;
+      prefill_rows += item.rows;
+      logits += item.emits ? 1 : 0;
+      work.prompts.sequences += 1.0;
+      work.prompts.rows += item.rows;
+      work.prompts.cached += before;
+      work.prompts.pairs += item.rows * (before + 0.5 * (item.rows + 1.0));
+    } else {  // in whole numbers, which are quicker, and whose sums are the same
+      uniform = uniform && computed == first_rows;
+      draft_rows += item.verified;
+      decoding_cached += before;
+      twice_decoding_pairs += computed * (2 * std::uint64_t{before} + computed + 1);
+    }
+  }
+  const auto decode_rows = static_cast<std::uint32_t>(current_.items.size()) - static_cast<std::uint32_t>(work.prompts.sequences);
+  logits += rows - prefill_rows;
+  work.decoding = {static_cast<double>(decode_rows), static_cast<double>(rows - prefill_rows),
+                   static_cast<double>(decoding_cached), 0.5 * static_cast<double>(twice_decoding_pairs)};
+  work.logits = logits;
+  work.cached_after = work.prompts.cached + work.decoding.cached + (static_cast<double>(rows) - static_cast<double>(rejected));
+  if (state_.uneven && current_.draft_length > 0 && !current_.drafts_alone) {
+    sum_draft_rows();
+    work.draft_rows = &draft_rows_;
+  }
+  prefill_rows_ = prefill_rows;
+  verified_drafts_ = draft_rows;
+  uniform_ = uniform;
+}
+
+StepPrice Server::step_price() const {
+  return current_.drafts_alone ? parts_.pricer->price_alone(work_, current_.lone_drafts, current_.batch_rows, current_.pass_rows)
+                               : parts_.pricer->price(work_, current_.draft_length);
+}
+
+void Server::run(arrivals::Picoseconds now) {
+  const auto decode_rows = static_cast<std::uint32_t>(work_.decoding.sequences);
+  const auto rows = prefill_rows_ + static_cast<std::uint32_t>(work_.decoding.rows);
+  began_ = now;
+  ends_ = now + price_.total();
+  mixed_ = prefill_rows_ > 0;
+
+  if (observer_ != nullptr)
+    observer_->began({index_, totals_.steps, now, price_, prefill_rows_, decode_rows, verified_drafts_, &current_,
+                      state_.first_sequence, parts_.pool.get()});
+  ++totals_.steps;
+  ++(rows > kMostGraphRows ? totals_.eager_steps : uniform_ ? totals_.uniform_steps : totals_.mixed_steps);
+  totals_.prefill_steps += mixed_ ? 1 : 0;
+  totals_.rows += rows;
+  totals_.draft_rows += verified_drafts_;
+  totals_.rounds += decode_rows;
+  totals_.largest_batch = std::max(totals_.largest_batch, static_cast<std::uint32_t>(current_.items.size()));
+  totals_.fewest_free_blocks = std::min(totals_.fewest_free_blocks, current_.free_blocks);
+  totals_.batch_ps += work_.requests() * static_cast<double>(price_.total());
+  totals_.busy += price_.total();
+  totals_.drafting += price_.draft;
+}
+
+void Server::add_gap(const Gap& gap) {
+  if (gaps_.size() >= kGapsKept && gaps_.size() == gaps_.capacity()) {
+    const auto order = [](const Gap& a, const Gap& b) {
+      return a.length != b.length ? a.length < b.length : a.tokens < b.tokens;
+    };
+    std::sort(gaps_.begin(), gaps_.end(), order);
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < gaps_.size(); ++i) {
+      if (gaps_[i].length == gaps_[kept].length && gaps_[i].tokens == gaps_[kept].tokens)
+        gaps_[kept].count += gaps_[i].count;
+      else
+        gaps_[++kept] = gaps_[i];
+    }
+    gaps_.resize(kept + 1);
+  }
+  gaps_.push_back(gap);
+}
+
+// The chunk of tokens that a sequence got, which was not there when its step began.
+void Server::account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Picoseconds now) {
+  if (got == 0) return;
+  if (sequence.first_token == arrivals::kNever) {
+    sequence.first_token = now;
+    sequence.spent_first = sequence.spent;
+  } else if (sequence.last_token == began_) {
+    ++common_gap_[got];
+    largest_chunk_ = std::max(largest_chunk_, got);
+  } else {
+    add_gap({now - sequence.last_token, got, 1});
+  }
+  sequence.last_token = now;
+}
+
+// Notes where the step's time went for each of its sequences, and the chunks of tokens that they got.
+void Server::account(arrivals::Picoseconds now) {
+  const StepPrice price = price_;
+  const arrivals::Picoseconds began = began_;
+  const auto cause = static_cast<std::size_t>(mixed_ ? Cause::interference : Cause::decode);
+  std::uint32_t single = 0;  // chunks of one token, the usual ones
+  for (const Item& item : current_.items) {
+    Sequence& sequence = state_.at(item.request);
+    const std::uint32_t got = sequence.emitted - item.emitted_before;
+    // It ended with the step before, when this one was scheduled already.
+    if (sequence.status == Status::finished && sequence.last_token == began && got == 0) continue;
+    if (item.prefill) {
+      sequence.spent[static_cast<std::size_t>(sequence.resumed ? Cause::recompute : Cause::prefill)] += now - sequence.since;
+      if (item.emits) sequence.resumed = false;
+    } else {
+      if (sequence.since != began) {
+        // What came over a link waits for the running step to end, with its first step scheduled behind it already.
+        const Cause waited = sequence.moved && sequence.rounds == 0 ? Cause::queue : Cause::stalled;
+        sequence.spent[static_cast<std::size_t>(waited)] += began - sequence.since;
+      }
+      sequence.spent[cause] += price.target;
+      sequence.spent[static_cast<std::size_t>(Cause::draft)] += price.draft;
+      ++sequence.rounds;
+      sequence.drafted += item.verified;
+      sequence.accepted += item.accepted;
+    }
+    sequence.since = now;
+    if (got == 1 && sequence.last_token == began) {
+      ++single;
+      sequence.last_token = now;
+    } else {
+      account_chunk(sequence, got, now);
+    }
+  }
+  if (single == 0) return;
+  common_gap_[1] += single;
+  largest_chunk_ = std::max(largest_chunk_, 1U);
+}
+
+// The policy learns what was accepted. A request that ended may still stand in the step that was scheduled behind its last one,
+// and is forgotten after that.
+void Server::tell_shared(const std::vector<arrivals::RequestId>& finished) {
+  taken_.clear();
+  for (const Item& item : current_.items)
+    if (item.drafts > 0) taken_.push_back(item.accepted);
+  if (!chains_.empty()) parts_.policy->observe_shared(chains_, of_chains_, taken_);
+  for (const arrivals::RequestId request : ended_) {
+    parts_.policy->forget(request);
+    rounds_->forget(request);
+  }
+  ended_ = finished;
+}
+
+void Server::finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished) {
+  state_.now = now;
+  parts_.scheduler->update(state_, current_, finished);
+  account(now);
+  for (std::uint32_t tokens = 1; tokens <= largest_chunk_; ++tokens)
+    if (common_gap_[tokens] > 0) add_gap({price_.total(), tokens, std::exchange(common_gap_[tokens], 0)});
+  largest_chunk_ = 0;
+  if (parts_.policy) {
+    std::size_t longest = 0;
+    std::uint32_t sequences = 0;
+    const auto most = static_cast<std::uint32_t>(parts_.policy->longest());  // tokens of a tree's longest path
+    for (const Item& item : current_.items) {
+      sequences += item.prefill ? 0 : 1;
+      for (std::uint32_t at = 0; at < std::min(item.verified, most) && at <= item.accepted; ++at) {
+        ++verified_[at];
+        accepted_[at] += at < item.accepted ? 1 : 0;
+      }
+      longest = std::max<std::size_t>(longest, std::min(item.verified, most));
+    }
+    if (sequences > 0) parts_.policy->observe({sequences, {verified_.data(), longest}, {accepted_.data(), longest}});
+    std::fill_n(verified_.begin(), longest, 0);
+    std::fill_n(accepted_.begin(), longest, 0);
+    if (rounds_ != nullptr) tell_shared(finished);
+  }
+  ends_ = arrivals::kNever;
+  if (!has_queued_) return;
+  std::swap(current_, queued_);
+  has_queued_ = false;
+  begin_pass(now);
+}
+
+}  // namespace specsim::serve

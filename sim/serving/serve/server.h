@@ -1,0 +1,150 @@
+// One engine: schedules steps, prices them, and takes account of what they give.
+#pragma once
+
+#include "sim/serving/serve/acceptance.h"
+#include "sim/serving/serve/scheduler.h"
+#include "sim/serving/serve/step_price.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace specsim::serve {
+
+// A chunk of tokens that a sequence got so long after the one before; equal ones together.
+struct Gap {
+  arrivals::Picoseconds length = 0;
+  std::uint32_t tokens = 1;
+  std::uint32_t count = 1;
+};
+
+// What an engine did in all.
+struct ServerTotals {
+  std::uint64_t steps = 0;
+  std::uint64_t prefill_steps = 0;  // steps that computed tokens of prompts
+  std::uint64_t rows = 0;
+  std::uint64_t draft_rows = 0;
+  std::uint64_t rounds = 0;         // rounds of decoding: each sequence of each step that decodes has one
+  std::uint64_t uniform_steps = 0;  // steps in which all sequences have as many rows, so that a full CUDA graph can hold them
+  std::uint64_t mixed_steps = 0;    // steps in which they have not
+  std::uint64_t eager_steps = 0;    // steps of more rows than the largest CUDA graph
+  std::uint32_t largest_batch = 0;
+  std::uint32_t fewest_free_blocks = 0;
+  double batch_ps = 0.0;  // integral of the batch over steps
+  arrivals::Picoseconds busy = 0;
+  arrivals::Picoseconds drafting = 0;
+};
+
+struct StepRecord {
+  std::uint32_t replica = 0;
+  std::uint64_t step = 0;
+  arrivals::Picoseconds start = 0;
+  StepPrice price;
+  std::uint32_t prefill_rows = 0;
+  std::uint32_t decode_rows = 0;
+  std::uint32_t draft_rows = 0;
+  const Step* plan = nullptr;
+  const Sequence* sequences = nullptr;  // [request]
+  const BlockPool* pool = nullptr;
+};
+
+class StepObserver {
+ public:
+  StepObserver() = default;
+  StepObserver(const StepObserver&) = delete;
+  StepObserver& operator=(const StepObserver&) = delete;
+  virtual ~StepObserver() = default;
+  virtual void began(const StepRecord& record) = 0;
+};
+
+class Server {
+ public:
+  struct Parts {
+    std::unique_ptr<Scheduler> scheduler;
+    std::unique_ptr<BlockPool> pool;
+    std::unique_ptr<ServerPolicy> policy;  // nullptr: nothing is drafted
+    const Acceptance* acceptance = nullptr;
+    const StepPricer* pricer = nullptr;
+    std::uint32_t lookahead = 0;
+    std::uint32_t extra_rows = 0;
+    bool drafts_cached = false;
+    bool in_step = false;  // it shares experts with other engines: steps of all begin and end together
+  };
+  Server(std::uint32_t index, Parts parts, const arrivals::RequestTrace& workload, std::vector<Sequence>& sequences,
+         StepObserver* observer);
+
+  [[nodiscard]] std::string refusal(const arrivals::Request& request) const { return parts_.scheduler->refusal(request, state_); }
+  void arrive(arrivals::RequestId request, arrivals::Picoseconds now);
+  // For routing by prefix: how many of a prompt's first hashes came here with requests before it, as a router in front of the
+  // server knows it; and what a request that is sent here adds.
+  [[nodiscard]] std::uint32_t known_hashes(const arrivals::Request& request) const;
+  void remember(const arrivals::Request& request);
+  // When the running step ends; kNever where none runs.
+  [[nodiscard]] arrivals::Picoseconds next() const { return ends_; }
+  [[nodiscard]] bool idle() const { return ends_ == arrivals::kNever; }
+  // Called at next(), when the step's tokens come. `finished` gets the requests that end.
+  void finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished);
+  // Called behind finish_step, and when a request arrives at an idle engine: schedules what can be computed.
+  void begin_steps(arrivals::Picoseconds now);
+  // For an engine in step with others, after begin_steps(). scheduled_rows(): rows of the step that is scheduled, 0 where there
+  // is none; beside(): how long it takes beside theirs; begin_together(): the step begins, and ends with the slowest.
+  [[nodiscard]] double scheduled_rows() const { return composed_ ? work_.prompts.rows + work_.decoding.rows : 0.0; }
+  [[nodiscard]] arrivals::Picoseconds beside(const cost::OtherEngines& peers);
+  void begin_together(arrivals::Picoseconds now, arrivals::Picoseconds longest);
+
+  [[nodiscard]] std::uint32_t waiting() const { return parts_.scheduler->waiting(); }
+  [[nodiscard]] std::uint32_t in_system() const { return parts_.scheduler->waiting() + parts_.scheduler->running(); }
+  [[nodiscard]] const ServerTotals& totals() const { return totals_; }
+  [[nodiscard]] const std::vector<Gap>& gaps() const { return gaps_; }
+  [[nodiscard]] const BlockPool& pool() const { return *parts_.pool; }
+
+ private:
+  void begin_pass(arrivals::Picoseconds now);
+  void compose();
+  void share_rows();
+  void play(Item& item, const Sequence& sequence);
+  void tell_shared(const std::vector<arrivals::RequestId>& finished);
+  [[nodiscard]] StepPrice step_price() const;
+  void run(arrivals::Picoseconds now);
+  void sum_draft_rows();
+  void account(arrivals::Picoseconds now);
+  void account_chunk(Sequence& sequence, std::uint32_t got, arrivals::Picoseconds now);
+  void add_gap(const Gap& gap);
+
+  std::uint32_t index_;
+  Parts parts_;
+  EngineState state_;
+  StepObserver* observer_;
+  Step current_;
+  Step queued_;  // the step behind it, where the scheduler is asynchronous
+  bool has_queued_ = false;
+  arrivals::Picoseconds began_ = 0;
+  arrivals::Picoseconds ends_ = arrivals::kNever;
+  StepPrice price_;
+  bool mixed_ = false;     // the running step computes prompts
+  bool composed_ = false;  // a step is scheduled and waits for the engines that it begins with
+  // Work of the running step, or of the one that waits.
+  StepWork work_;
+  std::uint32_t prefill_rows_ = 0;
+  std::uint32_t verified_drafts_ = 0;
+  bool uniform_ = true;
+  ServerTotals totals_;
+  std::vector<Gap> gaps_;
+  std::vector<std::uint32_t> common_gap_;  // [tokens]: sequences that got a chunk when this step began and get another at its end
+  std::uint32_t largest_chunk_ = 0;        // the largest chunk of the running step
+  bool per_request_ = false;
+  std::unordered_set<std::uint64_t> remembered_;  // hashes
+  std::vector<double> draft_rows_;                // [pass]: of the running step, where sequences draft blocks of their own
+  std::vector<std::uint32_t> verified_;           // [position]: for the policy
+  std::vector<std::uint32_t> accepted_;
+  // Where the policy shares rows out:
+  std::unique_ptr<Rounds> rounds_;          // else nullptr
+  std::vector<DraftedChain> chains_;        // the running step's, or of the one that waits
+  std::vector<std::uint32_t> of_chains_;    // [chain]: drafts that are verified
+  std::vector<std::uint32_t> taken_;        // [chain]: drafts that are accepted
+  std::vector<arrivals::RequestId> ended_;  // with the step before
+};
+
+}  // namespace specsim::serve

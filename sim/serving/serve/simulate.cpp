@@ -1,0 +1,244 @@
+#include "sim/serving/serve/simulate.h"
+
+#include "sim/foundation/base/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <utility>
+
+namespace specsim::serve {
+
+namespace {
+
+// A request on its way from the client to the engine.
+struct Transit {
+  arrivals::RequestId request = 0;
+  arrivals::Picoseconds arrives = 0;
+};
+
+class Run {
+ public:
+  Run(const arrivals::RequestTrace& workload, const RunSetting& setting)
+      : workload_(workload), setting_(setting), client_(workload) {
+    result_.sequences.resize(workload.requests.size());
+    for (std::size_t i = 0; i < workload.requests.size(); ++i) {
+      Sequence& sequence = result_.sequences[i];
+      sequence.prompt = workload.requests[i].prompt;
+      sequence.output = workload.requests[i].output;
+      sequence.limit = std::max(workload.requests[i].limit, sequence.output);
+      sequence.priority = workload.requests[i].priority;
+      if (workload.answers_first) sequence.sent = arrivals::kNever;  // until it is
+    }
+    for (std::uint32_t i = 0; i < setting.replicas; ++i)
+      servers_.push_back(std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences, setting.observer));
+    for (std::uint32_t i = 0; i < setting.prefill.engines; ++i)
+      prefill_.push_back(std::make_unique<Server>(setting.replicas + i, setting.prefill.make_engine(), workload,
+                                                  result_.sequences, setting.observer));
+    if (!prefill_.empty())  // there a request ends with its first token
+      for (Sequence& sequence : result_.sequences) sequence.output = sequence.limit = 1;
+    if (setting.replicas > 1) result_.replica_of.resize(workload.requests.size());
+    touched_.resize(setting.replicas);
+    touched_prefill_.resize(prefill_.size());
+  }
+
+  SimulationResult run() {
+    constexpr std::uint64_t kLookEvery = 4096;  // steps between looks at the stop flag
+    for (std::uint64_t turn = 0;; ++turn) {
+      const arrivals::Picoseconds now = next_moment();
+      if (now == arrivals::kNever || now > setting_.horizon) break;
+      if (static_cast<double>(now) > arrivals::kLongestRun * arrivals::kPicosecondsPerSecond)
+        throw BadInput(
+            {"", 0, 0},
+            fmt::format("the run lasts longer than {:g} s, where simulated time ends, allowed: fewer requests, cheaper "
+                        "steps, or serve.horizon_s",
+                        arrivals::kLongestRun));
+      ends_of_steps(now);
+      ends_of_prefills(now);
+      arrivals(now);
+      moves(now);
+      if (setting_.in_step)
+        steps_together(now);
+      else
+        for (std::size_t i = 0; i < servers_.size(); ++i)
+          if (std::exchange(touched_[i], 0) != 0) servers_[i]->begin_steps(now);
+      for (std::size_t i = 0; i < prefill_.size(); ++i)
+        if (std::exchange(touched_prefill_[i], 0) != 0) prefill_[i]->begin_steps(now);
+      if (turn % kLookEvery == 0) {
+        if (setting_.stop != nullptr && setting_.stop->load()) {
+          result_.interrupted = true;
+          break;
+        }
+        if (setting_.progress) setting_.progress(result_.finished);
+      }
+    }
+    for (const auto* const servers : {&servers_, &prefill_})
+      for (const std::unique_ptr<Server>& server : *servers) {
+        result_.totals.push_back(server->totals());
+        result_.gaps.insert(result_.gaps.end(), server->gaps().begin(), server->gaps().end());
+      }
+    const BlockPool& pool = servers_.front()->pool();
+    result_.pool_blocks = pool.usable();
+    result_.pool_tokens = pool.unlimited() ? 0 : pool.usable() * pool.block_tokens();
+    result_.sent = client_.sent();
+    if (workload_.answers_first) {  // they were not sent in their order: up to the last that was
+      const auto was_sent = [](const Sequence& sequence) { return sequence.sent != arrivals::kNever; };
+      const auto last = std::find_if(result_.sequences.rbegin(), result_.sequences.rend(), was_sent);
+      result_.sent = static_cast<std::size_t>(result_.sequences.rend() - last);
+    }
+    result_.reached_end = result_.finished == workload_.requests.size();
+    if (!result_.reached_end && setting_.horizon != arrivals::kNever) result_.end = setting_.horizon;
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] arrivals::Picoseconds next_moment() const {
+    arrivals::Picoseconds now = transit_.empty() ? arrivals::kNever : transit_.front().arrives;
+    const arrivals::Picoseconds sent = client_.next();
+    if (sent != arrivals::kNever) now = std::min(now, setting_.frontend == 0 ? sent : std::min(sent + setting_.frontend, now));
+    if (!on_link_.empty()) now = std::min(now, on_link_.front().arrives);
+    for (const auto* const servers : {&servers_, &prefill_})
+      for (const std::unique_ptr<Server>& server : *servers) now = std::min(now, server->next());
+    return now;
+  }
+
+  void ends_of_steps(arrivals::Picoseconds now) {
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      if (servers_[i]->next() != now) continue;
+      ended_.clear();
+      servers_[i]->finish_step(now, ended_);
+      touched_[i] = 1;
+      result_.finished += ended_.size();
+      if (!ended_.empty()) result_.end = now;
+      std::sort(ended_.begin(), ended_.end());
+      for (const arrivals::RequestId request : ended_) client_.ended(request, now);
+    }
+  }
+
+  // The next step of all engines, once the last one of the step before has ended. One without requests computes nothing, but
+  // takes part with its experts.
+  void steps_together(arrivals::Picoseconds now) {
+    for (const std::unique_ptr<Server>& server : servers_)
+      if (!server->idle()) return;
+    double rows = 0.0;
+    cost::OtherEngines peers;
+    for (const std::unique_ptr<Server>& server : servers_) {
+      server->begin_steps(now);
+      rows += server->scheduled_rows();
+      peers.widest = std::max(peers.widest, server->scheduled_rows());
+    }
+    arrivals::Picoseconds longest = 0;
+    for (const std::unique_ptr<Server>& server : servers_) {
+      if (server->scheduled_rows() == 0.0) continue;
+      peers.rows = rows - server->scheduled_rows();
+      longest = std::max(longest, server->beside(peers));
+    }
+    for (const std::unique_ptr<Server>& server : servers_)
+      if (server->scheduled_rows() > 0.0) server->begin_together(now, longest);
+  }
+
+  // Prompts that are computed: what has more than one token goes over the link to the engines that decode.
+  void ends_of_prefills(arrivals::Picoseconds now) {
+    for (std::size_t i = 0; i < prefill_.size(); ++i) {
+      if (prefill_[i]->next() != now) continue;
+      ended_.clear();
+      prefill_[i]->finish_step(now, ended_);
+      touched_prefill_[i] = 1;
+      std::sort(ended_.begin(), ended_.end());
+      for (const arrivals::RequestId request : ended_) {
+        const arrivals::Request& asked = workload_.requests[request];
+        if (asked.output == 1 && !setting_.prefill.silent) {
+          ++result_.finished;
+          result_.end = now;
+          client_.ended(request, now);
+          continue;
+        }
+        Sequence& sequence = result_.sequences[request];
+        sequence.output = asked.output;
+        sequence.limit = std::max(asked.limit, asked.output);
+        sequence.moved = true;
+        if (setting_.prefill.silent) {
+          sequence.emitted = 0;
+          sequence.first_token = sequence.last_token = arrivals::kNever;
+          sequence.spent_first = {};
+        }
+        sequence.computed = 0;
+        sequence.scheduled_in = 0;
+        const arrivals::Picoseconds carried = std::llround(setting_.prefill.link_ps_per_token * sequence.prompt);
+        result_.link_busy += carried;
+        link_free_ = std::max(link_free_, now) + carried;
+        on_link_.push_back({request, link_free_ + setting_.prefill.link_latency});
+      }
+    }
+  }
+
+  void moves(arrivals::Picoseconds now) {
+    for (; !on_link_.empty() && on_link_.front().arrives <= now; on_link_.pop_front())
+      enter(on_link_.front().request, servers_, touched_, now);
+  }
+
+  void enter(arrivals::RequestId request, std::vector<std::unique_ptr<Server>>& servers, std::vector<char>& touched,
+             arrivals::Picoseconds now) {
+    const std::uint32_t replica = servers.size() == 1 ? 0 : setting_.routing->replica(request, workload_, servers);
+    if (servers_.size() > 1 && &servers == &servers_) result_.replica_of[request] = replica;
+    if (servers.size() > 1 && setting_.routing->by_prefix()) servers[replica]->remember(workload_.requests[request]);
+    servers[replica]->arrive(request, now);
+    if (servers[replica]->idle()) touched[replica] = 1;
+  }
+
+  void arrivals(arrivals::Picoseconds now) {
+    // What is sent is on its way for the same time, so it arrives in the order of sending.
+    for (arrivals::Picoseconds sent = client_.next(); sent != arrivals::kNever && sent + setting_.frontend <= now;
+         sent = client_.next())
+      send(sent);
+    for (; !transit_.empty() && transit_.front().arrives <= now; transit_.pop_front())
+      if (prefill_.empty())
+        enter(transit_.front().request, servers_, touched_, now);
+      else
+        enter(transit_.front().request, prefill_, touched_prefill_, now);
+  }
+
+  void send(arrivals::Picoseconds sent) {
+    const arrivals::RequestId request = client_.send();
+    result_.sequences[request].sent = sent;
+    result_.sequences[request].since = sent;
+    transit_.push_back({request, sent + setting_.frontend});
+  }
+
+  const arrivals::RequestTrace& workload_;
+  const RunSetting& setting_;
+  Client client_;
+  SimulationResult result_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<std::unique_ptr<Server>> prefill_;  // compute prompts alone; empty: servers_ do both
+  std::vector<char> touched_;                     // [replica]: a step ended or an idle engine got a request
+  std::vector<char> touched_prefill_;
+  std::deque<Transit> transit_;
+  std::deque<Transit> on_link_;  // caches on their way, in order
+  arrivals::Picoseconds link_free_ = 0;
+  std::vector<arrivals::RequestId> ended_;
+};
+
+}  // namespace
+
+SimulationResult simulate(const arrivals::RequestTrace& workload, const RunSetting& setting) {
+  return Run(workload, setting).run();
+}
+
+double link_busy_share(const SimulationResult& result) {
+  return result.end > 0 ? std::min(1.0, static_cast<double>(result.link_busy) / static_cast<double>(result.end)) : 0.0;
+}
+
+std::size_t sent_too_early(const arrivals::RequestTrace& workload, const SimulationResult& result) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < result.sent; ++i) {
+    if (workload.requests[i].follows == 0 || result.sequences[i].sent == arrivals::kNever) continue;
+    const Sequence& answered = result.sequences[workload.requests[i].follows - 1];
+    count += answered.status != Status::finished || result.sequences[i].sent < answered.last_token ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace specsim::serve

@@ -1,0 +1,45 @@
+#include "sim/serving/serve/step_price.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::serve {
+
+namespace {
+
+// So much of the rows; at least one whole sequence where there is any.
+cost::Segment part(cost::Segment segment, double share) {
+  const double sequences = std::max(share * segment.sequences, std::min(segment.sequences, 1.0));
+  if (segment.sequences > 0.0) segment.cached *= sequences / segment.sequences;
+  segment.sequences = sequences;
+  segment.rows *= share;
+  segment.pairs *= share;
+  return segment;
+}
+
+}  // namespace
+
+StepPrice StepPricer::price_alone(const StepWork& work, const std::vector<LoneDraft>& drafts, double batch_rows,
+                                  double pass_rows) const {
+  double target = 0.0;
+  const double rows = work.prompts.rows + work.decoding.rows;
+  for (double left = rows; left > 0.0; left -= batch_rows)
+    for (double piece = std::min(left, batch_rows); piece > 0.0; piece -= pass_rows) {
+      const double share = std::min(piece, pass_rows) / rows;
+      target += cost_
+                    ->mixed_pass(cost::Role::target, part(work.prompts, share), part(work.decoding, share), work.logits * share,
+                                 work.peers)
+                    .total();
+    }
+  double draft = 0.0;
+  for (const LoneDraft& one : drafts) {
+    draft += cost_->round_overhead(1.0);
+    if (method_ == DraftMethod::ngram) continue;
+    draft += cost_->draft_pass({1.0, static_cast<double>(one.cached)}, 0, one.first_rows - 1.0).total();
+    for (std::uint32_t j = 1; j < one.drafts; ++j)
+      draft += cost_->draft_pass({1.0, static_cast<double>(one.cached + one.first_rows) - 1.0}, static_cast<int>(j), 0.0).total();
+  }
+  return rounded({target, draft});
+}
+
+}  // namespace specsim::serve

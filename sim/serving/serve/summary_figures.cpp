@@ -1,0 +1,111 @@
+#include "sim/serving/serve/metrics.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace specsim::serve {
+
+namespace {
+
+SummaryFigure of(const char* name, const char* unit, const char* meaning, double Summary::*value) {
+  return {name, unit, meaning, [value](const Summary& summary) { return summary.*value; }};
+}
+SummaryFigure of(const char* name, const char* unit, const char* meaning, std::size_t Summary::*value) {
+  return {name, unit, meaning, [value](const Summary& summary) { return static_cast<double>(summary.*value); }};
+}
+SummaryFigure of(const char* name, const char* meaning, bool Summary::*value) {
+  return {name, "0 or 1", meaning, [value](const Summary& summary) { return summary.*value ? 1.0 : 0.0; }};
+}
+
+// The figures of a distribution of times.
+void add_times(std::vector<SummaryFigure>& list, const char* name, const char* meaning, Statistics Summary::*times) {
+  struct Figure {
+    const char* name;
+    const char* meaning;
+    double Statistics::*value;
+  };
+  for (const Figure& one :
+       {Figure{"mean", "mean", &Statistics::mean}, Figure{"p50", "median", &Statistics::p50},
+        Figure{"p90", "90th percentile", &Statistics::p90}, Figure{"p95", "95th percentile", &Statistics::p95},
+        Figure{"p99", "99th percentile", &Statistics::p99}, Figure{"max", "greatest", &Statistics::max}})
+    list.push_back({fmt::format("{}_{}_ms", one.name, name), "ms", fmt::format("{} {}", one.meaning, meaning),
+                    [times, value = one.value](const Summary& summary) { return (summary.*times).*value; }});
+}
+
+// The means of a request's time, cause by cause.
+void add_causes(std::vector<SummaryFigure>& list, const char* before, const char* meaning,
+                std::array<double, kCauses> Summary::*causes) {
+  for (std::size_t cause = 0; cause < kCauses; ++cause)
+    list.push_back({fmt::format("mean_{}{}_ms", before, cause_names()[cause]), "ms",
+                    fmt::format("mean part of {} that went to {}", meaning, cause_names()[cause]),
+                    [causes, cause](const Summary& summary) { return (summary.*causes)[cause]; }});
+}
+
+std::vector<SummaryFigure> all_figures() {
+  std::vector<SummaryFigure> list = {
+      of("requests", "1", "requests that were sent", &Summary::requests),
+      of("completed", "requests", "requests that got their whole output", &Summary::completed),
+      of("stable", "0 where the horizon was reached with requests left", &Summary::stable),
+      of("overloaded", "1 where an open loop's clients sent faster than the server answered", &Summary::overloaded),
+      of("duration_s", "s", "time from the first sending to the last end", &Summary::duration_s),
+      of("total_input_tokens", "tokens", "prompts of completed requests", &Summary::prompt_tokens),
+      of("total_output_tokens", "tokens", "outputs of completed requests", &Summary::output_tokens),
+      of("request_throughput", "1/s", "completed / duration_s", &Summary::request_throughput),
+      of("output_throughput", "tokens/s", "total_output_tokens / duration_s", &Summary::output_throughput),
+      of("total_token_throughput", "tokens/s", "(total_input_tokens + total_output_tokens) / duration_s",
+         &Summary::total_token_throughput),
+      of("request_goodput", "1/s", "requests that keep every limit of the SLO; empty without one", &Summary::request_goodput),
+      of("slo_share", "1", "share of the requests behind the warm-up that keep them", &Summary::slo_share),
+      {"meets_slo", "0 or 1",
+       "1 where the SLO's percentile of requests keeps each limit and no request was left; empty without one",
+       [](const Summary& summary) { return std::isnan(summary.request_goodput) ? NAN
+                                           : summary.meets_slo                 ? 1.0
+                                                                               : 0.0; }}};
+  add_times(list, "ttft", "time to first token", &Summary::ttft_ms);
+  add_times(list, "tpot", "time per output token of a request", &Summary::tpot_ms);
+  add_times(list, "itl", "time between chunks of tokens", &Summary::itl_ms);
+  add_times(list, "itl_token", "time between chunks divided by the chunk's tokens, once for each token", &Summary::itl_token_ms);
+  add_times(list, "e2el", "time from the sending to the last token", &Summary::e2el_ms);
+  add_times(list, "queue", "time in the engine's queue before the first admission", &Summary::queue_ms);
+  list.insert(
+      list.end(),
+      {of("mean_concurrency", "requests", "requests in the system, mean over time", &Summary::mean_concurrency),
+       of("mean_batch", "requests", "requests in a step, mean over time", &Summary::mean_batch),
+       of("largest_batch", "requests", "requests in a step, at most", &Summary::largest_batch),
+       of("steps", "1", "steps of all engines", &Summary::steps),
+       of("prefill_steps", "1", "how many of them computed tokens of prompts", &Summary::prefill_steps),
+       of("busy_share", "1", "share of duration_s that an engine works, mean over engines", &Summary::busy_share),
+       of("tokens_per_round", "tokens", "1 + accepted / rounds, the rounds of requests.csv", &Summary::tokens_per_round),
+       of("drafted", "tokens", "drafts that were verified", &Summary::drafted),
+       of("accepted", "tokens", "drafts that were accepted", &Summary::accepted),
+       of("acceptance_rate", "1", "accepted / drafted", &Summary::acceptance_rate),
+       of("wasted_drafts", "tokens", "drafted - accepted", &Summary::wasted_drafts),
+       of("preemptions", "1", "times that a request lost its blocks", &Summary::preemptions),
+       of("recomputed_tokens", "tokens", "tokens computed again after that", &Summary::recomputed_tokens),
+       of("pool_tokens", "tokens", "tokens that the cache of one replica holds; 0: no limit", &Summary::pool_tokens),
+       of("fewest_free_blocks", "blocks", "blocks left of it at the fullest", &Summary::fewest_free_blocks),
+       of("fitting_requests", "requests", "requests of the run's mean length, at their ends, that it holds at once",
+          &Summary::fitting_requests),
+       of("draft_cost_requests", "requests", "how many fewer it holds than without a draft", &Summary::draft_cost_requests),
+       of("uniform_steps", "1", "steps in which every request computes as many rows and none a prompt", &Summary::uniform_steps),
+       of("mixed_steps", "1", "steps in which they do not", &Summary::mixed_steps),
+       of("eager_steps", "1", "steps of more rows than a captured graph holds", &Summary::eager_steps)});
+  add_causes(list, "e2el_", "a request's life", &Summary::life_ms);
+  add_causes(list, "ttft_", "a request's time to first token", &Summary::ttft_by_cause_ms);
+  add_causes(list, "tpot_", "a request's time per output token", &Summary::tpot_by_cause_ms);
+  list.push_back(
+      of("warm_up_requests", "requests", "first requests, which no latency and no share counts", &Summary::warm_up_requests));
+  list.push_back(
+      of("prefix_hit_tokens", "tokens", "tokens found in the prefix cache, at every admission", &Summary::prefix_hit_tokens));
+  return list;
+}
+
+}  // namespace
+
+const std::vector<SummaryFigure>& summary_figures() {
+  static const std::vector<SummaryFigure> list = all_figures();
+  return list;
+}
+
+}  // namespace specsim::serve
