@@ -1,17 +1,15 @@
 #include "sim/foundation/config/arguments.h"
 
 #include "sim/foundation/base/check.h"
-#include "sim/foundation/base/standard_library.h"
+#include "sim/foundation/config/scalars.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace specsim::config {
@@ -20,13 +18,6 @@ namespace {
 
 // A list of a million wrong numbers is one mistake of the user's, not a million.
 constexpr int kMostMistakesOfList = 5;
-
-std::string bound_text(double x) {
-  if (std::abs(x) < 1e15 && x == std::floor(x)) return fmt::format("{:.0f}", x == 0.0 ? 0.0 : x);
-  char buffer[32];
-  const auto [end, error] = to_chars(buffer, buffer + sizeof buffer, x);
-  return error == std::errc() ? std::string(buffer, end) : fmt::format("{:.17g}", x);
-}
 
 // "an integer, at least 0", "a number in (0, 1]", "any finite number"
 std::string allowed_number(const std::string& noun, const Interval& interval) {
@@ -158,6 +149,20 @@ bool fill_boolean(bool& slot, const Value& value, const Parameter& parameter, Di
   return true;
 }
 
+// What is read of a map, or of a list of maps, whose keys the parameter states.
+bool fill_maps(std::vector<Arguments>& maps, const Value& value, const Parameter& parameter, Diagnostics& diagnostics) {
+  maps.clear();
+  if (parameter.inside.empty()) return true;
+  const std::size_t before = diagnostics.list().size();
+  if (parameter.type == Type::value_list) {
+    for (std::size_t i = 0; i < value.items.size(); ++i)
+      maps.push_back(read_arguments(value.items[i], parameter.inside, {}, fmt::format("{}[{}]", parameter.name, i), diagnostics));
+  } else if (!(value.is_map() && value.fields.empty() && parameter.fallback == "{}")) {
+    maps.push_back(read_arguments(value, parameter.inside, {}, parameter.name, diagnostics));
+  }
+  return diagnostics.list().size() == before;
+}
+
 // A template because Slot is Arguments' own. The slot stays as it was unless the value is right.
 template <class Slot>
 bool fill(Slot& slot, const Value& value, const Parameter& parameter, Diagnostics& diagnostics) {
@@ -186,10 +191,10 @@ bool fill(Slot& slot, const Value& value, const Parameter& parameter, Diagnostic
         return false;
       }
       slot.value = value;
-      return true;
+      return fill_maps(slot.maps, value, parameter, diagnostics);
     case Type::value:
       slot.value = value;
-      return true;
+      return fill_maps(slot.maps, value, parameter, diagnostics);
   }
   return false;
 }
@@ -220,9 +225,9 @@ std::string Interval::to_text() const {
   const bool has_low = low > -std::numeric_limits<double>::infinity();
   const bool has_high = high < std::numeric_limits<double>::infinity();
   if (has_low && has_high)
-    return fmt::format("in {}{}, {}{}", low_open ? '(' : '[', bound_text(low), bound_text(high), high_open ? ')' : ']');
-  if (has_low) return (low_open ? "above " : "at least ") + bound_text(low);
-  if (has_high) return (high_open ? "below " : "at most ") + bound_text(high);
+    return fmt::format("in {}{}, {}{}", low_open ? '(' : '[', number_text(low), number_text(high), high_open ? ')' : ']');
+  if (has_low) return (low_open ? "above " : "at least ") + number_text(low);
+  if (has_high) return (high_open ? "below " : "at most ") + number_text(high);
   return "any finite number";
 }
 
@@ -234,8 +239,8 @@ Interval at_least(double low) {
   return interval;
 }
 
-Interval above(double low) {
-  Interval interval = at_least(low);
+Interval above(double low, double high) {
+  Interval interval = between(low, high);
   interval.low_open = true;
   return interval;
 }
@@ -279,6 +284,12 @@ const Value& Arguments::value(const std::string& name) const {
   const auto found = slots_.find(name);
   const bool is_list = found != slots_.end() && found->second.type == Type::value_list;
   return slot(name, is_list ? Type::value_list : Type::value).value;
+}
+
+const std::vector<Arguments>& Arguments::maps(const std::string& name) const {
+  const auto found = slots_.find(name);
+  SPECSIM_CHECK(found != slots_.end(), "no parameter {} in the table", name);
+  return found->second.maps;
 }
 
 Location Arguments::where(const std::string& name) const {

@@ -39,8 +39,8 @@ struct Interval {
 
 Interval any_number();
 Interval at_least(double low);
-Interval above(double low);
-Interval between(double low, double high);  // both ends closed
+Interval above(double low, double high = std::numeric_limits<double>::infinity());  // without `low`, with `high`
+Interval between(double low, double high);                                          // both ends closed
 
 struct Parameter {
   std::string name;
@@ -49,6 +49,8 @@ struct Parameter {
   std::string summary;
   Interval interval = {};            // what a number, an integer, or each number of a list or table may be
   std::vector<std::string> choices;  // what a text may be; empty: anything
+  // The keys of a map (Type::value), or of each map of a list (Type::value_list); empty: the part reads it on its own.
+  std::vector<Parameter> inside = {};
 };
 
 // The validated arguments of one part. Getters break an invariant on a name or type that the table does not have; for an
@@ -65,6 +67,9 @@ class Arguments {
   [[nodiscard]] const std::vector<double>& numbers(const std::string& name) const;
   [[nodiscard]] const std::vector<std::vector<double>>& table(const std::string& name) const;
   [[nodiscard]] const Value& value(const std::string& name) const;  // Type::value and Type::value_list
+  // What was read of a value by Parameter::inside: one for a map, none for an empty map where that is the default; of a list
+  // one for each item.
+  [[nodiscard]] const std::vector<Arguments>& maps(const std::string& name) const;
   // Where the argument was written, or the part's own place when it was left out.
   [[nodiscard]] Location where(const std::string& name) const;
   [[nodiscard]] const Location& where() const { return where_; }
@@ -82,6 +87,7 @@ class Arguments {
     std::vector<double> numbers;
     std::vector<std::vector<double>> table;
     Value value;
+    std::vector<Arguments> maps;
   };
   [[nodiscard]] const Slot& slot(const std::string& name, Type type) const;
 

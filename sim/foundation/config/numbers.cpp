@@ -94,4 +94,9 @@ std::string shortest(double x) {
   return error == std::errc() ? std::string(buffer, end) : fmt::format("{:.17g}", x);
 }
 
+std::string number_text(double x) {
+  if (std::abs(x) < 1e15 && x == std::floor(x)) return fmt::format("{:.0f}", x == 0.0 ? 0.0 : x);
+  return shortest(x);
+}
+
 }  // namespace specsim::config

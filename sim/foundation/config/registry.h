@@ -4,7 +4,7 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/error.h"
-#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/fields.h"
 
 #include <algorithm>
 #include <list>

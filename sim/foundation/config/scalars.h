@@ -42,7 +42,9 @@ std::optional<Decimal> split_decimal(std::string_view text);
 // YAML 1.1 takes 010 for 8, YAML 1.2 for 10: refused, since either guess surprises somebody.
 inline bool has_leading_zero(const Decimal& decimal) { return decimal.whole.size() > 1 && decimal.whole.front() == '0'; }
 
-// The double nearest to it in decimal, as short as it can be.
+// The shortest decimal text that reads back as the same double.
 std::string shortest(double x);
+// The same as a person writes it: 1000000, not 1e+06.
+std::string number_text(double x);
 
 }  // namespace specsim::config

@@ -6,6 +6,12 @@ namespace specsim::draft {
 
 namespace {
 
+struct MtpParams {
+  int draft_length = 1;
+  bool argmax = true;
+  std::vector<double> acceptance;  // [depth]; empty: as the draft's distribution has it
+};
+
 class Mtp final : public TreeDrafter {
  public:
   Mtp(int draft_length, std::vector<double> acceptance)
@@ -24,19 +30,20 @@ class Mtp final : public TreeDrafter {
 }  // namespace
 
 DrafterEntry mtp_drafter() {
+  using P = MtpParams;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens drafted per round", config::between(1, kMaxDraftLength)},
+      {"selection", &P::argmax,
+       "its likeliest token is taken, as servers do (vLLM's draft_sample_method: greedy), or one is drawn (probabilistic)",
+       config::one_of<bool>({{"sampled", false}, {"argmax", true}})},
+      {"acceptance", &P::acceptance,
+       "how likely a drawn token is accepted at depth 1, 2, ..., given that all before it are; the last one holds beyond",
+       config::between(0, 1), config::optional}};
   return {
-      {"mtp",
-       "multi-token prediction: a module of the target's own, trained with it and used again for each further token",
+      {"mtp", "multi-token prediction: a module of the target's own, trained with it and used again for each further token",
        "DeepSeek-AI (DeepSeek-V3), arXiv 2412.19437; vllm-project/vllm, vllm/model_executor/models/deepseek_mtp.py (one layer, "
        "its step taken modulo the layers that there are)",
-       {{"draft_length", config::Type::integer, "1", "tokens drafted per round", config::between(1, kMaxDraftLength), {}},
-        {"selection",
-         config::Type::text,
-         "argmax",
-         "its likeliest token is taken, as servers do (vLLM's draft_sample_method: greedy), or one is drawn (probabilistic)",
-         {},
-         {"sampled", "argmax"}},
-        acceptance_parameter()},
+       fields,
        "A chain of modules one after the other, each on the hidden state of the one before: a pass of the cost section's draft "
        "for each token. With acceptance, which is of drawn tokens, the draft's distribution at each depth is moved towards the "
        "target (or away from it) until its overlap is that; DeepSeek-V3 reports .85 to .9 for the first token, and a module "
@@ -48,16 +55,14 @@ DrafterEntry mtp_drafter() {
        "made 113 tokens a second with it and 169 with drawn tokens (vLLM pull request 41044, four B200s, "
        "random prompts)."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        const bool chosen = arguments.text("selection") == "argmax";
-        if (chosen && arguments.has("acceptance"))
+        P own = fields.read(arguments);
+        if (own.argmax && !own.acceptance.empty())
           diagnostics.add(
               arguments.where("acceptance"),
               "acceptance is of drawn tokens, and selection is argmax; allowed: selection: sampled, or published rates "
               "by context: acceptance_table");
-        if (chosen) return Draft(Chain{draft_length, true});
-        return Draft(std::make_shared<Mtp>(
-            draft_length, arguments.has("acceptance") ? arguments.numbers("acceptance") : std::vector<double>()));
+        if (own.argmax) return Draft(Chain{own.draft_length, true});
+        return Draft(std::make_shared<Mtp>(own.draft_length, std::move(own.acceptance)));
       }};
 }
 

@@ -5,15 +5,6 @@
 
 namespace specsim::draft {
 
-config::Parameter acceptance_parameter() {
-  return {"acceptance",
-          config::Type::number_list,
-          "",
-          "how likely a drawn token is accepted at depth 1, 2, ..., given that all before it are; the last one holds beyond",
-          config::between(0, 1),
-          {}};
-}
-
 double at_depth(const std::vector<double>& list, int depth) {
   return list[std::min(static_cast<std::size_t>(depth), list.size() - 1)];
 }

@@ -1,15 +1,10 @@
 // Draft distributions whose overlap with the target is given, depth by depth.
 #pragma once
 
-#include "sim/foundation/config/arguments.h"
-
 #include <span>
 #include <vector>
 
 namespace specsim::draft {
-
-// The parameter `acceptance`: entry i is the overlap, sum min(target, draft), at depth i; the last one holds beyond.
-config::Parameter acceptance_parameter();
 
 // Moves `draft` until its overlap with the target, the sum of min(target, draft), is `overlap`: towards the target, or away from
 // it along what the draft has too much of, and from there on to the target's least likely token. The least overlap is its

@@ -10,6 +10,9 @@ namespace {
 
 class Bandit final : public LengthPolicy {
  public:
+  struct Params {
+    int arms = 4;
+  };
   Bandit(int arms, std::vector<double> round_times, int sequences)
       : arms_(static_cast<std::size_t>(arms)), round_times_(std::move(round_times)), sequences_(sequences) {}
   [[nodiscard]] int sequences() const override { return sequences_; }
@@ -52,16 +55,15 @@ class Bandit final : public LengthPolicy {
 }  // namespace
 
 PolicyEntry bandit_policy() {
-  return {{"bandit",
-           "one draft length for the batch: that which has given most tokens per time, after each was tried",
+  using P = Bandit::Params;
+  static const config::Fields<P> fields = {
+      {"arms", &P::arms, "lengths that are tried: 1 to so many, and no more than draft_length",
+       config::between(1, kMaxDraftLength)},
+  };
+  return {{"bandit", "one draft length for the batch: that which has given most tokens per time, after each was tried",
            "Hou et al. (BanditSpec), arXiv 2505.15141; sail-sg/BanditSpec, generate_utils.py (ucb_length_spec_generate), commit "
            "a30f56d",
-           {{"arms",
-             config::Type::integer,
-             "4",
-             "lengths that are tried: 1 to so many, and no more than draft_length",
-             config::between(1, kMaxDraftLength),
-             {}}},
+           fields,
            "The first 2 arms - 1 rounds go through the lengths in turn; then the one with the largest mean of tokens per time "
            "follows, the shortest of equals, times from the config's cost model and batch. As shipped: the program adds "
            "sqrt(6 log(round) / rounds of all lengths) to every mean, which is the same for all and so explores nothing; the "
@@ -71,7 +73,7 @@ PolicyEntry bandit_policy() {
            "the arms that the program has; simulated, it gives 1.98 times plain decoding where goodput gives "
            "2.14 (results/methods, policies.yaml)."},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-            const int arms = std::clamp(static_cast<int>(arguments.integer("arms")), 1, std::max(choice.longest, 1));
+            const int arms = std::clamp(fields.read(arguments).arms, 1, std::max(choice.longest, 1));
             return std::make_unique<Bandit>(arms, choice.round_times, choice.batch);
           },
           true};

@@ -8,7 +8,10 @@ namespace {
 
 class JudgeRule final : public NodeRule {
  public:
-  explicit JudgeRule(double rate) : rate_(rate) {}
+  struct Params {
+    double rate = 0.5;
+  };
+  explicit JudgeRule(const Params& params) : own_(params) {}
 
  protected:
   int step(Block& block, int node, Token& final_token) const override {
@@ -17,28 +20,27 @@ class JudgeRule final : public NodeRule {
     const Token x = block.token(child);
     const double target = distributions.target(x);
     const double draft = distributions.draft(x);
-    if (block.accept(child, {target + rate_ * std::max(draft - target, 0.0), draft})) return child;
+    if (block.accept(child, {target + own_.rate * std::max(draft - target, 0.0), draft})) return child;
     final_token = block.pick_residual(node, distributions.residual(1.0));
     return kNone;
   }
 
  private:
-  double rate_;
+  Params own_;
 };
 
 }  // namespace
 
 VerifierEntry judge_decoding_verifier() {
-  return {{"judge_decoding",
-           "judge decoding: a judge lets pass a share of the draft tokens that the token verifier would reject",
-           "Bachmann et al. (Judge Decoding), arXiv 2501.19309",
-           {{"rate",
-             config::Type::number,
-             "0.5",
-             "share of the draft tokens that the token verifier rejects which the judge finds good enough; 0: the token "
-             "verifier, 1: every draft token stays",
-             config::between(0, 1),
-             {}}},
+  using P = JudgeRule::Params;
+  static const config::Fields<P> fields = {
+      {"rate", &P::rate,
+       "share of the draft tokens that the token verifier rejects which the judge finds good enough; 0: the token verifier, 1: "
+       "every draft token stays",
+       config::between(0, 1)},
+  };
+  return {{"judge_decoding", "judge decoding: a judge lets pass a share of the draft tokens that the token verifier would reject",
+           "Bachmann et al. (Judge Decoding), arXiv 2501.19309", fields,
            "Not lossless: what is emitted at a drafted position is (1 - rate) target + rate draft, so it is rate times their "
            "total variation away from the target. The paper's judge reads the target's embedding of the draft token, which no "
            "distribution tells: here it passes a token with the same probability whatever the token is. x stays with min(1, "
@@ -49,7 +51,7 @@ VerifierEntry judge_decoding_verifier() {
           false,
           {},
           {},
-          [](const config::Arguments& arguments) { return std::make_unique<JudgeRule>(arguments.number("rate")); }};
+          [](const config::Arguments& arguments) { return std::make_unique<JudgeRule>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

@@ -68,7 +68,11 @@ class CoinPick final : public Pickable {
 
 class RelaxedThreshold final : public NodeRule {
  public:
-  RelaxedThreshold(double single, double accumulated) : single_(single), accumulated_(accumulated) {}
+  struct Params {
+    double single = 1.0;
+    double acc = 0.9;
+  };
+  explicit RelaxedThreshold(const Params& params) : own_(params) {}
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     return std::make_unique<TargetSums>(distributions);
   }
@@ -89,8 +93,8 @@ class RelaxedThreshold final : public NodeRule {
       const Token x = block.token(child);
       tokens.push_back(x);
       sum += distributions.target(x);
-      sure = sure || distributions.target(x) >= single_;
-      bars.push_back(sure ? 1.0 : sum / accumulated_);
+      sure = sure || distributions.target(x) >= own_.single;
+      bars.push_back(sure ? 1.0 : sum / own_.acc);
     }
     const Token chosen = block.choose(node, CoinPick(bars));
     if (chosen < static_cast<Token>(children)) return first + static_cast<int>(chosen);
@@ -100,30 +104,25 @@ class RelaxedThreshold final : public NodeRule {
   }
 
  private:
-  double single_;
-  double accumulated_;
+  Params own_;
 };
 
 }  // namespace
 
 VerifierEntry relaxed_threshold_verifier() {
+  using P = RelaxedThreshold::Params;
+  static const config::Fields<P> fields = {
+      {"single", &P::single, "a child of at least this target probability is accepted whatever the coin says",
+       config::above(0, 1)},
+      {"acc", &P::acc, "divisor of the children's summed target probability so far, before the coin is compared with it",
+       config::above(0, 1)},
+  };
   return {
       {"relaxed_threshold",
        "relaxed acceptance as SGLang has it: children by the target's own probabilities, with two thresholds",
        "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh (TreeSpeculativeSamplingTargetOnly), commit "
        "120affb; options --speculative-accept-threshold-single and -acc",
-       {{"single",
-         config::Type::number,
-         "1",
-         "a child of at least this target probability is accepted whatever the coin says",
-         config::Interval{0, 1, true, false},
-         {}},
-        {"acc",
-         config::Type::number,
-         "0.9",
-         "divisor of the children's summed target probability so far, before the coin is compared with it",
-         config::Interval{0, 1, true, false},
-         {}}},
+       fields,
        "Not lossless unless both are 1, which are SGLang's defaults and make it tree_point_mass. One coin for all children of a "
        "node, in turn: the first is accepted where the coin is below their summed target probability over acc, or its own is at "
        "least single; the token after a rejection is drawn from the target without the children. The draft's probabilities "
@@ -134,9 +133,7 @@ VerifierEntry relaxed_threshold_verifier() {
       false,
       {.trees = {tokens::Siblings::point_mass}},
       {},
-      [](const config::Arguments& arguments) {
-        return std::make_unique<RelaxedThreshold>(arguments.number("single"), arguments.number("acc"));
-      }};
+      [](const config::Arguments& arguments) { return std::make_unique<RelaxedThreshold>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

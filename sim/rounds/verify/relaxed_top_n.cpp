@@ -16,15 +16,19 @@ class Admitted final : public NodePlan {
 
 class RelaxedTopN final : public BlockRule {
  public:
-  RelaxedTopN(int n, double delta) : n_(static_cast<std::size_t>(n)), delta_(delta) {}
+  struct Params {
+    std::size_t n = 10;
+    double delta = 0.6;
+  };
+  explicit RelaxedTopN(const Params& params) : own_(params) {}
 
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     auto plan = std::make_unique<Admitted>();
-    plan->tokens = admitted(distributions, n_);
+    plan->tokens = admitted(distributions, own_.n);
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override {
-    return sizeof(Admitted) + std::min(n_, vocab) * sizeof(Token) + 2 * kHeapBytes;
+    return sizeof(Admitted) + std::min(own_.n, vocab) * sizeof(Token) + 2 * kHeapBytes;
   }
 
   AcceptedPath verify(Block& block) const override {
@@ -54,36 +58,29 @@ class RelaxedTopN final : public BlockRule {
       best.insert(at, token);
       if (best.size() > n) best.pop_back();
     }
-    const double least = distributions.target(best.front()) - delta_;
+    const double least = distributions.target(best.front()) - own_.delta;
     std::erase_if(best, [&](Token x) { return x != best.front() && distributions.target(x) < least; });
     return best;
   }
 
-  std::size_t n_;
-  double delta_;
+  Params own_;
 };
 
 }  // namespace
 
 VerifierEntry relaxed_top_n_verifier() {
+  using P = RelaxedTopN::Params;
+  static const config::Fields<P> fields = {
+      {"n", &P::n, "likeliest tokens of the target that may stay (relaxed_topk)", config::between(1, 1024)},
+      {"delta", &P::delta, "how far below the first's probability they may be (relaxed_delta)", config::between(0, 1)},
+  };
   return {
       {"relaxed_top_n",
        "relaxed acceptance as TensorRT-LLM has it for thinking: a draft token among the target's N likeliest, not far below "
        "the first",
        "NVIDIA/TensorRT-LLM, cpp/tensorrt_llm/kernels/speculativeDecoding/mtpKernels.cu (mtpRelaxedAcceptanceKernel), "
        "tensorrt_llm/_torch/speculative/mtp.py (relaxed_topk, relaxed_delta)",
-       {{"n",
-         config::Type::integer,
-         "10",
-         "likeliest tokens of the target that may stay (relaxed_topk)",
-         config::between(1, 1024),
-         {}},
-        {"delta",
-         config::Type::number,
-         "0.6",
-         "how far below the first's probability they may be (relaxed_delta)",
-         config::between(0, 1),
-         {}}},
+       fields,
        "Not lossless. A draft token x is accepted iff it is among the target's n likeliest and target(x) >= max target - delta, "
        "the likeliest one always; the token behind the accepted ones is the target's argmax, whatever the temperature. The "
        "defaults are those that its authors recommend for DeepSeek-R1; delta 0 is greedy decoding. It is on between the "
@@ -94,9 +91,7 @@ VerifierEntry relaxed_top_n_verifier() {
       false,
       {},
       {},
-      [](const config::Arguments& arguments) {
-        return std::make_unique<RelaxedTopN>(static_cast<int>(arguments.integer("n")), arguments.number("delta"));
-      }};
+      [](const config::Arguments& arguments) { return std::make_unique<RelaxedTopN>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

@@ -14,14 +14,6 @@ namespace {
 // When a cascade hands a position, or a token of it, to the target: what its authors call the deferral rule.
 enum class Deferral { chow, diff, opt, token_v1, token_v2, token_v3 };
 
-Deferral deferral_of(const std::string& text) {
-  if (text == "chow") return Deferral::chow;
-  if (text == "diff") return Deferral::diff;
-  if (text == "opt") return Deferral::opt;
-  if (text == "token_v1") return Deferral::token_v1;
-  return text == "token_v2" ? Deferral::token_v2 : Deferral::token_v3;
-}
-
 // The distribution that a cascade of draft and target would sample from, and what is left of it after a rejection.
 class CascadePlan final : public NodePlan {
  public:
@@ -81,9 +73,13 @@ class CascadePlan final : public NodePlan {
 
 class CascadeRule final : public NodeRule {
  public:
-  CascadeRule(Deferral rule, double alpha) : rule_(rule), alpha_(alpha) {}
+  struct Params {
+    Deferral rule = Deferral::token_v3;
+    double alpha = 0.5;
+  };
+  explicit CascadeRule(const Params& params) : own_(params) {}
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
-    return std::make_unique<CascadePlan>(distributions, rule_, alpha_);
+    return std::make_unique<CascadePlan>(distributions, own_.rule, own_.alpha);
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override { return CascadePlan::bytes(vocab); }
 
@@ -98,32 +94,34 @@ class CascadeRule final : public NodeRule {
   }
 
  private:
-  Deferral rule_;
-  double alpha_;
+  Params own_;
 };
 
 }  // namespace
 
 VerifierEntry speculative_cascade_verifier() {
+  using P = CascadeRule::Params;
+  static const config::Fields<P> fields = {
+      {"rule", &P::rule,
+       "the paper's deferral rule: chow, diff and opt decide for a position, token_v1 to token_v3 for each token",
+       config::one_of<Deferral>({{"chow", Deferral::chow},
+                                 {"diff", Deferral::diff},
+                                 {"opt", Deferral::opt},
+                                 {"token_v1", Deferral::token_v1},
+                                 {"token_v2", Deferral::token_v2},
+                                 {"token_v3", Deferral::token_v3}})},
+      {"alpha", &P::alpha,
+       "the rule's trade-off (lenience in the authors' notebook): the larger, the more of the draft stays; 0 under chow, -1 "
+       "under diff, token_v1 and token_v2 leave all to the target",
+       config::between(-1000, 1000)},
+  };
   return {
       {"speculative_cascade",
        "speculative cascades: the token verifier for a distribution that keeps the draft's tokens where a deferral rule "
        "trusts it",
        "Narasimhan et al. (Faster Cascades via Speculative Decoding), arXiv 2405.19261, equations 2, 5, 10, 13 to 15; "
        "google-research/google-research, speculative_cascades/speculative_cascades_gemma.ipynb, commit 19e1dcf",
-       {{"rule",
-         config::Type::text,
-         "token_v3",
-         "the paper's deferral rule: chow, diff and opt decide for a position, token_v1 to token_v3 for each token",
-         {},
-         {"chow", "diff", "opt", "token_v1", "token_v2", "token_v3"}},
-        {"alpha",
-         config::Type::number,
-         "0.5",
-         "the rule's trade-off (lenience in the authors' notebook): the larger, the more of the draft stays; 0 under chow, "
-         "-1 under diff, token_v1 and token_v2 leave all to the target",
-         config::between(-1000, 1000),
-         {}}},
+       fields,
        "Not lossless towards the target, but lossless towards the cascade's own distribution: a draft token x is accepted "
        "with min(1, cascade(x)/draft(x)), and a rejection resamples from max(cascade - draft, 0). The draft is kept whole "
        "iff max draft >= 1 - alpha (chow), >= max target - alpha (diff), >= max target - alpha d with d the total "
@@ -138,9 +136,7 @@ VerifierEntry speculative_cascade_verifier() {
       false,
       {},
       {},
-      [](const config::Arguments& arguments) {
-        return std::make_unique<CascadeRule>(deferral_of(arguments.text("rule")), arguments.number("alpha"));
-      }};
+      [](const config::Arguments& arguments) { return std::make_unique<CascadeRule>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

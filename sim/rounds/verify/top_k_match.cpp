@@ -16,18 +16,21 @@ class TopTokens final : public NodePlan {
 
 class TopMatchRule final : public NodeRule {
  public:
-  explicit TopMatchRule(int k) : k_(k) {}
+  struct Params {
+    int k = 3;
+  };
+  explicit TopMatchRule(const Params& params) : own_(params) {}
 
   // At a tie the lower token is the better one.
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     auto plan = std::make_unique<TopTokens>();
     std::vector<double> target(distributions.vocab());
     for (Token x = 0; x < target.size(); ++x) target[x] = distributions.target(x);
-    plan->tokens = math::likeliest(target, static_cast<std::size_t>(k_));
+    plan->tokens = math::likeliest(target, static_cast<std::size_t>(own_.k));
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override {
-    return sizeof(TopTokens) + std::min(static_cast<std::size_t>(k_), vocab) * sizeof(Token) + 2 * kHeapBytes;
+    return sizeof(TopTokens) + std::min(static_cast<std::size_t>(own_.k), vocab) * sizeof(Token) + 2 * kHeapBytes;
   }
 
  protected:
@@ -41,16 +44,18 @@ class TopMatchRule final : public NodeRule {
   }
 
  private:
-  int k_;
+  Params own_;
 };
 
 }  // namespace
 
 VerifierEntry top_k_match_verifier() {
-  return {{"top_k_match",
-           "a draft token is accepted while it is among the target's k likeliest",
-           "a shortcut in circulation; Stern et al., arXiv 1811.03115, section 5.1 (top-k selection)",
-           {{"k", config::Type::integer, "3", "tokens of the target that count as a match", config::between(1, kMaxVocab), {}}},
+  using P = TopMatchRule::Params;
+  static const config::Fields<P> fields = {
+      {"k", &P::k, "tokens of the target that count as a match", config::between(1, kMaxVocab)},
+  };
+  return {{"top_k_match", "a draft token is accepted while it is among the target's k likeliest",
+           "a shortcut in circulation; Stern et al., arXiv 1811.03115, section 5.1 (top-k selection)", fields,
            "Not lossless. Walks down a tree node by node. Ties go to the lower token. The first sibling that matches is "
            "accepted; where none does, the final token is the target's own sample. "
            "It pays where the draft's tokens are common but seldom the first, and the text may change: Stern et "
@@ -61,9 +66,7 @@ VerifierEntry top_k_match_verifier() {
           false,
           {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
           {},
-          [](const config::Arguments& arguments) {
-            return std::make_unique<TopMatchRule>(static_cast<int>(arguments.integer("k")));
-          }};
+          [](const config::Arguments& arguments) { return std::make_unique<TopMatchRule>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

@@ -15,7 +15,11 @@ class Bar final : public NodePlan {
 
 class TypicalRule final : public BlockRule {
  public:
-  TypicalRule(double epsilon, double delta) : epsilon_(epsilon), delta_(delta) {}
+  struct Params {
+    double epsilon = 0.09;
+    double delta = 0.3;
+  };
+  explicit TypicalRule(const Params& params) : own_(params) {}
 
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     double entropy = 0.0;
@@ -24,7 +28,7 @@ class TypicalRule final : public BlockRule {
       if (p > 0.0) entropy -= p * std::log(p);
     }
     auto plan = std::make_unique<Bar>();
-    plan->least = std::min(epsilon_, delta_ * std::exp(-entropy));
+    plan->least = std::min(own_.epsilon, own_.delta * std::exp(-entropy));
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {
@@ -53,29 +57,20 @@ class TypicalRule final : public BlockRule {
     return best;
   }
 
-  double epsilon_;
-  double delta_;
+  Params own_;
 };
 
 }  // namespace
 
 VerifierEntry typical_verifier() {
+  using P = TypicalRule::Params;
+  static const config::Fields<P> fields = {
+      {"epsilon", &P::epsilon, "a token above this target probability is always accepted", config::between(0, 1)},
+      {"delta", &P::delta, "times exp(-entropy of the target): the bar where that is lower than epsilon",
+       config::between(0, 1e6)},
+  };
   return {
-      {"typical",
-       "typical acceptance: whatever the target finds likely enough",
-       "Cai et al. (Medusa), arXiv 2401.10774",
-       {{"epsilon",
-         config::Type::number,
-         "0.09",
-         "a token above this target probability is always accepted",
-         config::between(0, 1),
-         {}},
-        {"delta",
-         config::Type::number,
-         "0.3",
-         "times exp(-entropy of the target): the bar where that is lower than epsilon",
-         config::between(0, 1e6),
-         {}}},
+      {"typical", "typical acceptance: whatever the target finds likely enough", "Cai et al. (Medusa), arXiv 2401.10774", fields,
        "Not lossless. A draft token x is accepted iff target(x) > min(epsilon, delta exp(-H(target))); of a tree, the longest "
        "accepted path stays, the first of several; the final token is the target's own sample. What Medusa's program does is "
        "typical_medusa. "
@@ -87,9 +82,7 @@ VerifierEntry typical_verifier() {
       false,
       {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
       {},
-      [](const config::Arguments& arguments) {
-        return std::make_unique<TypicalRule>(arguments.number("epsilon"), arguments.number("delta"));
-      }};
+      [](const config::Arguments& arguments) { return std::make_unique<TypicalRule>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

@@ -15,7 +15,11 @@ class MedusaBar final : public NodePlan {
 
 class TypicalMedusaRule final : public BlockRule {
  public:
-  TypicalMedusaRule(double epsilon, double delta) : epsilon_(epsilon), delta_(delta) {}
+  struct Params {
+    double epsilon = 0.09;
+    double delta = 0.3;
+  };
+  explicit TypicalMedusaRule(const Params& params) : own_(params) {}
 
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     constexpr double kWithin = 1e-5;  // the program's, within the logarithm
@@ -25,7 +29,7 @@ class TypicalMedusaRule final : public BlockRule {
       entropy -= p * std::log(p + kWithin);
     }
     auto plan = std::make_unique<MedusaBar>();
-    plan->least = std::min(epsilon_, delta_ * std::exp(-entropy));
+    plan->least = std::min(own_.epsilon, own_.delta * std::exp(-entropy));
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {
@@ -67,29 +71,24 @@ class TypicalMedusaRule final : public BlockRule {
     return best;
   }
 
-  double epsilon_;
-  double delta_;
+  Params own_;
 };
 
 }  // namespace
 
 VerifierEntry typical_medusa_verifier() {
+  using P = TypicalMedusaRule::Params;
+  static const config::Fields<P> fields = {
+      {"epsilon", &P::epsilon, "a token above this target probability is always accepted (posterior_threshold)",
+       config::between(0, 1)},
+      {"delta", &P::delta, "times exp(-entropy of the target): the bar where that is lower than epsilon (posterior_alpha)",
+       config::between(0, 1e6)},
+  };
   return {
       {"typical_medusa",
        "typical acceptance as Medusa's program has it: the likeliest of the longest paths, then the target's argmax",
        "Cai et al. (Medusa), arXiv 2401.10774; FasterDecoding/Medusa, medusa/model/utils.py (evaluate_posterior), commit 10a2697",
-       {{"epsilon",
-         config::Type::number,
-         "0.09",
-         "a token above this target probability is always accepted (posterior_threshold)",
-         config::between(0, 1),
-         {}},
-        {"delta",
-         config::Type::number,
-         "0.3",
-         "times exp(-entropy of the target): the bar where that is lower than epsilon (posterior_alpha)",
-         config::between(0, 1e6),
-         {}}},
+       fields,
        "Not lossless. A draft token x is accepted iff target(x) > min(epsilon, delta exp(-H(target))), H = - sum target "
        "log(target + 1e-5); of the longest accepted paths the one of the largest product of target probabilities stays; the "
        "token behind it is the target's argmax, whatever the temperature. typical keeps the first of the longest paths and "
@@ -101,9 +100,7 @@ VerifierEntry typical_medusa_verifier() {
       false,
       {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
       {},
-      [](const config::Arguments& arguments) {
-        return std::make_unique<TypicalMedusaRule>(arguments.number("epsilon"), arguments.number("delta"));
-      }};
+      [](const config::Arguments& arguments) { return std::make_unique<TypicalMedusaRule>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify
