@@ -10,5 +10,5 @@ export SPECSIM=${SPECSIM:-build/specsim}
 python=/usr/bin/python3
 [[ -x $python ]] || python=python3
 "$python" tests/config/bad_test.py --update
-"$python" scripts/docs_pages.py
-if command -v dot >/dev/null; then "$python" scripts/plot_rooms.py docs/development; fi
+"$python" scripts/dev/docs_pages.py
+if command -v dot >/dev/null; then "$python" scripts/dev/plot_rooms.py docs/development; fi

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[:0] = ["scripts", "tests/support"]
+sys.path[:0] = ["scripts/plots", "tests/support"]
 from plot_style import plt  # noqa: E402
 from plot_tables import BadInput  # noqa: E402
 from program import expect, finish, run  # noqa: E402

@@ -78,7 +78,7 @@ awk -F, '$3 == 2 && ($7 != 3 || $9 != 3) {exit 1}' "$folder/enlarged/validation.
 columns() { head -n 1 "$folder/$1/validation.csv" | cut -d, -f-17; }
 [[ $(columns on_cpu) == "$(columns enlarged)" && $(columns enlarged) == *,speedup_error ]] || fail "validation.csv differs by device: $(columns on_cpu)"
 
-{ /usr/bin/python3 scripts/plot_validation.py "$folder/enlarged" && [[ -s $folder/enlarged/validation.png ]]; } || fail "no plot of the validation"
+{ /usr/bin/python3 scripts/plots/plot_validation.py "$folder/enlarged" && [[ -s $folder/enlarged/validation.png ]]; } || fail "no plot of the validation"
 
 # refuses PART COMMAND...: status 2, and a message with PART in it
 refuses() {
@@ -125,18 +125,18 @@ truncate -s 1000 "$folder/broken/model.safetensors"
 refuses "$folder/broken/model.safetensors" calibrate --target "$folder/broken" --draft $small --out "$folder/torn"
 if ! nvidia-smi >/dev/null 2>&1; then
   refuses 'GPU 0: ' "$SPECSIM" calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --out "$folder/none"
-  refuses 'GPU 0: ' scripts/gpu_calibrate "$folder/none"
+  refuses 'GPU 0: ' scripts/gpu/gpu_calibrate "$folder/none"
 fi
 
 # Where there is nothing to build, it says what to bring.
-mkdir -p "$folder/bare/scripts" && cp scripts/gpu_calibrate "$folder/bare/scripts/"
+mkdir -p "$folder/bare/scripts/gpu" && cp scripts/gpu/gpu_calibrate "$folder/bare/scripts/gpu/"
 status=0
-(unset SPECSIM && "$folder/bare/scripts/gpu_calibrate" "$folder/nothing_built") >"$folder/log" 2>&1 || status=$?
-if ((status != 1)) || ! grep -q 'run scripts/gpu_bundle' "$folder/log" || [[ $(<"$folder/nothing_built/stages.csv") != *build,*,1 ]]; then
+(unset SPECSIM && "$folder/bare/scripts/gpu/gpu_calibrate" "$folder/nothing_built") >"$folder/log" 2>&1 || status=$?
+if ((status != 1)) || ! grep -q 'run scripts/gpu/gpu_bundle' "$folder/log" || [[ $(<"$folder/nothing_built/stages.csv") != *build,*,1 ]]; then
   fail "without a program: status $status, $(tail -n 2 "$folder/log")"
 fi
 
-# What scripts/gpu_calibrate does about failures: programs that fail as told, so many assertions or a status, with early starts and without.
+# What scripts/gpu/gpu_calibrate does about failures: programs that fail as told, so many assertions or a status, with early starts and without.
 mkdir "$folder/fake"
 cat >"$folder/fake/specsim_tests_cuda" <<'F'
 #!/bin/bash
@@ -164,7 +164,7 @@ chmod +x "$folder"/fake/*
 # stages before, where shapes' last table was PART
 falls_back() {
   local out=$folder/$1 stages
-  TESTS=$2 PLAIN_TESTS=$3 SHAPES=$4 PART=${7-} SPECSIM=$folder/fake/specsim scripts/gpu_calibrate "$out" >"$out.log" 2>&1
+  TESTS=$2 PLAIN_TESTS=$3 SHAPES=$4 PART=${7-} SPECSIM=$folder/fake/specsim scripts/gpu/gpu_calibrate "$out" >"$out.log" 2>&1
   stages=$(sed -n '2,/^enlarged/s/,.*//p' "$out/stages.csv" | xargs)
   if [[ $(<"$out/enlarged/plain") != "$5" || $stages != "$6 enlarged" ]]; then
     fail "after $1: without early starts $(<"$out/enlarged/plain"), stages $stages"

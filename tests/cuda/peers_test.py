@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""scripts/gpu_baselines.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
+"""scripts/gpu/gpu_baselines.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
 NumPy in transformers' place; and that comparisons see what is wrong."""
 import contextlib
 import io
@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-sys.path[:0] = ["scripts", "tests/support"]
+sys.path[:0] = ["scripts/gpu", "scripts/golden", "tests/support"]
 import gpu_baselines  # noqa: E402
 import gpu_kernels  # noqa: E402
 import llm_golden  # noqa: E402

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, "scripts")
+sys.path[:0] = ["scripts", "scripts/dev"]
 import check_includes  # noqa: E402
 import plot_rooms  # noqa: E402
 
@@ -31,7 +31,7 @@ def rooms_are_named():
     problems = [f"architecture.md: the tables lack {room}" for room in known if room not in named]
     problems += [f"architecture.md: {room} is no room" for room in named if room not in known]
     if plot_rooms.drawn(Path("docs/development/rooms.svg").read_text()) != set(plot_rooms.arrows()):
-        problems.append("docs/development/rooms.svg is of other rooms: scripts/plot_rooms.py docs/development draws it anew")
+        problems.append("docs/development/rooms.svg is of other rooms: scripts/dev/plot_rooms.py docs/development draws it anew")
     for problem in problems:
         print(problem, file=sys.stderr)
     return not problems
@@ -49,7 +49,7 @@ def readme_is_short():
 
 
 def main():
-    results = [passes("scripts/docs_pages.py", "--check"), passes("scripts/check_links.py", "--self-test"), passes("scripts/check_links.py"),
+    results = [passes("scripts/dev/docs_pages.py", "--check"), passes("scripts/dev/check_links.py", "--self-test"), passes("scripts/dev/check_links.py"),
                rooms_are_named(), readme_is_short()]
     if shutil.which("mkdocs"):
         with tempfile.TemporaryDirectory() as scratch:

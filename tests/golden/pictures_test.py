@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, "scripts")
+sys.path[:0] = ["scripts/plots", "scripts/dev"]
 import matplotlib  # noqa: E402
 import numpy as np  # noqa: E402
 from matplotlib.image import imread  # noqa: E402
@@ -28,7 +28,7 @@ DRAWN = {
 KINDS = (".png", ".svg")
 SHOTS = Path("docs/explorer/pictures")  # screenshots of the page in Chromium, whose fonts differ: scripts/web --test --shots takes them
 
-NOTEBOOK = "docs/guides/pictures/notebook_*.png"  # scripts/notebook draws them, of what it runs; tests/slow/notebook_test.sh runs it
+NOTEBOOK = "docs/guides/pictures/notebook_*.png"  # scripts/dev/notebook draws them, of what it runs; tests/slow/notebook_test.sh runs it
 
 
 def pictures(folder):
@@ -63,11 +63,11 @@ def main():
                 for name in sorted(drawn | pictures(folder)):
                     seen.add(folder / name)
                     if name not in drawn:
-                        problems.append(f"{folder / name}: scripts/plot_{script}.py draws no such picture")
+                        problems.append(f"{folder / name}: plot_{script}.py draws no such picture")
                     elif not (folder / name).exists():
-                        problems.append(f"{folder / name}: scripts/plot_{script}.py draws it, and it is not there")
+                        problems.append(f"{folder / name}: plot_{script}.py draws it, and it is not there")
                     elif what := difference(folder / name, copy / name):
-                        problems.append(f"{folder / name} {what}: scripts/plot_{script}.py {folder} draws it from the tables as they are")
+                        problems.append(f"{folder / name} {what}: plot_{script}.py {folder} draws it from the tables as they are")
     for path in sorted([*Path("results").rglob("*"), *Path("docs").rglob("*")]):
         if path.suffix in KINDS and path not in seen and path.parent != SHOTS and not path.match(NOTEBOOK):
             problems.append(f"{path}: no script of tests/golden/pictures_test.py draws it")

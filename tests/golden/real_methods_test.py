@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, "scripts")
+sys.path.insert(0, "scripts/results")
 import real_methods  # noqa: E402
 from real_methods import METHODS, folder_of, run  # noqa: E402
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-sys.path.insert(0, "scripts")
+sys.path.insert(0, "scripts/results")
 import price_coverage
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
@@ -87,9 +87,9 @@ def gpu_prices(scratch):
         shutil.copytree(measured, folder)
         for name in ("prices.csv", "prices.md"):
             (folder / name).unlink()
-        done = subprocess.run([sys.executable, "scripts/gpu_prices.py", SPECSIM, folder], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "scripts/gpu/gpu_prices.py", SPECSIM, folder], capture_output=True, text=True)
         if done.returncode != 0:
-            problems.append(f"scripts/gpu_prices.py: exit code {done.returncode}: {done.stderr}")
+            problems.append(f"scripts/gpu/gpu_prices.py: exit code {done.returncode}: {done.stderr}")
             continue
         problems += compare(measured / "prices.csv", folder / "prices.csv")
         if (measured / "prices.md").read_text() != (folder / "prices.md").read_text():
@@ -100,9 +100,9 @@ def gpu_prices(scratch):
 def steps(scratch):
     """Problems of results/fidelity/steps, whose rows are kept there."""
     folder = RESULTS / "fidelity" / "steps"
-    done = subprocess.run([sys.executable, "scripts/step_prices.py", SPECSIM, folder, scratch], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "scripts/results/step_prices.py", SPECSIM, folder, scratch], capture_output=True, text=True)
     if done.returncode != 0:
-        return [f"scripts/step_prices.py: exit code {done.returncode}: {done.stderr}"]
+        return [f"scripts/results/step_prices.py: exit code {done.returncode}: {done.stderr}"]
     problems = [problem for path in sorted(folder.glob("*.csv")) for problem in compare(path, Path(scratch) / path.name)]
     return problems + [f"{path} differs from the record" for path in sorted(folder.glob("*.md")) if path.read_text() != (Path(scratch) / path.name).read_text()]
 
@@ -110,9 +110,9 @@ def steps(scratch):
 def coverage(scratch):
     """Problems of results/fidelity/coverage: how often what was measured lies within the errors that prices state."""
     folder = RESULTS / "fidelity" / "coverage"
-    done = subprocess.run([sys.executable, "scripts/price_coverage.py", SPECSIM, scratch], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "scripts/results/price_coverage.py", SPECSIM, scratch], capture_output=True, text=True)
     if done.returncode != 0:
-        return [f"scripts/price_coverage.py: exit code {done.returncode}: {done.stderr}"]
+        return [f"scripts/results/price_coverage.py: exit code {done.returncode}: {done.stderr}"]
     problems = [problem for path in sorted(folder.glob("*.csv")) for problem in compare(path, Path(scratch) / path.name)]
     with open(Path(scratch) / "coverage.csv", newline="") as file:
         checked = list(csv.DictReader(file))[-1]
@@ -159,9 +159,9 @@ def main():
             problems += check(scratch)
     for script, folder, tables, text in MADE:
         with tempfile.TemporaryDirectory() as scratch:
-            done = subprocess.run([sys.executable, f"scripts/{script}.py", SPECSIM, scratch], capture_output=True, text=True)
+            done = subprocess.run([sys.executable, f"scripts/results/{script}.py", SPECSIM, scratch], capture_output=True, text=True)
             if done.returncode != 0:
-                problems.append(f"scripts/{script}.py: exit code {done.returncode}: {done.stderr}")
+                problems.append(f"scripts/results/{script}.py: exit code {done.returncode}: {done.stderr}")
                 continue
             for table in tables:
                 problems += compare(RESULTS / folder / table, Path(scratch) / table)

@@ -1,4 +1,4 @@
-// The forward pass against float64 NumPy (scripts/llm_golden.py), against a model trained elsewhere, and against itself: one pass
+// The forward pass against float64 NumPy (scripts/golden/llm_golden.py), against a model trained elsewhere, and against itself: one pass
 // over n tokens, n passes, trees, batches, rollback.
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"

@@ -1,4 +1,4 @@
-// GGUF files written by scripts/gguf_golden.py from the public description of the format: the models that they hold, and files
+// GGUF files written by scripts/golden/gguf_golden.py from the public description of the format: the models that they hold, and files
 // that are broken.
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"

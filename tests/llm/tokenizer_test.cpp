@@ -1,4 +1,4 @@
-// Tokenizers against the tokens that Hugging Face's library gives (scripts/tokenizer_golden.mjs), and files that are broken.
+// Tokenizers against the tokens that Hugging Face's library gives (scripts/golden/tokenizer_golden.mjs), and files that are broken.
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/rng/address.h"

@@ -113,7 +113,7 @@ class Record(unittest.TestCase):
 
     def record(self, script, *options, prompts="prompts.jsonl"):
         environment = {**os.environ, "PYTHONPATH": str(self.folder / "packages")}
-        return subprocess.run([sys.executable, f"scripts/{script}", str(self.folder / prompts), str(self.folder / "out.jsonl"), *options],
+        return subprocess.run([sys.executable, f"scripts/record/{script}", str(self.folder / prompts), str(self.folder / "out.jsonl"), *options],
                               capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
 
     def read(self):

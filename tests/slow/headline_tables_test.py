@@ -54,9 +54,9 @@ def rerun(name):
     assert kept, f"{folder} has no table"
     with tempfile.TemporaryDirectory() as scratch:
         for script in TABLES[name]:
-            done = subprocess.run([PYTHON, f"scripts/{script}.py", SPECSIM, scratch], capture_output=True, text=True)
+            done = subprocess.run([PYTHON, f"scripts/results/{script}.py", SPECSIM, scratch], capture_output=True, text=True)
             if done.returncode != 0:
-                return [f"scripts/{script}.py: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"]
+                return [f"scripts/results/{script}.py: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"]
         return [problem for file in kept for problem in compare(name, file, Path(scratch) / file.relative_to(folder))]
 
 

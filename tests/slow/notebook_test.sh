@@ -11,5 +11,5 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cmake --install "$build" --component python --prefix "$folder" >/dev/null
 status=0
-PYTHONPATH=$folder/lib/python3/dist-packages scripts/notebook --check || status=$?
+PYTHONPATH=$folder/lib/python3/dist-packages scripts/dev/notebook --check || status=$?
 ((status == 77)) || exit "$status"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""scripts/record_llama_cpp.mjs on a real llama.cpp (npm's node-llama-cpp) with the trained pair of tests/data/models.
+"""scripts/record/record_llama_cpp.mjs on a real llama.cpp (npm's node-llama-cpp) with the trained pair of tests/data/models.
 
 At temperature 0 its rounds must emit the text that the target alone does; at temperature 1 they must accept as often as the two models'
 distributions overlap; the program must read what was recorded. Without npm, node or the package it says so and passes. Runs at the root
@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, "scripts")
+sys.path[:0] = ["scripts/results", "scripts/golden"]
 import llama_cpp  # noqa: E402
 from llm_golden import read_tensors  # noqa: E402
 
@@ -22,7 +22,7 @@ SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 
 def record(folder, modules, gguf, *options):
     environment = {**os.environ, "SPECSIM_RECORD_TEXT": str(folder / "text.json")}
-    done = subprocess.run(["node", "scripts/record_llama_cpp.mjs", folder / "prompts.jsonl", folder / "out.jsonl", "--model", gguf[0], "--draft", gguf[1],
+    done = subprocess.run(["node", "scripts/record/record_llama_cpp.mjs", folder / "prompts.jsonl", folder / "out.jsonl", "--model", gguf[0], "--draft", gguf[1],
                            "--node-modules", modules, *options], capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()], json.loads((folder / "text.json").read_text())
@@ -62,7 +62,7 @@ def main():
         # 5 standard errors of a share, widened for texts that differ: judging by the smaller of the two instead of by their ratio is off by .2.
         assert abs(alpha - overlap) < 0.08, f"rounds accept {alpha:.3f} of {judged} judged drafts, the distributions share {overlap:.3f}"
         subprocess.run([SPECSIM, "plan", "--trace", folder / "out.jsonl"], check=True, stdout=subprocess.DEVNULL)
-        refused = subprocess.run(["node", "scripts/record_llama_cpp.mjs", folder / "none", folder / "o", "--model", gguf[0], "--draft", gguf[1]],
+        refused = subprocess.run(["node", "scripts/record/record_llama_cpp.mjs", folder / "none", folder / "o", "--model", gguf[0], "--draft", gguf[1]],
                                  capture_output=True, text=True, check=False)
         assert refused.returncode == 2 and "no such file" in refused.stderr, refused.stderr
         print(f"{packages}: rounds accept {alpha:.3f} of {judged} judged drafts, the distributions share {overlap:.3f} at {len(overlaps)} tokens")

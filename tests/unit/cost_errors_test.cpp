@@ -17,7 +17,7 @@ using specsim::tests::make_cost;
 using specsim::tests::near;
 
 TEST_CASE("a price errs by its kernels and, beside them, by its server", "[cost][kernels]") {
-  // scripts/price_coverage.py estimates what is beside the kernels. Mutants: kernels alone, a sum instead of independent parts,
+  // scripts/results/price_coverage.py estimates what is beside the kernels. Mutants: kernels alone, a sum instead of independent parts,
   // one figure for all models, experts' for dense ones.
   const auto on = [](const char* target, const char* more) {
     return make_cost("roofline", std::string("{hardware: h100-sxm, target: ") + target + ", draft: llama-3.2-1b" + more + "}");

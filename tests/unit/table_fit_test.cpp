@@ -190,7 +190,7 @@ TEST_CASE("fit_table reproduces EAGLE's heads by depth") {
   CHECK(fit.drift.value < 0.8);
   for (const fit::TableFigure& one : fit.figures) CHECK(one.fit == Approx(one.table).margin(0.04));
   CHECK(fit.worst().depth == 4);  // which lies above both its neighbours
-  // What scripts/along_texts.py found by running the simulator with a head whose logits are divided by 1.7, under a sigma of 12
+  // What scripts/results/along_texts.py found by running the simulator with a head whose logits are divided by 1.7, under a sigma of 12
   // (results/language/along_texts.csv): at temperature 0 the same as here with everything in units of sigma, and the drift, which
   // comes behind the division, 1.7 times as large. Its 256 contexts and eight seeds leave .007 to chance.
   constexpr double kUnits = 8.0 / 12.0;

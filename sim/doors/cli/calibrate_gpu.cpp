@@ -169,7 +169,7 @@ void add_gpu_options(po::options_description& options) {
       "only-device", "with --device cuda: say what it is, and end")(
       "no-early-start", "with --device cuda: kernels start when those before them have ended, not as they end")(
       "peers",
-      "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu_baselines.py, and nothing else");
+      "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu/gpu_baselines.py, and nothing else");
 }
 
 ExitCode calibrate_on_gpu(const po::variables_map& values) {

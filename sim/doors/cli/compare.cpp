@@ -275,7 +275,7 @@ constexpr const char* kCompareExamples =
     "  specsim compare --batches 1,4,16,64 --context 8192 --out build/compare\n"
     "  specsim compare configs/examples/methods/trees.yaml --set \"sweep.cost.verify_inflation=[1, 1.2]\"\n"
     "  specsim compare --alpha 0.8 --target llama-3.1-70b --tensor-parallel 4 --print-config > methods.yaml\n"
-    "  scripts/plot_compare.py build/compare\n";
+    "  scripts/plots/plot_compare.py build/compare\n";
 
 // Throws BadInput for options that a config leaves no room for.
 BuiltIn read_built_in(const Options& options, bool used) {

@@ -188,7 +188,7 @@ ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, co
   namespace fs = std::filesystem;
   const std::string resources = resources_folder();
   if (resources.empty())
-    throw IoError("scripts/fit_kernels.py, which comes with specsim, is neither installed nor beside the program");
+    throw IoError("scripts/kernels/fit_kernels.py, which comes with specsim, is neither installed nor beside the program");
   const fs::path fitted = fs::path(out) / kFitted;
   std::error_code error;
   fs::create_directories(fitted, error);
@@ -196,7 +196,7 @@ ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, co
   const fs::path configs = fs::path(resources) / "configs";
   flush_output();
   const int status =
-      run_python((fs::path(resources) / "scripts" / "fit_kernels.py").string(),
+      run_python((fs::path(resources) / "scripts/kernels/fit_kernels.py").string(),
                  {path, "--only", cost::kernel_kind_name(table.kind), "--source", path, "--beside",
                   (configs / "kernels").string(), "--hardware", (configs / "hardware").string(), "--out", fitted.string()});
   constexpr int kNothingToFit = 3;
@@ -204,7 +204,7 @@ ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, co
     throw BadInput({path, 0, 0},
                    "nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware");
   if (status == static_cast<int>(ExitCode::interrupted)) return ExitCode::interrupted;
-  if (status != 0) throw IoError(fmt::format("scripts/fit_kernels.py ended with status {}", status));
+  if (status != 0) throw IoError(fmt::format("scripts/kernels/fit_kernels.py ended with status {}", status));
   std::set<std::string> files;
   for (const cost::PricedKernel& row : table.rows)
     if (const fs::path file = fitted / (row.gpu + ".yaml"); fs::exists(file, error)) files.insert(file.string());

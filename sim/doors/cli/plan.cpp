@@ -94,7 +94,7 @@ constexpr const char* kPlanExamples =
     "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --acceptance eagle-code-edits\n"
     "  specsim plan --log vllm.log --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b --batch 16\n"
     "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
-    "  scripts/plot_plan.py build/plan\n";
+    "  scripts/plots/plot_plan.py build/plan\n";
 
 plan::PlanningOptions read_planning(const Options& options, bool built_in) {
   plan::PlanningOptions planning;

@@ -59,7 +59,7 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
     flush_output();
     std::vector<std::string> words = {folder};
     if (values.count("force") != 0) words.emplace_back("--force");
-    const int status = run_python((fs::path(resources) / "scripts" / script->script).string(), words);
+    const int status = run_python((fs::path(resources) / "scripts/plots" / script->script).string(), words);
     // The script has told what is wrong.
     for (const ExitCode told : {ExitCode::bad_input, ExitCode::io_failed, ExitCode::interrupted})
       if (status == static_cast<int>(told)) return told;

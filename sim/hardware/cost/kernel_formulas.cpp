@@ -1,4 +1,4 @@
-// The formulas of kernels; scripts/fit_kernels.py holds the same ones and fits their figures.
+// The formulas of kernels; scripts/kernels/fit_kernels.py holds the same ones and fits their figures.
 #include "sim/foundation/base/check.h"
 #include "sim/hardware/cost/hardware.h"
 #include "sim/hardware/cost/kernels.h"

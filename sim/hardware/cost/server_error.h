@@ -1,4 +1,4 @@
-// What prices err by beside the prices of kernels, as standard deviations of logarithms. scripts/price_coverage.py estimates
+// What prices err by beside the prices of kernels, as standard deviations of logarithms. scripts/results/price_coverage.py estimates
 // them, and says from which rows and how often the others lie within them (docs/results/prices.md).
 #pragma once
 

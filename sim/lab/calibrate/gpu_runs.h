@@ -34,7 +34,7 @@ class GpuRuns {
   std::unique_ptr<cost::CostModel> cost_;  // none where what was timed makes no table
 };
 
-// What other programs are held against on the same weights (scripts/gpu_baselines.py): the target's logits all along a prompt, as
+// What other programs are held against on the same weights (scripts/gpu/gpu_baselines.py): the target's logits all along a prompt, as
 // little-endian floats in rows, and how long decoding it takes at temperature 0, its prompt included. How many runs were timed.
 std::size_t write_for_baselines(GpuSetup& setup, GpuObserver& observer);
 

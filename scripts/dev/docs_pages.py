@@ -1,0 +1,441 @@
+#!/usr/bin/python3
+"""What README.md and docs/ show of the program and of results/, kept equal to them.
+
+usage: scripts/dev/docs_pages.py [--check]     (from the repository's root; SPECSIM names the program, build/specsim by default)
+
+Writes docs/reference.md (specsim reference), docs/methods/*.md (a page for each drafter, verifier and policy of the registry), and fills
+the blocks of README.md and docs/**/*.md, which end at <!-- end -->:
+  <!-- output: build/specsim ARGUMENTS ;; REGEX -->   what the command prints: the lines that the expression finds, all without one
+  <!-- include: PATH -->          a file as it stands; PATH#N: its Nth paragraph
+  <!-- code: PATH#NAME -->        the lines of a source between "[NAME]" and "[end of NAME]" in its comments; without #NAME: all
+  <!-- table: NAME -->            a table that a function below makes
+  <!-- value: NAME -->            a figure in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv
+--check writes nothing, prints the differences, and ends with status 1 where there are any.
+"""
+import difflib
+import functools
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "results"))
+import price_tables  # noqa: E402
+import served_speedups  # noqa: E402
+from tables import geometric_mean, quantile, rows_of  # noqa: E402
+
+SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+REFERENCE = Path("docs/reference.md")
+METHODS = Path("docs/methods")
+EXAMPLES = Path("configs/examples/methods")
+KINDS = {"drafter": "Drafters", "verifier": "Verifiers", "policy": "Policies"}
+WIDTH = 150  # characters of a command's line
+
+
+@functools.lru_cache(maxsize=None)
+def printed(arguments):
+    """What the program prints; its standard error is shown where it fails."""
+    done = subprocess.run([SPECSIM, *arguments], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"docs_pages: specsim {shlex.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+# ---- the registry, as docs/reference.md has it
+
+class Part:
+    """A part's section of the reference: "### kind/name", its sentences, and the table of its parameters."""
+
+    def __init__(self, kind, name, body):
+        self.kind, self.name = kind, name
+        text, _, table = body.partition("\n| key |")
+        self.table = f"| key |{table}".rstrip() if table else ""
+        text = " ".join(text.split())
+        text, _, source = text.partition(" Source: ")
+        self.source = source.rstrip(".")
+        self.lossless = None
+        if kind == "verifier":
+            self.lossless = "(lossless)." in text
+        mark = re.match(r"(.*?)\s*(\((?:not )?lossless\))?\.(?: (?:(?:Not l|L)ossless\. )?(.*))?$", text) if kind == "verifier" else re.match(r"(.*?)()\.(?: (.*))?$", text)
+        self.summary, self.description = mark[1], mark[3] or ""
+
+    @property
+    def page(self):
+        return f"{self.kind}-{self.name.replace('_', '-')}.md"
+
+
+def parts(reference):
+    """Of kind and name, in the registry's order."""
+    found = {}
+    for section in re.split(r"^### ", reference, flags=re.M)[1:]:
+        title, _, body = section.partition("\n")
+        kind, _, name = title.strip().partition("/")
+        if kind in KINDS and name:
+            found[kind, name] = Part(kind, name, re.split(r"^## ", body, flags=re.M)[0].strip())
+    return found
+
+
+def linked(source):
+    """arXiv numbers as links."""
+    return re.sub(r"(?:arXiv )?\b(\d{4}\.\d{5})\b", r"[arXiv \1](https://arxiv.org/abs/\1)", source)
+
+
+# ---- figures of a method
+
+def kind_of(cell, kind):
+    return cell[kind].split()[0] if cell[kind] else ""
+
+
+def methods_table(_):
+    """Verifiers and drafters as the program lists them, each with the first cell of results/methods that uses it."""
+    cells = rows_of("results/methods/methods.csv")
+    lines = ["| | paper | lossless | tokens per round | draft passes | verified rows | in `configs/examples/methods` |", "|---|---|---|---|---|---|---|"]
+    for part in parts(REFERENCE.read_text()).values():
+        if part.kind == "policy":
+            continue
+        lossless = "by its verifier" if part.lossless is None else "yes" if part.lossless else "no"
+        cell = next((cell for cell in cells if kind_of(cell, part.kind) == part.name), None)
+        figures = ["", "", "", ""]
+        if cell:
+            other = cell["drafter" if part.kind == "verifier" else "verifier"]
+            figures = [f"{float(cell['tokens_per_round']):.2f}", f"{float(cell['draft_passes']):.3g}", f"{float(cell['verified_rows']):.3g}",
+                       f"{cell['config']}: {other}"]
+        lines.append("| " + " | ".join([f"{part.kind} [`{part.name}`]({part.page})", linked(part.source), lossless, *figures]) + " |")
+    return "\n".join(lines)
+
+
+def policies_table(_):
+    lines = ["| policy | what it does | source |", "|---|---|---|"]
+    for part in parts(REFERENCE.read_text()).values():
+        if part.kind == "policy":
+            lines.append(f"| [`{part.name}`]({part.page}) | {part.summary} | {linked(part.source)} |")
+    return "\n".join(lines)
+
+
+def example_of(part):
+    """The decode section of configs/examples/methods that uses the part first, as YAML, and the config's name; None where none does."""
+    for path in sorted(EXAMPLES.glob("*.yaml")):
+        config = yaml.safe_load(path.read_text())
+        sweep = config.get("sweep", {})
+        sections = [config["decode"]]
+        for axes in (sweep, sweep.get("zip", {})):
+            sections += [{**config["decode"], **section} for section in axes.get("decode", [])]
+            for key, values in axes.items():
+                if key in ("decode.drafter", "decode.verifier", "decode.policy"):
+                    sections += [{**config["decode"], key.removeprefix("decode."): value} for value in values]
+        for section in sections:
+            value = section.get(part.kind)
+            if (value if isinstance(value, str) else (value or {}).get("kind")) == part.name:
+                shown = "\n".join(f"  {key}: {yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10000).strip().removesuffix('...').strip()}"
+                                  for key, value in section.items())
+                return f"decode:\n{shown}", path
+    return None
+
+
+def method_page(part):
+    """The page of one drafter, verifier or policy."""
+    kind = {"drafter": "Drafter", "verifier": "Verifier, lossless" if part.lossless else "Verifier, not lossless", "policy": "Draft length policy"}[part.kind]
+    lines = [f"# {part.name}", "", "<!-- generated by scripts/dev/docs_pages.py from the registry: edit the part's own file in sim/ instead -->", "",
+             f"**{kind}.** {part.summary[0].upper()}{part.summary[1:]}.", ""]
+    if part.description:
+        lines += [part.description, ""]
+    if part.source:
+        lines += [f"Source: {linked(part.source)}.", ""]
+    lines += ["## Parameters", "", part.table or "None.", ""]
+    example = example_of(part)
+    if example:
+        lines += ["## In a config", "", "```yaml", example[0], "```", "", f"From [{example[1]}](../../{example[1]}).", ""]
+    cells = [cell for cell in rows_of("results/methods/methods.csv") if kind_of(cell, part.kind) == part.name]
+    if cells:
+        other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
+        lines += ["## Figures", "",
+                  "Simulated. Rows of one config share their distributions and compare; rows of two configs do not. On one workload, priced on a GPU:"
+                  " [methods side by side](../results/methods.md).", "",
+                  f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
+        lines += [f"| {cell['config']} | {cell[part.kind]} | {cell[other]}{', policy ' + cell['policy'] if cell['policy'] and part.kind != 'policy' else ''} | "
+                  f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in cells]
+        lines.append("")
+    lines += [f"`specsim describe {part.kind}/{part.name}` prints the above on the command line. Back to [all methods](index.md).", ""]
+    return "\n".join(lines)
+
+
+# ---- measurements on real models
+
+def span(values, form="{:.2f}"):
+    """Least and most of the values, as one where they print the same."""
+    least, most = form.format(min(values)), form.format(max(values))
+    return least if least == most else f"{least} to {most}"
+
+
+def calibration_table(_):
+    """Passes, acceptance and decoding of results/calibration/novels, of the contexts and depths that a reader needs to see the form of each."""
+    folder = Path("results/calibration/novels")
+    passes = rows_of(folder / "passes.csv")
+    first = {(row["model"], row["batch"], row["context"]): float(row["ms"]) for row in reversed(passes)}
+    lines = ["| model | tokens | context | ms, median | quartiles | to the fewest tokens | GB/s of weights |", "|---|---|---|---|---|---|---|"]
+    for row in passes:
+        ratio = float(row["ms"]) / first[row["model"], row["batch"], row["context"]]
+        lines.append(f"| {row['model']} | {row['tokens']} | {row['context']} | {float(row['ms']):.3f} | {float(row['ms_quartile_1']):.3f} to "
+                     f"{float(row['ms_quartile_3']):.3f} | {ratio:.2f} | {float(row['weight_gb_per_s']):.1f} |")
+    lines += ["", "| temperature | position | judged | alpha, by outcomes | alpha, by distributions | z |", "|---|---|---|---|---|---|"]
+    for row in rows_of(folder / "acceptance.csv"):
+        lines.append(f"| {row['temperature']} | {row['condition']} | {row['judged']} | {float(row['alpha_outcomes']):.3f} | "
+                     f"{float(row[next(name for name in row if name.startswith('alpha_') and name != 'alpha_outcomes')]):.3f} | {float(row['z']):.2f} |")
+    lines += ["", "| temperature | batch | draft length | tokens per round | tokens per second | speedup | at the tokens per round of all prompts |", "|---|---|---|---|---|---|---|"]
+    for row in rows_of(folder / "speed.csv"):
+        lines.append(f"| {row['temperature']} | {row['batch']} | {row['draft_length']} | {float(row['tokens_per_round']):.3f} | {float(row['tokens_per_second']):.1f} | "
+                     f"{float(row['speedup']):.2f} ± {float(row['speedup_se']):.2f} | {float(row['speedup_of_all_prompts']):.2f} |")
+    return "\n".join(lines)
+
+
+def validation_table(_):
+    rows = rows_of("results/validation/novels/validation.csv")
+    errors = [100 * float(row["timing_error"]) for row in rows]
+    speedups_off = [abs(100 * float(row["speedup_error"])) for row in rows if float(row["draft_length"]) > 0]
+    judged = [row for row in rows if row["inside_99"]]
+    iid = [abs(100 * (float(row["iid_tokens_per_round"]) / float(row["predicted_tokens_per_round"]) - 1)) for row in judged]
+    gaps = [abs(100 * (float(row["tokens_per_round"]) / float(row["predicted_tokens_per_round"]) - 1)) for row in judged]
+    longer = sum(error > 0 for error in errors)
+    plain = [100 * float(row["timing_error"]) for row in rows if row["draft_length"] == "0"]
+    whole = sum(float(row["measured_s"]) for row in rows)
+
+    groups = {}
+    for row, error in zip(rows, errors):
+        groups.setdefault((row["temperature"], row["batch"]), []).append(error)
+    means = [sum(group) / len(group) for group in groups.values()]
+
+    def part_off(*names):
+        """Predicted less measured seconds of some parts, in % of the measured time of all runs."""
+        off = sum(float(row[f"predicted_{name}_s"]) - float(row[f"measured_{name}_s"]) for row in rows for name in names)
+        return 100 * (off - (sum(float(row["measured_judging_s"]) for row in rows) if "target" in names else 0)) / whole
+    return "\n".join([
+        "| | measured | goal |", "|---|---|---|",
+        f"| time of {len(rows)} runs, predicted against measured: error in the middle, worst | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
+        f"| predicted too long | {longer} of {len(rows)}, {sum(errors) / len(errors):+.1f} % in the mean; of the {len(plain)} runs without a draft {sum(plain) / len(plain):+.1f} % | |",
+        f"| mean error of the runs of one temperature and batch | {min(means):+.1f} to {max(means):+.1f} % | |",
+        f"| predicted less measured, of the time of all runs | target passes with judging {part_off('target'):+.1f} %, draft passes {part_off('first_draft', 'other_drafts'):+.1f} % | |",
+        f"| standard error of one such error, in the middle | {median(100 * float(row['timing_noise']) for row in rows):.1f} % | |",
+        f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)} pairs of temperature and draft length, "
+        f"off by up to {max(gaps):.1f} % | all |",
+        f"| speedup, time and acceptance together: error in the middle, worst | {median(speedups_off):.1f} %, {max(speedups_off):.1f} % | |",
+        f"| tokens per round by one alpha instead of the trace | up to {max(iid):.1f} % off | |"])
+
+
+def gpu_table(_):
+    folder = Path("results/gpu/h200-sxm")
+    runs = rows_of(folder / "enlarged/validation.csv")
+    errors = [100 * float(row["timing_error"]) for row in runs]
+    judged = [row for row in runs if row["inside_99"] and row["batch"] == runs[0]["batch"]]  # the same prompts in every batch
+    speedups = [abs(100 * float(row["speedup_error"])) for row in runs if float(row["draft_length"]) > 0]
+    best = max(runs, key=lambda row: float(row["speedup"]))
+    lines = ["| | measured | goal |", "|---|---|---|",
+             f"| time of {len(runs)} runs, given their accepted counts: error in the middle, worst | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
+             f"| predicted too long | {sum(error > 0 for error in errors)} of {len(runs)}, {sum(errors) / len(errors):+.1f} % in the mean | |",
+             f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)} | all |",
+             f"| speedup, time and acceptance together: error in the middle, worst | {median(speedups):.1f} %, {max(speedups):.1f} % | |",
+             f"| the most that speculation gains | {float(best['speedup']):.2f} times at batch {best['batch']}, {best['draft_length']} drafts, temperature {best['temperature']} | |"]
+    for run, what in (("llama-8b-1b", "batch 1 to 16"), ("llama-8b-1b-batch-64", "batch 64")):
+        rounds = [abs(100 * float(row["error"])) for row in rows_of(folder / run / "rounds.csv")]
+        lines.append(f"| {len(rounds)} rounds of Llama-3.1-8B and 3.2-1B against the sum of their parts, {what}: error in the middle, worst | {median(rounds):.1f} %, {max(rounds):.1f} % | |")
+    shares = {row["what"]: float(row["gb_per_s"]) for row in rows_of(folder / "llama-8b-1b/bandwidth.csv")}
+    lines.append(f"| memory read and copied, GB/s (data sheet: 4800) | {shares['read']:.0f}, {shares['copy']:.0f} | |")
+    terms = rows_of(folder / "llama-8b-1b/terms.csv")
+    for what, name, goal in (("host_and_launches", "the host, launches and gaps", 3), ("draws_and_acceptance", "draws and acceptance", 2)):
+        own = [100 * float(row["share_of_round"]) for row in terms if row["what"] == what and row["share_of_round"]]
+        if own:
+            lines.append(f"| {name}, of a round | {span(own, '{:.1f}')} % | {goal} % |")
+    peers = {row["what"]: row for row in rows_of(folder / "peers.csv")}
+    lines.append(f"| logits of a trained model in bf16 to those of transformers: size of the difference | {100 * float(peers['relative difference of logits']['specsim']):.1f} % | 2 % |")
+    return "\n".join(lines)
+
+
+def measured_table(_):
+    lines = ["| | measured | goal |", "|---|---|---|"]
+    folders = {"novels-5m, widened to 134 MB, F32": "novels", "llama-160m's shape, F32": "llama-160m", "llama-160m's shape, BF16": "llama-160m-bf16"}
+    for name, folder in folders.items():
+        rows = [row for row in rows_of(f"results/calibration/{folder}/passes.csv") if row["model"] == "target"]
+        plain = {row["context"]: float(row["ms"]) for row in rows if row["tokens"] == "1"}
+        shares = [100 * float(row["weight_gb_per_s"]) / float(row["read_gb_per_s"]) for row in rows if row["tokens"] == "1"]
+        lines.append(f"| {name}: one token, weights read per second, of the bandwidth measured between its passes | {span(shares, '{:.0f}')} % | 80 % |")
+        if folder != "novels":
+            many = {tokens: span([float(row["ms"]) / plain[row["context"]] for row in rows if row["tokens"] == tokens]) for tokens in ("4", "8")}
+            lines.append(f"| {name}: 4 and 8 tokens, times one token | {many['4']}; {many['8']} | 1.25; 1.6 |")
+    compared = rows_of("results/llama_cpp/llama_cpp.csv")
+    for precision in ("f32", "f16"):
+        ratios = "; ".join(span([float(row["ratio"]) for row in compared if row["precision"] == precision and row["tokens"] == tokens]) for tokens in ("1", "4", "8"))
+        lines.append(f"| beside llama.cpp on the same weights, one thread, {precision.upper()}: time of 1, 4 and 8 tokens to its | {ratios} | |")
+    return "\n".join(lines)
+
+
+# ---- values in sentences
+
+def claims_counted():
+    verdicts = [row["verdict"] for row in rows_of("results/claims/claims.csv")]
+    return len(verdicts), sum(verdict.startswith("confirmed") for verdict in verdicts), sum(verdict.startswith("refuted") for verdict in verdicts)
+
+
+def published_ratios(quantity):
+    return [float(row["published_over_simulated"]) for row in rows_of("results/roofline/published_speedups.csv")
+            if row["quantity"] == quantity and row["scored"] == "yes"]
+
+
+def published_speedup_ratios():
+    return published_ratios("speedup")
+
+
+def served_ratios(quantity):
+    """Of scored rows; a server's plain speed counts once."""
+    rows = [row for row in rows_of("results/served/served_speedups.csv") if row["scored"] == "yes"]
+    return served_speedups.ratios_of(rows, quantity)
+
+
+def served(quantity):
+    ratios = served_ratios(quantity)
+    return f"{geometric_mean(ratios):.2f} over {len(ratios)}, {sum(abs(ratio - 1) <= 0.1 for ratio in ratios)} within 10 %, {sum(abs(ratio - 1) <= 0.2 for ratio in ratios)} within 20 %"
+
+
+def llama_cpp_held():
+    """Error of llama.cpp's passes to 8 tokens that no figure was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
+    ratios = [float(row["published_over_simulated"]) for row in rows_of("results/roofline/llama_cpp.csv") if row["set"] == "held" and int(row["tokens"]) <= 8]
+    errors = [100 * abs(ratio - 1) for ratio in ratios]
+    return f"{median(errors):.0f} % in the middle and {quantile(errors, 0.9):.0f} % at the 90th percentile of {len(errors)} rows"
+
+
+def timing_errors(folder="results/validation/novels"):
+    return sorted(abs(100 * float(row["timing_error"])) for row in rows_of(f"{folder}/validation.csv") if row["timing_error"])
+
+
+VALUES = {
+    "drafters": lambda: str(sum(kind == "drafter" for kind, _ in parts(REFERENCE.read_text()))),
+    "verifiers": lambda: str(sum(kind == "verifier" for kind, _ in parts(REFERENCE.read_text()))),
+    "claims": lambda: f"{claims_counted()[0]}",
+    "claims confirmed": lambda: f"{claims_counted()[1]}",
+    "claims refuted": lambda: f"{claims_counted()[2]}",
+    "claims conditional": lambda: f"{claims_counted()[0] - claims_counted()[1] - claims_counted()[2]}",
+    "published speedups": lambda: f"{len(published_speedup_ratios())}",
+    "served speedups": lambda: served("speedup"),
+    "served plain steps": lambda: served("plain"),
+    "served rounds": lambda: served("round"),
+    "published over simulated": lambda: f"{geometric_mean(published_speedup_ratios()):.2f}",
+    "published over simulated, least": lambda: f"{min(published_speedup_ratios()):.2f}",
+    "published over simulated, most": lambda: f"{max(published_speedup_ratios()):.2f}",
+    "published cost ratios": lambda: f"{len(published_ratios('cost_ratio'))}",
+    "published cost ratios over simulated": lambda: f"{geometric_mean(published_ratios('cost_ratio')):.2f}",
+    "llama.cpp held": llama_cpp_held,
+    "runs timed": lambda: f"{len(timing_errors())}",
+    "timing error, middle": lambda: f"{median(timing_errors()):.1f} %",
+    "timing error on a GPU, middle": lambda: f"{median(timing_errors('results/gpu/h200-sxm/enlarged')):.1f} %",
+    "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",
+}
+TABLES = {"methods": methods_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
+          **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
+# Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
+OF_ROWS = {"step": price_tables.step_value, "fidelity": price_tables.fidelity_value, "unseen": price_tables.unseen_value,
+           "unseen span": price_tables.unseen_span}
+
+
+# ---- blocks
+
+def shown_command(arguments):
+    """The command as a reader would type it, in lines of at most WIDTH."""
+    lines, line = [], "$ build/specsim"
+    for word in map(shlex.quote, arguments):
+        starts = word.startswith("--") and len(line) > 60
+        if len(line) + 1 + len(word) > WIDTH or (starts and len(line) > WIDTH - 40):
+            lines.append(line + " \\")
+            line = "   "
+        line += " " + word
+    return "\n".join(lines + [line])
+
+
+def output_block(what):
+    command, _, pattern = what.partition(" ;; ")
+    program, *arguments = shlex.split(command)
+    if program != "build/specsim":
+        sys.exit(f"docs_pages: a block shows \"{program}\", allowed: build/specsim")
+    lines = printed(tuple(arguments)).splitlines()
+    if pattern:
+        lines = [line for line in lines if re.search(pattern, line)]
+        if not lines:
+            sys.exit(f"docs_pages: no line of specsim {shlex.join(arguments)} has {pattern}")
+    return "\n".join(["```console", shown_command(arguments), *lines, "```"])
+
+
+def include_block(what):
+    path, _, paragraph = what.partition("#")
+    text = Path(path).read_text().strip()
+    return text.split("\n\n")[int(paragraph) - 1] if paragraph else text
+
+
+def code_block(what):
+    path, _, name = what.partition("#")
+    lines = Path(path).read_text().splitlines()
+    if name:
+        begin = next((i for i, line in enumerate(lines) if f"[{name}]" in line), None)
+        end = next((i for i, line in enumerate(lines) if f"[end of {name}]" in line), None)
+        if begin is None or end is None:
+            sys.exit(f"docs_pages: {path} has no [{name}] ... [end of {name}]")
+        lines = lines[begin + 1:end]
+    language = {".cpp": "cpp", ".h": "cpp", ".py": "python", ".yaml": "yaml", ".txt": "cmake"}.get(Path(path).suffix, "")
+    return "\n".join([f"```{language}", *lines, "```"])
+
+
+BLOCKS = {"output": output_block, "include": include_block, "code": code_block, "table": lambda name: TABLES[name](name)}
+BLOCK = re.compile(r"(?P<open><!-- (?P<kind>output|include|code|table): (?P<what>.*?) -->\n).*?(?P<close>^<!-- end -->)", re.S | re.M)
+VALUE = re.compile(r"(?P<open><!-- value: (?P<what>[^>]*?) -->)[^<]*(?P<close><!-- end -->)")
+
+
+def value(what):
+    kind, _, row = what.partition(": ")
+    return OF_ROWS[kind](row) if kind in OF_ROWS else VALUES[what]()
+
+
+def filled(text):
+    text = BLOCK.sub(lambda found: f"{found['open']}\n{BLOCKS[found['kind']](found['what'])}\n\n{found['close']}", text)
+    return VALUE.sub(lambda found: found["open"] + value(found["what"]) + found["close"], text)
+
+
+# ---- all pages
+
+def main():
+    check = sys.argv[1:] == ["--check"]
+    if sys.argv[1:] and not check:
+        sys.exit(__doc__)
+    different = []
+
+    def write(path, text):
+        old = path.read_text() if path.exists() else ""
+        if old == text:
+            return
+        different.append(str(path))
+        if check:
+            sys.stderr.writelines(difflib.unified_diff(old.splitlines(True), text.splitlines(True), str(path), "what it should be", n=1))
+        else:
+            path.write_text(text)
+            print(f"wrote {path}")
+
+    write(REFERENCE, printed(("reference",)))
+    reference = REFERENCE.read_text()
+    pages = {METHODS / part.page: method_page(part) for part in parts(reference).values()}
+    for path in sorted(METHODS.glob("*.md")):
+        if path not in pages and path.name != "index.md":
+            different.append(f"{path} (of no part)")
+            if not check:
+                path.unlink()
+    for path, text in pages.items():
+        write(path, text)
+    for path in [Path("README.md"), *sorted(Path("docs").rglob("*.md"))]:
+        if path not in pages and path != REFERENCE:
+            write(path, filled(path.read_text()))
+    if check and different:
+        sys.exit(f"docs_pages: out of date, scripts/update_golden.sh writes them anew: {', '.join(different)}")
+    print(f"{len(pages)} pages of methods, {len(different)} files {'differ' if check else 'written'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""What scripts/kernels/fit_kernels.py reports of rows whose shape no correction had seen."""
+import numpy as np
+
+BANDS = {"1": (0, 1), "2-16": (1, 16), "17-64": (16, 64), "65-128": (64, 128), "129-512": (128, 512), "over 512": (512, 1e15)}
+
+
+def in_spreads(error, of):
+    """Errors of held-out rows in spreads as the other folds have them: what a stated error is worth on rows that it was not taken from."""
+    z = np.full(len(error), np.nan)
+    for k in sorted(set(of)):
+        if (of == k).any() and (of != k).any():
+            z[of == k] = np.abs(error[of == k]) / (np.median(np.abs(error[of != k])) / 0.6745)
+    return z
+
+
+def within(spreads, most):
+    """Percent of rows within so many spreads; empty where too few shapes were held out to tell."""
+    told = spreads[~np.isnan(spreads)]
+    return f"{100 * np.mean(told <= most):.0f}" if len(told) else ""
+
+
+def write_report(path, by_gpu, kinds, small):
+    """Errors on shapes that were not seen, all engines and kernels together; decode attention and all-reduces by bytes are not cut into
+    bands. Where any row of a fit reads its weights or keys from memory, those rows alone count."""
+    lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent,neighbours_median_percent,neighbours_p90_percent,within_1_percent,within_2_percent"]
+    for kind in kinds:
+        for gpu, fits in sorted(by_gpu.items()):
+            for dtype in sorted({k[2] for k in fits if k[0] == kind and k[3] != small}):
+                of = [fits[k][0] for k in fits if k[0] == kind and k[2] == dtype and k[3] != small]
+                counts = [f["from_memory"] | (not f["from_memory"].any()) for f in of]
+                error = 100 * np.concatenate([f["held_out"][c] for f, c in zip(of, counts)])
+                spreads = np.concatenate([f["in_spreads"][c] for f, c in zip(of, counts)])
+                rows = np.concatenate([f["held_rows"][c] for f, c in zip(of, counts)])
+                beside = 100 * np.concatenate([f["neighbours"] for f in of])
+                beside = f"{np.median(beside):.1f},{np.percentile(beside, 90):.1f}" if len(beside) else ","
+                bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "attention_latent", "allreduce") else {})}
+                for band, (over, most) in bands.items():
+                    at = (rows > over * 1.0001) & (rows <= most * 1.0001)
+                    if at.any():
+                        lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f},"
+                                     f"{beside if band == 'all' else ','},{within(spreads[at], 1)},{within(spreads[at], 2)}")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
