@@ -234,26 +234,13 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
   CHECK(plan::ranges_text(ranges) == "[[1, 2, 1], [3, 5, 3], [6, 6, 0]]");
 }
 
-TEST_CASE("the recommendation over batches says what it loses", "[plan][schedule]") {
+TEST_CASE("the recommendation over batches is of every batch that fits", "[plan][schedule]") {
+  // What it loses and where it rises: plan_smooth_test.cpp.
   const auto model = cost::make_roofline(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")));
   const plan::Advice advice = plan::advise(*model, {16, 2048}, plan::constant_acceptance(0.7, 8));
   REQUIRE(advice.by_batch.size() > 20);
   CHECK(plan::rises(advice.by_batch));  // there is something to smooth
-  const auto rise = plan::smooth_rise(advice.by_batch);
-  int count = 0;
-  for (std::size_t i = 0; i < advice.by_batch.size(); ++i) {
-    const plan::ScanPoint& point = advice.by_batch[i];
-    if (i > 0 && point.smooth > advice.by_batch[i - 1].smooth) {
-      ++count;
-      REQUIRE(rise.has_value());
-      CHECK(rise->at == point.at);
-    }
-    CHECK(point.loss >= 0.0);
-    CHECK(point.loss ==
-          Approx(1.0 - point.plan.points[static_cast<std::size_t>(point.smooth)].speedup / point.plan.best_point().speedup));
-    CHECK(point.loss < 0.2);
-  }
-  CHECK(count == (rise ? 1 : 0));
+  for (const plan::ScanPoint& point : advice.by_batch) CHECK(point.loss < 0.2);
   const auto list = plan::ranges_of(advice.by_batch);
   CHECK(list.front().from == 1);
   CHECK(list.back().to == advice.by_batch.back().at);

@@ -1,0 +1,32 @@
+// The saturated rate of a server whose steady state is known, from the moment on when it has reached it.
+#include "sim/answers/load/capacity.h"
+#include "tests/serve/servers.h"
+
+#include <catch2/catch.hpp>
+
+#include <fmt/format.h>
+
+namespace specsim::capacity_test {
+
+TEST_CASE("capacity is that of the steady state: the time in which the batch fills is left out", "[serve]") {
+  // Every step takes 10 ms, has room for one whole prompt besides the others' tokens, and 32 requests decode together, each for
+  // 40 steps: 32 / .4 s. At first they come in one by one, and the batch is half full for 32 steps of some 1,300: counted from
+  // the first moment on the rate is 1 % lower. Mutants: no warm-up; the end of the run, when the batch empties, counts too.
+  const auto rate = [](int replicas) {
+    return load::saturated_rate(tests::server(fmt::format(R"(serve:
+  scheduler: {{kind: vllm_v1, max_num_seqs: 32, max_num_batched_tokens: 131, async: false}}
+  arrivals: {{process: deterministic, rate: 1}}
+  lengths: {{prompt: 100, output: 40}}
+  replicas: {{count: {}}}
+cost: {{model: affine, target_fixed_ms: 10}}
+)",
+                                                          replicas)),
+                                nullptr)
+        .value();
+  };
+  CHECK(rate(1) == Approx(80.0).epsilon(0.002));
+  CHECK(rate(3) == Approx(240.0).epsilon(0.002));
+  CHECK(rate(9) == Approx(720.0).epsilon(0.002));  // of which four stand for all
+}
+
+}  // namespace specsim::capacity_test
