@@ -1,14 +1,18 @@
 // When requests are sent, against the distributions that arrival processes are named after.
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/foundation/rng/address.h"
+#include "sim/serving/arrivals/lengths.h"
 #include "tests/support/diagnostics.h"
 #include "tests/support/tails.h"
+#include "tests/support/temporary_file.h"
 
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -26,6 +30,39 @@ std::unique_ptr<arrivals::ArrivalProcess> make(const std::string& name, const st
   INFO(tests::all_messages(diagnostics));
   REQUIRE(process != nullptr);
   return process;
+}
+
+arrivals::RequestTrace filled(const arrivals::ArrivalProcess& process) {
+  arrivals::RequestTrace trace;
+  process.fill(trace, rng::make_key(3, 7));
+  return trace;
+}
+
+// Lengths of so many requests; empty where `text` is refused.
+std::vector<double> lengths(const std::string& text, std::size_t count) {
+  Diagnostics diagnostics;
+  const auto distribution = arrivals::read_lengths(config::parse_text(text, "t", diagnostics), "prompt", diagnostics);
+  std::vector<double> all;
+  for (std::size_t i = 0; distribution != nullptr && i < count; ++i) {
+    rng::Stream random_bits(rng::make_key(5, 7), rng::Purpose::length, 0, i);
+    all.push_back(distribution->draw(i, random_bits));
+  }
+  return all;
+}
+
+double mean(const std::vector<double>& all) {
+  return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+}
+
+// What a trace file of this text has, or the first complaint.
+std::string refusal(const std::string& text) {
+  const tests::TemporaryFile file(text);
+  Diagnostics diagnostics;
+  const arrivals::ArrivalsEntry* entry = arrivals::arrival_processes().find("trace");
+  const config::Value section = config::parse_text("{file: " + file.path() + "}", "t", diagnostics);
+  const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, "trace", diagnostics);
+  const auto process = entry->make(arguments, diagnostics);
+  return process != nullptr ? "" : tests::all_messages(diagnostics);
 }
 
 // Seconds between requests, the first counted from the start.
@@ -93,6 +130,136 @@ TEST_CASE("rescaled arrivals send the last request at requests / rate", "[arriva
     CHECK(sum == Approx(50.0).epsilon(1e-9));
   }
   for (const double gap : gaps(*make("deterministic", "{rate: 8, requests: 10}"))) CHECK(gap == Approx(0.125).epsilon(1e-9));
+}
+
+TEST_CASE("clients of a closed loop keep their pause and their rate at another concurrency", "[arrivals]") {
+  const auto own = make("closed", "{concurrency: 4, requests: 10, think_ms: 250, rate: 5}");
+  const auto more = own->with_concurrency(9);
+  CHECK(filled(*own).concurrency == 4);
+  CHECK(filled(*more).concurrency == 9);
+  CHECK(filled(*more).think == 250'000'000'000);
+  CHECK(static_cast<double>(filled(*more).requests.back().due) == Approx(2e12));  // ten requests at 5 a second
+  CHECK(static_cast<double>(filled(*own->with_rate(20.0)).requests.back().due) == Approx(0.5e12));
+  CHECK(filled(*own->with_requests(3)).requests.size() == 3);
+  CHECK(make("closed", "{concurrency: 4, requests: 10}")->with_rate(1.0) == nullptr);
+}
+
+TEST_CASE("a rate that goes round its levels has their mean by time", "[arrivals][stat]") {
+  // 10 a second for 1 s in the mean, then none for 3 s: 2.5 a second. 2,000 rounds of both leave an error of about 2.5 %, and
+  // four of these are allowed. Mutants: time without requests is left out or counts backwards; levels' times taken for each
+  // other.
+  const auto own = make("markov_modulated", "{rates: [10, 0], holding_s: [1, 3], requests: 20000}");
+  const auto faster = own->with_rate(5.0);
+  CHECK(1.0 / mean(gaps(*own)) == Approx(2.5).epsilon(0.1));
+  CHECK(1.0 / mean(gaps(*faster)) == Approx(5.0).epsilon(0.1));
+  for (const double gap : gaps(*own)) CHECK_FALSE(gap < 0.0);
+  CHECK(1.0 / mean(gaps(*own)) != Approx(7.5).epsilon(0.1));
+  // Bursts: a gap that spans a pause is rare, and long.
+  const std::vector<double> all = gaps(*own);
+  double squares = 0.0;
+  for (const double gap : all) squares += gap * gap;
+  CHECK(squares / static_cast<double>(all.size()) > 4.0 * mean(all) * mean(all));  // 2 of a Poisson process
+}
+
+TEST_CASE("a session's turns follow one another and hold what was said before", "[arrivals]") {
+  const auto own = make("sessions", "{rate: 2, requests: 3000, turns: 3, gap_s: 5, prefix: 32, prompt: 10, output: 22}");
+  const arrivals::RequestTrace trace = filled(*own);
+  REQUIRE(trace.requests.size() == 3000);
+  std::vector<double> starts;
+  std::vector<double> pauses;
+  for (const arrivals::Request& request : trace.requests) {
+    CHECK(request.output == 22);
+    CHECK(request.hashes == request.hashed / 16);
+    if (request.follows == 0) {
+      CHECK(request.prompt == 42);
+      starts.push_back(static_cast<double>(request.due));
+      continue;
+    }
+    const arrivals::Request& before = trace.requests[request.follows - 1];
+    CHECK(request.prompt == before.prompt + 22 + 10);
+    CHECK(request.due > before.due);
+    pauses.push_back(static_cast<double>(request.due - before.due) / 1e12);
+    // Its blocks begin with those of the turn before: all of them but one that was not full.
+    for (std::uint32_t block = 0; block < before.hashes; ++block)
+      CHECK(trace.hashes[request.first_hash + block] == trace.hashes[before.first_hash + block]);
+  }
+  CHECK(static_cast<double>(starts.size()) == Approx(1000).epsilon(0.02));  // the last sessions are cut
+  CHECK(mean(pauses) == Approx(5.0).epsilon(0.1));                          // 2,000 exponential ones: 2.2 %
+  CHECK((starts.back() - starts.front()) / 1e12 / static_cast<double>(starts.size() - 1) == Approx(0.5).epsilon(0.13));
+  // Two sessions share the prefix's two blocks and nothing else.
+  std::map<std::uint64_t, int> seen;
+  for (const arrivals::Request& request : trace.requests)
+    if (request.follows == 0)
+      for (std::uint32_t block = 0; block < request.hashes; ++block) ++seen[trace.hashes[request.first_hash + block]];
+  int shared = 0;
+  for (const auto& [hash, count] : seen) shared += count > 1 ? 1 : 0;
+  CHECK(shared == 2);
+  CHECK(std::is_sorted(trace.requests.begin(), trace.requests.end(), [](const auto& a, const auto& b) { return a.due < b.due; }));
+  CHECK(filled(*own->with_requests(7)).requests.size() == 7);
+}
+
+TEST_CASE("lengths have the stated distributions", "[arrivals][stat]") {
+  // Geometric: k with probability 1/7 x (6/7)^(k - 1). Mutants: a mean of another parameter, lengths from 0 on, the other tail.
+  constexpr std::size_t kCount = 20000;
+  std::vector<double> observed(21, 0.0);
+  std::vector<double> expected(21, 0.0);
+  for (const double k : lengths("{geometric: {mean: 7}}", kCount)) {
+    REQUIRE(k >= 1.0);
+    ++observed[std::min<std::size_t>(20, static_cast<std::size_t>(k) - 1)];
+  }
+  double left = kCount;
+  for (std::size_t k = 0; k < 20; ++k) left -= expected[k] = kCount / 7.0 * std::pow(6.0 / 7.0, static_cast<double>(k));
+  expected[20] = left;
+  CHECK(tests::chi_square_p(observed, expected) > 1e-3);
+  for (const double k : lengths("{geometric: {mean: 1}}", 10)) CHECK(k == 1.0);
+  // Lognormal: the mean and the coefficient of variation; their errors are 1 % and 3 %.
+  const std::vector<double> lognormal = lengths("{lognormal: {mean: 1000, cv: 1.2}}", kCount);
+  double squares = 0.0;
+  for (const double k : lognormal) squares += (k - 1000.0) * (k - 1000.0);
+  CHECK(mean(lognormal) == Approx(1000.0).epsilon(0.035));
+  CHECK(std::sqrt(squares / kCount) == Approx(1200.0).epsilon(0.12));
+  // Uniform: each of 3 to 12 as often.
+  std::vector<double> dice(10, 0.0);
+  for (const double k : lengths("{uniform: {from: 3, to: 12}}", kCount)) ++dice.at(static_cast<std::size_t>(k) - 3);
+  CHECK(tests::chi_square_p(dice, kCount / 10.0) > 1e-3);
+  CHECK(lengths("{list: [3, 1, 4]}", 7) == std::vector<double>{3, 1, 4, 3, 1, 4, 3});
+  CHECK(lengths("17", 2) == std::vector<double>{17, 17});
+  for (const char* wrong : {"{}", "{geometric: {mean: 7}, fixed: 3}", "{list: [0]}", "{list: [3, 1e9]}", "{bell: 3}"}) {
+    CAPTURE(wrong);
+    CHECK(lengths(wrong, 1).empty());
+  }
+}
+
+TEST_CASE("recorded requests come when their file says, by the calendar", "[arrivals]") {
+  // A leap day between, and a second after midnight: 2024-02-28 23:59:59.5 to 2024-03-01 00:00:00.75 is a day and 1.25 s.
+  const tests::TemporaryFile file(
+      "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-02-28 23:59:59.5000000,10,3\n2024-03-01 00:00:00.7500000,20,4\n"
+      "2024-03-01 00:59:60.0000000,30,5\n");
+  const auto own = make("trace", "{file: " + file.path() + "}");
+  const arrivals::RequestTrace trace = filled(*own);
+  REQUIRE(trace.requests.size() == 3);
+  CHECK(trace.requests[0].due == 0);
+  CHECK(trace.requests[1].due == 86401'250'000'000'000);
+  CHECK(trace.requests[2].due == 86400'500'000'000'000 + 3600 * 1'000'000'000'000);
+  CHECK(trace.requests[1].prompt == 20);
+  CHECK(trace.requests[1].output == 4);
+  // At another rate the last is sent at requests / rate, and the others in proportion.
+  const arrivals::RequestTrace faster = filled(*own->with_rate(0.5));
+  CHECK(static_cast<double>(faster.requests[2].due) == Approx(6e12));
+  CHECK(static_cast<double>(faster.requests[1].due) == Approx(6e12 * 86401.25 / 90000.5));
+
+  const std::string azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n";
+  CHECK(refusal(azure + "2024-01-31 23:59:59,10,3\n").empty());
+  CHECK(refusal(azure + "2023-02-29 00:00:00,10,3\n") != "");
+  CHECK(refusal(azure + "2024-01-31 23:60:00,10,3\n") != "");
+  CHECK(refusal(azure + "2024-01-01 00:00:00,10,3\n2024-02-15 00:00:00,10,3\n").empty());
+  CHECK(refusal(azure + "2024-01-01 00:00:00,10,3\n2024-02-20 00:00:00,10,3\n") != "");  // longer than a run may be
+  CHECK(refusal("arrived_us,prompt,output,priority\n0,10,3,-1000000000\n5,10,3,1000000000\n").empty());
+  CHECK(refusal("arrived_us,prompt,output,priority\n0,10,3,-1000000001\n") != "");
+  CHECK(refusal("arrived_us,prompt,output\n5,10,3\n5,10,3\n").empty());
+  CHECK(refusal("arrived_us,prompt,output\n5,10,3\n4,10,3\n") != "");
+  CHECK(refusal("{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 3}\n").empty());
+  CHECK(refusal("{\"timestamp\": 0, \"input_length\": 10.5, \"output_length\": 3}\n") != "");
 }
 
 }  // namespace specsim::arrivals_test

@@ -1,0 +1,194 @@
+// What curves of servers come to: where they cross, what is too short, limits by draft length; from figures made up by hand.
+#include "sim/answers/load/verdict.h"
+#include "sim/answers/load/best_lengths.h"
+#include "sim/answers/load/capacity.h"
+#include "sim/answers/load/curve.h"
+#include "sim/answers/load/slo.h"
+#include "tests/serve/servers.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace specsim::verdict_test {
+
+namespace {
+
+using load::Load;
+
+// A point whose replications have these mean TPOT, in ms, and an output throughput of 1000 / TPOT.
+load::CurvePoint point(double at, bool speculative, const std::vector<double>& tpot_ms) {
+  load::CurvePoint own;
+  own.load = at;
+  own.speculative = speculative;
+  for (const double value : tpot_ms) {
+    serve::Summary& run = own.replications.emplace_back();
+    run.tpot_ms.mean = value;
+    run.output_throughput = 1000.0 / value;
+    run.stable = true;
+  }
+  return own;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string all;
+  for (const std::string& line : lines) all += line + "\n";
+  return all;
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+load::LengthLimit limit(int length, double keeps, double fails) {
+  load::LengthLimit own;
+  own.draft_length = length;
+  own.limit.keeps = keeps;
+  own.limit.fails = fails;
+  return own;
+}
+
+}  // namespace
+
+TEST_CASE("two curves cross between the loads around it, on a straight line in logarithms", "[serve]") {
+  // With speculation TPOT is .5, .8 and 2 times that without it at 1, 2 and 4 clients. Between the last two the logarithm of the
+  // ratio goes from -.2231 to .6931 and is zero after .2435 of the way: 2 x 2^.2435 = 2.368. The replications differ by a factor
+  // of both curves, which leaves the ratio, so that the interval has no width. Mutants: on a straight line without
+  // logarithms, 2.33; between other loads; the first crossing taken for the second.
+  const std::vector<load::CurvePoint> curve = {point(1, false, {10, 20}), point(1, true, {5, 10}),   point(2, false, {10, 20}),
+                                               point(2, true, {8, 16}),   point(4, false, {10, 20}), point(4, true, {20, 40})};
+  const std::string all = joined(load::verdict(curve, Load::concurrency));
+  CHECK(holds(all, "speculation lowers the mean TPOT up to concurrency 2, no longer at 4"));
+  CHECK(holds(all, "the curves cross at concurrency 2.368 ± 0"));
+  CHECK(holds(all, "speculation raises output throughput up to concurrency 2, no longer at 4"));
+  CHECK_FALSE(holds(all, "too short"));
+  // It pays everywhere, nowhere, or here and there: no crossing.
+  const auto pays = [](const std::vector<double>& ratios) {
+    std::vector<load::CurvePoint> points;
+    for (std::size_t i = 0; i < ratios.size(); ++i) {
+      points.push_back(point(static_cast<double>(i) + 1.0, false, {10}));
+      points.push_back(point(static_cast<double>(i) + 1.0, true, {10 * ratios[i]}));
+    }
+    return joined(load::verdict(points, Load::concurrency));
+  };
+  CHECK(holds(pays({0.5, 0.9}), "lowers the mean TPOT at every load tried"));
+  CHECK(holds(pays({1.5, 1.9}), "lowers the mean TPOT at no load tried"));
+  CHECK(holds(pays({0.5, 1.9, 0.5}), "lowers the mean TPOT at concurrency 1, 3"));
+  CHECK_FALSE(holds(pays({0.5, 1.9, 0.5}), "cross"));
+}
+
+TEST_CASE("runs that are too short are told with the most requests that any of them needs", "[serve]") {
+  std::vector<load::CurvePoint> curve = {point(1, false, {10}), point(1, true, {5}), point(2, false, {10}), point(2, true, {8})};
+  curve[0].too_short = 700;
+  curve[1].too_short = 300;
+  const std::string all = joined(load::verdict(curve, Load::concurrency));
+  CHECK(holds(all, "run too short at concurrency 1: at least 700 requests"));
+}
+
+TEST_CASE("a figure's interval is that of its replications, or of batches where there is one", "[serve]") {
+  // 10 and 14: mean 12, standard error 2, and Student's t with one degree of freedom at 95 %, 12.7062.
+  load::CurvePoint own = point(1, false, {10, 14});
+  const load::CurveFigure two = load::mean_latency(own, serve::Latency::tpot);
+  CHECK(two.mean == Approx(12.0));
+  CHECK(two.half_width == Approx(2.0 * 12.7062).epsilon(1e-5));
+  own = point(1, false, {10});
+  own.replications[0].spreads[static_cast<std::size_t>(serve::Latency::tpot)].mean_half_width = 0.25;
+  const load::CurveFigure one = load::mean_latency(own, serve::Latency::tpot);
+  CHECK(one.mean == 10.0);
+  CHECK(one.half_width == 0.25);
+}
+
+TEST_CASE("the draft length that keeps the limits up to the largest load", "[serve]") {
+  CHECK(holds(load::best_length_text({limit(0, 5, 6), limit(2, 9, 10), limit(4, 7, 8)}, Load::rate), "largest rate: 2"));
+  // The config's own policy, where no single length is as good.
+  CHECK(holds(load::best_length_text({limit(-1, 11, 12), limit(2, 9, 10)}, Load::rate), "the config's own"));
+  CHECK_FALSE(holds(load::best_length_text({limit(-1, 9, 10), limit(2, 9, 10)}, Load::rate), "own"));
+  // None keeps them at any load tried. Mutant: such a length keeps them up to rate 1.
+  CHECK(load::best_length_text({limit(2, NAN, 1), limit(4, NAN, 1)}, Load::rate).empty());
+  CHECK(holds(load::best_length_text({limit(2, NAN, 1), limit(4, 0.5, 1)}, Load::rate), ": 4"));
+  // All of those tried keep them: nothing says how far.
+  CHECK(
+      holds(load::best_length_text({limit(2, 9, NAN), limit(4, 9, NAN), limit(6, 9, 10)}, Load::rate), "every rate tried: 2, 4"));
+  load::LoadLimit text;
+  text.keeps = 14.25;
+  text.fails = 14.5;
+  CHECK(load::limit_text(text) == "14.25 (14.5 does not)");
+  text.half_width = 0.3;
+  text.too_short = 900;
+  CHECK(load::limit_text(text) == "14.25 ± 0.3 (14.5 does not); run too short, at least 900 requests");
+  text.capacity = 14.4;
+  CHECK(holds(load::limit_text(text), "its capacity is 14.4"));
+}
+
+TEST_CASE("limits by name are those of MLPerf's rules and of DistServe's paper", "[serve]") {
+  // mlcommons/inference_policies, inference_rules.adoc: TTFT and TPOT in ms at the 99th percentile. DistServe (arXiv 2401.09670),
+  // table 1: OPT-13B on ShareGPT, .2 s and .1 s, kept by 90 % of the requests, both at once.
+  const auto is = [](const char* name, double ttft, double tpot, double percentile, bool jointly) {
+    CAPTURE(name);
+    const load::SloPreset* preset = load::find_slo_preset(name);
+    REQUIRE(preset != nullptr);
+    CHECK(preset->slo.ttft_ms == ttft);
+    CHECK(preset->slo.tpot_ms == tpot);
+    CHECK(preset->slo.percentile == percentile);
+    CHECK(preset->slo.jointly == jointly);
+  };
+  is("mlperf:llama2-70b-interactive", 450, 40, 99, false);
+  is("mlperf:llama2-70b-server", 2000, 200, 99, false);
+  is("mlperf:llama3.1-405b-interactive", 4500, 80, 99, false);
+  is("mlperf:llama3.1-8b-server", 2000, 100, 99, false);
+  is("distserve:opt-13b-sharegpt", 200, 100, 90, true);
+  CHECK(load::find_slo_preset("mlperf:none") == nullptr);
+}
+
+TEST_CASE("how many requests make a run long enough", "[serve]") {
+  // 300 requests were sent in 10 s and stayed 500 ms: 15 in the system, of whom 40 in a row are 600. At three quarters of the
+  // capacity a queue forgets within 1 / (1 - .75)^2 = 16 requests, of which 100 are asked: 1,600. Above .92 it is 15,625, rounded
+  // up.
+  serve::Summary run;
+  run.requests = 300;
+  run.sending_s = 10.0;
+  run.e2el_ms.count = 300.0;
+  run.e2el_ms.mean = 500.0;
+  CHECK(load::requests_needed(run, 30.0, NAN) == 600);
+  CHECK(load::requests_needed(run, 7.5, 10.0) == 1600);
+  CHECK(load::requests_needed(run, 12.0, 10.0) == 16000);
+  CHECK(load::requests_needed(run, 5.0, 10.0) == 600);
+  run.mean_batch = 31.2;
+  CHECK(load::requests_in_full_batches(run) == 1300);  // 1,248
+}
+
+TEST_CASE("a server without a draft is faster where it gains more than a hundredth", "[serve]") {
+  load::BestLengths best;
+  best.plain_gain = {-0.2, 0.005, 0.05, -0.1, 0.2, 0.3};
+  CHECK_FALSE(load::plain_is_faster(best, 1));
+  CHECK_FALSE(load::plain_is_faster(best, 2));
+  CHECK(load::plain_is_faster(best, 3));
+  CHECK_FALSE(load::plain_is_faster(best, 4));
+  CHECK(load::plain_is_faster(best, 60));
+  CHECK_FALSE(load::plain_is_faster(best));
+  CHECK(holds(load::plain_text(best), "with 3 requests at once, from 5 requests at once on"));
+  best.plain_gain = {0.2, 0.3};
+  CHECK(load::plain_is_faster(best));
+  best.plain_gain.clear();
+  CHECK_FALSE(load::plain_is_faster(best, 1));
+  best.ranges = {{1, 4, 3}, {5, 9, 1}};
+  CHECK(load::length_at(best, 1) == 3);
+  CHECK(load::length_at(best, 4.5) == 3);
+  CHECK(load::length_at(best, 5) == 1);
+  CHECK(load::length_at(best, 50) == 1);
+}
+
+TEST_CASE("the link between engines takes its milliseconds and its bytes", "[serve]") {
+  const load::ServeExperiment own = tests::server(R"(serve:
+  scheduler: {kind: vllm_v1, async: false}
+  arrivals: {process: deterministic, rate: 1, requests: 2}
+  lengths: {prompt: 16, output: 4}
+  replicas: {count: 1, prefill: 1, first_token: decode, link_gb_per_s: 50, link_ms: 0.25, kv_bytes_per_token: 1e5}
+cost: {model: affine, target_fixed_ms: 10}
+)");
+  CHECK(own.link_latency == 250'000'000);               // .25 ms in picoseconds
+  CHECK(own.link_ps_per_token == Approx(2'000'000.0));  // 100 kB at 50 GB a second: 2 us
+  CHECK(own.first_token_of_decode);
+}
+
+}  // namespace specsim::verdict_test
