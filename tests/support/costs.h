@@ -3,7 +3,9 @@
 
 #include "sim/hardware/cost/cost_model.h"
 #include "sim/hardware/cost/hardware.h"
+#include "sim/hardware/cost/kernel_choice.h"
 #include "sim/hardware/cost/model_shape.h"
+#include "sim/hardware/cost/pass_operations.h"
 #include "sim/hardware/cost/round_time.h"
 #include "tests/support/diagnostics.h"
 
@@ -52,6 +54,47 @@ inline cost::Hardware hardware_of(const std::string& text) {
   REQUIRE(diagnostics.empty());
   return hardware;
 }
+
+// The measured kernels of `library` on a GPU, as one model's passes run them under `engine`.
+class KernelsOf {
+ public:
+  KernelsOf(const cost::Hardware& hardware, const std::string& library, const cost::ModelShape& model,
+            const cost::Engine& engine = {})
+      : deployment_{hardware, model, {}, engine, library, "automatic", false, {}, {}},
+        kernels_(deployment_, *deployment_.target) {}
+  [[nodiscard]] const cost::ModelKernels& operator*() const { return kernels_; }
+  [[nodiscard]] const cost::ModelKernels* operator->() const { return &kernels_; }
+  [[nodiscard]] const cost::ModelShape& model() const { return *deployment_.target; }
+  // Seconds of one layer's experts over so many tokens.
+  [[nodiscard]] double experts(double tokens) const {
+    return kernels_.experts.estimate(cost::experts_of(model(), tokens)).seconds;
+  }
+  [[nodiscard]] double experts_error(double tokens) const {
+    const cost::ExpertsWork work = cost::experts_of(model(), tokens);
+    return kernels_.experts.estimate(work).kernel->error(work).largest();
+  }
+  [[nodiscard]] double product(double rows, double inner, double outer, const cost::WeightType& type) const {
+    return kernels_.products.estimate({rows, inner, outer, 1.0, type}).seconds;
+  }
+  // Seconds of one layer's attention, of the model's first kind.
+  [[nodiscard]] double attention(double sequences, double tokens, double cached, bool prompt = false) const {
+    return kernels_.attention.estimate(attention_work(sequences, tokens, cached, prompt)).seconds;
+  }
+  [[nodiscard]] double attention_error(double tokens) const {
+    const cost::AttentionWork work = attention_work(1, tokens, 1024, false);
+    return kernels_.attention.estimate(work).kernel->error(work).largest();
+  }
+
+  [[nodiscard]] cost::AttentionWork attention_work(double sequences, double tokens, double cached, bool prompt) const {
+    const cost::Attending group{sequences, cached, tokens, cached + 0.5 * (tokens + 1.0), prompt, 1.0};
+    const cost::Operation operation = cost::attention_operation(model(), model().attention_kinds()[0], group, false, false);
+    return std::get<cost::AttentionWork>(operation.work);
+  }
+
+ private:
+  cost::Deployment deployment_;
+  cost::ModelKernels kernels_;
+};
 
 inline bool near(double a, double b, double relative = 1e-12) {
   return std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b));

@@ -2,7 +2,6 @@
 // outrun the data sheet, what error they have.
 #include "sim/hardware/cost/deployment.h"
 #include "sim/hardware/cost/kernels.h"
-#include "sim/hardware/cost/pass_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -18,6 +17,7 @@ namespace specsim::cost_beyond_test {
 
 using namespace specsim::cost;
 using specsim::tests::hardware_of;
+using specsim::tests::KernelsOf;
 using specsim::tests::make_cost;
 using specsim::tests::near;
 
@@ -48,14 +48,14 @@ TEST_CASE("more tokens than were measured run on the same kernel of experts, wit
     Diagnostics diagnostics;
     const ModelShape model = read_model(choice, "model", diagnostics);
     REQUIRE(diagnostics.empty());
-    const PassKernels kernels(b200, one.engine, "automatic", engine_of_library(one.engine));
-    const double most = kernels.experts(model, 1024).value();
+    const KernelsOf kernels(b200, one.engine, model, engine_of_library(one.engine));
+    const double most = kernels.experts(1024);
     for (const double tokens : {1040.0, 1100.0}) {
-      CHECK(kernels.experts(model, tokens).value() > 0.99 * most);
-      CHECK(kernels.experts(model, tokens).value() < 1.15 * most);
+      CHECK(kernels.experts(tokens) > 0.99 * most);
+      CHECK(kernels.experts(tokens) < 1.15 * most);
     }
-    CHECK(kernels.experts_error(model, 1024).value() < 0.3);
-    CHECK(kernels.experts_error(model, 1100).value() >= 0.3);
+    CHECK(kernels.experts_error(1024) < 0.3);
+    CHECK(kernels.experts_error(1100) >= 0.3);
   }
 }
 
@@ -65,9 +65,9 @@ TEST_CASE("a B200's attention over more tokens than were timed is said to be, an
   CHECK(blackwell->beyond_measured(Role::target, {1, 9, 2048, 9}) ==
         std::vector<std::string>{"llama-3.1-8b: attention of more than 8 tokens to cached ones, beyond what was measured"});
   const ModelShape& shape = *blackwell->deployment()->target;
-  const PassKernels kernels(blackwell->deployment()->hardware, "vllm", "automatic", engine_of_library("vllm"));
-  CHECK(kernels.attention_error(shape, 1).value() < 0.1);
-  CHECK(kernels.attention_error(shape, 8).value() == 0.3);
+  const KernelsOf kernels(blackwell->deployment()->hardware, "vllm", shape, engine_of_library("vllm"));
+  CHECK(kernels.attention_error(1) < 0.1);
+  CHECK(kernels.attention_error(8) == 0.3);
 }
 
 TEST_CASE("an engine's attention over one token is the kernel that it takes by itself", "[cost][kernels]") {
@@ -86,8 +86,8 @@ TEST_CASE("an engine's attention over one token is the kernel that it takes by i
     return b200.kernels->find(KernelKind::attention_decode, "sglang", "fp8", kernel)->microseconds(b200, x);
   };
   CHECK(of("flashinfer") > 1.5 * of("trtllm_mha"));
-  const PassKernels kernels(b200, "sglang", "automatic", engine_of_library("sglang"));
-  CHECK(near(1e6 * kernels.attention(model, model.attention_kinds()[0], 64, 1, 8191).value(), of("trtllm_mha"), 1e-9));
+  const KernelsOf kernels(b200, "sglang", model, engine_of_library("sglang"));
+  CHECK(near(1e6 * kernels.attention(64, 1, 8191), of("trtllm_mha"), 1e-9));
 }
 
 TEST_CASE("beyond the rows that were measured no product is faster than its arithmetic", "[cost][kernels]") {

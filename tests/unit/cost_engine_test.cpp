@@ -50,17 +50,19 @@ TEST_CASE("an engine without overlap differs from its twin in what its file says
     CHECK(engine.graphs);
     CHECK(engine.shared_rows == twin.shared_rows);
     CHECK(engine.small_kernels == twin.small_kernels);
-    CHECK(engine.latent_attention == twin.latent_attention);
     CHECK(engine.linear_kernels == twin.linear_kernels);
     CHECK(engine.selection_ns_per_key == twin.selection_ns_per_key);
     CHECK(engine.switch_share == twin.switch_share);
-    CHECK(engine.weight_only_shares == twin.weight_only_shares);
-    CHECK(engine.allreduce == engine.kernels);
-    CHECK_FALSE(engine.fused_norms);
-    CHECK(engine.round_us != twin.round_us);
+    CHECK(engine.weight_only.shares == twin.weight_only.shares);
+    // Its table is the twin's without the first row, the all-reduce of another library that takes the norms too.
+    REQUIRE(engine.implementations.size() + 1 == twin.implementations.size());
+    CHECK(twin.implementations[0].library == "trtllm");
+    for (std::size_t i = 0; i < engine.implementations.size(); ++i)
+      CHECK(describe(engine.implementations[i]) == describe(twin.implementations[i + 1]));
+    CHECK(engine.host.round_us != twin.host.round_us);
   }
-  CHECK(read_engine_of("vllm_sync").host_us == read_engine_of("vllm").beside_us);
-  CHECK(read_engine_of("vllm_sync").beside_us == 0.0);
+  CHECK(read_engine_of("vllm_sync").host.host_us == read_engine_of("vllm").host.beside_us);
+  CHECK(read_engine_of("vllm_sync").host.beside_us == 0.0);
   CHECK_FALSE(read_engine_of("sglang_sync").methods.draws);
   CHECK(read_engine_of("{preset: vllm_sync, shared_rows: 3}").shared_rows == 3.0);
 }
@@ -95,19 +97,19 @@ TEST_CASE("a figure that is said to be another engine's is", "[cost][engine]") {
 TEST_CASE("figures of the engines that the first versions had stand", "[cost][engine]") {
   const Engine vllm = read_engine_of("vllm_sync");
   CHECK(vllm.graphs);
-  CHECK(vllm.host_us == 1207.0);
-  CHECK(vllm.host_us_per_layer == 187.5);
+  CHECK(vllm.host.host_us == 1207.0);
+  CHECK(vllm.host.host_us_per_layer == 187.5);
   CHECK(vllm.largest_graph == 512.0);
-  CHECK(read_engine_of("graphs").draft_floor_us == 500.0);
-  CHECK(read_engine_of("eager").host_us_per_layer == 756.0);
+  CHECK(read_engine_of("graphs").host.draft_floor_us == 500.0);
+  CHECK(read_engine_of("eager").host.host_us_per_layer == 756.0);
   CHECK_FALSE(read_engine_of("bare").graphs);
 }
 
 TEST_CASE("an engine takes another's figures but those that are changed", "[cost][engine]") {
   const Engine engine = read_engine_of("{preset: vllm_sync, host_us: 300, largest_graph: 64}");
-  CHECK(engine.host_us == 300.0);
+  CHECK(engine.host.host_us == 300.0);
   CHECK(engine.largest_graph == 64.0);
-  CHECK(engine.draft_us == read_engine_of("vllm_sync").draft_us);
+  CHECK(engine.host.draft_us == read_engine_of("vllm_sync").host.draft_us);
 }
 
 TEST_CASE("a cost model's own keys come before the engine's", "[cost][engine]") {

@@ -1,7 +1,6 @@
 // Prices of single kernels: formulas by hand, the correction between its knots, the shipped fits and what is wrong in them.
 #include "sim/hardware/cost/kernel_tables.h"
 #include "sim/hardware/cost/kernels.h"
-#include "sim/hardware/cost/pass_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -16,6 +15,7 @@ namespace specsim::cost_kernels_test {
 using namespace specsim::cost;
 using specsim::tests::all_messages;
 using specsim::tests::hardware_of;
+using specsim::tests::KernelsOf;
 using specsim::tests::make_cost;
 using specsim::tests::near;
 
@@ -300,15 +300,15 @@ TEST_CASE("a layer of experts runs on the fastest of its engine's kernels", "[co
   const ModelShape model =
       read_model(PresetChoice{"deepseek-v3", {}, {{"tensor_parallel", "4", {}}, {"dtype", "nvfp4", {}}}}, "model", diagnostics);
   REQUIRE(diagnostics.empty());
-  const double us = 1e6 * PassKernels(b200, "trtllm", "automatic", engine_of_library("trtllm")).experts(model, 4).value();
+  const double us = 1e6 * KernelsOf(b200, "trtllm", model, engine_of_library("trtllm")).experts(4);
   CHECK(us > 35);
   CHECK(us < 65);
 }
 
 TEST_CASE("weights alone of four bits leave the memory bound within few rows", "[cost][kernels]") {
   const Hardware a100 = hardware_of("a100-80gb-sxm");
-  const PassKernels kernels(a100, "trtllm", "automatic");
-  const auto us = [&](double rows, double outer, double bits) { return *kernels.product(rows, outer, 4096, bits); };
+  const KernelsOf kernels(a100, "trtllm", specsim::tests::shape_of("llama-3.1-8b"));
+  const auto us = [&](double rows, double outer, double bits) { return kernels.product(rows, outer, 4096, {bits, {}}); };
   CHECK(us(48, 65536, 4) / us(1, 65536, 4) > 1.5);            // measured: 1.86, and 2.00 the other way round
   CHECK(near(us(16, 4096, 4) / us(1, 4096, 4), 1.30, 0.15));  // 1.30 was measured; fits are held to 15 %
   CHECK(std::max(us(48, 65536, 16) / us(1, 65536, 16), us(16, 4096, 16) / us(1, 4096, 16)) < 1.1);

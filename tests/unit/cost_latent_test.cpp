@@ -2,7 +2,6 @@
 // ai-dynamo/aiconfigurator's (095f58a51c4c).
 #include "sim/hardware/cost/engine.h"
 #include "sim/hardware/cost/kernels.h"
-#include "sim/hardware/cost/pass_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -16,6 +15,7 @@ namespace specsim::cost_latent_test {
 
 using namespace specsim::cost;
 using specsim::tests::hardware_of;
+using specsim::tests::KernelsOf;
 using specsim::tests::near;
 using specsim::tests::shape_of;
 
@@ -27,26 +27,23 @@ class Layer {
   Layer(const std::string& gpu, const std::string& engine, const std::string& model = "deepseek-v3",
         const std::string& changes = "")
       : hardware_(hardware_of(gpu)),
-        model_(shape_of("{preset: " + model + changes + "}")),
-        kernels_(hardware_, engine, "automatic", engine_of_library(engine)) {}
+        kernels_(hardware_, engine, shape_of("{preset: " + model + changes + "}"), engine_of_library(engine)) {}
 
   [[nodiscard]] double us(double batch, double tokens, double cached, bool prompt = false) const {
-    const AttentionKind kind = model_.attention_kinds()[0];
-    return 1e6 * kernels_.attention(model_, kind, batch, tokens, kind.seen(cached), prompt).value();
+    return 1e6 * kernels_.attention(batch, tokens, cached, prompt);
   }
   [[nodiscard]] double fitted(const std::string& engine, const std::string& dtype, KernelShape x) const {
-    x.latent = model_.latent;
-    x.rope_dim = model_.rope_dim;
+    x.latent = model().latent;
+    x.rope_dim = model().rope_dim;
     return hardware_.kernels->find(KernelKind::attention_latent, engine, dtype)->microseconds(hardware_, x);
   }
-  [[nodiscard]] const ModelShape& model() const { return model_; }
-  [[nodiscard]] const PassKernels& kernels() const { return kernels_; }
+  [[nodiscard]] const ModelShape& model() const { return kernels_.model(); }
+  [[nodiscard]] const KernelsOf& kernels() const { return kernels_; }
   [[nodiscard]] const Hardware& hardware() const { return hardware_; }
 
  private:
   Hardware hardware_;
-  ModelShape model_;
-  PassKernels kernels_;
+  KernelsOf kernels_;
 };
 
 KernelShape shape_with(double heads, double batch, double tokens, double context) {
@@ -134,12 +131,12 @@ TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][late
   const Layer ampere("a100-80gb-sxm", "vllm");
   CHECK(ampere.us(1, 1, 131071) < 0.2 * ampere.fitted("trtllm", "bfloat16", shape_with(128, 1, 1, 131071)));
   CHECK(ampere.us(1, 1, 131071) > 2.0 * 1e6 * 131072 * 576 * 2 / ampere.hardware().bandwidth);
-  CHECK(ampere.kernels().attention_error(ampere.model(), 1).value() >= 0.3);
+  CHECK(ampere.kernels().attention_error(1) >= 0.3);
   // SGLang's rows over caches in fp8 on Hopper are not of what it serves. Mutant: they stand in for it, 3 times the time.
   CHECK(near(us("h200-sxm", "sglang", ", kv_bits: 8"), of("h200-sxm", "trtllm", "fp8")));
   CHECK(near(us("b200", "sglang", ", kv_bits: 8"), of("b200", "sglang", "fp8")));
   const Layer layer("b200", "sglang");
-  CHECK(layer.kernels().attention_error(layer.model(), 1).value() ==
+  CHECK(layer.kernels().attention_error(1) ==
         layer.hardware().kernels->find(KernelKind::attention_latent, "sglang", "bfloat16")->spread);
 }
 
@@ -181,7 +178,7 @@ TEST_CASE("tokens that pick what they look at are sequences of their picks", "[c
   CHECK(near(sparse.us(4, 1, 65536), sparse.fitted("trtllm", "bfloat16", shape_with(16, 4, 1, picked - 1)), 1e-12));
   // Before there is anything to pick from all is looked at.
   CHECK(near(sparse.us(4, 1, 100), sparse.fitted("trtllm", "bfloat16", shape_with(16, 4, 1, 100)), 1e-12));
-  CHECK_FALSE(sparse.kernels().attention(sparse.model(), sparse.model().attention_kinds()[0], 1, 4096, 0, true).has_value());
+  CHECK_FALSE(sparse.kernels()->latent_attention()->seconds(sparse.kernels().attention_work(1, 4096, 0, true)).has_value());
 }
 
 }  // namespace specsim::cost_latent_test

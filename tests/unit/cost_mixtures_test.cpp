@@ -3,7 +3,6 @@
 // rejects.
 #include "sim/hardware/cost/engine.h"
 #include "sim/hardware/cost/kernels.h"
-#include "sim/hardware/cost/pass_kernels.h"
 #include "sim/hardware/cost/step_tables.h"
 #include "tests/support/costs.h"
 
@@ -20,6 +19,7 @@ namespace specsim::cost_mixtures_test {
 
 using namespace specsim::cost;
 using specsim::tests::hardware_of;
+using specsim::tests::KernelsOf;
 using specsim::tests::make_cost;
 using specsim::tests::near;
 using specsim::tests::shape_of;
@@ -77,11 +77,11 @@ TEST_CASE("shared experts hide behind the others but for their bytes, up to so m
 TEST_CASE("measured experts begin behind the router's scores, and attention of bf16 is multiplied as such", "[cost][mixtures]") {
   const Hardware hardware = hardware_of("h200-sxm");
   const Engine engine = engine_named("vllm");
-  const auto own = std::make_unique<PassKernels>(hardware, "vllm", "automatic", engine);
   // Mutants: no router; a router of the layers' type; experts and router in the dense layer too; attention in the layers' type.
   for (const char* dtype : {"bf16", "fp8", "{weights: fp8, attention: bf16}"}) {
     const std::string target = kMixture.substr(0, kMixture.size() - 1) + fmt::format(", dtype: {}}}", dtype);
     const ModelShape shape = shape_of(target);
+    const KernelsOf own(hardware, "vllm", shape, engine);
     const auto model = make_cost(
         "roofline",
         fmt::format("{{hardware: h200-sxm, target: {}, draft: none, engine: {{preset: vllm, shared_rows: 0}}}}", target));
@@ -89,11 +89,11 @@ TEST_CASE("measured experts begin behind the router's scores, and attention of b
     for (const double rows : {1.0, 8.0}) {
       INFO(dtype << " over " << rows);
       const auto one = [&](double inner, double outer, bool plain) {
-        return own->product(rows, inner, outer, plain ? 16.0 : shape.weight_bits, plain ? "" : shape.product_type).value();
+        return own.product(rows, inner, outer, plain ? WeightType{} : layer_type(shape));
       };
       double sum = 3 * (one(4096, (32 + 2 * 8) * 128, plain_attention) + one(32 * 128, 4096, plain_attention));
       sum += 3 * (one(4096, 2 * 4096, false) + one(4096, 4096, false));  // one dense layer, two with a shared expert as wide
-      sum += 2 * (own->experts(shape, rows).value() + one(4096, 4, true));
+      sum += 2 * (own.experts(rows) + one(4096, 4, true));
       sum += one(4096, 1000, true);  // the LM head
       CHECK(near(products(*model, rows), sum, 1e-9));
     }
@@ -132,17 +132,18 @@ TEST_CASE("small kernels of linear attention are counted by the layer", "[cost][
 
 TEST_CASE("another engine's all-reduce is of mixtures alone where the engine says so", "[cost][mixtures]") {
   Engine engine = engine_named("sglang");
-  REQUIRE(engine.allreduce_of_mixtures);
+  REQUIRE(engine.implementations[0].mixtures);
+  const auto chosen = [&](double capability, bool mixture) { return allreduce_choice(engine, "sglang", capability, mixture); };
   // Mutants: of none, of all; norms stay in the all-reduce that does not take them.
   for (const double capability : {9.0, 10.0}) {
-    CHECK(engine_on(engine, capability, true).allreduce == "trtllm");
-    CHECK(engine_on(engine, capability, true).fused_norms);
-    CHECK(engine_on(engine, capability, false).allreduce == "sglang");
-    CHECK_FALSE(engine_on(engine, capability, false).fused_norms);
+    CHECK(chosen(capability, true).library == "trtllm");
+    CHECK(chosen(capability, true).rule.fuses_norms);
+    CHECK(chosen(capability, false).library == "sglang");
+    CHECK_FALSE(chosen(capability, false).rule.fuses_norms);
   }
-  CHECK(engine_on(engine, 8.0, true).allreduce == "sglang");
-  engine.allreduce_of_mixtures = false;
-  CHECK(engine_on(engine, 9.0, false).allreduce == "trtllm");
+  CHECK(chosen(8.0, true).library == "sglang");
+  engine.implementations[0].mixtures = false;
+  CHECK(chosen(9.0, false).library == "trtllm");
   // And passes take it: a dense one the engine's own, a mixture FlashInfer's, which is TensorRT-LLM's.
   const auto communication = [](const std::string& target, const std::string& more) {
     return make_cost("roofline", fmt::format("{{hardware: h200-sxm, target: {{preset: {}, tensor_parallel: 2}}, draft: none, "
@@ -151,9 +152,13 @@ TEST_CASE("another engine's all-reduce is of mixtures alone where the engine say
         ->pass(Role::target, {8, 1, 100, 1})
         .communication;
   };
-  CHECK(communication("llama-3.1-8b", "") == communication("llama-3.1-8b", ", allreduce: sglang"));
-  CHECK(communication("qwen3-30b-a3b", "") == communication("qwen3-30b-a3b", ", allreduce_of_mixtures: false"));
-  CHECK(communication("qwen3-30b-a3b", "") != communication("qwen3-30b-a3b", ", allreduce: sglang"));
+  CHECK(communication("llama-3.1-8b", "") ==
+        communication("llama-3.1-8b", ", implementations: [{operation: allreduce, kernel: SGLang_CustomAllReduce_graph}]"));
+  CHECK(communication("qwen3-30b-a3b", "") ==
+        communication("qwen3-30b-a3b",
+                      ", implementations: [{operation: allreduce, library: trtllm, kernel: TRTLLM, fuses_norms: true}]"));
+  CHECK(communication("qwen3-30b-a3b", "") !=
+        communication("qwen3-30b-a3b", ", implementations: [{operation: allreduce, kernel: SGLang_CustomAllReduce_graph}]"));
 }
 
 TEST_CASE("a served row is priced as the checkpoint that its word names", "[cost][mixtures]") {
@@ -252,8 +257,7 @@ TEST_CASE("experts in fp8 by tensor are priced as blocks where they were measure
     hardware.bandwidth = 1e20;
     hardware.flops = hardware.fp8_flops = 1e30;
     hardware.kernels = std::make_shared<KernelFits>(KernelFits{{tensor, blocks}});
-    const PassKernels kernels(hardware, "vllm", "automatic");
-    return 1e6 * kernels.experts(shape, 4).value();
+    return 1e6 * KernelsOf(hardware, "vllm", shape).experts(4);
   };
   // Mutants: never as blocks, always as blocks, the cheaper of both.
   CHECK(near(priced(1.4), 14, 1e-6));
@@ -284,7 +288,7 @@ TEST_CASE("experts of four bits are priced by Marlin as it was measured with ano
     hardware.bandwidth = 1e12;
     hardware.flops = hardware.fp8_flops = 1e30;
     hardware.kernels = std::make_shared<KernelFits>(KernelFits{fits});
-    return 1e6 * PassKernels(hardware, engine, "automatic").experts(shape, 1).value();
+    return 1e6 * KernelsOf(hardware, engine, shape).experts(1);
   };
   const auto priced = [&](const std::string& dtype, const std::string& engine, const std::vector<KernelFit>& fits) {
     return priced_of(kMixture, dtype, engine, fits);

@@ -68,9 +68,11 @@ TEST_CASE("small kernels are counted by the engine; norms hide in all-reduces", 
   };
   const double one = launch("small_kernels: 6") - launch("small_kernels: 5");
   CHECK(near(launch("small_kernels: 6") - launch("small_kernels: 3"), 3 * one, 1e-9));
-  CHECK(launch("small_kernels: 6, fused_norms: true") == launch("small_kernels: 6"));
+  CHECK(launch("small_kernels: 6, implementations: [{operation: allreduce, fuses_norms: true}]") == launch("small_kernels: 6"));
   const std::string two = ", tensor_parallel: 2";
-  CHECK(near(launch("small_kernels: 6", two) - launch("small_kernels: 6, fused_norms: true", two), 2 * one, 1e-9));
+  CHECK(near(launch("small_kernels: 6", two) -
+                 launch("small_kernels: 6, implementations: [{operation: allreduce, fuses_norms: true}]", two),
+             2 * one, 1e-9));
 }
 
 TEST_CASE("all-reduces in the switch are never dearer, and cheaper where there is much to move", "[cost][steps]") {

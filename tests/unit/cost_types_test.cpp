@@ -1,5 +1,4 @@
 // Element types that were not measured on a GPU, kernels and all-reduces that its engine does not run: what takes their place.
-#include "sim/hardware/cost/pass_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -16,6 +15,7 @@ namespace specsim::cost_types_test {
 
 using namespace specsim::cost;
 using specsim::tests::hardware_of;
+using specsim::tests::KernelsOf;
 using specsim::tests::make_cost;
 using specsim::tests::near;
 
@@ -52,7 +52,8 @@ TEST_CASE("vLLM takes FlashInfer's all-reduce on Hopper and on Blackwell's serve
     return served(gpu, fmt::format("{{preset: llama-3.1-70b, tensor_parallel: {}}}", gpus), "engine: " + engine)
         ->pass(Role::target, {64, 1, 128, 1});
   };
-  const std::string own = "{preset: vllm, allreduce: vllm, fused_norms: false}";
+  const std::string own =
+      "{preset: vllm, implementations: [{operation: allreduce, kernel: vLLM_custom_graph, most_pcie_gpus: 2}]}";
   for (const char* gpu : {"a100-80gb-sxm", "l40s"}) {
     INFO(gpu);
     CHECK(near(model(gpu, "vllm", 2).communication, model(gpu, own, 2).communication));
@@ -72,8 +73,9 @@ TEST_CASE("vLLM takes FlashInfer's all-reduce on Hopper and on Blackwell's serve
 TEST_CASE("more than two GPUs on PCIe add up by NCCL under vLLM and SGLang", "[cost][types]") {
   const Hardware l40s = hardware_of("l40s");
   const auto time = [&](const char* library, double gpus) {
-    const Engine engine = engine_on(engine_of_library(library), l40s.compute_capability, false);
-    return *PassKernels(l40s, library, "automatic", engine).allreduce(gpus, 65536, false);
+    const ModelShape model = specsim::tests::shape_of("llama-3.1-70b");
+    const KernelsOf kernels(l40s, library, model, engine_of_library(library));
+    return kernels->allreduces.estimate({gpus, 65536, false}).seconds;
   };
   KernelShape x;
   x.gpus = 8;
@@ -91,7 +93,9 @@ TEST_CASE("more than two GPUs on PCIe add up by NCCL under vLLM and SGLang", "[c
   // What an engine of the user's says of its own kernels holds, though it names none of them.
   const auto of_graphs = [](const char* most) {
     return served("l40s", "{preset: llama-3.1-70b, tensor_parallel: 4}",
-                  fmt::format("engine: {{preset: graphs, kernels: vllm, most_pcie_gpus: {}}}", most))
+                  fmt::format("engine: {{preset: graphs, kernels: vllm, implementations: [{{operation: allreduce, kernel: "
+                              "vLLM_custom_graph, most_pcie_gpus: {}}}]}}",
+                              most))
         ->pass(Role::target, {4, 1, 128, 1})
         .communication;
   };
@@ -123,10 +127,10 @@ TEST_CASE("a narrower type that its kernel makes dearer than bf16 is said, with 
 TEST_CASE("an engine without experts of a type is priced with the fastest of all engines'", "[cost][types]") {
   const Hardware h200 = hardware_of("h200-sxm");
   const ModelShape model = specsim::tests::shape_of("{preset: qwen3-30b-a3b, dtype: fp8}");
-  const auto experts = [&](const char* library) { return *PassKernels(h200, library, "automatic").experts(model, 16); };
+  const auto experts = [&](const char* library) { return KernelsOf(h200, library, model).experts(16); };
   CHECK(experts("sglang") == experts("trtllm"));
   const ModelShape blocks = specsim::tests::shape_of("{preset: qwen3-30b-a3b, dtype: fp8_block}");
-  CHECK(experts("vllm") == *PassKernels(h200, "vllm", "automatic").experts(blocks, 16));
+  CHECK(experts("vllm") == KernelsOf(h200, "vllm", blocks).experts(16));
 }
 
 TEST_CASE("a cache of four bits is priced by the bytes that are read, and the assumption is said", "[cost][types]") {

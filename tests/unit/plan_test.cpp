@@ -404,7 +404,7 @@ TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
 }
 
 // Passes of made-up errors: 10 ms a target's, 1 ms a draft's.
-class StatedErrors final : public cost::CostModel {
+class StatedErrors final : public cost::CostModel, private cost::Uncertainty {
  public:
   StatedErrors(double kernels, double server, double rounds) : kernels_(kernels), server_(server), rounds_(rounds) {}
   [[nodiscard]] cost::PassTime pass(cost::Role role, const cost::Pass&) const override {
@@ -412,14 +412,15 @@ class StatedErrors final : public cost::CostModel {
     time.weights = role == cost::Role::target ? 0.010 : 0.001;
     return time;
   }
+  [[nodiscard]] double round_overhead(double) const override { return 0.0; }
+  [[nodiscard]] const cost::Uncertainty* uncertainty() const override { return this; }
+
+ private:
   [[nodiscard]] double kernel_error(cost::Role role, const cost::Pass&) const override {
     return role == cost::Role::target ? kernels_ : 0.0;
   }
   [[nodiscard]] double server_error(cost::Role) const override { return server_; }
   [[nodiscard]] double round_error() const override { return rounds_; }
-  [[nodiscard]] double round_overhead(double) const override { return 0.0; }
-
- private:
   double kernels_, server_, rounds_;
 };
 

@@ -9,6 +9,14 @@
 
 namespace specsim::plan {
 
+std::vector<cost::Pass> passes_of(const PassGrid& grid) {
+  std::vector<cost::Pass> passes;
+  for (const double batch : grid.batches)
+    for (const double context : grid.contexts)
+      for (const double tokens : grid.tokens) passes.push_back({batch, tokens, context, std::min(tokens, grid.most_logits)});
+  return passes;
+}
+
 PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGrid& grid) {
   PricedPasses priced;
   for (std::size_t at = 0; at < settings.size(); ++at) {
@@ -19,30 +27,26 @@ PricedPasses price_passes(const std::vector<PassSetting>& settings, const PassGr
           priced.warnings.push_back(warning);
     };
     warn(model->warnings());
-    for (const double batch : grid.batches) {
-      for (const double context : grid.contexts) {
-        double first = 0.0;
-        for (const double tokens : grid.tokens) {
-          PricedPass own{at, {batch, tokens, context, std::min(tokens, grid.most_logits)}, {}, 0.0, 0.0, 0.0, 1.0, std::nullopt};
-          own.time = model->pass(grid.role, own.pass);
-          warn(model->beyond_measured(grid.role, own.pass));
-          own.error = model->relative_error(grid.role, own.pass);
-          own.kernel_error = model->kernel_error(grid.role, own.pass);
-          own.shared = model->shared_variance(grid.role);
-          if (grid.products_only) {
-            cost::PassTime products;
-            products.weights = own.time.weights;
-            products.compute = own.time.compute;
-            own.time = products;
-          }
-          if (grid.role == cost::Role::target)
-            if (const auto memory = model->memory_budget({batch, context + tokens - 1.0}, 1, cost::Kept::target))
-              own.fits = memory->fits();
-          if (first == 0.0) first = own.time.total();
-          own.ratio = own.time.total() / first;
-          priced.passes.push_back(own);
-        }
+    double first = 0.0;
+    for (const cost::Pass& pass : passes_of(grid)) {
+      PricedPass own{at, pass, {}, 0.0, 0.0, 0.0, 1.0, std::nullopt};
+      own.time = model->pass(grid.role, pass);
+      warn(model->beyond_measured(grid.role, pass));
+      own.error = model->relative_error(grid.role, pass);
+      own.kernel_error = model->kernel_error(grid.role, pass);
+      own.shared = model->shared_variance(grid.role);
+      if (grid.products_only) {
+        cost::PassTime products;
+        products.weights = own.time.weights;
+        products.compute = own.time.compute;
+        own.time = products;
       }
+      if (grid.role == cost::Role::target)
+        if (const auto memory = model->memory_budget({pass.batch, pass.context + pass.tokens - 1.0}, 1, cost::Kept::target))
+          own.fits = memory->fits();
+      if (pass.tokens == grid.tokens.front()) first = own.time.total();
+      own.ratio = own.time.total() / first;
+      priced.passes.push_back(own);
     }
   }
   return priced;

@@ -28,6 +28,9 @@ struct PassGrid {
   bool products_only = false;  // the layers' matrix products alone
 };
 
+// The passes of the grid: by batch, context, tokens.
+std::vector<cost::Pass> passes_of(const PassGrid& grid);
+
 struct PricedPass {
   std::size_t setting = 0;
   cost::Pass pass;

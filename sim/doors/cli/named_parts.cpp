@@ -40,16 +40,15 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
   config::PartInfo info{name, engine.name, engine.source, {}, ""};
   std::vector<std::string> figures;
   figures.push_back(engine.graphs ? fmt::format("captured graphs to {:g} rows", engine.largest_graph) : "no graphs");
-  for (const cost::EngineFigure& figure : cost::engine_figures())
-    if (engine.*figure.figure > 0.0)
-      figures.push_back(fmt::format("{} {:g}: {}", figure.key, engine.*figure.figure, figure.summary));
+  for (const cost::HostFigure& figure : cost::host_figures())
+    if (engine.host.*figure.figure > 0.0)
+      figures.push_back(fmt::format("{} {:g}: {}", figure.key, engine.host.*figure.figure, figure.summary));
   if (!engine.kernels.empty()) figures.push_back(fmt::format("kernels of {}", engine.kernels));
-  if (engine.allreduce != engine.kernels) figures.push_back(fmt::format("all-reduces of {}", engine.allreduce));
+  for (const cost::KernelRule& rule : engine.implementations) figures.push_back(describe(rule));
   if (engine.switch_share > 0.0)
     figures.push_back(fmt::format("large all-reduces in the switch, at {:g} of a link", engine.switch_share));
-  if (engine.fused_norms) figures.emplace_back("norms in all-reduces");
   if (engine.fused_quantisation) figures.emplace_back("activations quantised by the kernel before");
-  if (engine.small_kernels > 0.0) figures.push_back(fmt::format("{:g} small kernels a layer", engine.small_kernels));
+  if (engine.small_kernels) figures.push_back(fmt::format("{:g} small kernels a layer", *engine.small_kernels));
   if (engine.unequal_contexts > 1.0)
     figures.push_back(fmt::format("unequal contexts: attention times {:g} in a live server", engine.unequal_contexts));
   for (const auto& [method, layers] : engine.proposals)

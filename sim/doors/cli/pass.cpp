@@ -11,8 +11,9 @@
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/config/value.h"
 #include "sim/foundation/report/table.h"
+#include "sim/hardware/cost/cost_model.h"
 #include "sim/hardware/cost/element_types.h"
-#include "sim/hardware/cost/pass_kernels.h"
+#include "sim/hardware/cost/kernel_names.h"
 #include "sim/hardware/cost/roofline.h"
 
 #include <fmt/format.h>
@@ -136,6 +137,30 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       plural(first_tokens, "token"));
 }
 
+// The operations of each pass, with the kernel that computes each.
+void print_operations(const std::vector<PassSetting>& settings, const plan::PassGrid& grid) {
+  for (const PassSetting& setting : settings) {
+    const std::unique_ptr<cost::CostModel> model = cost::make_roofline(setting.deployment);
+    for (const cost::Pass& pass : plan::passes_of(grid)) {
+      report::Table table({{"operation", report::Align::left},
+                           {"shape", report::Align::left},
+                           {"times"},
+                           {"us"},
+                           {"+- %"},
+                           {"kernel", report::Align::left},
+                           {"source", report::Align::left}},
+                          {.keys = 2});
+      for (const cost::ExplainedOperation& one : model->deployed()->explain(grid.role, pass))
+        table.add({one.name, one.shape, fmt::format("{:g}", one.count), fmt::format("{:.2f}", 1e6 * one.seconds),
+                   one.error ? fmt::format("{:.1f}", 100.0 * *one.error) : "", one.kernel, one.source});
+      print_output("\n{} on {}: batch {:g}, context {:g}, {}\n{}", setting.model, setting.hardware, pass.batch, pass.context,
+                   plural(pass.tokens, "token"), table.text(output_width()));
+    }
+  }
+  print_output(
+      "\ntimes: how often in the pass; us: once; +- %: standard error of that. Work on two streams at once counts less.\n");
+}
+
 // The passes that are asked for. Throws BadInput.
 plan::PassGrid read_grid(const po::variables_map& values) {
   const auto& role_name = values["role"].as<std::string>();
@@ -185,7 +210,8 @@ void add_pass_options(po::options_description& options) {
       "logits", text("all"),
       "rows of each sequence through the LM head: all, as in a verification; at most so many: 1 for a prompt; or none")(
       "role", text("target"), "target, or draft: no host time, but the engine's floor")(
-      "products-only", "the layers' matrix products alone")("csv", "as CSV");
+      "products-only", "the layers' matrix products alone")("csv", "as CSV")(
+      "explain", "every operation of each pass: its shape, the kernel that computes it, that kernel's source, time and error");
 }
 
 }  // namespace
@@ -194,12 +220,14 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   po::options_description options;
   add_pass_options(options);
   po::variables_map values;
-  if (!parse(arguments, options, "", "specsim pass --hardware GPU --model MODEL [options]",
-             "  specsim pass --hardware h100-sxm --model llama-2-7b --tokens 1,8,64\n"
-             "  specsim pass --hardware a100-80gb-sxm,rtx-3090 --model llama-3.1-8b --tokens 1,6 --batch 1,16 --context 4096\n"
-             "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
-             "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n",
-             values))
+  if (!parse(
+          arguments, options, "", "specsim pass --hardware GPU --model MODEL [options]",
+          "  specsim pass --hardware h100-sxm --model llama-2-7b --tokens 1,8,64\n"
+          "  specsim pass --hardware a100-80gb-sxm,rtx-3090 --model llama-3.1-8b --tokens 1,6 --batch 1,16 --context 4096\n"
+          "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
+          "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n"
+          "  specsim pass --hardware h200-sxm --model deepseek-v3 --tensor-parallel 8 --dtype fp8_block --tokens 4 --explain\n",
+          values))
     return ExitCode::fine;
   for (const char* option : {"hardware", "model"})
     if (values.count(option) == 0)
@@ -210,7 +238,8 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
                           {"kv-bits", {}, products, alone},
                           {"kv-window", {}, products, alone},
                           {"logits", {}, products, alone},
-                          {"head-bits", {}, products, alone}});
+                          {"head-bits", {}, products, alone},
+                          {"explain", {}, {"products-only", "csv"}, "prints every operation as a table"}});
   if (values.count("csv") > 0 && for_machines()) throw BadInput({"--csv", 0, 0}, "given with --format, allowed: one of them");
   refuse_two_types([&](const char* option) { return values.count(option) > 0 && !values[option].defaulted(); },
                    values.count("dtype") > 0 ? values["dtype"].as<std::string>() : "");
@@ -233,6 +262,7 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
     print_output("{}", plan::passes_csv(settings, priced.passes));
   else
     print_passes(settings, priced.passes, grid.tokens.front());
+  if (values.count("explain") > 0) print_operations(settings, grid);
   return ExitCode::fine;
 }
 

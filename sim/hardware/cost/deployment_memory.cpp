@@ -8,7 +8,7 @@
 
 namespace specsim::cost {
 
-MemoryBudget memory_of(const Deployment& deployment, double memory_share, const Workload& workload, int look_ahead, Kept kept) {
+MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, int look_ahead, Kept kept) {
   const auto cached = [&](const ModelShape& model, double tokens) {
     double sum = 0.0;
     for (const AttentionKind& kind : model.attention_kinds())
@@ -39,11 +39,11 @@ MemoryBudget memory_of(const Deployment& deployment, double memory_share, const 
   if (kept != Kept::draft) keep("target", deployment.target);
   if (kept != Kept::target) keep("draft", deployment.draft);
   if (slots > 0.0) memory_budget.lines.push_back({"look-ahead slots", slots});
-  const bool ruled = memory_share <= 0.0 && deployment.engine.memory != MemoryRules::none;
+  const bool ruled = !deployment.memory_share && deployment.engine.memory != MemoryRules::none;
   if (ruled)
     leave_by_rules(deployment, workload.batch, workload.batch * look_ahead, kept == Kept::both, fixed, memory_budget);
   else
-    memory_budget.available_bytes = deployment.hardware.memory_bytes * (memory_share > 0.0 ? memory_share : kUsualShare);
+    memory_budget.available_bytes = deployment.hardware.memory_bytes * deployment.memory_share.value_or(kUsualShare);
   return memory_budget;
 }
 

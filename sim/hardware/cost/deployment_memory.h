@@ -7,8 +7,8 @@
 
 namespace specsim::cost {
 
-// What decoding the workload keeps of `kept`, with slots for `look_ahead` new tokens of each sequence, in `memory_share` of a
-// GPU's memory; 0: in what the engine's own rules leave of it, or in kUsualShare where it has none.
-MemoryBudget memory_of(const Deployment& deployment, double memory_share, const Workload& workload, int look_ahead, Kept kept);
+// What decoding the workload keeps of `kept`, with slots for `look_ahead` new tokens of each sequence, in the deployment's share
+// of a GPU's memory, or in what the engine's own rules leave of it, or in kUsualShare where it has none.
+MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, int look_ahead, Kept kept);
 
 }  // namespace specsim::cost

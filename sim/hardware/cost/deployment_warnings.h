@@ -2,15 +2,15 @@
 #pragma once
 
 #include "sim/hardware/cost/deployment.h"
-#include "sim/hardware/cost/pass_kernels.h"
+#include "sim/hardware/cost/kernel_choice.h"
 
 #include <string>
 #include <vector>
 
 namespace specsim::cost {
 
-// Unverified figures, borrowed measurements, types without any, drafts that do not suit their target. `kernels`: the fits that
-// price the passes; nullptr for the data sheet's formula.
-std::vector<std::string> deployment_warnings(const Deployment& deployment, const PassKernels* kernels);
+// Unverified figures, borrowed measurements, types without any, drafts that do not suit their target. `target`, `draft`: the
+// kernels that their passes run; nullptr where the deployment has no such model.
+std::vector<std::string> deployment_warnings(const Deployment& deployment, const ModelKernels* target, const ModelKernels* draft);
 
 }  // namespace specsim::cost

@@ -112,10 +112,64 @@ IntegerKernels read_integer_kernels(const config::Value& value, Diagnostics& dia
   return kernels;
 }
 
-bool is_within(const std::vector<double>& pairs, double x) {
-  for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
-    if (x >= pairs[i] && x <= pairs[i + 1]) return true;
-  return false;
+const std::map<std::string, RuledOperation>& ruled_operations() {
+  static const std::map<std::string, RuledOperation> operations = {{"allreduce", RuledOperation::allreduce},
+                                                                   {"attention", RuledOperation::attention},
+                                                                   {"latent_attention", RuledOperation::latent_attention},
+                                                                   {"narrow_verification", RuledOperation::narrow_verification}};
+  return operations;
+}
+
+KernelRule read_rule(const config::Value& value, Diagnostics& diagnostics) {
+  static const std::vector<Parameter> parameters = [] {
+    std::vector<std::string> names;
+    for (const auto& [name, operation] : ruled_operations()) names.push_back(name);
+    return std::vector<Parameter>{
+        {"operation", Type::text, {}, "what it runs; narrow_verification: over a cache of fewer than 16 bits", {}, names},
+        {"library", Type::text, "", "engine whose measured kernels run", {}, kernel_engines()},
+        {"kernel", Type::text, "", "its name in the library's table; in captured passes, of all-reduces", {}, {}},
+        {"launched_kernel", Type::text, "", "the same in passes that no graph was captured for", {}, {}},
+        {"capabilities",
+         Type::number_list,
+         "[]",
+         "lowest and highest compute capability, pair by pair",
+         config::between(0, 100),
+         {}},
+        {"mixtures", Type::boolean, "false", "for models with experts alone", {}, {}},
+        {"most_pcie_gpus",
+         Type::integer,
+         "",
+         "GPUs without NVLink up to which it serves; NCCL beyond",
+         config::between(1, 1024),
+         {}},
+        {"keys", Type::text, "shared", "how blocks of attention over several tokens read the keys", {}, {"shared", "walked"}},
+        {"graph", Type::text, "whole", "pieces: it runs between graphs of the rest of the pass", {}, {"whole", "pieces"}},
+        {"fuses_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}}};
+  }();
+  KernelRule rule;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments a = config::read_arguments(value, parameters, {}, "implementation", diagnostics);
+  if (diagnostics.list().size() != before) return rule;
+  rule.operation = ruled_operations().at(a.text("operation"));
+  if (a.has("library")) rule.library = a.text("library");
+  if (a.has("kernel")) rule.kernel = a.text("kernel");
+  if (a.has("launched_kernel")) rule.launched_kernel = a.text("launched_kernel");
+  rule.kernel_where = a.where("kernel");
+  rule.launched_where = a.where("launched_kernel");
+  rule.capabilities = a.numbers("capabilities");
+  bool paired = rule.capabilities.size() % 2 == 0;
+  for (std::size_t i = 0; paired && i < rule.capabilities.size(); i += 2)
+    paired = rule.capabilities[i] <= rule.capabilities[i + 1];
+  if (!paired)
+    diagnostics.add(a.where("capabilities"),
+                    fmt::format("capabilities is [{:g}], allowed: [lowest, highest, lowest, highest, ...], or none",
+                                fmt::join(rule.capabilities, ", ")));
+  rule.mixtures = a.boolean("mixtures");
+  if (a.has("most_pcie_gpus")) rule.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));
+  rule.walks_keys = a.text("keys") == "walked";
+  rule.in_pieces = a.text("graph") == "pieces";
+  rule.fuses_norms = a.boolean("fuses_norms");
+  return rule;
 }
 
 std::vector<std::string> read_names(const config::Arguments& a, const std::string& key, std::map<std::string, Location>& places,
@@ -152,28 +206,6 @@ EngineMethods read_methods(const config::Value& value, Diagnostics& diagnostics)
 
 }  // namespace
 
-const std::vector<EngineFigure>& engine_figures() {
-  static const std::vector<EngineFigure> figures = {
-      {"host_us", &Engine::host_us, "host time of a target pass, with the GPU idle"},
-      {"host_us_per_sequence", &Engine::host_us_per_sequence, "host time of a target pass for each of its sequences"},
-      {"host_us_per_row", &Engine::host_us_per_row, "host time of a target pass for each of its rows"},
-      {"client_us_per_sequence", &Engine::client_us_per_sequence,
-       "more host time for each sequence in a server with clients, where text leaves"},
-      {"beside_us", &Engine::beside_us, "host time of a target pass while the GPU works: the pass's least time"},
-      {"beside_us_per_sequence", &Engine::beside_us_per_sequence,
-       "host time of a target pass for each of its sequences while the GPU works"},
-      {"step_us", &Engine::step_us, "kernels around the layers of a target pass"},
-      {"host_us_per_layer", &Engine::host_us_per_layer, "least time of a pass without a graph, per layer"},
-      {"piecewise_us_per_layer", &Engine::piecewise_us_per_layer, "least time of a pass in graphs of pieces, per layer"},
-      {"piecewise_us_per_linear_layer", &Engine::piecewise_us_per_linear_layer,
-       "least time of a layer of linear attention in such a pass"},
-      {"piecewise_gap_us", &Engine::piecewise_gap_us, "what a layer of such a pass takes longer, where launches keep ahead"},
-      {"draft_floor_us", &Engine::draft_floor_us, "least time of a draft pass"},
-      {"draft_us", &Engine::draft_us, "host time of a draft pass, with the GPU idle"},
-      {"round_us", &Engine::round_us, "host time of a speculative round beyond its passes"}};
-  return figures;
-}
-
 const std::vector<Parameter>& engine_parameters() {
   static const std::vector<Parameter> parameters = [] {
     std::vector<Parameter> list = {
@@ -183,42 +215,11 @@ const std::vector<Parameter>& engine_parameters() {
         {"source", Type::text, {}, "where the figures come from", {}, {}},
         {"graphs", Type::boolean, {}, "passes are captured, and padded to 1, 2, 4, 8, 16, 24, ... rows", {}, {}},
         {"kernels", Type::text, "", "engine whose measured kernels are this one's own", {}, kernel_engines()},
-        {"allreduce",
-         Type::text,
+        {"implementations",
+         Type::value_list,
          "",
-         "engine whose all-reduces it uses, where they are not those of kernels",
-         {},
-         kernel_engines()},
-        {"allreduce_kernel", Type::text, "", "its own all-reduce in captured passes, as kernels name it", {}, {}},
-        {"launched_allreduce_kernel", Type::text, "", "its own all-reduce in passes without a graph, as kernels name it", {}, {}},
-        {"latent_attention",
-         Type::text,
-         "",
-         "engine whose kernels of latent attention (MLA) it runs, where they are not those of kernels",
-         {},
-         kernel_engines()},
-        {"latent_capabilities",
-         Type::number_list,
-         "[]",
-         "lowest and highest compute capability of GPUs that run latent_attention; on others it uses its own; []: all",
-         config::between(0, 100),
-         {}},
-        {"attention_kernel",
-         Type::text,
-         "",
-         "its attention over one token where the GPU's kernels have several, as they name it; empty: the first",
-         {},
-         {}},
-        {"allreduce_capabilities",
-         Type::number_list,
-         "[]",
-         "lowest and highest compute capability of GPUs that run allreduce, and norms in it; on others it uses its own; []: all",
-         config::between(0, 100),
-         {}},
-        {"allreduce_of_mixtures",
-         Type::boolean,
-         "false",
-         "allreduce, and norms in it, are of models with experts alone; others take its own",
+         "what it runs instead of its library's first kernels, and where: {operation, library, kernel, launched_kernel, "
+         "capabilities, mixtures, most_pcie_gpus, keys, graph, fuses_norms}; the first that holds for an operation counts",
          {},
          {}},
         {"shared_rows",
@@ -226,27 +227,6 @@ const std::vector<Parameter>& engine_parameters() {
          "0",
          "rows of a captured pass up to which shared experts run beside the others, on a stream of their own; 0: after them",
          config::between(0, 1e6),
-         {}},
-        {"serial_attention_capabilities",
-         Type::number_list,
-         "[]",
-         "lowest and highest compute capability, pair by pair, of GPUs on which attention of several tokens walks all keys block "
-         "by block; "
-         "on others, and with [], blocks share them",
-         config::between(0, 100),
-         {}},
-        {"piecewise_capabilities",
-         Type::number_list,
-         "[]",
-         "lowest and highest compute capability, pair by pair, of GPUs on which verification over a cache of fewer than 16 bits "
-         "runs in graphs of pieces; []: none",
-         config::between(0, 100),
-         {}},
-        {"most_pcie_gpus",
-         Type::integer,
-         "0",
-         "GPUs without NVLink that its own all-reduce takes; beyond, NCCL's; 0: any number",
-         config::between(0, 1024),
          {}},
         {"weight_only_shares",
          Type::number_list,
@@ -284,11 +264,11 @@ const std::vector<Parameter>& engine_parameters() {
          {},
          {"none", "vllm", "sglang", "trtllm"}},
         {"fused_quantisation", Type::boolean, "false", "activations are quantised by the kernel before a product", {}, {}},
-        {"fused_norms", Type::boolean, "false", "norms after an all-reduce are computed in it", {}, {}},
         {"small_kernels",
          Type::number,
-         "0",
-         "small kernels of a layer, between products and attention; 0: the GPU's calibration says what they take",
+         "",
+         "small kernels of a layer, between products and attention; where it is not given, as many as the GPU's calibration "
+         "counted",
          config::between(0, 100),
          {}},
         {"linear_kernels",
@@ -323,7 +303,7 @@ const std::vector<Parameter>& engine_parameters() {
          config::between(0, 2),
          {}},
         {"largest_graph", Type::integer, "512", "rows of the largest captured graph", config::between(1, 1e6), {}}};
-    for (const EngineFigure& figure : engine_figures())
+    for (const HostFigure& figure : host_figures())
       list.push_back({figure.key, Type::number, "0", figure.summary, config::between(0, kMostMicroseconds), {}});
     return list;
   }();
@@ -347,40 +327,16 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.name = spec.is_scalar() ? spec.text : a.has("name") ? a.text("name") : "";
   engine.source = a.text("source");
   if (a.has("kernels")) engine.kernels = a.text("kernels");
-  engine.allreduce = a.has("allreduce") ? a.text("allreduce") : engine.kernels;
-  if (a.has("latent_attention")) engine.latent_attention = a.text("latent_attention");
-  if (a.has("allreduce_kernel")) engine.allreduce_kernel = a.text("allreduce_kernel");
-  if (a.has("launched_allreduce_kernel")) engine.launched_allreduce_kernel = a.text("launched_allreduce_kernel");
-  if (a.has("attention_kernel")) engine.attention_kernel = a.text("attention_kernel");
-  const auto range = [&](const char* key) {
-    std::vector<double> ends = a.numbers(key);
-    if (!ends.empty() && (ends.size() != 2 || ends[0] > ends[1]))
-      diagnostics.add(a.where(key), fmt::format("{} is [{:g}], allowed: [lowest, highest], or none", key, fmt::join(ends, ", ")));
-    return ends;
-  };
-  engine.latent_capabilities = range("latent_capabilities");
-  engine.allreduce_capabilities = range("allreduce_capabilities");
-  engine.allreduce_of_mixtures = a.boolean("allreduce_of_mixtures");
+  for (const config::Value& row : a.value("implementations").items) engine.implementations.push_back(read_rule(row, diagnostics));
   engine.shared_rows = a.number("shared_rows");
-  const auto pairs = [&](const char* key) {
-    const std::vector<double> list = a.numbers(key);
-    bool paired = list.size() % 2 == 0;
-    for (std::size_t i = 0; paired && i < list.size(); i += 2) paired = list[i] <= list[i + 1];
-    if (!paired)
-      diagnostics.add(a.where(key), fmt::format("{} is [{:g}], allowed: [lowest, highest, lowest, highest, ...], or none", key,
-                                                fmt::join(list, ", ")));
-    return list;
-  };
-  engine.serial_attention_capabilities = pairs("serial_attention_capabilities");
-  engine.piecewise_capabilities = pairs("piecewise_capabilities");
-  if (const std::vector<double> shares = a.numbers("weight_only_shares"); shares.size() == engine.weight_only_shares.size())
-    std::copy(shares.begin(), shares.end(), engine.weight_only_shares.begin());
+  if (const std::vector<double> shares = a.numbers("weight_only_shares"); shares.size() == engine.weight_only.shares.size())
+    std::copy(shares.begin(), shares.end(), engine.weight_only.shares.begin());
   else
     diagnostics.add(
         a.where("weight_only_shares"),
         fmt::format("weight_only_shares is [{:g}], allowed: a number for 4 bits and one for 8", fmt::join(shares, ", ")));
-  if (const std::vector<double> growth = a.numbers("weight_only_growth"); growth.size() == engine.weight_only_growth.size())
-    std::copy(growth.begin(), growth.end(), engine.weight_only_growth.begin());
+  if (const std::vector<double> growth = a.numbers("weight_only_growth"); growth.size() == engine.weight_only.growth.size())
+    std::copy(growth.begin(), growth.end(), engine.weight_only.growth.begin());
   else
     diagnostics.add(
         a.where("weight_only_growth"),
@@ -390,11 +346,9 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.memory = rules.at(a.text("memory"));
   engine.methods = read_methods(a.value("methods"), diagnostics);
   engine.integer = read_integer_kernels(a.value("integer_kernels"), diagnostics);
-  engine.most_pcie_gpus = static_cast<double>(a.integer("most_pcie_gpus"));
   engine.graphs = a.boolean("graphs");
   engine.fused_quantisation = a.boolean("fused_quantisation");
-  engine.fused_norms = a.boolean("fused_norms");
-  engine.small_kernels = a.number("small_kernels");
+  if (a.has("small_kernels")) engine.small_kernels = a.number("small_kernels");
   engine.linear_kernels = a.number("linear_kernels");
   engine.selection_ns_per_key = a.number("selection_ns_per_key");
   const config::Value& proposals = a.value("proposals");
@@ -415,7 +369,7 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   engine.switch_share = a.number("switch_share");
   engine.logit_passes = a.number("logit_passes");
   engine.largest_graph = static_cast<double>(a.integer("largest_graph"));
-  for (const EngineFigure& figure : engine_figures()) engine.*figure.figure = a.number(figure.key);
+  for (const HostFigure& figure : host_figures()) engine.host.*figure.figure = a.number(figure.key);
   return engine;
 }
 
@@ -425,36 +379,65 @@ Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics) {
   return diagnostics.list().size() == before ? read_engine(spec, diagnostics) : Engine();
 }
 
-double captured_rows(const Engine& engine, double rows) {
-  if (!engine.graphs || rows > engine.largest_graph) return 0.0;
+std::optional<double> captured_rows(const Engine& engine, double rows) {
+  if (!engine.graphs || rows > engine.largest_graph) return std::nullopt;
   const double usual = rows <= 1.0 ? 1.0 : rows <= 2.0 ? 2.0 : rows <= 4.0 ? 4.0 : 8.0 * std::ceil(rows / 8.0);
   return std::min(engine.largest_graph, usual);
 }
 
-bool walks_keys(const Engine& engine, double compute_capability) {
-  return is_within(engine.serial_attention_capabilities, compute_capability);
+std::string describe(const KernelRule& rule) {
+  std::string text;
+  for (const auto& [name, operation] : ruled_operations())
+    if (operation == rule.operation) text = name + ":";
+  if (!rule.kernel.empty()) text += " kernel " + rule.kernel;
+  if (!rule.library.empty()) text += (rule.kernel.empty() ? " kernels of " : " of ") + rule.library;
+  if (rule.walks_keys) text += " blocks that walk all keys";
+  if (rule.in_pieces) text += " graphs of pieces";
+  if (rule.fuses_norms) text += " with the norms";
+  if (rule.mixtures) text += " for models with experts";
+  for (std::size_t i = 0; i + 1 < rule.capabilities.size(); i += 2)
+    text += fmt::format("{} {:g} to {:g}", i == 0 ? " on GPUs of compute capability" : " and", rule.capabilities[i],
+                        rule.capabilities[i + 1]);
+  if (rule.most_pcie_gpus) text += fmt::format(", without NVLink up to {:g} GPUs", *rule.most_pcie_gpus);
+  return text;
+}
+
+// Without a compute capability (0) a GPU is no NVIDIA's, and runs nothing that is for some of them.
+bool KernelRule::holds(double compute_capability, bool mixture) const {
+  if (mixtures && !mixture) return false;
+  if (capabilities.empty()) return true;
+  for (std::size_t i = 0; i + 1 < capabilities.size(); i += 2)
+    if (compute_capability >= capabilities[i] && compute_capability <= capabilities[i + 1]) return true;
+  return false;
+}
+
+const KernelRule* rule_for(const Engine& engine, RuledOperation operation, double compute_capability, bool mixture) {
+  for (const KernelRule& rule : engine.implementations)
+    if (rule.operation == operation && rule.holds(compute_capability, mixture)) return &rule;
+  return nullptr;
 }
 
 bool verifies_in_pieces(const Engine& engine, double compute_capability, double kv_bits) {
   constexpr double kWide = 16.0;
-  return engine.graphs && kv_bits < kWide && is_within(engine.piecewise_capabilities, compute_capability);
+  const KernelRule* const rule = rule_for(engine, RuledOperation::narrow_verification, compute_capability);
+  return engine.graphs && kv_bits < kWide && rule != nullptr && rule->in_pieces;
 }
 
-std::string latent_library(const Engine& engine, double compute_capability) {
-  const std::vector<double>& range = engine.latent_capabilities;
-  const bool outside = !range.empty() && (compute_capability < range.front() || compute_capability > range.back());
-  return engine.latent_attention.empty() || outside ? engine.kernels : engine.latent_attention;
-}
-
-Engine engine_on(Engine engine, double compute_capability, bool mixture) {
-  const std::vector<double>& range = engine.allreduce_capabilities;
-  if (range.empty()) return engine;
-  // Without a compute capability a GPU is no NVIDIA's, and runs none of these.
-  if (compute_capability < range.front() || compute_capability > range.back() || (engine.allreduce_of_mixtures && !mixture)) {
-    engine.allreduce = engine.kernels;
-    engine.fused_norms = false;
-  }
-  return engine;
+AllReduceChoice allreduce_choice(const Engine& engine, const std::string& library, double compute_capability, bool mixture) {
+  const std::string& own = engine.kernels.empty() ? library : engine.kernels;
+  const KernelRule* const rule = rule_for(engine, RuledOperation::allreduce, compute_capability, mixture);
+  AllReduceChoice choice{rule == nullptr || rule->library.empty() ? own : rule->library, {}};
+  if (rule != nullptr) choice.rule = *rule;
+  if (!choice.rule.kernel.empty()) return choice;
+  // The library's own kernels go by the names that its engine gives them.
+  for (const KernelRule& named : engine_of_library(choice.library).implementations)
+    if (named.operation == RuledOperation::allreduce && named.library.empty()) {
+      choice.rule.kernel = named.kernel;
+      choice.rule.launched_kernel = named.launched_kernel;
+      choice.rule.most_pcie_gpus = named.most_pcie_gpus;
+      break;
+    }
+  return choice;
 }
 
 const Engine& engine_of_library(const std::string& library) {
@@ -475,7 +458,7 @@ const Engine& engine_of_library(const std::string& library) {
 void add_proposal(Engine& engine, const std::string& proposal, const Location& where, Diagnostics& diagnostics) {
   const auto at = engine.proposals.find(proposal);
   if (at != engine.proposals.end()) {
-    engine.round_us += at->second * engine.host_us_per_layer;
+    engine.host.round_us += at->second * engine.host.host_us_per_layer;
     return;
   }
   std::vector<std::string> names;

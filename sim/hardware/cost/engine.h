@@ -2,10 +2,12 @@
 #pragma once
 
 #include "sim/foundation/config/arguments.h"
+#include "sim/hardware/cost/host_time.h"
 #include "sim/hardware/cost/presets.h"
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,71 +50,66 @@ struct EngineMethods {
 // By whose rules memory is set aside that no weights and caches get (sim/hardware/cost/server_memory.h).
 enum class MemoryRules { none, vllm, sglang, trtllm };
 
-// Microseconds where a name ends in _us. What a figure of 0 stands for is said with it.
+// Kernels that quantise weights alone, where no fit of them serves.
+struct WeightOnlyKernels {
+  // The share of a plain kernel's bandwidth at which they read 4 bits and 8.
+  std::array<double, 2> shares = {0.75, 0.85};
+  // What they take longer for each doubling of the rows up to 64, relative, with 4 bits and with 8.
+  std::array<double, 2> growth = {0.06, 0.03};
+  // How much longer they take over `rows` than over one, besides what their bytes and arithmetic take, for they unpack weights
+  // for every tile of rows; beyond 64 rows arithmetic takes over. The default growth is the median of TensorRT-LLM's kernels on
+  // an H200 (1.7 times one row at 4, 8 and 16 with 4 bits, 1.13 with 8) and on an A100 (1.0 to 1.06), and of SGLang's on an H100
+  // (1.12 with 8).
+  [[nodiscard]] double slowdown(double weight_bytes, double rows) const;
+};
+
+// Operations for which an engine may run another implementation than its library's first: all-reduces, attention over keys and
+// values, latent attention, and verification over a cache of fewer than 16 bits.
+enum class RuledOperation { allreduce, attention, latent_attention, narrow_verification };
+
+// A row of an engine's table of implementations: what it runs for an operation, where. The first row that fits holds.
+struct KernelRule {
+  RuledOperation operation = RuledOperation::allreduce;
+  std::string library;                   // engine whose measured kernels run; empty: the engine's own
+  std::string kernel;                    // its name in the library's table, in captured passes; empty: the first
+  std::string launched_kernel;           // the same in passes that no graph was captured for
+  std::vector<double> capabilities;      // lowest and highest compute capability, pair by pair; empty: every GPU
+  bool mixtures = false;                 // for models with experts alone
+  std::optional<double> most_pcie_gpus;  // GPUs without NVLink up to which it serves; NCCL beyond
+  bool walks_keys = false;               // attention of several tokens reads all keys in one block per head and query block
+  bool in_pieces = false;                // runs between graphs of the rest of the pass, not in one graph
+  bool fuses_norms = false;              // norms after an all-reduce are computed in it
+  Location kernel_where;                 // where a file names kernel and launched_kernel
+  Location launched_where;
+  [[nodiscard]] bool holds(double compute_capability, bool mixture) const;
+};
+
+// In a few words: "allreduce: kernel TRTLLM of trtllm on GPUs of compute capability 9 to 10.3".
+std::string describe(const KernelRule& rule);
+
 struct Engine {
   std::string name;  // its name in the config
   std::string source;
-  std::string kernels;    // the name of the fits of measured kernels that are its own; empty: none
-  std::string allreduce;  // the name of the fits of its all-reduces, where it is another than `kernels`
-  // The measured kernel of its own all-reduces, as configs/kernels names it: of captured passes, and of others. Empty: any.
-  std::string allreduce_kernel;
-  std::string launched_allreduce_kernel;
-  std::string attention_kernel;  // the measured kernel of its attention over one token, on GPUs that have it. Empty: the first
-  std::vector<double> allreduce_capabilities;  // lowest and highest compute capability that runs `allreduce`; empty: all do
-  // Lowest and highest compute capability, pair by pair, of GPUs on which attention of several tokens walks all keys in one block
-  // for each head and block of queries; on others blocks share the keys.
-  std::vector<double> serial_attention_capabilities;
-  // The same of GPUs on which verification over a cache of fewer than 16 bits runs in graphs of pieces: attention, and linear
-  // attention, are launched between them.
-  std::vector<double> piecewise_capabilities;
-  bool allreduce_of_mixtures = false;   // `allreduce` is of models with experts alone
-  double shared_rows = 0.0;             // rows of a captured pass up to which shared experts run beside the others; 0: none
-  double most_pcie_gpus = 0.0;          // GPUs without NVLink that its own all-reduce takes; NCCL's beyond; 0: any number
-  bool graphs = false;                  // passes are captured; rows are padded up to the next captured number
-  bool fused_quantisation = false;      // activations are quantised by the kernel before a product, not by one of its own
-  bool fused_norms = false;             // norms after an all-reduce are computed in it
-  double largest_graph = 0.0;           // rows of the largest captured pass
-  double host_us = 0.0;                 // host time of a target pass, with the GPU idle
-  double host_us_per_sequence = 0.0;    // what each sequence of the pass adds to it: metadata in, tokens out
-  double client_us_per_sequence = 0.0;  // more of it in a server with clients: tokens become text and leave
-  double beside_us = 0.0;               // host time of a target pass while the GPU works: the pass takes at least this
-  double beside_us_per_sequence = 0.0;
-  double step_us = 0.0;            // kernels around the layers of a target pass: inputs, embedding, last norm, sampler
-  double host_us_per_layer = 0.0;  // a pass that no graph was captured for takes at least this times its layers: launches run
-                                   // ahead of the GPU, so that the host's time is a floor, not a term
-  double piecewise_us_per_layer = 0.0;         // the same floor of a pass in pieces
-  double piecewise_us_per_linear_layer = 0.0;  // and of its layers of linear attention
-  double piecewise_gap_us = 0.0;               // what a layer of such a pass takes longer where its GPU is the slower of the two
-  double host_us_per_row = 0.0;   // host time that a row adds to a target pass, with the GPU idle: logits to tokens, rejection
-  double draft_floor_us = 0.0;    // a draft pass takes at least this
-  double draft_us = 0.0;          // host time of a draft pass, with the GPU idle: its inputs are prepared anew
-  double round_us = 0.0;          // host time of a speculative round beyond its passes
-  double unequal_contexts = 1.0;  // attention over a live server's contexts, over that of as many equal ones
-  double switch_share = 0.0;      // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
-  std::string latent_attention;   // whose kernels of latent attention it runs, where those are not of `kernels`
-  std::vector<double> latent_capabilities;  // lowest and highest of GPUs where it does; empty: all
-  double linear_kernels = 4.0;              // those of a layer of linear attention beside its products
-  double selection_ns_per_key = 0.45;       // an indexer's selection (sparse attention) for each score of a row
-  double small_kernels = 0.0;  // a layer's, between products and attention; 0: the GPU's calibration says what they take
-  std::map<std::string, Location> proposal_places;  // [method]: where a file says it
+  std::string kernels;                      // the engine whose measured kernels are its own; empty: none
+  std::vector<KernelRule> implementations;  // exceptions to that library's first kernels
+  bool graphs = false;                      // passes are captured; rows are padded up to the next captured number
+  double largest_graph = 0.0;               // rows of the largest captured pass
+  bool fused_quantisation = false;          // activations are quantised by the kernel before a product, not by one of its own
+  double shared_rows = 0.0;                 // rows of a captured pass up to which shared experts run beside the others; 0: none
+  double unequal_contexts = 1.0;            // attention over a live server's contexts, over that of as many equal ones
+  double switch_share = 0.0;            // share of a link's rate that all-reduces reach in a switch that adds up; 0: it does not
+  double linear_kernels = 4.0;          // small kernels of a layer of linear attention
+  double selection_ns_per_key = 0.45;   // an indexer's selection (sparse attention) for each score of a row
+  std::optional<double> small_kernels;  // a layer's, between products and attention; none: as the GPU's calibration counted
+  double logit_passes = 3.0;            // over the logits: written by the LM head, read by softmax and by the sampler
+  HostTime host;
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
-  // The share of a plain kernel's bandwidth at which kernels for weights alone read 4 bits and 8, where no fit of them serves.
-  std::array<double, 2> weight_only_shares = {0.75, 0.85};
-  // What such kernels take longer for each doubling of the rows up to 64, relative.
-  std::array<double, 2> weight_only_growth = {0.06, 0.03};
+  std::map<std::string, Location> proposal_places;  // [method]: where a file says it
+  WeightOnlyKernels weight_only;
   IntegerKernels integer;
   EngineMethods methods;
   MemoryRules memory = MemoryRules::none;
-  double logit_passes = 3.0;  // over the logits: written by the LM head, read by softmax and by the sampler
 };
-
-// The figures that a cost model may replace by their names in the config.
-struct EngineFigure {
-  const char* key;
-  double Engine::*figure;
-  const char* summary;
-};
-const std::vector<EngineFigure>& engine_figures();
 
 const std::vector<config::Parameter>& engine_parameters();
 // Files of configs/engines.
@@ -122,17 +119,19 @@ void add_proposal(Engine& engine, const std::string& proposal, const Location& w
 // `spec` as resolve_preset takes it. Reports what is wrong; the engine is then not to be used.
 Engine read_engine(const config::Value& spec, Diagnostics& diagnostics);
 Engine read_engine(const PresetChoice& choice, Diagnostics& diagnostics);
-// Rows of the captured pass that so many are padded up to; 0: none was captured for as many.
-double captured_rows(const Engine& engine, double rows);
-// Whether its attention of several tokens walks all keys there; not where the capability is not known (0).
-bool walks_keys(const Engine& engine, double compute_capability);
-// Whether verification over a cache of so many bits runs in pieces there; not where the capability is not known (0).
+// Rows of the captured pass that so many are padded up to; empty where none was captured for as many.
+std::optional<double> captured_rows(const Engine& engine, double rows);
+// The first row of the engine's table for the operation that holds there; nullptr: its library's first kernel runs.
+const KernelRule* rule_for(const Engine& engine, RuledOperation operation, double compute_capability, bool mixture = false);
+// Whether verification over a cache of so many bits runs between graphs of pieces there.
 bool verifies_in_pieces(const Engine& engine, double compute_capability, double kv_bits);
-// Whose kernels of latent attention it runs there.
-std::string latent_library(const Engine& engine, double compute_capability);
-// The engine as it runs on GPUs of that compute capability: with its own all-reduces, and norms behind them, where they do not
-// run `allreduce`, or not for such a model. Of a capability that is not known (0) it stays as it is.
-Engine engine_on(Engine engine, double compute_capability, bool mixture);
+// Whose all-reduces the engine runs there and by which row of its table; `library`: the kernels in use, for an engine without any
+// of its own.
+struct AllReduceChoice {
+  std::string library;
+  KernelRule rule;
+};
+AllReduceChoice allreduce_choice(const Engine& engine, const std::string& library, double compute_capability, bool mixture);
 // The engine of configs/engines that has the name of a library of kernels: of a GPU's kernels, or of those that another engine
 // takes. `library`: one of kernel_engines().
 const Engine& engine_of_library(const std::string& library);

@@ -214,10 +214,6 @@ const std::vector<CalibrationFigure>& calibration_figures() {
       {"attention_efficiency", &Calibration::attention_efficiency, "share of the bandwidth that reading keys and values reaches",
        config::between(0.01, 1.2)},
       {"attention_us", &Calibration::attention_us, "attention's fixed time in a layer", config::between(0, 1e6)},
-      {"unequal_contexts", &Calibration::unequal_contexts,
-       "attention over contexts of a live server, over that of as many equal ones, in place of the engine's; 0: as the engine "
-       "says",
-       config::between(0, 10)},
       {"experts_us", &Calibration::experts_us,
        "what a layer's experts take beside their products: choosing, sorting, activation, sum", config::between(0, 1e6)},
       {"elementwise_us", &Calibration::elementwise_us, "norms, rotary embedding, activation and residuals of a layer",
@@ -291,6 +287,13 @@ const std::vector<Parameter>& calibration_parameters() {
     for (const CalibrationFigure& figure : calibration_figures())
       list.push_back(
           {figure.key, Type::number, fmt::format("{:g}", defaults.*figure.figure), figure.summary, figure.interval, {}});
+    list.push_back(
+        {"unequal_contexts",
+         Type::number,
+         "",
+         "attention over contexts of a live server, over that of as many equal ones; where it is not given, the engine's",
+         config::between(1, 10),
+         {}});
     return list;
   }();
   return parameters;
@@ -360,6 +363,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.unverified = a.boolean("unverified");
   if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
   for (const CalibrationFigure& figure : calibration_figures()) hardware.calibration.*figure.figure = c.number(figure.key);
+  if (c.has("unequal_contexts")) hardware.calibration.unequal_contexts = c.number("unequal_contexts");
   if (!a.has("kernels") && a.value("calibration").fields.empty() && hardware.compute_capability > 0.0) lend_kernels(hardware);
   return hardware;
 }

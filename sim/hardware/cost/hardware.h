@@ -6,6 +6,7 @@
 #include "sim/hardware/cost/presets.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace specsim::cost {
@@ -23,11 +24,12 @@ struct Calibration {
   double wide_penalty = 0.0;          // what memory traffic takes longer, relative, beyond 16 rows
   double attention_efficiency = 0.8;  // share of the data sheet's bandwidth at which keys and values are read
   double attention_us = 10.0;         // attention's fixed time
-  double unequal_contexts = 0.0;      // attention over contexts of a live server over that of equal ones; 0: as the engine says
   double experts_us = 0.0;            // a layer's experts beside their products: choosing, sorting, activation, sum
   double elementwise_us = 10.0;       // norms, rotary embedding, activation, residuals of a layer
   double most_small_rows = 64.0;      // products of up to so many rows take tiles of at most 64 of them
-  double spread = 0.15;               // standard deviation of the logarithm of a product's price
+  double spread = 0.15;               // standard deviation of the logarithm of a product's estimated time
+  // Attention over contexts of a live server over that of equal ones; none: as the engine says.
+  std::optional<double> unequal_contexts;
 };
 
 struct Hardware {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 
 namespace specsim::cost {
 
@@ -13,8 +12,7 @@ constexpr double kWidestQueries = 64.0;   // queries of attention's widest tile
 constexpr double kMostHeadsInTile = 8.0;  // heads that share keys and lie in a tile of queries
 constexpr double kExpertProducts = 3.0;   // gate, up and down
 constexpr double kTablesAsOthers = 8.9;   // compute capability from which the kernel for few takes as many tokens of any type
-constexpr double kSecondsPerMicro = 1e-6;
-constexpr double kDp4aCapability = 6.1;  // compute capability from which plain cores multiply int8
+constexpr double kDp4aCapability = 6.1;   // compute capability from which plain cores multiply int8
 constexpr double kAmpere = 8.0;
 // Tensor cores' int8 over that of plain cores, of the chips that shares were fitted on: 284 and 71 TOP/s of an RTX 3090.
 constexpr double kTensorOverPlain = 4.0;
@@ -38,71 +36,76 @@ double vector_peak(const Hardware& hardware) {
 }
 double tile_peak(const Hardware& hardware) { return hardware.has_int8 ? hardware.int8_flops : hardware.dp4a_flops; }
 
-bool in_table(const ModelShape& model) { return model.expert_type.find("mxfp4") != std::string::npos; }
-
 }  // namespace
 
-bool runs_integer_kernels(const Deployment& deployment) {
-  const Hardware& hardware = deployment.hardware;
+bool runs_integer_kernels(const Engine& engine, const Hardware& hardware) {
   const bool early = hardware.compute_capability >= kDp4aCapability && hardware.compute_capability < kAmpere;
-  return deployment.kernels == "automatic" && deployment.engine.integer.vector_rows > 0.0 &&
+  return engine.integer.vector_rows > 0.0 &&
          (hardware.has_int8 ? small_shared_memory(hardware) || early : early && hardware.dp4a_flops > 0.0);
 }
 
-bool runs_integer_product(const Hardware& hardware, double rows) { return hardware.has_int8 || rows < kMostDp4aRows; }
-
-bool has_own_layers(const Engine& engine, const ModelShape& model) {
-  return engine.integer.layer_us > 0.0 && (model.weight_bits < 16.0 || (model.experts > 0.0 && model.expert_bits < 16.0));
+double IntegerKernelSet::bytes_as_read(double bits) const {
+  if (figures().reads > 0.0 && !efficiency) return bits / 8.0 / figures().reads;
+  return calibrated.bytes_as_read(bits, true) / hardware.calibration.memory_efficiency;
 }
 
-double integer_product_seconds(const Engine& engine, const Hardware& hardware, double rows, double inner, double outer,
-                               double weight_bytes, bool super_blocks) {
-  const IntegerKernels& own = engine.integer;
-  const double n = std::ceil(rows);
-  const double reading = inner * outer * weight_bytes / hardware.bandwidth;
-  const double operations = 2.0 * inner * outer;
+KernelLabel IntegerKernelSet::label(const char* what) const { return {what, engine.name + ", integer_kernels of its file"}; }
+
+std::optional<double> IntegerProduct::seconds(const ProductWork& work) const {
+  if (work.type.bits >= 16.0 || work.groups != 1.0) return std::nullopt;
+  const Hardware& hardware = set_.hardware;
+  if (!hardware.has_int8 && work.rows >= kMostDp4aRows) return std::nullopt;
+  const IntegerKernels& own = set_.figures();
+  const double n = std::ceil(work.rows);
+  const double reading = work.inner * work.outer * set_.bytes_as_read(work.type.bits) / hardware.bandwidth;
+  const double operations = 2.0 * work.inner * work.outer;
   const double fixed = kSecondsPerMicro * (own.product_us > 0.0 ? own.product_us : hardware.calibration.kernel_us);
   if (n <= own.vector_rows)
-    return fixed + std::hypot(reading, operations * n / (vector_peak(hardware) * vector_share(own, super_blocks)));
+    return fixed + std::hypot(reading, operations * n / (vector_peak(hardware) * vector_share(own, work.type.super_blocks)));
   const double width = tile_width(n, own.tile_rows);
   return fixed + kSecondsPerMicro * own.tile_us + reading +
          operations * width * std::ceil(n / width) / (tile_peak(hardware) * own.tile_share);
 }
 
-double integer_experts_seconds(const Engine& engine, const Hardware& hardware, const ModelShape& model, double tokens, double met,
-                               double weight_bytes) {
-  const IntegerKernels& own = engine.integer;
-  const double elements = kExpertProducts * model.hidden * model.expert_ffn / model.tensor_parallel;
-  const double rows = tokens * model.experts_per_token / model.expert_parallel;
+std::optional<double> IntegerExperts::seconds(const ExpertsWork& work) const {
+  if (work.type.bits >= 16.0) return std::nullopt;
+  const Hardware& hardware = set_.hardware;
+  const IntegerKernels& own = set_.figures();
+  const double weight_bytes = set_.bytes_as_read(work.type.bits);
+  const double elements = kExpertProducts * work.hidden * work.width;
+  const double rows = work.tokens * work.per_token;
   const double operations = 2.0 * elements;
   const Calibration& c = hardware.calibration;
-  const double around = tokens <= 1.0 && own.single_mixture_us > 0.0 ? own.single_mixture_us : own.mixture_us;
+  const double around = work.tokens <= 1.0 && own.single_mixture_us > 0.0 ? own.single_mixture_us : own.mixture_us;
   const double fixed = kSecondsPerMicro * (own.mixture_us > 0.0 ? around : kExpertProducts * c.kernel_us + c.experts_us);
-  const bool table = in_table(model);
+  const bool table = work.type.name.find("mxfp4") != std::string_view::npos;  // weights are looked up in a table
   const bool narrow = table && hardware.compute_capability < kTablesAsOthers;
-  if (tokens <= (narrow ? std::min(own.expert_vector_tokens, own.expert_table_tokens) : own.expert_vector_tokens)) {
-    const double share = table && own.table_share > 0.0 ? own.table_share : vector_share(own, model.super_blocks);
+  if (work.tokens <= (narrow ? std::min(own.expert_vector_tokens, own.expert_table_tokens) : own.expert_vector_tokens)) {
+    const double share = table && own.table_share > 0.0 ? own.table_share : vector_share(own, work.type.super_blocks);
     return fixed +
            std::hypot(rows * elements * weight_bytes / hardware.bandwidth, operations * rows / (vector_peak(hardware) * share));
   }
-  const double width = tile_width(own.expert_tiles_of_all_rows ? rows : tokens, own.tile_rows);
-  const double padded = met * std::max(width, rows / met);
-  return fixed + kSecondsPerMicro * own.expert_wait_us +
-         std::hypot(met * elements * weight_bytes / hardware.bandwidth,
-                    operations * padded / (tile_peak(hardware) * own.tile_share));
+  const double width = tile_width(own.expert_tiles_of_all_rows ? rows : work.tokens, own.tile_rows);
+  return fixed + kSecondsPerMicro * own.expert_wait_us + over_whole_experts(work.met, [&](double met) {
+           const double padded = met * std::max(width, rows / met);
+           return std::hypot(met * elements * weight_bytes / hardware.bandwidth,
+                             operations * padded / (tile_peak(hardware) * own.tile_share));
+         });
 }
 
-double tiled_attention_seconds(const Engine& engine, const Hardware& hardware, const ModelShape& model, const AttentionKind& kind,
-                               double sequences, double tokens, double keys, double bytes) {
-  const double sharing = model.heads / kind.kv_heads;
+std::optional<double> TiledAttention::seconds(const AttentionWork& work) const {
+  if (work.over_one_vector() || work.cache_bits < 16.0) return std::nullopt;
+  const double sharing = work.heads / work.kind.kv_heads;
   const double together = std::min(kMostHeadsInTile, std::exp2(std::ceil(std::log2(sharing))));
-  const double queries = std::max(kTileStep, tokens * together);
+  const double queries = std::max(kTileStep, work.tokens * together);
   const double padded =
       queries <= kWidestQueries ? std::exp2(std::ceil(std::log2(queries))) : kWidestQueries * std::ceil(queries / kWidestQueries);
-  const double operations =
-      4.0 * kind.head_dim * sequences * kind.kv_heads * std::ceil(sharing / together) * padded * keys / model.tensor_parallel;
-  return std::hypot(bytes / (hardware.bandwidth * engine.integer.attention_reads),
-                    operations / (hardware.flops * engine.integer.attention_share));
+  const double keys = work.pairs - (work.cached - work.seen());
+  const double operations = 4.0 * work.kind.head_dim * work.sequences * work.kind.kv_heads * std::ceil(sharing / together) *
+                            padded * keys / work.shards;
+  return (work.same_launch ? 0.0 : kSecondsPerMicro * fixed_us_) +
+         work.unequal * std::hypot(work.bytes() / (set_.hardware.bandwidth * set_.figures().attention_reads),
+                                   operations / (set_.hardware.flops * set_.figures().attention_share));
 }
 
 }  // namespace specsim::cost

@@ -265,6 +265,13 @@ std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, cons
   return at->second;
 }
 
+const KernelFits& built_in_kernel_fits(const std::string& name) {
+  Diagnostics diagnostics;
+  const std::shared_ptr<const KernelFits> fits = read_kernel_fits(name, {}, diagnostics);  // kept by read_kernel_fits
+  diagnostics.throw_if_any();
+  return *fits;
+}
+
 std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, double share) {
   auto slower = std::make_shared<KernelFits>(fits);
   for (KernelFit& fit : slower->list)

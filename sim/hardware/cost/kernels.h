@@ -114,6 +114,8 @@ struct KernelFits {
 // `name`: one of configs/kernels, read once, or the path of a .yaml file, from the folder of the file that `where` is in or else
 // from the current one. nullptr after reporting.
 std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
+// Those of a file of configs/kernels that is built in, which must be there.
+const KernelFits& built_in_kernel_fits(const std::string& name);
 
 // `fits` whose decode attention reaches `share` of the bandwidth that it was measured with.
 std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, double share);

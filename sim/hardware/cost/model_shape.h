@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace specsim::cost {
@@ -16,7 +17,7 @@ enum class Sharding { columns, rows, groups, none };
 
 // A matrix product of a layer: `rows` new tokens times `groups` matrices of `inner` by `outer`.
 struct Product {
-  std::string name;
+  std::string_view name;
   double inner = 0.0;
   double outer = 0.0;
   Sharding sharding = Sharding::columns;
@@ -144,12 +145,6 @@ struct ModelShape {
 
   // It reads the target's hidden states and cannot stand alone.
   [[nodiscard]] bool on_target() const { return fused_inputs > 0.0 || prediction_heads > 0.0; }
-  // Operations of one head for a query and a key: their product, and what the value adds. `remade`: keys and values of latent
-  // attention are made anew of the cached vectors, as for prompts.
-  [[nodiscard]] double operations_per_key(const AttentionKind& kind, bool remade) const {
-    if (latent == 0.0) return 4.0 * kind.head_dim;
-    return 2.0 * (remade ? kind.head_dim + value_dim : 2.0 * latent + rope_dim);
-  }
   // Keys and values are one cached vector, which kernels of heads do not price.
   [[nodiscard]] bool over_one_vector() const { return latent > 0.0 || one_vector; }
   // Tokens that an entry stands for of those that an indexer scores.

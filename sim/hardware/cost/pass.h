@@ -1,6 +1,8 @@
 // One forward pass of one model, and where its time goes.
 #pragma once
 
+#include <optional>
+
 namespace specsim::cost {
 
 enum class Role { target, draft };
@@ -19,8 +21,8 @@ struct Pass {
 
 // The other engines of a group that computes attention apart and shares its experts: each step is of all of them at once.
 struct OtherEngines {
-  double rows = -1.0;   // rows of the other engines in this step, together; below 0: each has as many as this engine
-  double widest = 0.0;  // rows of the engine that has the most, to which captured passes are padded
+  std::optional<double> rows;  // rows of the other engines in this step, together; none: each has as many as this engine
+  double widest = 0.0;         // rows of the engine that has the most, to which captured passes are padded
 };
 
 // Sequences of one kind in a pass over two: chunks of prompts, and sequences that decode. A pass over both computes all rows'

@@ -9,7 +9,7 @@ namespace specsim::cost {
 
 namespace {
 
-config::Parameter microseconds(const EngineFigure& figure) {
+config::Parameter microseconds(const HostFigure& figure) {
   return {
       figure.key, config::Type::number, "", std::string(figure.summary) + ", in place of the engine's", config::between(0, 1e9),
       {}};
@@ -80,7 +80,7 @@ std::vector<config::Parameter> roofline_parameters() {
        "weight_only_shares of kernels for weights alone, 0.77 of others and 0.62 of those below 8 bits",
        config::between(0.05, 1),
        {}}};
-  for (const EngineFigure& figure : engine_figures()) list.push_back(microseconds(figure));
+  for (const HostFigure& figure : host_figures()) list.push_back(microseconds(figure));
   return list;
 }
 

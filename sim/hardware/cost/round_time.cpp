@@ -7,10 +7,6 @@
 
 namespace specsim::cost {
 
-std::optional<MemoryBudget> CostModel::memory_budget(const Workload& /*workload*/, int /*look_ahead*/, Kept /*kept*/) const {
-  return std::nullopt;
-}
-
 void RoundTime::add(double share, const RoundTime& other) {
   plain = other.plain;
   draft.add(share, other.draft);

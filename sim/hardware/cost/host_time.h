@@ -1,0 +1,53 @@
+// Time of the host (the processor that launches kernels, prepares steps and turns tokens into text) around the GPU's work. One
+// engine on one host; all figures in microseconds.
+#pragma once
+
+#include <vector>
+
+namespace specsim::cost {
+
+struct HostTime {
+  // Of a target pass, with the GPU idle.
+  double host_us = 0.0;
+  double host_us_per_sequence = 0.0;    // metadata in, tokens out
+  double host_us_per_row = 0.0;         // logits to tokens, rejection
+  double client_us_per_sequence = 0.0;  // more per sequence in a server with clients: tokens become text and leave
+  // Of a target pass, while the GPU works: the pass takes at least this.
+  double beside_us = 0.0;
+  double beside_us_per_sequence = 0.0;
+  double step_us = 0.0;  // kernels around the layers of a target pass: inputs, embedding, last norm, sampler
+  // Launches run ahead of the GPU, so that the host's time is a floor of the pass and not a term of it.
+  double host_us_per_layer = 0.0;              // of a pass that no graph was captured for, per layer
+  double piecewise_us_per_layer = 0.0;         // of a pass in graphs of pieces
+  double piecewise_us_per_linear_layer = 0.0;  // and of its layers of linear attention
+  double piecewise_gap_us = 0.0;               // what a layer of such a pass takes longer where its GPU is the slower of the two
+  double draft_floor_us = 0.0;                 // a draft pass takes at least this
+  double draft_us = 0.0;                       // of a draft pass, with the GPU idle: its inputs are prepared anew
+  double round_us = 0.0;                       // of a speculative round beyond its passes
+};
+
+// The figures by the names that a config gives them.
+struct HostFigure {
+  const char* key;
+  double HostTime::*figure;
+  const char* summary;
+};
+const std::vector<HostFigure>& host_figures();
+
+// Seconds of the host in one pass: `idle` while the GPU waits, `behind` hidden behind the GPU's `gpu` seconds.
+struct HostSeconds {
+  double idle = 0.0;
+  double behind = 0.0;
+};
+// `clients`: tokens leave as text, to clients. `rows` are whole.
+HostSeconds target_host_seconds(const HostTime& host, double sequences, double rows, bool clients, double gpu);
+
+// Seconds that a pass takes longer than `whole` ones since its kernels are launched one by one, or its draft is prepared anew.
+// `eager_layers`: layers without a captured graph; 0 where the pass is one.
+double launch_wait_seconds(const HostTime& host, double eager_layers, bool draft, double whole);
+
+// Seconds that a verification in graphs of pieces takes longer than the `whole` ones as one graph: gaps between the pieces, or
+// all that launching them takes where this is more. `linear_layers` of the `layers` are linear attention.
+double pieces_wait_seconds(const HostTime& host, double layers, double linear_layers, double whole);
+
+}  // namespace specsim::cost
