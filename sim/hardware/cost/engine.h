@@ -5,7 +5,6 @@
 #include "sim/hardware/cost/host_time.h"
 #include "sim/hardware/cost/presets.h"
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,9 +52,9 @@ enum class MemoryRules { none, vllm, sglang, trtllm };
 // Kernels that quantise weights alone, where no fit of them serves.
 struct WeightOnlyKernels {
   // The share of a plain kernel's bandwidth at which they read 4 bits and 8.
-  std::array<double, 2> shares = {0.75, 0.85};
+  std::vector<double> shares = {0.75, 0.85};
   // What they take longer for each doubling of the rows up to 64, relative, with 4 bits and with 8.
-  std::array<double, 2> growth = {0.06, 0.03};
+  std::vector<double> growth = {0.06, 0.03};
   // How much longer they take over `rows` than over one, besides what their bytes and arithmetic take, for they unpack weights
   // for every tile of rows; beyond 64 rows arithmetic takes over. The default growth is the median of TensorRT-LLM's kernels on
   // an H200 (1.7 times one row at 4, 8 and 16 with 4 bits, 1.13 with 8) and on an A100 (1.0 to 1.06), and of SGLang's on an H100
@@ -93,7 +92,7 @@ struct Engine {
   std::string kernels;                      // the engine whose measured kernels are its own; empty: none
   std::vector<KernelRule> implementations;  // exceptions to that library's first kernels
   bool graphs = false;                      // passes are captured; rows are padded up to the next captured number
-  double largest_graph = 0.0;               // rows of the largest captured pass
+  double largest_graph = 512.0;             // rows of the largest captured pass
   bool fused_quantisation = false;          // activations are quantised by the kernel before a product, not by one of its own
   double shared_rows = 0.0;                 // rows of a captured pass up to which shared experts run beside the others; 0: none
   double unequal_contexts = 1.0;            // attention over a live server's contexts, over that of as many equal ones

@@ -1,6 +1,7 @@
 #include "sim/hardware/cost/hardware.h"
 
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/config/fields.h"
 #include "sim/hardware/cost/kernel_names.h"
 #include "sim/hardware/cost/presets.h"
 
@@ -190,40 +191,37 @@ const std::vector<Parameter>& hardware_parameters() {
 
 namespace {
 
-// A figure of a calibration. Its default is the one that struct Calibration states.
-struct CalibrationFigure {
-  const char* key;
-  double Calibration::*figure;
-  const char* summary;
-  config::Interval interval;
-};
-
-const std::vector<CalibrationFigure>& calibration_figures() {
-  static const std::vector<CalibrationFigure> figures = {
-      {"memory_efficiency", &Calibration::memory_efficiency, "share of the bandwidth that a long stream of weights reaches",
+const config::Fields<Calibration>& calibration_fields() {
+  using C = Calibration;
+  const config::Interval us = config::between(0, 1e6);
+  static const config::Fields<C> fields = {
+      {"source", &C::source, "what it was fitted to"},
+      {"fitted_on", &C::fitted_on, "another GPU, whose measurements these are"},
+      {"memory_efficiency", &C::memory_efficiency, "share of the bandwidth that a long stream of weights reaches",
        config::between(0.01, 1.2)},
-      {"feed_tb_per_s", &Calibration::feed_tb_per_s, "operands into all multiprocessors, through the second-level cache",
+      {"feed_tb_per_s", &C::feed_tb_per_s, "operands into all multiprocessors, through the second-level cache",
        config::between(0.01, 1000)},
-      {"overlap_power", &Calibration::overlap_power,
-       "p-norm of memory, arithmetic and feed: 1 one after the other, large all at once", config::between(1, 100)},
-      {"kernel_us", &Calibration::kernel_us, "a matrix product's fixed time", config::between(0, 1e6)},
-      {"split_us", &Calibration::split_us, "a second kernel that adds up partial sums", config::between(0, 1e6)},
-      {"odd_rows_penalty", &Calibration::odd_rows_penalty,
-       "relative, of products over 65 rows and more, well below a power of two", config::between(0, 10)},
-      {"wide_penalty", &Calibration::wide_penalty, "relative, of memory traffic beyond 16 rows", config::between(0, 10)},
-      {"attention_efficiency", &Calibration::attention_efficiency, "share of the bandwidth that reading keys and values reaches",
+      {"overlap_power", &C::overlap_power, "p-norm of memory, arithmetic and feed: 1 one after the other, large all at once",
+       config::between(1, 100)},
+      {"kernel_us", &C::kernel_us, "a matrix product's fixed time", us},
+      {"split_us", &C::split_us, "a second kernel that adds up partial sums", us},
+      {"odd_rows_penalty", &C::odd_rows_penalty, "relative, of products over 65 rows and more, well below a power of two",
+       config::between(0, 10)},
+      {"wide_penalty", &C::wide_penalty, "relative, of memory traffic beyond 16 rows", config::between(0, 10)},
+      {"attention_efficiency", &C::attention_efficiency, "share of the bandwidth that reading keys and values reaches",
        config::between(0.01, 1.2)},
-      {"attention_us", &Calibration::attention_us, "attention's fixed time in a layer", config::between(0, 1e6)},
-      {"experts_us", &Calibration::experts_us,
-       "what a layer's experts take beside their products: choosing, sorting, activation, sum", config::between(0, 1e6)},
-      {"elementwise_us", &Calibration::elementwise_us, "norms, rotary embedding, activation and residuals of a layer",
-       config::between(0, 1e6)},
-      {"most_small_rows", &Calibration::most_small_rows, "most rows of products that take tiles of at most 64 rows",
+      {"attention_us", &C::attention_us, "attention's fixed time in a layer", us},
+      {"unequal_contexts", &C::unequal_contexts,
+       "attention over contexts of a live server, over that of as many equal ones; where it is not given, the engine's",
+       config::between(1, 10)},
+      {"experts_us", &C::experts_us, "what a layer's experts take beside their products: choosing, sorting, activation, sum", us},
+      {"elementwise_us", &C::elementwise_us, "norms, rotary embedding, activation and residuals of a layer", us},
+      {"most_small_rows", &C::most_small_rows, "most rows of products that take tiles of at most 64 rows",
        config::between(64, 1e6)},
-      {"spread", &Calibration::spread,
+      {"spread", &C::spread,
        "standard deviation of the logarithm of a product's price; 0.15 where another GPU's measurements serve",
        config::between(0, 10)}};
-  return figures;
+  return fields;
 }
 
 }  // namespace
@@ -279,26 +277,6 @@ void lend_kernels(Hardware& hardware) {
   hardware.other_links = hardware.other_links || !has_nvlink(hardware);
 }
 
-const std::vector<Parameter>& calibration_parameters() {
-  static const std::vector<Parameter> parameters = [] {
-    std::vector<Parameter> list = {{"source", Type::text, "", "what it was fitted to", {}, {}},
-                                   {"fitted_on", Type::text, "", "another GPU, whose measurements these are", {}, {}}};
-    const Calibration defaults;
-    for (const CalibrationFigure& figure : calibration_figures())
-      list.push_back(
-          {figure.key, Type::number, fmt::format("{:g}", defaults.*figure.figure), figure.summary, figure.interval, {}});
-    list.push_back(
-        {"unequal_contexts",
-         Type::number,
-         "",
-         "attention over contexts of a live server, over that of as many equal ones; where it is not given, the engine's",
-         config::between(1, 10),
-         {}});
-    return list;
-  }();
-  return parameters;
-}
-
 }  // namespace
 
 Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
@@ -315,7 +293,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
                                                           plausible.low, plausible.high, plausible.hint));
   }
   const config::Arguments c =
-      config::read_arguments(a.value("calibration"), calibration_parameters(), {}, "calibration", diagnostics);
+      config::read_arguments(a.value("calibration"), calibration_fields(), {}, "calibration", diagnostics);
   if (diagnostics.list().size() != before) return hardware;
   hardware.name = a.has("name") ? a.text("name") : spec.text;
   hardware.memory_bytes = 1e9 * a.number("memory_gb");
@@ -361,9 +339,8 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.other_links = (own_link && !given("kernels")) ||
                          (hardware.kernels_spread > 0.0 && !has_nvlink(hardware) && went_over_nvlink(hardware.kernels_name));
   hardware.unverified = a.boolean("unverified");
-  if (c.has("fitted_on")) hardware.fitted_on = c.text("fitted_on");
-  for (const CalibrationFigure& figure : calibration_figures()) hardware.calibration.*figure.figure = c.number(figure.key);
-  if (c.has("unequal_contexts")) hardware.calibration.unequal_contexts = c.number("unequal_contexts");
+  hardware.calibration = calibration_fields().read(c);
+  hardware.fitted_on = hardware.calibration.fitted_on;
   if (!a.has("kernels") && a.value("calibration").fields.empty() && hardware.compute_capability > 0.0) lend_kernels(hardware);
   return hardware;
 }

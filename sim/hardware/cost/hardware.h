@@ -15,6 +15,8 @@ constexpr double kActivationBytes = 2.0;  // bytes of an activation, which engin
 
 // How a GPU's matrix products depart from the data sheet; fitted to measured ones, see configs/hardware.
 struct Calibration {
+  std::string source;
+  std::string fitted_on;              // another GPU, whose measurements these are; empty: its own
   double memory_efficiency = 0.9;     // share of the data sheet's bandwidth that a long stream of weights reaches
   double feed_tb_per_s = 5.0;         // operands into all multiprocessors, through the second-level cache
   double overlap_power = 2.0;         // p-norm of memory, arithmetic and feed: 1 adds them up, infinity: all overlap fully
