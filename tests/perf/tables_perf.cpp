@@ -26,7 +26,7 @@ double table_seconds(const spec::Cell& cell, const decode::Counts& counts, std::
   double least = 1e300;
   for (int r = 0; r < 3; ++r) {
     const std::clock_t start = std::clock();
-    const std::string text = judge::table(rows, true);
+    const std::string text = judge::table(rows, true, {});
     least = std::min(least, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
     CHECK(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) > n);
   }

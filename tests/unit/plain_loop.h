@@ -170,6 +170,7 @@ class Plain {
     const std::uint64_t limit = recorded() ? tokens_from(context) : shape_.request_tokens;
     const std::uint64_t kept_free = recorded() ? draft_length : 0;
     std::uint64_t whole = 0;
+    std::uint64_t full_whole = 0;
     std::uint64_t emitted_whole = 0;
     std::uint64_t tries_whole = 0;
     std::uint64_t accepted_whole = 0;
@@ -227,12 +228,17 @@ class Plain {
         counts.cut_emitted += limit - length_before;
       } else {
         ++whole;
+        full_whole += rejected ? 0 : 1;
         emitted_whole = text.size();
         tries_whole += accepted + (rejected ? 1 : 0);
         accepted_whole += accepted;
       }
     }
     ++counts.sequences;
+    ++counts.groups;
+    counts.part_rounds[sequence % decode::kParts] += whole;
+    counts.part_emitted[sequence % decode::kParts] += emitted_whole;
+    counts.part_longest[sequence % decode::kParts] += full_whole;
     counts.rounds += whole;
     counts.emitted += emitted_whole;
     counts.sum_rounds_squared += whole * whole;

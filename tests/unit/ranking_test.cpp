@@ -117,7 +117,7 @@ TEST_CASE("the interval holds for the family of distributions, not for one draw 
     judge::Row row;
     row.cell = &drawn.cells[0];
     row.counts = run::run_cells({row.cell}, {}).counts.at(0);
-    inside_of_one_draw += std::abs(row.tokens_per_round() / 1.2 - truth) <= 2.6 * row.tokens_per_round_error() / 1.2 ? 1 : 0;
+    inside_of_one_draw += std::abs(row.tokens_per_round() / 1.2 - truth) <= 2.6 * row.tokens_per_round_estimate().error / 1.2 ? 1 : 0;
   }
   CHECK(inside >= 54);
   CHECK(inside_third < 54);

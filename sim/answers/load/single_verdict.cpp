@@ -24,22 +24,25 @@ struct Paired {
 struct Change {
   double before = 0.0;
   double after = 0.0;
-  double half_width = 0.0;  // half of the 95 % interval around after - before; NaN: not known
+  double half_width = 0.0;  // half of the 95 % interval around after / before; NaN: not known
   [[nodiscard]] bool falls() const { return after < before; }
-  [[nodiscard]] bool noise() const { return after == before || std::abs(after - before) <= half_width; }
+  [[nodiscard]] bool noise() const { return after == before || std::abs(after / before - 1.0) <= half_width; }
 };
 
+// A request that is slow on both servers moves both means, and hardly their ratio r: its error is that of the mean of
+// (speculative - r plain) / (mean plain), from means over stretches of requests (the delta method).
 Change change_of(const Paired& pairs) {
-  std::vector<double> differences;
   Change change;
   for (std::size_t i = 0; i < pairs.plain.size(); ++i) {
-    differences.push_back(pairs.speculative[i] - pairs.plain[i]);
     change.before += pairs.plain[i];
     change.after += pairs.speculative[i];
   }
   change.before /= static_cast<double>(pairs.plain.size());
   change.after /= static_cast<double>(pairs.plain.size());
-  change.half_width = serve::batch_intervals(differences).mean_half_width;
+  std::vector<double> off;
+  for (std::size_t i = 0; i < pairs.plain.size(); ++i)
+    off.push_back((pairs.speculative[i] - change.after / change.before * pairs.plain[i]) / change.before);
+  change.half_width = serve::batch_intervals(off).mean_half_width;
   return change;
 }
 
@@ -50,8 +53,7 @@ std::string digits(double value) { return value >= 1000.0 ? fmt::format("{:.0f}"
 
 // "from 27.4 to 12.8 ms (-53.2 %, ± 1.1)".
 std::string in_words(const Change& change) {
-  const std::string error =
-      std::isnan(change.half_width) ? "" : fmt::format(", ± {:.2g}", 100.0 * change.half_width / change.before);
+  const std::string error = std::isnan(change.half_width) ? "" : fmt::format(", ± {:.2g}", 100.0 * change.half_width);
   return fmt::format("from {} to {} ms ({}{})", digits(change.before), digits(change.after), percent(change.before, change.after),
                      error);
 }

@@ -198,7 +198,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
 
   const std::vector<judge::Row> rows = merged_rows(shards, directories.front());
   const CheckSummary summary = summarise_check(rows);
-  write_output(judge::table(rows, true) + summary.text);
+  write_output(judge::table(rows, true, {}) + summary.text);
   flush_output();
   report::Manifest manifest = new_manifest(shards.experiments, shards.threads, 0.0);
   manifest.wall_seconds = shards.seconds;

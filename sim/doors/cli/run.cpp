@@ -8,6 +8,7 @@
 #include "sim/doors/cli/single_file.h"
 #include "sim/doors/cli/stop.h"
 #include "sim/experiments/judge/coverage.h"
+#include "sim/experiments/judge/draw_spread.h"
 #include "sim/experiments/judge/rows.h"
 #include "sim/experiments/run/identity.h"
 #include "sim/experiments/run/runner.h"
@@ -176,7 +177,11 @@ CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<c
   CheckSummary summary;
   std::string text;
   if (!task.quiet) {
-    text += judge::table(rows, check);
+    const StopOnSignal stop;
+    run::RunOptions how;
+    how.threads = task.run.threads;
+    how.stop = stop.flag();
+    text += judge::table(rows, check, judge::draw_spreads(judge::cells_to_draw_again(rows), how));
     if (!check) text += judge::no_theory_lines(judge::uncovered(cells));
   }
   if (check) {

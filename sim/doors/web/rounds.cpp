@@ -273,9 +273,9 @@ Json answer_rounds(const Json& question) {
   reply["emitted"] = counts.emitted;
   if (counts.rounds > 0) {
     reply["alpha"] = number(row.alpha());
-    reply["alpha_error"] = number(row.alpha_error());
+    reply["alpha_error"] = number(row.alpha_estimate().error);
     reply["tokens_per_round"] = number(row.tokens_per_round());
-    reply["tokens_per_round_error"] = number(row.tokens_per_round_error());
+    reply["tokens_per_round_error"] = number(row.tokens_per_round_estimate().error);
   }
   const std::vector<double>& target = run->seen->by_depth.front().target;
   std::vector<double> observed(target.size());

@@ -21,17 +21,6 @@ double sum_of(const std::vector<std::uint64_t>& values) {
   return sum;
 }
 
-// Standard error of sum y / sum x over independent sequences, by the delta method, from integers alone.
-double ratio_error(std::uint64_t sequences, std::uint64_t sum_x, std::uint64_t sum_y, std::uint64_t sum_xx, std::uint64_t sum_xy,
-                   std::uint64_t sum_yy) {
-  if (sequences < 2 || sum_x == 0) return kNotKnown;
-  const auto n = static_cast<double>(sequences);
-  const double ratio = static_cast<double>(sum_y) / static_cast<double>(sum_x);
-  const double spread =
-      static_cast<double>(sum_yy) - 2.0 * ratio * static_cast<double>(sum_xy) + ratio * ratio * static_cast<double>(sum_xx);
-  return std::sqrt(std::max(spread, 0.0) * n / (n - 1.0)) / static_cast<double>(sum_x);
-}
-
 std::string count_text(double n) { return fmt::format("{:.0f}", n); }
 
 std::string theory_text(const Prediction& prediction, double value) { return prediction.known ? report::csv_real(value) : ""; }
@@ -95,17 +84,7 @@ double Row::accepted() const { return sum_of(counts.accepted); }
 double Row::tries() const { return sum_of(counts.reached); }
 double Row::alpha() const { return tries() > 0.0 && !judges_jointly(*cell) ? accepted() / tries() : kNotKnown; }
 double Row::draft_efficiency() const { return drafted() > 0.0 ? accepted() / drafted() : kNotKnown; }
-double Row::alpha_error() const {
-  if (judges_jointly(*cell)) return kNotKnown;
-  return ratio_error(counts.sequences, counts.sum_tries, counts.sum_accepted, counts.sum_tries_squared, counts.sum_tries_accepted,
-                     counts.sum_accepted_squared);
-}
 double Row::tokens_per_round() const { return static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds); }
-
-double Row::tokens_per_round_error() const {
-  return ratio_error(counts.sequences, counts.rounds, counts.emitted, counts.sum_rounds_squared, counts.sum_rounds_emitted,
-                     counts.sum_emitted_squared);
-}
 
 double Row::full_rate() const {
   const auto rounds = static_cast<double>(counts.rounds + counts.cut_rounds);
@@ -150,23 +129,27 @@ const std::vector<report::Column<Row>>& columns() {
        [](const Row& r) { return theory_text(r.exact, r.exact.alpha); }},
       {"alpha", "1", "accepted / (accepted + rejections); empty where tokens are judged jointly",
        [](const Row& r) { return report::csv_real(r.alpha()); }},
-      {"alpha_se", "1", "standard error of alpha, from the spread of independent sequences",
-       [](const Row& r) { return report::csv_real(r.alpha_error()); }},
+      {"alpha_se", "1",
+       "standard error of alpha, from the spread between independent groups: the batches under a policy that ties their "
+       "sequences "
+       "together, else the sequences",
+       [](const Row& r) { return report::csv_real(r.alpha_estimate().error); }},
       {"draft_efficiency", "1", "accepted / drafted, a server's draft acceptance rate",
        [](const Row& r) { return report::csv_real(r.draft_efficiency()); }},
       {"tokens_per_round_theory", "tokens", "by the closed form in column theory",
        [](const Row& r) { return theory_text(r.judged_by, r.judged_by.tokens_per_round); }},
       {"tokens_per_round", "tokens", "emitted / rounds", [](const Row& r) { return report::csv_real(r.tokens_per_round()); }},
-      {"tokens_per_round_se", "tokens", "standard error of tokens_per_round, from the spread of independent sequences",
-       [](const Row& r) { return report::csv_real(r.tokens_per_round_error()); }},
+      {"tokens_per_round_se", "tokens",
+       "standard error of tokens_per_round, from the spread between independent groups, as alpha_se",
+       [](const Row& r) { return report::csv_real(r.tokens_per_round_estimate().error); }},
       {"speedup_theory", "1", "tokens_per_round_theory / time of a round",
        [](const Row& r) { return theory_text(r.judged_by, speedup_theory(r)); }},
       {"speedup", "1",
        "tokens_per_round plain_ms / round_ms; ratio: tokens_per_round / (draft_length cost_ratio + verify_inflation + overhead); "
        "empty without a cost, and where the placement drafts nothing",
        [](const Row& r) { return report::csv_real(r.tokens_per_round() * r.speedup_per_token()); }},
-      {"speedup_se", "1", "standard error of speedup: tokens_per_round_se / time of a round",
-       [](const Row& r) { return report::csv_real(r.tokens_per_round_error() * r.speedup_per_token()); }},
+      {"speedup_se", "1", "standard error of speedup, from the tokens and the times of independent groups together, as alpha_se",
+       [](const Row& r) { return report::csv_real(r.speedup_estimate().error); }},
       {"plain_ms", "ms",
        "time of a target pass over one token, which plain decoding takes for a token; times are empty where the cost model knows "
        "only ratios",

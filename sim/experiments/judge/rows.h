@@ -5,6 +5,7 @@
 #include "sim/experiments/spec/axes.h"
 #include "sim/experiments/spec/spec.h"
 #include "sim/foundation/report/column.h"
+#include "sim/foundation/report/intervals.h"
 
 #include <map>
 #include <optional>
@@ -31,14 +32,17 @@ struct Row {
   [[nodiscard]] double tries() const;
   [[nodiscard]] double draft_efficiency() const;  // accepted / drafted; NaN without drafts
   [[nodiscard]] double alpha() const;             // NaN without tries
-  [[nodiscard]] double alpha_error() const;
   [[nodiscard]] double tokens_per_round() const;
-  [[nodiscard]] double tokens_per_round_error() const;  // standard error, from the sequences' own spread
-  [[nodiscard]] double full_rate() const;               // share of rounds that accept every draft
-  [[nodiscard]] double verified_rows() const;           // tokens per sequence in the target's pass, mean over rounds
+  [[nodiscard]] double full_rate() const;      // share of rounds that accept every draft
+  [[nodiscard]] double verified_rows() const;  // tokens per sequence in the target's pass, mean over rounds
   [[nodiscard]] cost::RoundTime round_time() const;
   [[nodiscard]] double speedup_per_token() const;  // speedup / tokens_per_round
   [[nodiscard]] double tokens_per_second() const;  // the whole batch's; means something where the cost is in seconds
+  // The figures with their standard errors, from the spread between groups of sequences that are independent of each other
+  // (decode::GroupTotals). Errors are NaN below two groups, a speedup's below three. They hold for the distributions at hand.
+  [[nodiscard]] report::Estimate alpha_estimate() const;
+  [[nodiscard]] report::Estimate tokens_per_round_estimate() const;
+  [[nodiscard]] report::Estimate speedup_estimate() const;
 };
 
 // For rows that name a cell: a column for each of these axes, with its value in the row's cell.
@@ -73,7 +77,20 @@ const std::vector<report::Column<WaterfallLine>>& waterfall_step_columns();
 // The files that rows of cells go to, for the reference page.
 std::vector<report::FileInfo> described_files();
 
+// Standard deviations of a cell's true figures over draws of its random distributions; NaN where they are not known.
+struct DrawSpread {
+  const spec::Cell* cell = nullptr;
+  int draws = 0;
+  double tokens_per_round = 0.0;
+  double speedup = 0.0;
+};
+// Whether a cell's distributions are random and were drawn once for the whole run, so that errors hold for that draw.
+bool drawn_once(const spec::Cell& cell);
+// The rows of one experiment that somebody could choose, the fastest first; a policy that knows the future is none.
+std::vector<const Row*> by_speedup(const Row* begin, const Row* end);
+
 // The terminal's table: axes, measured figures and their intervals, the fastest cell; with checks, theory and p-values as well.
-std::string table(const std::vector<Row>& rows, bool with_checks);
+// `spreads`: what draws of the distributions add to the errors, for cells of some experiments.
+std::string table(const std::vector<Row>& rows, bool with_checks, const std::vector<DrawSpread>& spreads);
 
 }  // namespace specsim::judge

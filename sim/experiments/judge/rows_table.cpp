@@ -31,10 +31,9 @@ std::vector<std::string> axis_heads(const std::vector<std::string>& axes) {
   return heads;
 }
 
-// Half the width of the 95 % interval of a mean over independent sequences; NaN below five of them.
-double half_width(const Row& row, double error) {
-  if (row.counts.sequences < 5 || std::isnan(error)) return std::numeric_limits<double>::quiet_NaN();
-  return report::half_width(error, static_cast<double>(row.counts.sequences - 1));
+// Half the width of a figure's 95 % interval; NaN below five independent groups of sequences.
+double half_width(const Row& row, const report::Estimate& estimate) {
+  return row.counts.groups < 5 ? std::numeric_limits<double>::quiet_NaN() : report::half_width(estimate);
 }
 
 // The speedup of a round or, where a placement was simulated, of the batch from its first prefill to its last token.
@@ -103,14 +102,14 @@ report::Table figures_of(const std::vector<Row>& rows, const Axes& axes, const S
     std::vector<std::string> line = {std::to_string(row.cell->index)};
     const auto add = [&](double x, const char* format) { line.push_back(report::cell_text(x, format)); };
     for (std::size_t i = 0; i < axes.paths.size(); ++i) line.push_back(axes.shown(row, i));
-    const double error = row.tokens_per_round_error();
     add(row.alpha(), "{:.4f}");
     add(row.draft_efficiency(), "{:.4f}");
     add(row.tokens_per_round(), "{:.4f}");
-    add(half_width(row, error), "{:.4f}");
+    add(half_width(row, row.tokens_per_round_estimate()), "{:.4f}");
     if (shown.priced) {
-      add(row.tokens_per_round() * row.speedup_per_token(), "{:.4f}");
-      add(half_width(row, error * row.speedup_per_token()), "{:.4f}");
+      const report::Estimate speedup = row.speedup_estimate();
+      add(speedup.value, "{:.4f}");
+      add(half_width(row, speedup), "{:.4f}");
     }
     if (shown.timed && row.timed) {
       add(row.timed->speedup(), "{:.4f}");
@@ -127,13 +126,7 @@ report::Table figures_of(const std::vector<Row>& rows, const Axes& axes, const S
 
 // The answer that most sweeps are made for; "" where there is none. What knows the future is no answer.
 std::string fastest_text(const std::vector<Row>& rows, const Axes& axes, bool timed) {
-  std::vector<const Row*> order;
-  for (const Row& row : rows) {
-    const spec::PolicyChoice* policy = row.cell->policy();
-    if (row.counts.rounds > 0 && !std::isnan(speedup_of(row)) && (policy == nullptr || !policy->part->foresees()))
-      order.push_back(&row);
-  }
-  std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });
+  const std::vector<const Row*> order = by_speedup(rows.data(), rows.data() + rows.size());
   if (order.size() < 2) return "";
   if (speedup_of(*order[0]) <= 1.0) return "no cell is faster than plain decoding: do not speculate\n";
   if (!(speedup_of(*order[0]) > speedup_of(*order[1]))) return "";
@@ -144,7 +137,24 @@ std::string fastest_text(const std::vector<Row>& rows, const Axes& axes, bool ti
                      axes.name(*order[1]), speedup_of(*order[1]));
 }
 
-std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
+// What the intervals leave out; "" where the distributions are all given, or drawn anew at every position.
+std::string draw_text(const std::vector<Row>& rows, const Axes& axes, const std::vector<DrawSpread>& spreads) {
+  if (std::none_of(rows.begin(), rows.end(), [](const Row& row) { return drawn_once(*row.cell); })) return "";
+  std::string text = "+-95% is the error of the simulated rounds, for the distributions as they were drawn";
+  for (const Row& row : rows) {
+    const auto own = std::find_if(spreads.begin(), spreads.end(), [&](const DrawSpread& one) { return one.cell == row.cell; });
+    if (own == spreads.end() || std::isnan(own->tokens_per_round)) continue;
+    const std::string name = axes.name(row);
+    text += fmt::format("; over other draws (--seed), {}{}tokens/round has a standard deviation of {:.2g}", name,
+                        name.empty() ? "" : "'s ", own->tokens_per_round);
+    if (!std::isnan(own->speedup)) text += fmt::format(" and speedup one of {:.2g}", own->speedup);
+    text += fmt::format(" (from {} draws)", own->draws);
+  }
+  if (rows.front().cell->contexts->process->shape().contexts == 1) text += "; context: {process: iid} averages over draws";
+  return text + "\n";
+}
+
+std::string table_of_one(const std::vector<Row>& rows, bool with_checks, const std::vector<DrawSpread>& spreads) {
   const auto any = [&](const auto& holds) { return std::any_of(rows.begin(), rows.end(), holds); };
   const Axes axes(rows);
   const Shown shown{any([](const Row& row) { return row.cell->pricing.has_value(); }),
@@ -156,24 +166,37 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks) {
     text += fastest_text(rows, axes, shown.timed);
   else
     text += "no speedup: the config names no cost, and tokens per round alone do not pay for drafts (cost: {model: ...})\n";
-  const auto& shape = rows.front().cell->contexts->process->shape();
-  if (shape.contexts == 1 && any([](const Row& row) { return row.cell->contexts->pair(0).random(); }))
-    text +=
-        "a distribution here is random and was drawn once (context fixed): intervals hold for that draw; context: {process: iid} "
-        "averages over draws\n";
+  text += draw_text(rows, axes, spreads);
   return text;
 }
 
 }  // namespace
 
-std::string table(const std::vector<Row>& rows, bool with_checks) {
+bool drawn_once(const spec::Cell& cell) {
+  if (cell.contexts->process->shape().contexts == 0) return false;
+  return std::any_of(cell.contexts->pairs.begin(), cell.contexts->pairs.end(),
+                     [](const families::PairSource& pair) { return pair.random(); });
+}
+
+std::vector<const Row*> by_speedup(const Row* begin, const Row* end) {
+  std::vector<const Row*> order;
+  for (const Row* row = begin; row != end; ++row) {
+    const spec::PolicyChoice* policy = row->cell->policy();
+    if (row->counts.rounds > 0 && !std::isnan(speedup_of(*row)) && (policy == nullptr || !policy->part->foresees()))
+      order.push_back(row);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Row* a, const Row* b) { return speedup_of(*a) > speedup_of(*b); });
+  return order;
+}
+
+std::string table(const std::vector<Row>& rows, bool with_checks, const std::vector<DrawSpread>& spreads) {
   std::string text;
   for (std::size_t begin = 0; begin < rows.size();) {
     std::size_t end = begin;
     while (end < rows.size() && rows[end].cell->experiment == rows[begin].cell->experiment) ++end;
     if (end - begin < rows.size()) text += fmt::format("{}{}\n", begin > 0 ? "\n" : "", rows[begin].cell->experiment);
     text += table_of_one({rows.begin() + static_cast<std::ptrdiff_t>(begin), rows.begin() + static_cast<std::ptrdiff_t>(end)},
-                         with_checks);
+                         with_checks, spreads);
     begin = end;
   }
   return text;

@@ -45,6 +45,11 @@ std::string inconsistency(const decode::Counts& counts) {
   const std::uint64_t without_bonus = most - (counts.accepted.empty() ? 0 : counts.accepted.back());
   if (counts.cut_rounds == 0 && counts.emitted != most && counts.emitted != without_bonus)
     return differ("emitted", counts.emitted, "rounds and accepted together", most);
+  if (counts.groups > counts.sequences) return fmt::format("groups is {} of {} sequences", counts.groups, counts.sequences);
+  if (sum_of(counts.part_rounds) != counts.rounds)
+    return differ("the sum of part_rounds", sum_of(counts.part_rounds), "rounds", counts.rounds);
+  if (sum_of(counts.part_emitted) != counts.emitted)
+    return differ("the sum of part_emitted", sum_of(counts.part_emitted), "emitted", counts.emitted);
   // Of fresh distributions only some rounds' tokens are judged, and counted; a cut round's may lie behind the request's end.
   if (counts.cut_rounds == 0 && sum_of(counts.output) > emitted)
     return fmt::format("output adds up to {} of {} emitted tokens", sum_of(counts.output), emitted);

@@ -13,6 +13,9 @@
 namespace specsim::decode {
 
 constexpr std::size_t kPairBins = kRatioBins + 1;
+// Groups of sequences are dealt out into so many parts, whose spread gives the error of figures that are no ratio of two sums,
+// as a speedup whose rounds differ in time.
+constexpr std::size_t kParts = 64;
 
 // The draft's passes, where a block's nodes do not tell them.
 struct PassCounts {
@@ -24,10 +27,31 @@ struct PassCounts {
   void add(std::span<const std::uint32_t> pass_rows);
   // The mean rows of each pass over the rounds of so many passes, of which there is one at least.
   [[nodiscard]] std::vector<double> mean_rows(std::size_t passes) const;
+  void add(const PassCounts& other);
   bool operator==(const PassCounts&) const = default;
 
   std::vector<std::uint64_t> rounds;  // [passes]: rounds, cut ones too, that took so many
   std::vector<std::uint64_t> rows;    // [passes][most]: rows of each of their passes together
+};
+
+// What a group of sequences that depend on each other, and on no other group, came to over its whole rounds: a batch under a
+// policy that ties its sequences together (LengthPolicy::ties_sequences), else one sequence.
+struct GroupTotals {
+  std::uint64_t number = 0;  // of the run's groups; groups of one remainder by kParts are one part
+  std::uint64_t sequences = 1;
+  std::uint64_t rounds = 0;
+  std::uint64_t full = 0;     // rounds whose accepted path ends at a leaf
+  std::uint64_t longest = 0;  // rounds that accepted as many tokens as the longest path has
+  std::uint64_t emitted = 0;
+};
+
+// What decides how long the rounds of a part take, and how many tokens they give.
+struct PartTotals {
+  std::uint64_t rounds = 0;  // whole rounds
+  std::uint64_t emitted = 0;
+  std::uint64_t longest = 0;           // as in GroupTotals
+  std::vector<std::uint64_t> drafted;  // as in Counts
+  PassCounts passes;                   // as in Counts
 };
 
 struct Counts {
@@ -42,11 +66,12 @@ struct Counts {
   std::uint64_t emitted = 0;
   std::uint64_t cut_emitted = 0;
   std::uint64_t sequences = 0;
-  // Sums over sequences of rounds^2, rounds * emitted, emitted^2: sequences are independent, rounds of one need not be.
+  std::uint64_t groups = 0;  // of sequences, which are independent of each other: see GroupTotals
+  // Sums over groups of rounds^2, rounds * emitted, emitted^2: rounds of one group need not be independent.
   std::uint64_t sum_rounds_squared = 0;
   std::uint64_t sum_rounds_emitted = 0;
   std::uint64_t sum_emitted_squared = 0;
-  // Sums over sequences, of whole rounds: tries (judged positions), accepted draft tokens, and their squares and product.
+  // Sums over groups, of whole rounds: tries (judged positions), accepted draft tokens, and their squares and product.
   std::uint64_t sum_tries = 0;
   std::uint64_t sum_accepted = 0;
   std::uint64_t sum_tries_squared = 0;
@@ -59,12 +84,20 @@ struct Counts {
   std::vector<std::uint64_t> output;  // [strata][classes]: emitted tokens by class
   std::vector<std::uint64_t>
       pairs;  // [kPairBins][kPairBins]: neighbours in the emitted text by ratio bin, where there is one stratum
-  std::vector<std::uint64_t> drafted;  // [nodes + 1]: rounds, cut ones too, by the number of nodes that they drafted
-  PassCounts passes;                   // where the drafter's passes are counted
+  std::vector<std::uint64_t> drafted;       // [nodes + 1]: rounds, cut ones too, by the number of nodes that they drafted
+  PassCounts passes;                        // where the drafter's passes are counted
+  std::vector<std::uint64_t> part_rounds;   // [kParts]: as PartTotals has them
+  std::vector<std::uint64_t> part_emitted;  // [kParts]
+  std::vector<std::uint64_t> part_longest;  // [kParts]
+  std::vector<std::uint64_t> part_drafted;  // [kParts][nodes + 1]
+  std::vector<PassCounts> part_passes;      // [kParts] where the drafter's passes are counted
 
   void add(const Counts& other);
-  // Adds one sequence to the sums: its whole rounds, how many of them accepted every draft, and the tokens that they emitted.
-  void add_sequence(std::uint64_t whole_rounds, std::uint64_t full_rounds, std::uint64_t whole_emitted, bool drafts);
+  // Adds one group to the sums. `drafts`: whether rounds draft at all.
+  void add_group(const GroupTotals& group, bool drafts);
+  // Adds rounds of the group of this number, cut ones too, that drafted so many nodes, in passes of so many rows.
+  void add_drafted(std::uint64_t group, std::size_t nodes, std::uint64_t rounds, std::span<const std::uint32_t> pass_rows = {});
+  [[nodiscard]] PartTotals part(std::size_t index) const;
   // Adds emitted tokens, counted by (the bin of the token before, own class), to `output` and `pairs`: [kPairBins + 1][classes],
   // whose last row is of first tokens, which have none before them. One stratum alone.
   void add_neighbours(std::span<const std::uint64_t> counted, std::span<const std::uint8_t> bin_of_class);
@@ -90,6 +123,7 @@ struct Counts {
     f("emitted", 0, self.emitted);
     f("cut_emitted", 0, self.cut_emitted);
     f("sequences", 0, self.sequences);
+    f("groups", 0, self.groups);
     f("sum_rounds_squared", 0, self.sum_rounds_squared);
     f("sum_rounds_emitted", 0, self.sum_rounds_emitted);
     f("sum_emitted_squared", 0, self.sum_emitted_squared);
@@ -106,6 +140,17 @@ struct Counts {
     all("drafted", self.drafted);
     all("passes", self.passes.rounds);
     all("pass_rows", self.passes.rows);
+    all("part_rounds", self.part_rounds);
+    all("part_emitted", self.part_emitted);
+    all("part_longest", self.part_longest);
+    all("part_drafted", self.part_drafted);
+    const auto all_parts = [&f](const char* name, auto& parts, auto member) {
+      std::size_t i = 0;
+      for (auto& passes : parts)
+        for (auto& value : passes.*member) f(name, i++, value);
+    };
+    all_parts("part_passes", self.part_passes, &PassCounts::rounds);
+    all_parts("part_pass_rows", self.part_passes, &PassCounts::rows);
   }
 };
 

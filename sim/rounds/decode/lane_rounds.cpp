@@ -81,6 +81,7 @@ void LaneRounds::count(const Verdicts& verdicts, std::uint32_t live) {
   for (std::uint32_t lane = 0; lane < live; ++lane) {
     emitted_[lane] += verdicts.accepted[lane] + 1;
     full_[lane] += verdicts.whole[lane];
+    longest_rounds_[lane] += verdicts.accepted[lane] == longest_ ? 1 : 0;
     whole_of_[verdicts.accepted[lane]] += verdicts.whole[lane];
   }
 }
@@ -89,7 +90,6 @@ void LaneRounds::add_to(Counts& counts, std::size_t nodes) const {
   for (std::size_t accepted = 0; accepted <= longest_; ++accepted) {
     const std::uint64_t rounds = rounds_of_[accepted];
     counts.accepted_distribution[accepted] += rounds;
-    counts.drafted[nodes] += rounds;
     for (std::size_t depth = 0; depth < accepted; ++depth) {
       counts.reached[depth] += rounds;
       counts.accepted[depth] += rounds;
@@ -97,7 +97,16 @@ void LaneRounds::add_to(Counts& counts, std::size_t nodes) const {
     if (accepted < longest_) counts.reached[accepted] += rounds - whole_of_[accepted];
   }
   counts.add_neighbours(pairs_, prepared_->bin_of_class);
-  for (std::uint32_t lane = 0; lane < sequences_; ++lane) counts.add_sequence(rounds_in(lane), full_[lane], emitted_[lane], true);
+  for (std::uint32_t lane = 0; lane < sequences_; ++lane) {
+    const std::uint64_t number = chunk_.first_sequence + lane;
+    counts.add_drafted(number, nodes, rounds_in(lane));
+    counts.add_group({.number = number,
+                      .rounds = rounds_in(lane),
+                      .full = full_[lane],
+                      .longest = longest_rounds_[lane],
+                      .emitted = emitted_[lane]},
+                     true);
+  }
 }
 
 }  // namespace specsim::decode

@@ -83,6 +83,7 @@ class LaneRounds {
   std::vector<std::uint64_t> whole_of_;   // [accepted]: those of them whose path ends at a leaf
   std::array<std::uint64_t, kLanes> emitted_{};
   std::array<std::uint64_t, kLanes> full_{};
+  std::array<std::uint64_t, kLanes> longest_rounds_{};
 };
 
 }  // namespace specsim::decode

@@ -16,6 +16,7 @@ struct Sequence {
   std::uint32_t previous_bin = kPairBins;  // the last emitted token's; kPairBins before the first
   std::uint64_t rounds = 0;
   std::uint64_t full = 0;
+  std::uint64_t longest = 0;
   std::uint64_t emitted = 0;
   std::uint64_t rounds_left = 0;  // requests: 1 until they are done
   std::uint64_t tokens = 0;       // how many a request emits
@@ -65,7 +66,8 @@ struct RoundCounter {
 };
 
 // Books a round that emitted so many tokens to its sequence, or to the rounds that the end of a request cut short.
-void book_round(std::uint64_t emitted, bool whole, const RequestEnds& ends, Sequence& own, Counts& counts) {
+void book_round(const BlockRound::Outcome& outcome, std::size_t longest, const RequestEnds& ends, Sequence& own, Counts& counts) {
+  const std::uint64_t emitted = outcome.emitted.size();
   if (ends.any()) {
     const std::uint64_t room = own.tokens - own.emitted;
     if (emitted > room) {
@@ -77,7 +79,8 @@ void book_round(std::uint64_t emitted, bool whole, const RequestEnds& ends, Sequ
   }
   ++own.rounds;
   own.emitted += emitted;
-  own.full += whole ? 1 : 0;
+  own.full += outcome.whole ? 1 : 0;
+  own.longest += outcome.accepted == longest ? 1 : 0;
   if (!ends.any())
     --own.rounds_left;
   else if (ends.done(own.tokens, own.emitted))
@@ -160,7 +163,7 @@ class Groups {
       if (sink != nullptr && bonus == Bonus::none) ahead = round_.ahead(policy_, memory);
       const int drafted = policy_ != nullptr ? after_drafting(outcome, memory, batch) : round_.drafted();
       if (sink != nullptr) tell(*sink, first_lane_ + lane, number, outcome, drafted, ahead);
-      after_round(outcome, drafted, own);
+      after_round(outcome, drafted, lane);
       any = any || own.rounds_left > 0;
     }
     for (Batch& batch : batches_) {
@@ -174,13 +177,28 @@ class Groups {
   }
 
   void end_group() {
-    for (std::uint32_t lane = 0; lane < live_; ++lane)
-      counts_.add_sequence(group_[lane].rounds, group_[lane].full, group_[lane].emitted, draft_length_ > 0);
+    for (std::uint32_t lane = 0; lane < live_;) {
+      GroupTotals totals{.number = group_number(lane), .sequences = 0};
+      for (; lane < live_ && group_number(lane) == totals.number; ++lane) {
+        const Sequence& own = group_[lane];
+        ++totals.sequences;
+        totals.rounds += own.rounds;
+        totals.full += own.full;
+        totals.longest += own.longest;
+        totals.emitted += own.emitted;
+      }
+      counts_.add_group(totals, draft_length_ > 0);
+    }
   }
 
  private:
-  [[nodiscard]] Batch* batch_of(std::uint32_t lane) {
-    return batches_.empty() ? nullptr : &batches_[std::size_t{lane} * batches_.size() / kLanes];
+  [[nodiscard]] Batch* batch_of(std::uint32_t lane) { return batches_.empty() ? nullptr : &batches_[batch_index(lane)]; }
+  [[nodiscard]] std::size_t batch_index(std::uint32_t lane) const { return std::size_t{lane} * batches_.size() / kLanes; }
+  // Which of the run's independent groups a lane is of: its batch, where the policy ties that together, else itself.
+  [[nodiscard]] std::uint64_t group_number(std::uint32_t lane) const {
+    const std::uint64_t sequence = chunk_.first_sequence + first_lane_ + lane;
+    if (batches_.empty() || !policy_->ties_sequences()) return sequence;
+    return sequence / kLanes * batches_.size() + batch_index(lane);
   }
   // The random bits of a lane.
   GroupBits& bits_of(std::uint32_t lane) {
@@ -241,14 +259,14 @@ class Groups {
   }
 
   // Counts the round and takes its sequence to the next one.
-  void after_round(const BlockRound::Outcome& outcome, int drafted, Sequence& own) {
-    if (!counts_.drafted.empty()) ++counts_.drafted[static_cast<std::size_t>(drafted)];
-    if (counts_.passes.any()) counts_.passes.add(round_.pass_rows());
+  void after_round(const BlockRound::Outcome& outcome, int drafted, std::uint32_t lane) {
+    Sequence& own = group_[lane];
+    counts_.add_drafted(group_number(lane), static_cast<std::size_t>(drafted), 1, round_.pass_rows());
     counter_.add(outcome, own);
     own.context = outcome.next_context;
     own.text_position += static_cast<std::uint32_t>(outcome.emitted.size());
     if (reads_text_) own.text.insert(own.text.end(), outcome.emitted.begin(), outcome.emitted.end());
-    book_round(outcome.emitted.size(), outcome.whole, ends_, own, counts_);
+    book_round(outcome, static_cast<std::size_t>(draft_length_), ends_, own, counts_);
   }
 
   const BlockJudging& judging_;

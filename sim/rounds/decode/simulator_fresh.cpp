@@ -90,7 +90,9 @@ void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts
       sink->round(lane, round, outcome.emitted, 0);
     }
   }
-  counts.add_sequence(chunk.rounds, full_rounds, text_position, draft_length_ > 0);
+  counts.add_group(
+      {.number = sequence, .rounds = chunk.rounds, .full = full_rounds, .longest = full_rounds, .emitted = text_position},
+      draft_length_ > 0);
 }
 
 // The same of blocks, whose tables are made anew for the positions that a round can come to.
@@ -108,6 +110,7 @@ void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& c
   std::vector<Token> text;
   std::uint64_t text_position = 0;
   std::uint64_t full_rounds = 0;
+  std::uint64_t longest_rounds = 0;
   for (std::uint32_t number = 0; number < chunk.rounds; ++number) {
     window.draw(sequence, text_position);
     if (!round) round.emplace(window.tables(), window.process(), draw_key_, *judging.drafter, policy);
@@ -127,8 +130,7 @@ void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& c
       if (policy->foresees()) drafted = static_cast<int>(accepted);
     }
     ++counts.accepted_distribution[accepted];
-    if (!counts.drafted.empty()) ++counts.drafted[static_cast<std::size_t>(drafted)];
-    if (counts.passes.any()) counts.passes.add(round->pass_rows());
+    counts.add_drafted(sequence, static_cast<std::size_t>(drafted), 1, round->pass_rows());
     for (std::size_t i = 0; i < outcome.emitted.size(); ++i) {
       if (i < accepted) ++counts.accepted[i];
       if (i < accepted || !outcome.whole) ++counts.reached[i];
@@ -139,6 +141,7 @@ void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& c
       ++counts.output[static_cast<std::size_t>(std::clamp(uniform * kFreshClasses, 0.0, kFreshClasses - 1.0))];
     }
     full_rounds += outcome.whole ? 1 : 0;
+    longest_rounds += accepted == static_cast<std::size_t>(draft_length_) ? 1 : 0;
     text_position += outcome.emitted.size();
     if (judging.drafter->shape().reads_text) text.insert(text.end(), outcome.emitted.begin(), outcome.emitted.end());
     if (sink != nullptr) {
@@ -149,7 +152,9 @@ void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& c
       sink->round(kLane, number, outcome.emitted, 0);
     }
   }
-  counts.add_sequence(chunk.rounds, full_rounds, text_position, draft_length_ > 0);
+  counts.add_group(
+      {.number = sequence, .rounds = chunk.rounds, .full = full_rounds, .longest = longest_rounds, .emitted = text_position},
+      draft_length_ > 0);
 }
 
 }  // namespace specsim::decode

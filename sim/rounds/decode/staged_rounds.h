@@ -167,7 +167,12 @@ class StagedRounds {
       drop_those_without_rounds();
     }
     for (std::uint32_t who = 0; who < sequences; ++who)
-      counts_.add_sequence(lane_.rounds[who], lane_.full[who], lane_.emitted[who], setup_.draft_length > 0);
+      counts_.add_group({.number = plan_.first_sequence + who,
+                         .rounds = lane_.rounds[who],
+                         .full = lane_.full[who],
+                         .longest = lane_.full[who],
+                         .emitted = lane_.emitted[who]},
+                        setup_.draft_length > 0);
     if (one_stratum_) counts_.add_neighbours(pairs_, {setup_.bin_of_class, classes()});
   }
 

@@ -52,7 +52,12 @@ class WideRounds {
       play(round, live);
     }
     for (std::uint32_t who = 0; who < sequences; ++who)
-      counts_.add_sequence(rounds_in(who), full_[who], state_[who] >> 16, setup_.draft_length > 0);
+      counts_.add_group({.number = plan_.first_sequence + who,
+                         .rounds = rounds_in(who),
+                         .full = full_[who],
+                         .longest = full_[who],
+                         .emitted = state_[who] >> 16},
+                        setup_.draft_length > 0);
     const std::vector<std::uint64_t> counted(pairs_.begin(), pairs_.end());
     counts_.add_neighbours(counted, {setup_.bin_of_class, classes_});
   }

@@ -33,6 +33,9 @@ class LengthPolicy {
   [[nodiscard]] virtual int sequences() const { return 1; }
   // Whether the next round's length goes by what the last one accepted.
   [[nodiscard]] virtual bool follows_acceptance() const { return true; }
+  // Whether the sequences of a batch depend on each other, so that only batches are independent: one length that goes by what
+  // all of them accepted, or rows that they share.
+  [[nodiscard]] bool ties_sequences() const { return sequences() > 1 && (follows_acceptance() || shares_rows()); }
   // What it remembers at a sequence's start; `length` is that of the first round, at most the drafter's draft_length.
   [[nodiscard]] virtual Memory start() const = 0;
   // Sets the length of the next round, and what the policy remembers, after a round that drafted and accepted so many tokens.

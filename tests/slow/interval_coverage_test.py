@@ -1,0 +1,156 @@
+#!/usr/bin/python3
+"""Whether intervals that the program prints hold the truth as often as they say: serve's relative changes, import's figures, and the
+standard deviation over draws of the distributions that run states. (run's own: tests/stat/coverage_test.cpp; compare's: tests/unit/
+ranking_test.cpp; plan's: tests/unit/plan_test.cpp; serve's means and percentiles: tests/serve/intervals_test.cpp.)
+
+Runs at the root of the repository; SPECSIM names the program. Seeds are fixed: a failure is repeated exactly.
+"""
+import csv
+import json
+import math
+import random
+import re
+import statistics
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, "tests/support")
+from program import expect, finish, run  # noqa: E402
+
+SEEDS = 300
+# A true coverage of .93 to .97 is right. Of 300 intervals at .93, 258 or fewer hold the truth with probability 1e-6, and 300 of 300 at .97
+# with 1e-4: `held` is refused below 259.
+LEAST = 259
+
+
+def covers(held, seeds=SEEDS):
+    return held * SEEDS >= LEAST * seeds
+
+
+# ---- serve: how much a mean changes, relative to plain decoding, over the same requests
+CHANGE = re.compile(r"mean (TPOT|TTFT) from [\d.]+ to [\d.]+ ms \(([+-][\d.]+) %, ± ([\d.]+)\)")
+
+
+def pairs(folder, figure):
+    """Figures of requests on both servers in the order of sending, without those that the program leaves out as its warm-up: none here."""
+    both = []
+    for name in ("requests_plain.csv", "requests.csv"):
+        with open(folder / name, newline="") as file:
+            rows = list(csv.DictReader(file))
+        if figure == "TTFT":
+            both.append([float(row["first_token_s"]) - float(row["arrival_s"]) for row in rows])
+        else:
+            both.append([(float(row["last_token_s"]) - float(row["first_token_s"])) / (int(row["output_tokens"]) - 1) if int(row["output_tokens"]) > 1
+                         else None for row in rows])
+    return [(a, b) for a, b in zip(*both) if a is not None and b is not None]
+
+
+def plain_taken_as_exact(folder, figure, t20=2.093):
+    """The mutant: batch means of speculative - plain, divided by the plain mean as if that were known."""
+    own = pairs(folder, figure)
+    size = len(own) // 20
+    means = [statistics.mean(b - a for a, b in own[i * size:(i + 1) * size]) for i in range(20)]
+    return 100 * t20 * statistics.stdev(means) / math.sqrt(20) / statistics.mean(a for a, _ in own)
+
+
+def served(seed):
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        status, text, err = run("serve", "configs/serve/chat.yaml", "--requests", "2000", "--seed", seed, "--out", out)
+        assert status == 0, err
+        told = {name: (float(change), float(half)) for name, change, half in CHANGE.findall(text)}
+        return {name: (*told[name], plain_taken_as_exact(out, name)) for name in ("TPOT", "TTFT")}
+
+
+with ThreadPoolExecutor() as pool:
+    runs = list(pool.map(served, range(1, SEEDS + 1)))
+for name in ("TPOT", "TTFT"):
+    truth = statistics.mean(one[name][0] for one in runs)
+    held = sum(abs(one[name][0] - truth) <= one[name][1] for one in runs)
+    mutant = sum(abs(one[name][0] - truth) <= one[name][2] for one in runs)
+    stated = statistics.mean(one[name][1] for one in runs)
+    sd = statistics.stdev(one[name][0] for one in runs)
+    print(f"serve, change of mean {name}: {held} of {SEEDS}; 1.96 standard deviations {1.96 * sd:.2f} %, stated ± {stated:.2f}; "
+          f"with the plain mean as exact {mutant}, ± {statistics.mean(one[name][2] for one in runs):.2f}")
+    expect(f"serve {name}: {held} of {SEEDS}", covers(held))
+    # The mutant of TPOT is far too wide, that of TTFT too narrow.
+    wide = statistics.mean(one[name][2] for one in runs) / (1.96 * sd)
+    expect(f"serve {name}: the mutant passes: {mutant}, {wide:.2f} times the true width", not covers(mutant) or not 0.8 <= wide <= 1.25)
+    expect(f"serve {name}: {stated / (1.96 * sd):.2f} times the true width", 0.8 <= stated / (1.96 * sd) <= 1.25)
+
+
+# ---- import: acceptance length and alpha from a log
+def log_of(seed, spread):
+    """A vLLM log of 20 lines of 100 rounds that draft three tokens; alpha of a line is uniform in .7 +- spread."""
+    draw = random.Random(seed)
+    lines = []
+    for line in range(20):
+        alpha = 0.7 + spread * (2 * draw.random() - 1)
+        by_position = [0, 0, 0]
+        for _ in range(100):
+            for position in range(3):
+                if draw.random() >= alpha:
+                    break
+                by_position[position] += 1
+        accepted = sum(by_position)
+        rates = ", ".join(f"{count / 100:.3f}" for count in by_position)
+        lines.append(f"INFO 06-01 22:{line:02}:02 [metrics.py:101] SpecDecoding metrics: Mean acceptance length: {1 + accepted / 100:.2f}, Accepted "
+                     f"throughput: {accepted / 10:.2f} tokens/s, Drafted throughput: 30.00 tokens/s, Accepted: {accepted} tokens, Drafted: 300 tokens, "
+                     f"Per-position acceptance rate: {rates}, Avg Draft acceptance rate: {accepted / 3:.1f}%")
+    return "\n".join(lines) + "\n"
+
+
+def imported(arguments):
+    seed, spread = arguments
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "server.log"
+        log.write_text(log_of(seed, spread))
+        status, text, err = run("import", log, "--format", "json")
+        assert status == 0, err
+        rows = json.loads(text)["tables"][0]["rows"]
+        return {row[0].strip(): row[1:4] for row in rows}
+
+
+for spread, name in ((0.0, "independent rounds"), (0.25, "lines that differ")):
+    with ThreadPoolExecutor() as pool:
+        logs = list(pool.map(imported, [(seed, spread) for seed in range(SEEDS)]))
+    # alpha is accepted over judged tokens, a ratio of means: over many lines E[accepted] / E[judged].
+    grid = [0.7 + spread * (2 * (i + 0.5) / 2000 - 1) for i in range(2000)]
+    lengths = statistics.mean(1 + a + a * a + a ** 3 for a in grid)
+    judged = statistics.mean(1 + a + a * a for a in grid)
+    truths = {"mean acceptance length": lengths, "alpha": (lengths - 1) / judged}
+    for figure, truth in truths.items():
+        held = sum(one[figure][1] <= truth <= one[figure][2] for one in logs)
+        # The wider of two errors is taken, so that more than 95 % may hold the truth.
+        print(f"import, {figure}, {name}: {held} of {SEEDS}")
+        expect(f"import, {figure}, {name}: {held} of {SEEDS}", covers(held))
+        if figure == "alpha" and spread > 0:  # the mutant: tokens as independent trials
+            tokens = 20 * 100 * judged
+            half = 1.96 * math.sqrt(truth * (1 - truth) / tokens)
+            mutant = sum(abs(one[figure][0] - truth) <= half for one in logs)
+            expect(f"import: the mutant passes with {mutant}", not covers(mutant))
+
+
+# ---- run: the standard deviation over draws of the distributions
+status, text, err = run("run", "configs/quickstart.yaml", "--set", "sweep.decode.drafter.draft_length=[5]", "--set", "rounds=200000")
+told = re.search(r"tokens/round has a standard deviation of ([\d.e-]+) and speedup one of ([\d.e-]+) \(from 8 draws\)", text)
+expect(f"run states no spread over draws: {text} {err}", told)
+if told:
+    def drawn(seed):
+        _, text, _ = run("run", "configs/quickstart.yaml", "--set", "sweep.decode.drafter.draft_length=[5]", "--set", "rounds=200000", "--seed", seed,
+                         "--format", "json")
+        table = json.loads(text)["tables"][0]
+        row = dict(zip(table["columns"], table["rows"][0]))
+        return row["tokens/round"], row["speedup"]
+    with ThreadPoolExecutor() as pool:
+        figures = list(pool.map(drawn, range(1, 41)))
+    for index, name in enumerate(("tokens/round", "speedup")):
+        sd = statistics.stdev(one[index] for one in figures)
+        ratio = float(told[index + 1]) / sd
+        print(f"run, {name}: standard deviation over draws stated {told[index + 1]}, {sd:.3g} over 40 seeds")
+        # F of 7 and 39 degrees of freedom lies within .08 and 3.9 with probability .998.
+        expect(f"run, {name}: stated {told[index + 1]}, over 40 seeds {sd:.3g}", 0.08 <= ratio ** 2 <= 3.9)
+
+finish()
