@@ -52,7 +52,7 @@ for name, arguments in COMMANDS.items():
         continue
     expect(f"{name}: fields", list(read) == ["schema", "program", "version", "commit", "command", "exit_status", "tables", "text"])
     expect(f"{name}: schema, command or status", (read["schema"], read["command"], read["exit_status"])
-           == ("specsim-output/1", [*arguments, "--format", "json"], status))
+           == ("specsim-output/2", [*arguments, "--format", "json"], status))
     expect(f"{name}: no table", read["tables"] or name in ("describe", "import"))
     for table in read["tables"]:
         expect(f"{name}: a table of nothing", table["rows"] or any(table["columns"]))

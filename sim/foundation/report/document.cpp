@@ -26,14 +26,101 @@ Document* open_document = nullptr;
 // A table's mark in what is printed. A stray one of a user's names stands for a number that no table has, and is left out.
 constexpr char kMark = '\x1e';
 
-// A cell as a number where it is nothing else, null where it is empty or a dash.
+bool is_empty(const std::string& cell) { return cell.empty() || cell == "-"; }
+
+constexpr std::string_view kPlusMinus = " ± ";
+
+// Takes "%" off a cell's end, with the space before it; whether it was there.
+bool take_percent(std::string& cell) {
+  if (!cell.ends_with('%')) return false;
+  cell.pop_back();
+  if (cell.ends_with(' ')) cell.pop_back();
+  return true;
+}
+
+bool is_number(const std::string& cell) {
+  double x = 0.0;
+  const char* const begin = cell.data() + (cell.starts_with('+') ? 1 : 0);
+  const char* const end = cell.data() + cell.size();
+  const auto [stop, error] = from_chars(begin, end, x);
+  return error == std::errc() && stop == end;
+}
+
+// A table for programs: column names occur once, and a figure with its interval or its unit is a number in a column of its own.
+struct Plain {
+  std::vector<std::string> names;
+  std::vector<std::vector<std::string>> columns;  // [column][row]; empty: nothing is known
+};
+
+// Adds a column, as two where its cells are figures and half the widths of their intervals ("1.25 ± 0.03", "0.4 % ± 0.1"), or
+// figures and what they are off by ("2.75 +1.2 %").
+void add_column(const std::string& name, std::vector<std::string> cells, Plain& plain) {
+  std::vector<std::string> widths(cells.size());
+  bool any_width = false;
+  bool any_off = false;
+  bool percent = true;
+  bool numbers = true;
+  bool any = false;
+  std::vector<std::string> figures = cells;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (is_empty(cells[i])) {
+      figures[i].clear();
+      continue;
+    }
+    any = true;
+    if (const std::size_t at = cells[i].find(kPlusMinus); at != std::string::npos) {
+      figures[i] = cells[i].substr(0, at);
+      widths[i] = cells[i].substr(at + kPlusMinus.size());
+      any_width = true;
+    } else if (const std::size_t sign = cells[i].find_first_of("+-", 1);
+               cells[i].ends_with('%') && sign != std::string::npos && cells[i][sign - 1] == ' ') {
+      figures[i] = cells[i].substr(0, sign - 1);
+      widths[i] = cells[i].substr(sign);
+      any_off = true;
+    }
+    percent = take_percent(figures[i]) && percent;
+    take_percent(widths[i]);
+    numbers = numbers && is_number(figures[i]) && (widths[i].empty() || is_number(widths[i]));
+  }
+  percent = percent && any;
+  if (!numbers || (any_width && any_off) || !(percent || any_width || any_off)) {
+    for (std::string& cell : cells)
+      if (cell == "-") cell.clear();
+    plain.names.push_back(name);
+    plain.columns.push_back(std::move(cells));
+    return;
+  }
+  plain.names.push_back(percent ? name + " %" : name);
+  plain.columns.push_back(std::move(figures));
+  if (!any_width && !any_off) return;
+  plain.names.push_back(plain.names.back() + (any_width ? " ±" : " off by %"));
+  plain.columns.push_back(std::move(widths));
+}
+
+Plain plain_table(const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows) {
+  Plain plain;
+  for (std::size_t c = 0; c < heads.size(); ++c) {
+    // A name that occurs twice, as "+-95%", is of the column before it.
+    const std::string& own = heads[c].name;
+    const bool again = c > 0 && std::count_if(heads.begin(), heads.end(), [&](const Head& head) { return head.name == own; }) > 1;
+    std::vector<std::string> cells;
+    for (const auto& row : rows) cells.push_back(c < row.size() ? row[c] : "");
+    add_column(own.empty() ? fmt::format("column {}", c + 1)
+               : again     ? heads[c - 1].name + " " + own
+                           : own,
+               std::move(cells), plain);
+  }
+  return plain;
+}
+
+// A cell as a number where it is nothing else, null where it is empty.
 nlohmann::ordered_json value_of_cell(const std::string& cell) {
-  if (cell.empty() || cell == "-") return nullptr;
+  if (cell.empty()) return nullptr;
   double x = 0.0;
   const char* const end = cell.data() + cell.size();
-  const auto [stop, error] = from_chars(cell.data(), end, x);
+  const auto [stop, error] = from_chars(cell.data() + (cell.starts_with('+') ? 1 : 0), end, x);
   if (error != std::errc() || stop != end || !std::isfinite(x)) return cell;
-  if (cell.find_first_not_of("-0123456789") == std::string::npos && std::abs(x) < 9e15) return static_cast<long long>(x);
+  if (cell.find_first_not_of("+-0123456789") == std::string::npos && std::abs(x) < 9e15) return static_cast<long long>(x);
   return x;
 }
 
@@ -145,13 +232,12 @@ std::string Document::csv() const {
     const auto* const number = std::get_if<std::size_t>(&part);
     if (number == nullptr) continue;
     const Kept& table = tables_[*number];
+    const Plain plain = plain_table(table.heads, table.rows);
     if (!text.empty()) text += '\n';
-    std::vector<std::string> fields;
-    for (const Head& head : table.heads) fields.push_back(head.name);
-    if (!table.headless) text += csv_line(fields) + "\n";
-    for (const auto& row : table.rows) {
-      fields.clear();
-      for (const std::string& cell : row) fields.push_back(cell == "-" ? "" : cell);
+    if (!table.headless) text += csv_line(plain.names) + "\n";
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      std::vector<std::string> fields;
+      for (const auto& column : plain.columns) fields.push_back(column[row]);
       text += csv_line(fields) + "\n";
     }
   }
@@ -180,12 +266,12 @@ std::string Document::json(const Told& told, bool quiet) const {
     const Kept& table = tables_[std::get<std::size_t>(part)];
     nlohmann::ordered_json one;
     one["title"] = title;
-    one["columns"] = nlohmann::ordered_json::array();
-    for (const Head& head : table.heads) one["columns"].push_back(head.name);
+    const Plain plain = plain_table(table.heads, table.rows);
+    one["columns"] = plain.names;
     one["rows"] = nlohmann::ordered_json::array();
-    for (const auto& row : table.rows) {
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
       nlohmann::ordered_json values = nlohmann::ordered_json::array();
-      for (const std::string& cell : row) values.push_back(value_of_cell(cell));
+      for (const auto& column : plain.columns) values.push_back(value_of_cell(column[row]));
       one["rows"].push_back(std::move(values));
     }
     all["tables"].push_back(std::move(one));

@@ -22,7 +22,7 @@ std::vector<std::string> format_names();
 std::optional<Format> format_named(std::string_view name);
 
 // The JSON's "schema": counted up whenever a reader of the old one would have to change. docs/output.md tells its fields.
-inline constexpr const char* kOutputSchema = "specsim-output/1";
+inline constexpr const char* kOutputSchema = "specsim-output/2";
 
 // What stands around the figures in JSON.
 struct Told {
