@@ -14,6 +14,7 @@ namespace specsim::draft {
   X(adaedl)                 \
   X(goodput)                \
   X(goodput_per_sequence)   \
+  X(throughput_aware)       \
   X(bandit)                 \
   X(specdec_pp)             \
   X(adaptive_verification)  \
