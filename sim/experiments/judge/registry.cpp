@@ -32,6 +32,7 @@ namespace specsim::judge {
   X(spec_hub)               \
   X(dynamic_tree)           \
   X(opt_tree)               \
+  X(marginal_trees)         \
   X(spec_exec)              \
   X(redrafter)              \
   X(cs_drafting)            \

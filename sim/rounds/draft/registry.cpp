@@ -22,6 +22,8 @@ namespace specsim::draft {
   X(pard)                   \
   X(dflash)                 \
   X(dspark)                 \
+  X(ddtree)                 \
+  X(caddtree)               \
   X(hybrid)                 \
   X(rest)                   \
   X(opt_tree)               \

@@ -128,4 +128,65 @@ ChosenTree beam_tree(const Automaton& distributions, int state, int beams, int d
   return tree_from(paths, kept);
 }
 
+ChosenTree marginal_tree(const Automaton& distributions, int state, const MarginalTree& rule) {
+  // The marginals, by the distribution of the draft's state at each depth.
+  std::vector<std::vector<double>> marginal;
+  std::vector<double> in_state(index_of(distributions.states), 0.0);
+  in_state[index_of(state)] = 1.0;
+  for (int depth = 0; depth < rule.positions; ++depth) {
+    std::vector<double> own(index_of(distributions.vocab), 0.0);
+    std::vector<double> then(in_state.size(), 0.0);
+    for (int s = 0; s < distributions.states; ++s) {
+      if (in_state[index_of(s)] == 0.0) continue;
+      const std::vector<Path> from = {Path{.state = s, .depth = depth, .weight = in_state[index_of(s)]}};
+      for (const Path& one : longer_paths(distributions, from, 0, rule.nodes, 1.0)) {
+        if (!(one.weight > rule.least)) break;
+        own[index_of(one.token)] += one.weight;
+        then[index_of(one.state)] += one.weight;
+      }
+    }
+    marginal.push_back(std::move(own));
+    in_state = std::move(then);
+  }
+  // Level by level the heaviest paths of each length: none of the heaviest of all can lie outside them.
+  std::vector<Path> paths = {Path{.state = state}};
+  std::vector<int> level = {0};
+  for (int depth = 0; depth < rule.positions && !level.empty(); ++depth) {
+    const std::vector<double>& own = marginal[index_of(depth)];
+    std::vector<int> tokens(own.size());
+    std::iota(tokens.begin(), tokens.end(), 0);
+    std::stable_sort(tokens.begin(), tokens.end(), [&](int a, int b) { return own[index_of(a)] > own[index_of(b)]; });
+    if (rule.width > 0) tokens.resize(std::min(tokens.size(), index_of(rule.width)));
+    std::vector<Path> next = {Path()};
+    for (const int above : level)
+      for (std::size_t rank = 0; rank < std::min(tokens.size(), index_of(rule.nodes)) && own[index_of(tokens[rank])] > 0.0;
+           ++rank)
+        next.push_back({above, static_cast<int>(rank), tokens[rank], state, depth + 1,
+                        paths[index_of(above)].weight * own[index_of(tokens[rank])]});
+    level.clear();
+    for (const int one : heaviest(next, rule.nodes)) {
+      level.push_back(static_cast<int>(paths.size()));
+      paths.push_back(next[index_of(one)]);
+    }
+  }
+  int best = rule.nodes;
+  if (rule.row_time > 0.0) {
+    std::vector<double> weights;
+    for (std::size_t i = 1; i < paths.size(); ++i) weights.push_back(paths[i].weight);
+    std::sort(weights.rbegin(), weights.rend());
+    double tokens = 1.0;
+    double most = 1.0 / (1.0 + rule.draft_time);
+    best = 0;
+    for (int n = 1; n <= std::min(rule.nodes, static_cast<int>(weights.size())); ++n) {
+      tokens += weights[index_of(n - 1)];
+      const double per_time = tokens / (1.0 + rule.draft_time + rule.row_time * n);
+      if (per_time > most) {
+        most = per_time;
+        best = n;
+      }
+    }
+  }
+  return tree_from(paths, heaviest(paths, best));
+}
+
 }  // namespace specsim::theory

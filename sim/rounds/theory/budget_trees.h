@@ -20,4 +20,20 @@ namespace specsim::theory {
 // level before; the paths to the last level.
 [[nodiscard]] ChosenTree beam_tree(const Automaton& distributions, int state, int beams, int depth);
 
+// DDTree (Ringel and Romano 2026, arXiv 2604.12989): the `nodes` paths of the largest product of the marginals that the draft has
+// for each depth, at most `positions` long, of the `width` likeliest tokens of each (0: all). The marginal at a depth is the
+// token's distribution there over all continuations that the draft may make of the block's start, of which each one follows the
+// `nodes` likeliest tokens of a state alone, where these have more than `least` of the mean. With row_time above 0 as many paths,
+// the heaviest first, as make (1 + their sum) / (1 + draft_time + row_time their number) largest (CaDDTree, He et al. 2026, arXiv
+// 2606.01813).
+struct MarginalTree {
+  int positions = 1;
+  int nodes = 1;
+  int width = 0;
+  double draft_time = 0.0;
+  double row_time = 0.0;
+  double least = 1e-4;
+};
+[[nodiscard]] ChosenTree marginal_tree(const Automaton& distributions, int state, const MarginalTree& rule);
+
 }  // namespace specsim::theory

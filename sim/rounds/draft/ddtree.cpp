@@ -1,0 +1,46 @@
+#include "sim/foundation/base/token.h"
+#include "sim/rounds/draft/marginal_tree.h"
+
+#include <memory>
+
+namespace specsim::draft {
+
+DrafterEntry ddtree_drafter() {
+  return {
+      {"ddtree",
+       "the likeliest paths through the distributions of a block drafter's positions, at a budget of nodes",
+       "Ringel and Romano (DDTree), arXiv 2604.12989; liranringel/ddtree, ddtree.py, commit c96427a; SGLang pull request 29907, "
+       "vLLM pull request 42910",
+       {{"block_size",
+         config::Type::integer,
+         "16",
+         "positions of a block, of which the first is the text's last token",
+         config::between(2, kMaxDraftLength + 1),
+         {}},
+        {"nodes", config::Type::integer, "64", "tokens of the tree", config::between(1, 256), {}},
+        {"width",
+         config::Type::integer,
+         "0",
+         "likeliest tokens of each position that paths may go through; 0: all",
+         config::between(0, 256),
+         {}},
+        {"steps", config::Type::integer, "1", "denoising passes over the block", config::between(1, 64), {}}},
+       "One pass gives a distribution for each position. Here it is the mean over the draft model's own continuations of the "
+       "text, "
+       "at temperature 1. A path is worth the product of its tokens' probabilities, and a heap takes the best nodes one after "
+       "the "
+       "other; tokens are point masses. The product takes positions for independent, and they are not: where the target takes "
+       "a sibling of the likeliest token, the positions behind it were made for the likeliest one. That shows where the next "
+       "token "
+       "goes by the last (process markov). In contexts without memory (fixed, by_depth, iid, text) what follows a sibling is as "
+       "good as what follows the likeliest token, so that they show an upper bound. With width 1 it is dflash's chain.",
+       "nodes: 3, block_size: 3"},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        return std::make_shared<MarginalTree>(static_cast<int>(arguments.integer("block_size")) - 1,
+                                              static_cast<int>(arguments.integer("steps")),
+                                              MarginalTree::Budget{.nodes = static_cast<int>(arguments.integer("nodes")),
+                                                                   .width = static_cast<int>(arguments.integer("width"))});
+      }};
+}
+
+}  // namespace specsim::draft

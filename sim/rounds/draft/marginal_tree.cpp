@@ -1,0 +1,117 @@
+#include "sim/rounds/draft/marginal_tree.h"
+
+#include "sim/rounds/draft/candidates.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <queue>
+#include <utility>
+
+namespace specsim::draft {
+
+namespace {
+
+// A node that may be added: a child of one that was.
+struct Open {
+  double value = 0.0;
+  std::size_t order = 0;  // of equals the one that came up first is better
+  int parent = 0;
+  std::size_t depth = 0;
+  std::size_t rank = 0;
+};
+
+struct Worse {
+  bool operator()(const Open& a, const Open& b) const { return a.value != b.value ? a.value < b.value : a.order > b.order; }
+};
+
+// Continuations of the text less likely than this are left out of the positions' distributions.
+constexpr double kNegligible = 1e-4;
+
+// Where the draft model's continuations of the text may be, and how likely each of these places is.
+struct Reached {
+  int node = 0;  // of the walk: one of the continuations that end there
+  Sight::Spot spot;
+  double weight = 0.0;
+};
+
+}  // namespace
+
+MarginalTree::MarginalTree(int positions, int passes, const Budget& budget)
+    : positions_(positions), passes_(passes), budget_(budget) {
+  shape_.siblings = tokens::Siblings::point_mass;
+  shape_.draft_length = std::min(positions, budget.nodes);
+  shape_.nodes = budget.nodes;
+  shape_.ranks = budget.nodes;
+  shape_.ranks_model = true;
+  shape_.branches = budget.nodes > 1;
+  shape_.on_target_state = true;
+}
+
+std::vector<std::vector<Ranked>> MarginalTree::marginals(Sight& sight) const {
+  std::vector<std::vector<Ranked>> positions;
+  ChosenBlock walk;
+  std::vector<Reached> reached = {{0, sight.end_of_text(), 1.0}};
+  for (int depth = 0; depth < positions_; ++depth) {
+    std::map<Token, double> mass;
+    std::map<std::uint32_t, Reached> next;  // by context
+    for (const Reached& from : reached) {
+      // A copy: another question may move what the answer shows.
+      const std::span<const Ranked> likeliest = sight.likeliest(walk, from.node);
+      const std::vector<Ranked> children(likeliest.begin(), likeliest.end());
+      for (std::size_t rank = 0; rank < children.size(); ++rank) {
+        const double weight = from.weight * children[rank].probability;
+        if (!(weight > kNegligible)) break;
+        mass[children[rank].token] += weight;
+        if (depth + 1 == positions_) continue;
+        const Sight::Spot spot = sight.after(from.spot, children[rank].token);
+        const auto [at, fresh] = next.try_emplace(spot.context);
+        if (fresh) at->second = {walk.add_candidate(from.node, children[rank].token, static_cast<int>(rank)), spot, 0.0};
+        at->second.weight += weight;
+      }
+    }
+    std::vector<Ranked> ranked;
+    for (const auto& [token, probability] : mass) ranked.push_back({token, probability});
+    std::stable_sort(ranked.begin(), ranked.end(),
+                     [](const Ranked& a, const Ranked& b) { return a.probability > b.probability; });
+    positions.push_back(std::move(ranked));
+    reached.clear();
+    for (const auto& [context, one] : next) reached.push_back(one);
+  }
+  return positions;
+}
+
+void MarginalTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const {
+  const std::vector<std::vector<Ranked>> positions = marginals(sight);
+  const std::size_t width = budget_.width > 0 ? static_cast<std::size_t>(budget_.width) : std::numeric_limits<std::size_t>::max();
+  Candidates all;
+  std::priority_queue<Open, std::vector<Open>, Worse> open;
+  std::size_t order = 0;
+  const auto offer = [&](int parent, std::size_t depth, std::size_t rank) {
+    if (depth >= positions.size() || rank >= std::min(width, positions[depth].size())) return;
+    open.push({all.value[static_cast<std::size_t>(parent)] * positions[depth][rank].probability, order++, parent, depth, rank});
+  };
+  offer(0, 0, 0);
+  double tokens = 1.0;
+  double time = 1.0 + budget_.draft_time;
+  int nodes = 0;
+  for (; nodes < budget_.nodes && !open.empty(); ++nodes) {
+    const Open best = open.top();
+    if (budget_.row_time > 0.0 && !((tokens + best.value) * time > tokens * (time + budget_.row_time))) break;
+    open.pop();
+    tokens += best.value;
+    time += budget_.row_time;
+    const Token token = positions[best.depth][best.rank].token;
+    const int node = all.add({{best.parent, static_cast<int>(best.rank), token, best.value}}).front();
+    offer(best.parent, best.depth, best.rank + 1);
+    offer(node, best.depth + 1, 0);
+  }
+  all.best(static_cast<std::size_t>(nodes), block);
+}
+
+Work MarginalTree::work(int nodes) const {
+  // The block is drafted before its tree is known: a pass over all its positions and the text's last token.
+  return {std::vector<double>(static_cast<std::size_t>(passes_), positions_ + 1.0), 1.0 + nodes};
+}
+
+}  // namespace specsim::draft

@@ -1,0 +1,39 @@
+// Trees out of the distributions that a block drafter gives for all positions at once, which know nothing of each other's tokens.
+#pragma once
+
+#include "sim/rounds/draft/drafter.h"
+
+#include <vector>
+
+namespace specsim::draft {
+
+// The likeliest paths by the product of their tokens' probabilities, one node after the other, best first: a node is as likely as
+// its parent times its token at its depth. A position's distribution is what the draft model's own continuations of the text have
+// there, in the mean over them: made mostly for the likeliest continuation, it is wrong behind another token.
+class MarginalTree final : public BlockDrafter {
+ public:
+  struct Budget {
+    int nodes = 1;  // at most
+    int width = 0;  // likeliest tokens of a position that paths go through; 0: all
+    // Where row_time is above 0, nodes are added as long as that raises the expected tokens per time: 1 + the sum of the nodes'
+    // probabilities over 1 + draft_time + row_time times their number, in passes of the target over one token.
+    double draft_time = 0.0;
+    double row_time = 0.0;
+  };
+  // `positions`: how many the block has behind the text's last token.
+  MarginalTree(int positions, int passes, const Budget& budget);
+  [[nodiscard]] const Shape& shape() const override { return shape_; }
+  void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override;
+  [[nodiscard]] Work work(int nodes) const override;
+
+ private:
+  // [position]: its likeliest tokens, falling; of equals the lower token first.
+  [[nodiscard]] std::vector<std::vector<Ranked>> marginals(Sight& sight) const;
+
+  Shape shape_;
+  int positions_;
+  int passes_;
+  Budget budget_;
+};
+
+}  // namespace specsim::draft

@@ -1,0 +1,12 @@
+#!/bin/bash
+# `specsim audit` of trees out of a block drafter's distributions: lossless, where the text has memory and where it has none.
+set -euo pipefail
+lossless() {  # config, drafter
+  local audited
+  audited=$("$SPECSIM" audit "$1" --set "decode={drafter: $2, verifier: tree_point_mass}" --set 'sweep={}')
+  grep -q '^verdict: lossless to 1e-12$' <<<"$audited" || { echo "$1, $2: $audited"; exit 1; }
+}
+lossless configs/audit/known_pair.yaml '{kind: ddtree, block_size: 3, nodes: 2}'
+lossless configs/audit/markov.yaml '{kind: ddtree, block_size: 3, nodes: 4}'
+lossless configs/audit/markov.yaml '{kind: caddtree, block_size: 3, nodes: 4, row_time: 0.2}'
+echo "audited"
