@@ -1,7 +1,6 @@
 #include "sim/experiments/judge/draw_spread.h"
 
 #include "sim/foundation/report/intervals.h"
-#include "sim/foundation/rng/address.h"
 
 #include <fmt/format.h>
 
