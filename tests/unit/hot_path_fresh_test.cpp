@@ -98,6 +98,10 @@ TEST_CASE("fresh distributions: the loop equals a plain loop that inverts the di
           rounds[{sequence, 0, round}] = {emitted, 0};
         }
         ++expected.sequences;
+        ++expected.groups;
+        expected.part_rounds[sequence % decode::kParts] += share;
+        expected.part_emitted[sequence % decode::kParts] += position;
+        expected.part_longest[sequence % decode::kParts] += share + accepted - tries;
         expected.rounds += share;
         expected.emitted += position;
         expected.sum_rounds_squared += share * share;
