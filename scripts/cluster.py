@@ -23,6 +23,7 @@ import stat
 import subprocess
 import sys
 import time
+import unicodedata
 from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM_PROGRAM", "build/specsim")
@@ -33,29 +34,28 @@ SECONDS_TO_STOP = 10  # for a task to keep what is finished
 RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # what merge writes, beside manifest.yaml
 BAD_INPUT, REFUSED, INTERRUPTED = 2, 4, 6
 
+# What differs between two experiments reaches the scripts as arguments, never as text of theirs: no name can be read as a command.
 TASK = """#!/bin/bash
-#SBATCH --job-name={name}
-#SBATCH --output={out}/logs/%A_%a.out
-#SBATCH --requeue
-#SBATCH --open-mode=append
-#SBATCH --signal=B:TERM@60
-{sbatch}# One shard: nothing to do where it is finished; else its journal is gone on from.
+# One shard: nothing to do where it is finished; else its journal is gone on from.
+# usage: task.sh OUT HERE TASKS THREADS PROGRAM ARGUMENT..., the shard's number in SLURM_ARRAY_TASK_ID or SPECSIM_SHARD
 set -u
-shard=${{SLURM_ARRAY_TASK_ID:-${{1-}}}}
-folder={out}/shards/$shard
+out=$1 here=$2 tasks=$3 threads=$4
+shift 4
+shard=${SLURM_ARRAY_TASK_ID:-${SPECSIM_SHARD-}}
+folder=$out/shards/$shard
 if [[ -e $folder/manifest.yaml && ! -e $folder/journal.txt ]]; then exit 0; fi
 # From here on, so that no signal leaves the program alone.
 child=; stopped=0
 trap 'stopped=1; if [[ -n $child ]]; then kill -TERM $child; fi' TERM INT
-mkdir -p {out}/shards
-cd {here} || exit 4
+mkdir -p -- "$out/shards"
+cd -- "$here" || exit 4
 # In the background, so that the shell hears the signal of a limit that comes near, and passes it on.
-{command} --shard "$shard/{tasks}" --out "$folder" --resume --quiet --threads "${{SLURM_CPUS_PER_TASK:-{threads}}}" &
+"$@" --shard "$shard/$tasks" --out "$folder" --resume --quiet --threads "${SLURM_CPUS_PER_TASK:-$threads}" &
 child=$!
 if ((stopped)); then kill -TERM $child; fi
 wait $child; status=$?
 while kill -0 $child 2>/dev/null; do wait $child; status=$?; done
-if ((status == 6)) && [[ -n ${{SLURM_JOB_ID-}} ]]; then
+if ((status == 6)) && [[ -n ${SLURM_JOB_ID-} ]]; then
   scontrol requeue "$SLURM_JOB_ID"  # cut off near its limit: the journal has what is finished
   sleep 30
 fi
@@ -63,11 +63,10 @@ exit $status
 """
 
 MERGE = """#!/bin/bash
-#SBATCH --job-name={name}-merge
-#SBATCH --output={out}/logs/merge_%j.out
-{sbatch}set -u
-cd {here} || exit 4
-exec {specsim} merge {out}/shards --out {out}
+# usage: merge.sh OUT HERE PROGRAM
+set -u
+cd -- "$2" || exit 4
+exec "$3" merge "$1/shards" --out "$1"
 """
 
 
@@ -195,10 +194,6 @@ def read_plan(path):
     return plan
 
 
-def quoted(words):
-    return " ".join(shlex.quote(str(word)) for word in words)
-
-
 def run_arguments(options):
     words = [*options.config]
     for change in options.set:
@@ -250,9 +245,65 @@ def alone(out):
         pass  # a file system without locks lacks the word to a second one
 
 
+def refuse_controls(name, text):
+    """A line break in a path ends a line of a log, and of any script that someone writes around it."""
+    if any(unicodedata.category(letter) == "Cc" for letter in text):
+        raise BadInput(f"{name}: {json.dumps(text)} has a control character, allowed: a text without line breaks and other control characters")
+
+
+def listed(manifest):
+    """The files that a manifest lists as results; none where it is no manifest of specsim."""
+    try:
+        text = manifest.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return set()
+    if not text.startswith("command: ") or "\nshard: " not in text:
+        return set()
+    return set(re.findall(r'^  - file: "([^"/\\]+)"$', text.partition("\nresults:\n")[2], re.MULTILINE))
+
+
+def shard_files(folder):
+    """The files of a shard that specsim wrote: what its manifest lists, the manifest, and the journal of a run that is unfinished."""
+    journal, manifest = folder / "journal.txt", folder / "manifest.yaml"
+    names = listed(manifest)
+    own = {*names, "manifest.yaml"} if names else set()
+    if not journal.is_symlink() and journal.is_file():
+        with open(journal, "rb") as file:
+            begin = file.read(16)
+        if b"specsim journal ".startswith(begin):  # cut off while it wrote its results, too
+            own |= {"journal.txt", "manifest.yaml", *RESULTS}
+    return own | {name + ".part" for name in own}
+
+
+def shards_of_specsim(shards):
+    """The folders of shards in DIR/shards with their files; BadInput where something there is not specsim's."""
+    found = []
+    if shards.is_symlink() or (os.path.lexists(shards) and not shards.is_dir()):
+        raise BadInput(f"{shards}: is no directory of its own, allowed: another --out, or none of this name there")
+    for folder in sorted(shards.iterdir()) if shards.is_dir() else []:
+        if folder.is_symlink() or not folder.is_dir() or not re.fullmatch("[1-9][0-9]{0,5}", folder.name):
+            raise BadInput(f"{folder}: is no shard that specsim wrote, allowed: another --out, or none of this name there")
+        own = shard_files(folder)
+        files = sorted(folder.iterdir())
+        for file in files:
+            if file.name not in own or (file.is_dir() and not file.is_symlink()):
+                raise BadInput(f"{file}: no manifest.yaml beside it lists it, allowed: another --out, or none of this name there")
+        found.append((folder, files))
+    return found
+
+
+def remove_shards(shards):
+    for folder, files in shards_of_specsim(shards):
+        for file in files:
+            file.unlink(missing_ok=True)
+        folder.rmdir()
+
+
 def claimed(options):
     """Makes DIR this experiment's; refuses one that is another's."""
     out = Path(options.out).resolve()
+    refuse_controls("--out", str(out))
+    refuse_controls("the working directory", os.getcwd())
     wanted = {"config": [str(Path(one).resolve()) if Path(one).exists() else one for one in options.config], "set": options.set,
               "seed": options.seed, "tasks": options.tasks,
               "text": [Path(one).read_text(encoding="utf-8", errors="surrogateescape") if Path(one).exists() else "" for one in options.config]}
@@ -272,26 +323,35 @@ def claimed(options):
     for name in RESULTS:
         if not options.force and os.path.lexists(out / name) and not (out / "manifest.yaml").exists():
             raise BadInput(f"{out / name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to begin anew")
+    if options.force:
+        shards_of_specsim(out / "shards")  # refuses what is somebody else's before anything is touched
     if options.dry_run:
         return out
     (out / "logs").mkdir(parents=True, exist_ok=True)
     alone(out)
     if options.force:
-        shutil.rmtree(out / "shards", ignore_errors=True)
+        remove_shards(out / "shards")
         for name in (*RESULTS, "manifest.yaml", "journal.txt"):  # merge replaces nobody's files by itself
             (out / name).unlink(missing_ok=True)
     write_whole(plan, json.dumps(wanted, indent=1) + "\n")
     return out
 
 
-def scripts(options, out):
-    """Writes task.sh and merge.sh, to be read or submitted by hand."""
-    sbatch = "".join(f"#SBATCH {word}\n" for word in options.sbatch)
-    name = re.sub(r"[^A-Za-z0-9_.-]", "_", options.name or Path(options.config[0]).stem)
-    fields = {"name": name, "out": shlex.quote(str(out)), "here": shlex.quote(os.getcwd()), "sbatch": sbatch, "tasks": options.tasks,
-              "threads": options.threads, "command": quoted([SPECSIM, "run", *run_arguments(options)]), "specsim": shlex.quote(SPECSIM)}
+def scripts(out):
+    """Writes task.sh and merge.sh: what is submitted, to be read and changed."""
     for file, text in (("task.sh", TASK), ("merge.sh", MERGE)):
-        write_whole(out / file, text.format(**fields), 0o755)
+        write_whole(out / file, text, 0o755)
+
+
+def task_words(options, out):
+    return [str(out / "task.sh"), str(out), os.getcwd(), str(options.tasks), str(options.threads), SPECSIM, "run", *run_arguments(options)]
+
+
+def sbatch_words(options, out, kind, pattern):
+    """Options of sbatch for one kind of job; a percent sign in the path of its log is no pattern."""
+    name = re.sub(r"[^A-Za-z0-9_.-]", "_", options.name or Path(options.config[0]).stem)
+    log = str(out / "logs").replace("%", "%%") + "/" + pattern
+    return [f"--job-name={name}{kind}", f"--output={log}", *(word for one in options.sbatch for word in shlex.split(one))]
 
 
 def merge(out):
@@ -309,7 +369,7 @@ def submitted(arguments):
 
 def slurm(options, out):
     missing = missing_shards(out, options.tasks)
-    scripts(options, out)
+    scripts(out)
     if not missing:
         say(f"all {options.tasks} shards are finished")
         return merge(out)
@@ -317,8 +377,10 @@ def slurm(options, out):
     jobs = []
     # Arrays of at most MaxArraySize - 1, which sites set low: larger experiments are several.
     for first in range(0, len(missing), options.array):
-        jobs.append(submitted(["--array", ranges(missing[first:first + options.array]) + at_once, str(out / "task.sh")]))
-    last = submitted(["--dependency", "afterok:" + ":".join(jobs), "--kill-on-invalid-dep=yes", str(out / "merge.sh")])
+        jobs.append(submitted(["--array", ranges(missing[first:first + options.array]) + at_once, "--requeue", "--open-mode=append",
+                               "--signal=B:TERM@60", *sbatch_words(options, out, "", "%A_%a.out"), *task_words(options, out)]))
+    last = submitted(["--dependency", "afterok:" + ":".join(jobs), "--kill-on-invalid-dep=yes",
+                      *sbatch_words(options, out, "-merge", "merge_%j.out"), str(out / "merge.sh"), str(out), os.getcwd(), SPECSIM])
     say(f"submitted {len(missing)} of {options.tasks} shards as job {', '.join(jobs)}, and the merge as job {last}")
     say(f"specsim cluster status {out} tells how far they are; the same command again restarts what is missing")
     return 0
@@ -343,7 +405,7 @@ def stop_tasks(processes):
 
 def local(options, out, processes):
     missing = missing_shards(out, options.tasks)
-    scripts(options, out)
+    scripts(out)
     running = {}
     failed = {}
     say(f"{options.tasks - len(missing)} of {options.tasks} shards are finished, {len(missing)} to go")
@@ -355,8 +417,8 @@ def local(options, out, processes):
             while waiting and len(running) < processes and not failed:
                 number = waiting.pop(0)
                 with open(out / "logs" / f"{number}.out", "a") as log:
-                    running[number] = subprocess.Popen(["bash", str(out / "task.sh"), str(number)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                       env=environment, start_new_session=True)
+                    running[number] = subprocess.Popen(["bash", *task_words(options, out)], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                       env={**environment, "SPECSIM_SHARD": str(number)}, start_new_session=True)
             for number, process in list(running.items()):
                 if process.poll() is not None:
                     del running[number]
@@ -438,6 +500,12 @@ def read(arguments):
     for name, default in (("sbatch", []), ("array", "1000"), ("at_once", None), ("name", None)):
         if processes and getattr(options, name) != default:
             raise BadInput(f"--{name.replace('_', '-')}: given with {options.launcher}, which makes no jobs of Slurm; allowed: with slurm")
+    for one in options.sbatch:
+        refuse_controls("--sbatch", one)
+        try:
+            shlex.split(one)
+        except ValueError as wrong:
+            raise BadInput(f"--sbatch: {json.dumps(one)}: {str(wrong).lower()}, allowed: words as a shell takes them")
     options.tasks = whole(options.tasks, "--tasks", 1, MOST_TASKS)
     options.array = whole(options.array, "--array", 1, MOST_TASKS)
     options.threads = whole(options.threads, "--threads", 0, 4096)

@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+"""specsim cluster and hostile names: no path or option is read as a command, and --force removes what specsim wrote and nothing else.
+
+A program called sbatch stands in for Slurm's: it keeps what it was given and runs the job as Slurm would, its arguments unread by any shell.
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, "tests/support")
+from program import expect, finish, run  # noqa: E402
+
+CONFIG = os.path.abspath("configs/quickstart.yaml")
+SMALL = ["--set", "rounds=30000", "--tasks", "2"]
+SBATCH = """#!/usr/bin/python3
+import json, os, subprocess, sys
+words = sys.argv[1:]
+with open(os.environ["SBATCH_LOG"], "a") as log:
+    log.write(json.dumps(words) + "\\n")
+script = next(i for i, word in enumerate(words) if not word.startswith("-") and words[i - 1] not in ("--array", "--dependency"))
+array = words[words.index("--array") + 1].partition("%")[0] if "--array" in words else ""
+tasks = []
+for part in filter(None, array.split(",")):
+    first, _, last = part.partition("-")
+    tasks += range(int(first), int(last or first) + 1)
+for task in tasks or [None]:
+    more = {} if task is None else {"SLURM_ARRAY_TASK_ID": str(task)}
+    ended = subprocess.run(["bash", *words[script:]], env={**os.environ, **more}).returncode
+    if ended:
+        sys.exit(ended)
+print("7;here")
+"""
+# Each would make "pwned" where a shell, or the header of a job, reads it as text.
+NAMES = ["a b", "$(touch pwned)", "`touch pwned`", "a;touch pwned;#", "a'touch pwned'", 'a"; touch pwned; "', "-n", "100%A%j", "a\\b", "{out}", "#SBATCH", "ä"]
+BROKEN = ["nl\ntouch pwned\n#", "cr\rx", "esc\x1b[2J", "del\x7f", "next\u0085line"]
+
+
+def everything(folder):
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+def names(folder):
+    status, _, error = run("run", CONFIG, "--set", "rounds=30000", "--out", folder / "whole")
+    expect(f"one run: {error}", status == 0)
+    whole = (folder / "whole/data.csv").read_bytes()
+    log = folder / "sbatch.log"
+    tools = folder / "tools"
+    tools.mkdir()
+    (tools / "sbatch").write_text(SBATCH)
+    (tools / "sbatch").chmod(0o755)
+    environment = {**os.environ, "SBATCH_LOG": str(log), "PATH": f"{tools}:{os.environ['PATH']}"}
+    for number, name in enumerate(NAMES):
+        here = folder / f"here{number}" / name
+        here.mkdir(parents=True)
+        config = here / f"{name}.yaml"
+        shutil.copyfile(CONFIG, config)
+        for launcher in ("local:1", "slurm"):
+            out = here / launcher / name
+            more = [f"--name={name}", f"--sbatch=--comment='{number} x'"] if launcher == "slurm" else []
+            log.write_text("")
+            status, _, error = run("cluster", launcher, f"./{config.name}", *SMALL, "--out", f"{launcher}/{name}", *more, cwd=here, env=environment)
+            expect(f"{launcher} {name!r}: {status} {error}", status == 0 and (out / "data.csv").is_file() and (out / "data.csv").read_bytes() == whole)
+            if launcher == "slurm":
+                jobs = [json.loads(line) for line in log.read_text().splitlines()]
+                expect(f"{name!r}: {jobs}", len(jobs) == 2 and all(f"--comment={number} x" in job and str(out) in job for job in jobs))
+                logs = [word for job in jobs for word in job if word.startswith("--output=")]
+                expect(f"{name!r}: {logs}", all(word.replace("%%", "").count("%") == (2 if "%A" in word.replace("%%", "") else 1) for word in logs))
+            for script in ("task.sh", "merge.sh"):
+                text = (out / script).read_text()
+                expect(f"{script} has a path: {text}", str(here) not in text and "quickstart" not in text)
+        expect(f"{name!r} was read as a command", not list(folder.rglob("pwned")))
+    for name in BROKEN:
+        here = folder / "broken" / name
+        here.mkdir(parents=True)
+        for arguments, what, where in ((["--out", here / "x"], "--out", folder), (["--out", folder / f"x{name}"], "--out", folder),
+                                       (["--out", folder / "x"], "the working directory", here), (["--out", folder / "x", f"--sbatch=--comment={name}"], "--sbatch", folder)):
+            launcher = "slurm" if what == "--sbatch" else "local:1"
+            status, _, error = run("cluster", launcher, CONFIG, *SMALL, *arguments, cwd=where, env=environment)
+            expect(f"{what} {name!r}: {status} {error}", status == 2 and error.startswith(f"{what}: ") and "has a control character, allowed: " in error)
+        expect(f"{name!r}: something was begun", not (folder / "x").exists() and not list(here.iterdir()))
+    status, _, error = run("cluster", "slurm", CONFIG, *SMALL, "--out", folder / "x", "--sbatch=--comment='x", env=environment)
+    expect(f"a quote without its end: {status} {error}", status == 2 and "allowed: words as a shell takes them" in error)
+    expect("pwned", not list(folder.rglob("pwned")) and not Path("pwned").exists())
+
+
+def force(folder):
+    out = folder / "out"
+    begin = ["cluster", "local:1", CONFIG, *SMALL, "--out", out]
+    mine = folder / "mine"
+    for what in ("a folder of somebody's", "a file among the shards", "a file in a shard", "a folder in a shard", "a link to a folder", "shards that are a link",
+                 "a shard without a manifest", "a journal of somebody's"):
+        shutil.rmtree(out, ignore_errors=True)
+        shutil.rmtree(mine, ignore_errors=True)
+        mine.mkdir()
+        (mine / "letter").write_text("mine")
+        status, _, error = run(*begin)
+        expect(f"{what}: {status} {error}", status == 0)
+        shards = out / "shards"
+        if what == "a folder of somebody's":
+            (shards / "photos").mkdir()
+        elif what == "a file among the shards":
+            (shards / "letter").write_text("mine")
+        elif what == "a file in a shard":
+            (shards / "1/letter").write_text("mine")
+        elif what == "a folder in a shard":
+            (shards / "2/counts.csv").unlink()
+            (shards / "2/counts.csv").mkdir()
+        elif what == "a link to a folder":
+            (shards / "3").symlink_to(mine)
+        elif what == "shards that are a link":
+            shards.rename(folder / "mine/shards")
+            shards.symlink_to(folder / "mine/shards")
+        elif what == "a shard without a manifest":
+            (shards / "1/manifest.yaml").unlink()
+        else:
+            (shards / "1/manifest.yaml").unlink()
+            (shards / "1/journal.txt").write_text("Dear diary\n")
+        before = everything(out), everything(mine)
+        for more in ([], ["--dry-run"]):
+            status, _, error = run(*begin, "--force", *more)
+            expect(f"{what} {more}: {status} {error}", status == 2 and str(shards) in error and "allowed: another --out, or none of this name there" in error)
+            expect(f"{what}: something was removed", (everything(out), everything(mine)) == before)
+    # What specsim wrote goes: finished shards, one that was cut off, and its pieces.
+    shutil.rmtree(out)
+    run(*begin)
+    whole = (out / "data.csv").read_bytes()
+    (out / "shards/1/manifest.yaml").unlink()
+    (out / "shards/1/journal.txt").write_text("specsim journal of another run\n")
+    (out / "shards/2/counts.csv.part").write_text("pieces")
+    status, _, error = run(*begin, "--force")
+    expect(f"anew: {status} {error}", status == 0 and (out / "data.csv").read_bytes() == whole and not (out / "shards/2/counts.csv.part").exists())
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    for part in (names, force):
+        (Path(scratch) / part.__name__).mkdir()
+        part(Path(scratch).resolve() / part.__name__)
+
+finish()
