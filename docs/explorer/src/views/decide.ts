@@ -2,7 +2,8 @@
 import * as Plot from "@observablehq/plot";
 import { prices, type Answer } from "../core";
 import { copyable, figure, fixed, h, percent, pictureSize, problem, select, slider, speedupColour, table } from "../ui";
-import { type Place, type View, workload, workloadDefaults, workloadFields, workloadOptions } from "../view";
+import { commandLine, named, number, oneOf, rates, text, whole } from "../settings";
+import { type Place, type View, workload, workloadChecks, workloadDefaults, workloadFields, workloadOptions } from "../view";
 
 const kinds = [
   { value: "alpha", label: "one rate at every position" },
@@ -178,6 +179,7 @@ export const decide: View = {
   title: "Decide",
   about: "Which draft length for your GPU, models and load, and whether to speculate at all: specsim plan with sliders.",
   defaults: { ...workloadDefaults, acceptance: "alpha", alpha: "0.7", rates: "0.7, 0.45, 0.31", length: "2.8", rate: "0.54", at: "3", table: "eagle-vicuna-7b-chat", log: "SpecDecoding metrics: Mean acceptance length: 2.46, Accepted throughput: 146.00 tokens/s, Drafted throughput: 300.00 tokens/s, Accepted: 1460 tokens, Drafted: 3000 tokens, Per-position acceptance rate: 0.700, 0.450, 0.310, Avg Draft acceptance rate: 48.7%", logat: "", longest: "10" },
+  allowed: { ...workloadChecks, acceptance: oneOf(...kinds.map((kind) => kind.value)), alpha: number(0, 1), rates, length: number(1, 1e6), rate: number(0, 1), at: whole(1, 1e6), table: named("acceptance"), log: text, logat: oneOf("", "yes"), longest: whole(1, 1e6) },
   open(place) {
     const { root, settings } = place;
     const results = h("div", { class: "results" });
@@ -196,7 +198,7 @@ export const decide: View = {
         results.replaceChildren(problem(answer.error));
         return;
       }
-      const command = `specsim plan ${[...workloadOptions(settings), ...acceptanceOptions(settings), "--longest", settings.longest!].join(" ")}`;
+      const command = commandLine(["specsim", "plan", ...workloadOptions(settings), ...acceptanceOptions(settings), "--longest", settings.longest!]);
       const ms = 1e3;
       results.replaceChildren(
         verdict(answer),

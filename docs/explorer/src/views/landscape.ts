@@ -2,7 +2,8 @@
 import * as Plot from "@observablehq/plot";
 import { prices, type Answer } from "../core";
 import { figure, fixed, h, percent, pictureSize, problem, select, slider, speedupColour, table } from "../ui";
-import { type View, workload, workloadDefaults, workloadFields } from "../view";
+import { number, oneOf, whole } from "../settings";
+import { type View, workload, workloadChecks, workloadDefaults, workloadFields } from "../view";
 
 interface Point {
   alpha: number;
@@ -64,6 +65,7 @@ export const landscape: View = {
   title: "Landscape",
   about: "Where speculation pays: speedup for every acceptance rate and draft length, by a cost ratio or on a real GPU.",
   defaults: { ...workloadDefaults, by: "ratio", ratio: "0.05", inflation: "1", overhead: "0", alpha: "0.7", longest: "12" },
+  allowed: { ...workloadChecks, by: oneOf("ratio", "gpu"), ratio: number(0, 1e6), inflation: number(0, 1e6), overhead: number(0, 1e6), alpha: number(0, 1), longest: whole(1, 1e6) },
   open(place) {
     const { root, settings } = place;
     const results = h("div", { class: "results" });

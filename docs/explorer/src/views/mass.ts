@@ -1,7 +1,7 @@
 // One position taken apart: what of the draft's mass is accepted, what is rejected, and where the residual puts it.
 import { prices, type Answer } from "../core";
 import { figures, fixed, h, pictureSize, problem, table } from "../ui";
-import { ownWeights, pairConfig, pairDefaults, pairFields, ruleFields } from "../pair";
+import { ownWeights, pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "../pair";
 import type { Place, View } from "../view";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -119,6 +119,7 @@ export const mass: View = {
   title: "Mass",
   about: "One position taken apart: which of the draft's probability a rule accepts, which it rejects, and where the residual puts the rest.",
   defaults: { ...pairDefaults },
+  allowed: pairChecks,
   open(place: Place) {
     const { root, settings } = place;
     const results = h("div", { class: "results" });

@@ -3,7 +3,8 @@ import * as Plot from "@observablehq/plot";
 import { serving, type Answer } from "../core";
 import { copyable, figure, figures, fixed, h, pictureSize, problem, select, slider, table } from "../ui";
 import type { Settings } from "../state";
-import { isHead, modelFields, type Place, type View, workloadDefaults } from "../view";
+import { commandLine, number, oneOf, rates as ratesOf, whole } from "../settings";
+import { isHead, modelFields, type Place, type View, workloadChecks, workloadDefaults } from "../view";
 
 type Figures = Record<string, number | null>;
 interface Point {
@@ -79,21 +80,21 @@ function config(settings: Settings, load: number): Record<string, unknown> {
 
 // The same for a command line.
 function command(settings: Settings): string {
-  const words = ["specsim serve"];
-  const change = (path: string, value: string): number => words.push(`--set ${path}=${value}`);
+  const words = ["specsim", "serve"];
+  const change = (path: string, value: string): number => words.push("--set", `${path}=${value}`);
   if (settings.by === "gpu") {
-    words.push(`--hardware ${settings.hardware} --target ${settings.target} --draft ${settings.draft}`);
+    words.push("--hardware", settings.hardware!, "--target", settings.target!, "--draft", settings.draft!);
     if (settings.gpus !== "1") for (const model of settings.draft === "none" ? ["target"] : ["target", "draft"]) change(`cost.${model}.tensor_parallel`, settings.gpus!);
     if (settings.dtype) change("cost.target.dtype", settings.dtype);
     if (settings.engine) change("cost.engine", settings.engine);
     change("serve.scheduler.max_num_batched_tokens", "2048"); // flags alone take those of the GPU
     change("serve.scheduler.max_num_seqs", "256");
-  } else change("cost", `'{model: affine, ${Object.entries(affine(settings)).map(([key, value]) => `${key}: ${value}`).join(", ")}}'`);
-  words.push(`--position-rates ${rates(settings.rates!).join(",")} --policy ${settings.policy}:${settings.length} --method ${method(settings)}`);
-  words.push(`--prompt '{lognormal: {mean: ${settings.prompt}, cv: 1}}' --output '{lognormal: {mean: ${settings.output}, cv: 1}}'`);
-  words.push(`--requests ${settings.requests} --seed ${settings.seed} --slo ttft=${settings.ttft},tpot=${settings.tpot}`);
-  words.push(`--sweep ${settings.load}=${loads(settings).join(",")}`);
-  return words.join(" ");
+  } else change("cost", `{model: affine, ${Object.entries(affine(settings)).map(([key, value]) => `${key}: ${value}`).join(", ")}}`);
+  words.push("--position-rates", rates(settings.rates!).join(","), "--policy", `${settings.policy}:${settings.length}`, "--method", method(settings));
+  words.push("--prompt", `{lognormal: {mean: ${settings.prompt}, cv: 1}}`, "--output", `{lognormal: {mean: ${settings.output}, cv: 1}}`);
+  words.push("--requests", settings.requests!, "--seed", settings.seed!, "--slo", `ttft=${settings.ttft},tpot=${settings.tpot}`);
+  words.push("--sweep", `${settings.load}=${loads(settings).join(",")}`);
+  return commandLine(words);
 }
 
 const loadLabel = (settings: Settings): string => (settings.load === "rate" ? "requests a second" : "clients at once");
@@ -316,6 +317,28 @@ export const serve: View = {
     replayed: "4",
     way: "speculative",
     from: "2",
+  },
+  allowed: {
+    ...workloadChecks,
+    by: oneOf("gpu", "line"),
+    fixed: number(0, 1e6),
+    token: number(0, 1e6),
+    cached: number(0, 1e6),
+    draftfixed: number(0, 1e6),
+    rates: ratesOf,
+    policy: oneOf("fixed", "goodput"),
+    length: whole(1, 1e6),
+    load: oneOf("rate", "concurrency"),
+    most: number(0.001, 1e6),
+    requests: whole(1, 1e6),
+    prompt: number(1, 1e9),
+    output: number(1, 1e9),
+    ttft: number(0, 1e9),
+    tpot: number(0, 1e9),
+    seed: whole(0, 1e15),
+    replayed: whole(0, 9),
+    way: oneOf("speculative", "plain"),
+    from: number(0, 1e9),
   },
   open(place) {
     const { root, settings } = place;

@@ -2,7 +2,8 @@
 import * as Plot from "@observablehq/plot";
 import { prices, type Answer } from "../core";
 import { figure, fixed, h, pictureSize, problem, slider } from "../ui";
-import { pairConfig, pairDefaults, pairFields, ruleFields } from "../pair";
+import { pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "../pair";
+import { whole } from "../settings";
 import type { Place, View } from "../view";
 
 function told(position: Answer, i: number, matches: boolean): HTMLElement {
@@ -36,6 +37,7 @@ export const step: View = {
   title: "Step",
   about: "One round of a run, choice by choice, with the random numbers that the program draws at this seed.",
   defaults: { ...pairDefaults, length: "5", seed: "1", round: "0" },
+  allowed: { ...pairChecks, length: whole(1, 1e6), seed: whole(0, 1e15), round: whole(0, 1e15) },
   open(place: Place) {
     const { root, settings } = place;
     const results = h("div", { class: "results" });

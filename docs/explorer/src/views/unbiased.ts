@@ -2,7 +2,8 @@
 import * as Plot from "@observablehq/plot";
 import { rounds, type Answer } from "../core";
 import { figure, figures, fixed, h, pictureSize, problem, slider, table } from "../ui";
-import { pairConfig, pairDefaults, pairFields, ruleFields } from "../pair";
+import { pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "../pair";
+import { whole } from "../settings";
 import type { Place, View } from "../view";
 
 let generation = 0; // of the run that is shown: older ones stop
@@ -53,6 +54,7 @@ export const unbiased: View = {
   title: "Unbiasedness",
   about: "Rounds run live in this page: the emitted tokens against the target's distribution. A biased rule stays off, however many rounds there are.",
   defaults: { ...pairDefaults, length: "4", rounds: "1000000", seed: "1" },
+  allowed: { ...pairChecks, length: whole(1, 1e6), rounds: whole(1, 2 ** 40), seed: whole(0, 1e15) },
   open(place: Place) {
     const { root, settings } = place;
     const results = h("div", { class: "results" });
