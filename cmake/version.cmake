@@ -1,8 +1,9 @@
 # Writes HEADER with VERSION and the commit of SOURCE, and leaves it untouched when nothing changed.
-# The commit is "unknown" outside git, and ends in "+dirty" when anything the program is built from differs from it:
-# fresh results or notes in the tree do not make a build dirty.
+# The commit ends in "+dirty" when anything the program is built from differs from it: fresh results or notes in the tree do not
+# make a build dirty. Outside git (an archive, an image that is built without .git) a checksum of the sources is written in its
+# place, so that merge and --resume still tell programs of different sources apart.
 
-set(commit unknown)
+set(commit "")
 find_program(git git)
 if(git)
   set(ENV{GIT_OPTIONAL_LOCKS} 0)
@@ -17,6 +18,22 @@ if(git)
       string(APPEND commit "+dirty")
     endif()
   endif()
+endif()
+
+if(NOT commit)
+  file(GLOB_RECURSE sources RELATIVE ${SOURCE} ${SOURCE}/sim/* ${SOURCE}/cmake/*)
+  list(APPEND sources CMakeLists.txt)
+  list(SORT sources)
+  set(sums "")
+  foreach(source ${sources})
+    if(EXISTS ${SOURCE}/${source})
+      file(SHA256 ${SOURCE}/${source} sum)
+      string(APPEND sums "${source} ${sum}\n")
+    endif()
+  endforeach()
+  string(SHA256 sum "${sums}")
+  string(SUBSTRING ${sum} 0 40 sum)
+  set(commit "sources-${sum}")
 endif()
 
 file(CONFIGURE OUTPUT ${HEADER} @ONLY CONTENT [[

@@ -107,8 +107,12 @@ std::string own_config(const std::string& hardware, const std::string& target, c
 }
 
 // Whether the config can be written: somebody's is replaced where that is asked for, a link or a pipe never. Throws BadInput.
-void check_place(const fs::path& file, bool force) {
+// `base`: the directory that was named; a link below it leads elsewhere, and is not followed.
+void check_place(const fs::path& base, const fs::path& file, bool force) {
   std::error_code ignored;
+  for (fs::path folder = file.parent_path(); folder != base && folder.has_relative_path(); folder = folder.parent_path())
+    if (fs::is_symlink(fs::symlink_status(folder, ignored)))
+      throw BadInput({folder.string(), 0, 0}, "is a symbolic link, allowed: another directory, or none of this name there");
   const fs::file_status found = fs::symlink_status(file, ignored);
   if (fs::exists(found) && !fs::is_regular_file(found))
     throw BadInput({file.string(), 0, 0}, "is no regular file, allowed: another directory, or none of this name there");
@@ -124,7 +128,7 @@ void check_place(const fs::path& file, bool force) {
 }
 
 ExitCode write_own(bool force) {
-  check_place(kOwnConfig, force);
+  check_place("", kOwnConfig, force);
   std::vector<std::string> drafts = names_of("model");
   drafts.emplace_back("none");
   const std::string hardware = ask("GPU (specsim list hardware)?", "h100-sxm", names_of("hardware"));
@@ -155,7 +159,8 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
     throw BadInput({"--ask", 0, 0}, "given together with a directory, allowed: one of them");
   if (values.count("ask") > 0 || (values.count("directory") == 0 && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1))
     return write_own(values.count("force") > 0);
-  const fs::path to = fs::path(wanted.front()) / "configs";
+  const fs::path base = wanted.front();
+  const fs::path to = base / "configs";
   const std::string resources = resources_folder();
   if (resources.empty()) throw IoError("the configs that come with specsim are neither installed nor beside the program");
   const fs::path from = fs::path(resources) / "configs";
@@ -163,7 +168,7 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(from))
     if (entry.is_regular_file()) files.push_back(fs::relative(entry.path(), from));
-  for (const fs::path& file : files) check_place(to / file, values.count("force") > 0);
+  for (const fs::path& file : files) check_place(base, to / file, values.count("force") > 0);
   for (const fs::path& file : files) {
     make_directories((to / file).parent_path().string());
     write_whole_file((to / file).string(), read_whole_file((from / file).string()));

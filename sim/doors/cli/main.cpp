@@ -12,10 +12,19 @@
 
 #include <boost/program_options/errors.hpp>
 
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <functional>
 #include <new>
+#include <string_view>
 #include <system_error>
+#include <thread>
 
 namespace specsim::cli {
 
@@ -79,6 +88,25 @@ ExitCode run(const std::vector<std::string>& arguments) {
   return !read && status == ExitCode::fine && whole_files_written() == 0 ? ExitCode::io_failed : status;
 }
 
+// Without a byte of memory: nothing is formatted here.
+ExitCode tell_out_of_memory() {
+  constexpr std::string_view kSaid = "specsim: out of memory\n";
+  static_cast<void>(!write(STDERR_FILENO, kSaid.data(), kSaid.size()));  // nothing is to be done where it cannot be said
+  return ExitCode::io_failed;
+}
+
+// Where memory ends while something is cleaned up, or while a message is made, no handler gets the exception.
+[[noreturn]] void end_without_memory() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    remove_unfinished_files();
+    _exit(static_cast<int>(tell_out_of_memory()));
+  } catch (...) {
+  }
+  std::abort();
+}
+
 ExitCode run_and_tell(const std::vector<std::string>& arguments) {
   try {
     return run(arguments);
@@ -99,12 +127,26 @@ ExitCode run_and_tell(const std::vector<std::string>& arguments) {
     print_error("specsim: {}\n", failure.what());
     return ExitCode::io_failed;
   } catch (const std::bad_alloc&) {
-    write_error("specsim: out of memory\n");
-    return ExitCode::io_failed;
+    return tell_out_of_memory();
   } catch (const std::exception& broken) {
     print_error("specsim: this should not happen, please report it: {}\n", broken.what());
     return ExitCode::internal_error;
   }
+}
+
+// Runs `work` where calls may go as deep as they do elsewhere: with `ulimit -s` below this the program's own stack, and those of
+// its threads, would end on the way.
+void with_deep_stack(const std::function<void()>& work) {
+  constexpr std::size_t kEnough = std::size_t{8} << 20U;
+  constexpr std::size_t kLeast = std::size_t{1} << 20U;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kLeast) return work();
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kEnough);
+  pthread_setattr_default_np(&attributes);  // of threads that are yet to come
+  pthread_attr_destroy(&attributes);
+  std::thread(work).join();
 }
 
 }  // namespace
@@ -114,6 +156,7 @@ const std::string& command_line() { return typed_line; }
 }  // namespace specsim::cli
 
 int main(int argc, char** argv) {
+  std::set_terminate(specsim::cli::end_without_memory);
   specsim::guard_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);
   specsim::cli::end_without_pieces();
@@ -121,5 +164,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   specsim::cli::typed_line = "specsim";
   for (const std::string& argument : arguments) specsim::cli::typed_line += " " + specsim::cli::shell_word(argument);
-  return static_cast<int>(specsim::cli::run_and_tell(arguments));
+  specsim::ExitCode status = specsim::ExitCode::fine;
+  specsim::cli::with_deep_stack([&] { status = specsim::cli::run_and_tell(arguments); });
+  return static_cast<int>(status);
 }

@@ -198,7 +198,11 @@ void WholeFileWriter::open_through() {
     struct stat found {};
     if (stat(path_.c_str(), &found) == 0 && S_ISBLK(found.st_mode))
       throw IoError(path_ + ": is a disk, allowed: a file or a pipe");
-    file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_CLOEXEC);
+    // A pipe that nobody reads would be waited for, whatever was asked of this program meanwhile.
+    file_ = open(path_.c_str(), O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (file_ < 0 && errno == ENXIO && S_ISFIFO(found.st_mode))
+      throw IoError(path_ + ": is a pipe that nobody reads, allowed: a file, or a pipe with a reader");
+    if (file_ >= 0) fcntl(file_, F_SETFL, fcntl(file_, F_GETFL) & ~O_NONBLOCK);
   }
   if (file_ < 0) fail(path_, "cannot be written", errno);
 }

@@ -1,5 +1,7 @@
 #include "sim/foundation/report/junit.h"
 
+#include "sim/foundation/base/output.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +13,12 @@ namespace {
 
 std::string xml_text(const std::string& text) {
   std::string escaped;
-  for (const char c : text) {
+  std::string valid = printable(text);  // bytes that are no UTF-8 are spelled out
+  // XML 1.0 has neither U+FFFE nor U+FFFF: U+FFFD takes their place.
+  for (const char* const wrong : {"\xef\xbf\xbe", "\xef\xbf\xbf"})
+    for (std::size_t at = valid.find(wrong); at != std::string::npos; at = valid.find(wrong, at))
+      valid.replace(at, 3, "\xef\xbf\xbd");
+  for (const char c : valid) {
     if (c == '&')
       escaped += "&amp;";
     else if (c == '<')
@@ -20,7 +27,7 @@ std::string xml_text(const std::string& text) {
       escaped += "&gt;";
     else if (c == '"')
       escaped += "&quot;";
-    else if (static_cast<unsigned char>(c) >= 0x20 || c == '\n' || c == '\t')  // XML 1.0 has no other control characters
+    else
       escaped += c;
   }
   return escaped;

@@ -130,6 +130,9 @@ void OutputFolder::check_regular() const {
   names.emplace_back(kManifest);
   std::error_code ignored;
   for (const std::string& name : names) {
+    // It would be the file that it leads to that is replaced, and that is in another folder than --out.
+    if (std::filesystem::is_symlink(std::filesystem::symlink_status(file(name), ignored)))
+      throw BadInput({file(name), 0, 0}, "is a symbolic link, allowed: another --out, or none of this name there");
     const auto found = std::filesystem::status(file(name), ignored);
     // A directory is told by the system when the file is put in its place; writing to a pipe would wait.
     if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found) && !std::filesystem::is_directory(found))

@@ -1,0 +1,158 @@
+#!/usr/bin/python3
+"""Links among the results, pipes that nobody reads, an activated environment of Python, a stack and a memory that end, names that no XML has.
+
+    tests/faults/hostile_places_test.py
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import unittest
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from faults_test import CONFIG, TIMED, WithResults, run
+
+sys.path.insert(0, "tests/support")
+from program import DISAGREE, FINE, IO_FAILED, SANITIZERS, SPECSIM, UNTESTED  # noqa: E402
+
+SERVING = ["serve", "configs/serve/chat.yaml", "--requests", "20"]
+
+
+class HostilePlaces(WithResults):
+    def test_links_among_the_results(self):
+        """A result is never written through a link, --force or not: it would replace a file of another folder."""
+        victim = self.scratch / "victim"
+        for command, names in ((["run", self.config], ("data.csv", "counts.csv", "manifest.yaml")), (["check", self.config], ("data.csv",)),
+                               (SERVING, ("summary.csv", "requests.csv")), (["plan", "--alpha", "0.7", "--longest", "2"], ("plan.csv",)),
+                               (["merge", self.folder / "whole"], ("data.csv",))):
+            for name in names:
+                for target in (victim, self.scratch / "nothing there"):
+                    victim.write_text("mine\n")
+                    out = self.scratch / f"linked {command[0]} {name} {target.name}"
+                    out.mkdir()
+                    (out / name).symlink_to(target)
+                    for force in ([], ["--force"]):
+                        self.refused(run(*command, "--out", out, *force), rf"/{re.escape(name)}: is a symbolic link, allowed: another --out, or none of this name there\n$")
+                    self.assertEqual(victim.read_text(), "mine\n")
+                    self.assertFalse((self.scratch / "nothing there").exists())
+                    self.assertEqual([p.name for p in out.iterdir()], [name])
+        # The folder itself may be one: it is what was named.
+        (self.scratch / "real").mkdir()
+        (self.scratch / "named").symlink_to("real")
+        self.assertEqual(run("run", self.config, "--out", self.scratch / "named").returncode, FINE)
+        self.same(self.scratch / "real")
+
+    def test_init_follows_no_link_below_the_folder(self):
+        elsewhere = self.scratch / "elsewhere"
+        for place in ("configs", "configs/hardware"):
+            shutil.rmtree(elsewhere, ignore_errors=True)
+            elsewhere.mkdir()
+            base = self.scratch / place.replace("/", "_")
+            (base / place).parent.mkdir(parents=True, exist_ok=True)
+            (base / place).symlink_to(elsewhere)
+            for force in ([], ["--force"]):
+                self.refused(run("init", base, *force), rf"/{place}: is a symbolic link, allowed: another directory, or none of this name there\n$")
+            self.assertEqual(list(elsewhere.iterdir()), [])
+        (self.scratch / "link").symlink_to(elsewhere)  # what is named itself is followed
+        self.assertEqual(run("init", self.scratch / "link").returncode, FINE)
+        self.assertTrue((elsewhere / "configs/quickstart.yaml").is_file())
+
+    def test_pipes_that_nobody_reads(self):
+        pipe = self.scratch / "pipe"
+        os.mkfifo(pipe)
+        timed = self.scratch / "timed.yaml"
+        timed.write_text(TIMED)
+        for command, option in ((SERVING, "--timeline"), (["run", timed], "--trace"), (["check", timed], "--junit")):
+            result = run(*command, option, pipe)
+            self.assertEqual(result.returncode, IO_FAILED, result.stderr)
+            self.assertIn(f"{pipe}: is a pipe that nobody reads, allowed: a file, or a pipe with a reader", result.stderr)
+        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+        keeps = os.open(pipe, os.O_RDWR)  # the reader is there, whenever it gets its turn
+        result = run(*SERVING, "--timeline", pipe)
+        os.close(keeps)
+        self.assertEqual(result.returncode, FINE, result.stderr)
+        self.assertTrue(reader.communicate()[0].rstrip().endswith((b"}", b"]")))
+
+    @unittest.skipUnless(os.path.exists("/usr/bin/python3"), "the packages are Debian's")
+    def test_an_activated_environment(self):
+        """plot finds matplotlib whichever python3 comes first on PATH."""
+        environment = self.scratch / "venv"
+        subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", environment], check=True)
+        self.assertEqual(run("run", self.config, "--set", "sweep.decode.drafter.draft_length=[1,2]", "--out", self.scratch / "out").returncode, FINE)
+        active = {**os.environ, "VIRTUAL_ENV": str(environment), "PATH": f"{environment}/bin:{os.environ['PATH']}"}
+        active.pop("PYTHONPATH", None)
+        for more in (None, active):
+            result = run("plot", self.scratch / "out", env=more)
+            self.assertEqual((result.returncode, result.stderr), (FINE, ""))
+
+    @unittest.skipIf(SANITIZERS, "a sanitizer's frames are larger")
+    def test_a_small_stack(self):
+        for limit in (64, 128, 512):
+            small = lambda: resource.setrlimit(resource.RLIMIT_STACK, (limit << 10, limit << 10))
+            for command in (["run", self.config, "--threads", "3"], ["check", self.config], SERVING, ["plan", "--alpha", "0.7", "--longest", "2"], ["import", "tests/data/logs/vllm.log"],
+                            ["init", self.scratch / f"configs{limit}"]):
+                result = run(*command, preexec_fn=small)
+                self.assertIn(result.returncode, (FINE, UNTESTED, DISAGREE), (limit, command, result.stderr))
+
+    @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
+    def test_memory_that_ends_for_good(self):
+        """Wherever it ends: a message and status 4, or the work was done; never a signal, and nothing half-written."""
+        shim = self.folder / "no_memory.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/no_memory.c", "-ldl"], check=True)
+        ended = 0
+        for i, command in enumerate((["theory", "--alpha", "0.7", "--draft-length", "3"], ["run", self.config, "--threads", "2"],
+                                     ["import", "tests/data/logs/vllm.log"], ["run", self.scratch / "missing.yaml"])):
+            number = 1
+            while True:
+                out = self.scratch / f"out{i} {number}"
+                more = ["--out", out] if command[0] == "run" else []
+                result = run(*command, *more, env={**os.environ, "LD_PRELOAD": str(shim), "NO_MEMORY": str(number)})
+                self.assertGreaterEqual(result.returncode, 0, (command, number, result.stderr))
+                if result.returncode != IO_FAILED:
+                    break
+                ended += 1
+                self.assertRegex(result.stderr, "out of memory|annot allocate memory", (command, number))
+                self.assertEqual([p.name for p in out.rglob("*.part")] if out.exists() else [], [])
+                number = 3 * number
+        self.assertGreater(ended, 12)
+
+    def test_names_that_no_xml_has(self):
+        config = self.scratch / "named.yaml"
+        for name in ("x\uffff", "x\ufffey", "\U0010ffff", "a&<>'"):
+            config.write_text(CONFIG.replace("experiment: small", f'experiment: "{name}"'), encoding="utf-8")
+            file = self.scratch / "junit.xml"
+            result = run("check", config, "--junit", file, "--force")
+            self.assertIn(result.returncode, (FINE, UNTESTED), result.stderr)
+            self.assertEqual(ET.parse(file).getroot().tag, "testsuites")
+
+    def test_programs_of_unlike_sources_have_unlike_commits(self):
+        """Outside git, as in an image, the commit is the sources': merge and --resume tell programs apart by it."""
+        def commit(folder):
+            header = self.scratch / "version.h"
+            subprocess.run(["cmake", "-D", f"SOURCE={folder}", "-D", f"HEADER={header}", "-D", "VERSION=1", "-P", os.path.abspath("cmake/version.cmake")], check=True,
+                           capture_output=True)
+            return re.search(r'commit = "(.*)"', header.read_text())[1]
+        source = self.scratch / "source"
+        (source / "sim/room").mkdir(parents=True)
+        (source / "CMakeLists.txt").write_text("project(x)\n")
+        (source / "sim/room/a.cpp").write_text("int a;\n")
+        first = commit(source)
+        self.assertRegex(first, "^sources-[0-9a-f]{40}$")
+        self.assertEqual(commit(source), first)
+        copied = self.scratch / "copied"
+        shutil.copytree(source, copied)
+        self.assertEqual(commit(copied), first)
+        (copied / "sim/room/a.cpp").write_text("int b;\n")
+        second = commit(copied)
+        (copied / "sim/room/a.cpp").rename(copied / "sim/room/b.cpp")
+        self.assertEqual(len({first, second, commit(copied)}), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
