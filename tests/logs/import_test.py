@@ -69,6 +69,11 @@ def vllm_v0():
     drafted, emitted, alone = 13311 + 300, 10616 + 200, 8547 + 150
     close("v0 length", figure(out, "mean acceptance length")[0], emitted / (drafted / 3))
     close("v0 alpha", figure(out, "alpha")[0], alone / drafted)
+    lower = ("Speculative metrics: Draft acceptance rate: 0.900, System efficiency: 0.900, Number of speculative tokens: 3, Number of accepted tokens: {}, "
+             "Number of draft tokens: {}, Number of emitted tokens: {}.\n")
+    text = lower.format(900, 3000, 1500).replace("rate: 0.900", "rate: 0.300") + lower.format(1350, 1500, 1900)
+    fallen = imported("", text=text)  # drafts fall, accepted and emitted tokens do not
+    close("v0 restarted", figure(fallen, "mean acceptance length")[0], (1500 + 1900) / (1000 + 500))
     says("v0", out, "counters restarted 1 time", "each for itself", "--at-draft-length 3")
 
 
@@ -90,6 +95,41 @@ def counters():
     less = re.sub(r"(} )(\d+)\.0$", lambda m: f"{m[1]}{int(m[2]) // 2}.0", text, flags=re.M)
     out = imported("", text=text + less)
     says("restart", out, "1500 rounds", "counters restarted 1 time")
+    # Drafts fall at the restart and accepted tokens do not: both began at 0. Everything counted whole: 1000 + 600 rounds.
+    def scrape(drafts, accepted, position, model="m", created=None):
+        labels = f'{{engine="0",model_name="{model}"}}'
+        text = f"vllm:spec_decode_num_drafts_total{labels} {drafts}.0\nvllm:spec_decode_num_draft_tokens_total{labels} {2 * drafts}.0\n"
+        text += f"vllm:spec_decode_num_accepted_tokens_total{labels} {accepted}.0\n"
+        if created is not None:
+            text += f"vllm:spec_decode_num_drafts_created{labels} {created}\n"
+        for i, count in enumerate(position):
+            text += f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{engine="0",model_name="{model}",position="{i}"}} {count}.0\n'
+        return text
+    first, second = scrape(1000, 700, (500, 200)), scrape(600, 1000, (550, 450))
+    out = imported("", text=first + second)
+    close("one counter falls", figure(out, "mean acceptance length")[0], 1 + (700 + 1000) / 1600)
+    says("one counter falls", out, "1600 rounds", "counters restarted 1 time", f"--position-rates {1050 / 1600:.4g},{650 / 1600:.4g}")
+    expect("one counter falls: consistent", "INCONSISTENT: positions" not in out and "INCONSISTENT: printed" not in out)
+    # Another model's server is not its own, and a scrape that was cut off lacks nothing of the restart.
+    out = imported("", text=first + scrape(100, 70, (50, 20), "other") + second.splitlines(keepends=True)[0] + second)
+    says("cut off", out, "1600 rounds", "counters restarted 1 time", "100 rounds")
+    # Nothing fell, but the counters began later: vLLM's own word for it.
+    out = imported("", text=scrape(1000, 700, (500, 200), created="1.7e+09") + scrape(2000, 1700, (1000, 700), created="1.7000001e+09"))
+    says("created", out, "3000 rounds", "counters restarted 1 time")
+    out = imported("", text=scrape(1000, 700, (500, 200), created="1.7e+09") + scrape(2000, 1700, (1000, 700), created="1.7e+09"))
+    says("created before", out, "2000 rounds")
+    expect("created before", "restarted" not in out)
+    out = imported("", "--growth", text=first + second)
+    says("growth and a restart", out, "600 rounds")
+    # A quotation mark in a name, as Prometheus escapes it, and lines that end as an old Mac's.
+    out = imported("", text=first.replace('"m"', r'"b\"x"') + scrape(100, 70, (50, 20), "c"))
+    says("a quote in a name", out, r'model_name="b\"x"')
+    out = imported("", text=(LOGS / "vllm.log").read_text().replace("\n", "\r"))
+    says("carriage returns", out, "4 lines", "126 rounds")
+    # Text that CSV drops stands in its tables.
+    status, out, _ = run("import", "-", "--format", "csv", input=first + scrape(1000, 900, (500, 100), "other"))
+    says("csv", out, 'model_name=""m""', 'model_name=""other""', "positions", ",no,")
+    expect("csv: status", status == 0)
     # Servers of two models in one file are told apart, each with its positions.
     other = text.replace('model_name="', 'model_name="another/').replace(' 750.0', ' 150.0')
     out = imported("", text=text + other)

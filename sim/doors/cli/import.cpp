@@ -3,6 +3,7 @@
 #include "sim/doors/cli/numbers.h"
 #include "sim/doors/cli/option_partners.h"
 #include "sim/doors/cli/options.h"
+#include "sim/doors/cli/output_form.h"
 #include "sim/doors/cli/server_log.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/plural.h"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace specsim::cli {
 
@@ -21,8 +23,34 @@ namespace {
 
 std::string end_of_interval(double x) { return std::isnan(x) ? "" : fmt::format("{:.4f}", x); }
 
-void print_figures(const logs::Findings& findings) {
-  report::Table table({{"", report::Align::left}, {"figure"}, {"95 % low"}, {"95 % high"}}, {.indent = 2});
+// What lines are of, in words; "" where the text around the tables says it.
+std::string lines_in_table(const logs::ReportedAcceptance& one) {
+  if (!tables_alone()) return "";
+  return one.name.empty() ? describe(one.kind) : fmt::format("{}, {}", describe(one.kind), one.name);
+}
+
+// A table with a column before all others that says what lines its rows are of, where it stands alone.
+class TableOfLines {
+ public:
+  TableOfLines(std::vector<report::Head> heads, std::string lines)
+      : lines_(std::move(lines)), table_(with_lines(std::move(heads)), {.indent = 2}) {}
+  void add(std::vector<std::string> cells) {
+    if (!lines_.empty()) cells.insert(cells.begin(), lines_);
+    table_.add(std::move(cells));
+  }
+  void print() const { print_table(table_); }
+
+ private:
+  std::vector<report::Head> with_lines(std::vector<report::Head> heads) const {
+    if (!lines_.empty()) heads.insert(heads.begin(), {"lines", report::Align::left});
+    return heads;
+  }
+  std::string lines_;
+  report::Table table_;
+};
+
+void print_figures(const logs::Findings& findings, const std::string& lines) {
+  TableOfLines table({{"", report::Align::left}, {"figure"}, {"95 % low"}, {"95 % high"}}, lines);
   const auto add = [&](const char* name, const logs::Figure& figure) {
     if (figure.known())
       table.add({name, fmt::format("{:.4f}", figure.value), end_of_interval(figure.low), end_of_interval(figure.high)});
@@ -30,15 +58,26 @@ void print_figures(const logs::Findings& findings) {
   add("mean acceptance length", findings.mean_length);
   add("accepted / drafted", findings.acceptance_rate);
   add("alpha", findings.alpha);
-  print_table(table);
+  table.print();
   if (!findings.alpha_from.empty()) print_output("  alpha from: {}\n", findings.alpha_from);
   if (!findings.interval_from.empty()) print_output("  intervals from: {}\n", findings.interval_from);
   if (findings.position_rates.empty()) return;
-  report::Table positions({{"position"}, {"share of all rounds"}, {"share of those that reach it"}}, {.indent = 2});
+  TableOfLines positions({{"position"}, {"share of all rounds"}, {"share of those that reach it"}}, lines);
   for (std::size_t i = 0; i < findings.position_rates.size(); ++i)
     positions.add({std::to_string(i + 1), fmt::format("{:.4f}", findings.position_rates[i]),
                    fmt::format("{:.4f}", findings.conditional_rates[i])});
-  print_table(positions);
+  positions.print();
+}
+
+// Whether figures hold together: lines of text, or a table where nothing else is printed.
+void print_checks(const std::vector<logs::Check>& checks, const std::string& lines, const char* indent) {
+  for (const logs::Check& check : checks)
+    print_output("{}{} {}: {}\n", indent, check.holds ? "consistent:  " : "INCONSISTENT:", check.what, check.told);
+  if (!tables_alone() || checks.empty()) return;
+  TableOfLines table({{"check", report::Align::left}, {"consistent", report::Align::left}, {"finding", report::Align::left}},
+                     lines);
+  for (const logs::Check& check : checks) table.add({check.what, check.holds ? "yes" : "no", check.told});
+  table.print();
 }
 
 void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings& findings) {
@@ -50,9 +89,8 @@ void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings&
   if (findings.draft_length > 0) print_output(", draft length {}", findings.draft_length);
   if (one.restarts > 0) print_output(", counters restarted {}", plural(one.restarts, "time"));
   print_output("\n");
-  print_figures(findings);
-  for (const logs::Check& check : findings.checks)
-    print_output("  {} {}: {}\n", check.holds ? "consistent:  " : "INCONSISTENT:", check.what, check.told);
+  print_figures(findings, lines_in_table(one));
+  print_checks(findings.checks, lines_in_table(one), "  ");
 }
 
 void print_options(const logs::Findings& findings) {
@@ -123,8 +161,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < shown.size(); ++i)
     for (std::size_t j = i + 1; j < shown.size(); ++j)
       if (shown[i]->kind != shown[j]->kind && logs::server_name(shown[i]->kind) == logs::server_name(shown[j]->kind)) {
-        const logs::Check check = logs::agreement(*shown[i], findings[i], *shown[j], findings[j]);
-        print_output("{} {}: {}\n", check.holds ? "consistent:  " : "INCONSISTENT:", check.what, check.told);
+        print_checks({logs::agreement(*shown[i], findings[i], *shown[j], findings[j])}, tables_alone() ? "all" : "", "");
       }
   print_output("\nto paste\n");
   const std::vector<std::size_t> best = logs::distinct(contents.found);

@@ -1,5 +1,6 @@
 #include "sim/doors/cli/output_form.h"
 
+#include "sim/foundation/base/context.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/config/value.h"
@@ -17,9 +18,13 @@ namespace specsim::cli {
 
 namespace {
 
-bool asked_quiet = false;
-bool asked_tables = true;
-CommandInfo* noting = nullptr;
+// How the command was asked to print, and who only asks for its options.
+struct Form {
+  bool quiet = false;
+  report::Format format = report::Format::table;
+  CommandInfo* noting = nullptr;
+};
+Form& form() { return context().of<Form>(); }
 
 // The last value of --format among the arguments, as "--format json" or "--format=json"; nothing where it is not given so.
 std::optional<std::string> format_of(const std::vector<std::string>& arguments) {
@@ -40,9 +45,9 @@ bool given(const std::vector<std::string>& arguments, const char* option) {
 JsonOutput run_and_form(const Command& command, const std::vector<std::string>& arguments, report::Format format, bool hides) {
   const report::Document document;
   JsonOutput output;
-  asked_tables = format == report::Format::table;
+  form().format = format;
   output.status = command.run(arguments);
-  asked_tables = true;
+  form().format = report::Format::table;
   std::vector<std::string> typed = {command.name};
   typed.insert(typed.end(), arguments.begin(), arguments.end());
   output.text =
@@ -52,20 +57,23 @@ JsonOutput run_and_form(const Command& command, const std::vector<std::string>& 
 
 }  // namespace
 
-bool quiet() { return asked_quiet; }
+bool quiet() { return form().quiet; }
 
-bool for_machines() { return !asked_tables; }
+bool for_machines() { return form().format != report::Format::table; }
+
+bool tables_alone() { return form().format == report::Format::csv; }
 
 CommandInfo command_info(const Command& command) {
   CommandInfo info;
-  noting = &info;
+  form().noting = &info;
   command.run({});
-  noting = nullptr;
+  form().noting = nullptr;
   return info;
 }
 
 bool note_options(const boost::program_options::options_description& options, const std::string& positional,
                   const std::string& usage, const std::string& examples) {
+  CommandInfo* const noting = form().noting;
   if (noting == nullptr) return false;
   noting->usage = usage;
   noting->examples = examples;
@@ -99,10 +107,10 @@ ExitCode run_in_form(const Command& command, const std::vector<std::string>& arg
   if (!format)
     throw BadInput({"--format", 0, 0},
                    fmt::format("{}, allowed: {}", config::quote_for_message(name), fmt::join(report::format_names(), ", ")));
-  asked_quiet = given(arguments, "--quiet");
+  form().quiet = given(arguments, "--quiet");
   // These print nothing but what was asked for under --quiet: the verdict, and the table of `pass --csv`.
   const bool own_quiet = command.name == "run" || command.name == "check" || given(arguments, "--csv");
-  const bool hides = asked_quiet && !own_quiet;
+  const bool hides = quiet() && !own_quiet;
   if (given(arguments, "--help") || given(arguments, "-h") || (*format == report::Format::table && !hides))
     return command.run(arguments);
   const JsonOutput output = run_and_form(command, arguments, *format, hides);
@@ -111,7 +119,7 @@ ExitCode run_in_form(const Command& command, const std::vector<std::string>& arg
 }
 
 JsonOutput run_for_json(const Command& command, const std::vector<std::string>& arguments) {
-  asked_quiet = true;
+  form().quiet = true;
   return run_and_form(command, arguments, report::Format::json, false);
 }
 

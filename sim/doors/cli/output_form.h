@@ -50,6 +50,8 @@ bool quiet();
 
 // Whether what is printed is read by a program, so that tables are whole however long.
 bool for_machines();
+// Whether tables are all that is printed, without the text around them (CSV), so that they have to say everything themselves.
+bool tables_alone();
 
 // Prints the words in lines that fit the output's width.
 void print_words(const std::string& words);

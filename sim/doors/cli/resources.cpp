@@ -1,5 +1,6 @@
 #include "sim/doors/cli/resources.h"
 
+#include "sim/doors/cli/stop.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/exit_code.h"
 
@@ -11,8 +12,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX has every program declare it
 
@@ -58,6 +62,27 @@ class PassSignalsOn {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
+// Waits until the script has ended, and leaves its number its own, so that nothing is sent to another; returns whether it was
+// stopped, by a signal, or by `flag` where there is one.
+bool wait_for(pid_t child, const std::atomic<bool>* flag) {
+  if (flag == nullptr) {
+    script_group = child;
+    if (stopped) kill(-child, SIGTERM);  // it came before the script was there
+  }
+  bool told = false;
+  for (siginfo_t ended{}; ended.si_pid == 0;) {
+    const int options = WEXITED | WNOWAIT | (flag != nullptr ? WNOHANG : 0);
+    if (waitid(P_PID, static_cast<id_t>(child), &ended, options) < 0 && errno != EINTR)
+      throw IoError(std::string("python3 cannot be waited for: ") + std::strerror(errno));
+    if (flag == nullptr || ended.si_pid != 0) continue;
+    if (*flag && !std::exchange(told, true)) kill(-child, SIGTERM);
+    constexpr timespec kBetweenLooks{0, 20'000'000};
+    nanosleep(&kBetweenLooks, nullptr);
+  }
+  if (flag == nullptr) script_group = 0;
+  return flag == nullptr ? stopped.load() : told;
+}
+
 }  // namespace
 
 std::string resources_folder() {
@@ -79,34 +104,36 @@ std::string shipped_or_own(const std::string& path) {
 }
 
 int run_python(const std::string& script, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = {"python3", script};
+  // Debian's own Python first: matplotlib is its package, and another python3 may come first on PATH. It finds its packages by
+  // the name that it is called by, where "python3" alone would be the one of an activated environment.
+  std::string own = "/usr/bin/python3";
+  std::vector<std::string> words = {own, script};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const PassSignalsOn passed;
+  const std::atomic<bool>* const flag = stop_flag();  // within another program, whose signals are its own
+  std::optional<PassSignalsOn> passed;
+  if (flag == nullptr) passed.emplace();
   posix_spawnattr_t own_group;
   posix_spawnattr_init(&own_group);
   posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&own_group, 0);
   pid_t child = 0;
-  // Debian's own Python first: matplotlib is its package, and another python3 may come first on PATH.
-  int error = posix_spawn(&child, "/usr/bin/python3", nullptr, &own_group, argv.data(), environ);
-  if (error == ENOENT) error = posix_spawnp(&child, "python3", nullptr, &own_group, argv.data(), environ);
+  int error = posix_spawn(&child, own.c_str(), nullptr, &own_group, argv.data(), environ);
+  std::string any = "python3";
+  if (error == ENOENT) {
+    argv.front() = any.data();
+    error = posix_spawnp(&child, any.c_str(), nullptr, &own_group, argv.data(), environ);
+  }
   posix_spawnattr_destroy(&own_group);
   if (error != 0) throw IoError(std::string("python3 cannot be started: ") + std::strerror(error));
-  script_group = child;
-  if (stopped) kill(-child, SIGTERM);  // it came before the script was there
-  siginfo_t ended{};
-  // Its number stays its own until nothing is sent to it any more.
-  while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) < 0)
-    if (errno != EINTR) throw IoError(std::string("python3 cannot be waited for: ") + std::strerror(errno));
-  script_group = 0;
+  const bool was_stopped = wait_for(child, flag);
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
     if (errno != EINTR) throw IoError(std::string("python3 cannot be waited for: ") + std::strerror(errno));
-  if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || !stopped)) return WEXITSTATUS(status);
-  return stopped ? static_cast<int>(ExitCode::interrupted) : 1;
+  if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || !was_stopped)) return WEXITSTATUS(status);
+  return was_stopped ? static_cast<int>(ExitCode::interrupted) : 1;
 }
 
 }  // namespace specsim::cli

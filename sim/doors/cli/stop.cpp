@@ -1,5 +1,6 @@
 #include "sim/doors/cli/stop.h"
 
+#include "sim/foundation/base/context.h"
 #include "sim/foundation/base/exit_code.h"
 #include "sim/foundation/base/whole_file.h"
 
@@ -14,6 +15,10 @@ namespace {
 
 std::atomic<bool> requested{false};  // handlers see nothing else
 static_assert(std::atomic<bool>::is_always_lock_free);
+
+struct StopBy {
+  const std::atomic<bool>* flag = nullptr;
+};
 
 void end_now(int /*signal*/) {
   remove_unfinished_files();
@@ -38,11 +43,17 @@ void end_without_pieces() {
   if (std::signal(SIGHUP, end_now) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // started by nohup
 }
 
+void stop_by(const std::atomic<bool>* flag) { context().of<StopBy>().flag = flag; }
+const std::atomic<bool>* stop_flag() { return context().of<StopBy>().flag; }
+
 StopOnSignal::StopOnSignal() {
+  if (stop_flag() != nullptr) return;
   requested = false;
   handle_with(request_stop);
 }
-StopOnSignal::~StopOnSignal() { handle_with(end_now); }
-const std::atomic<bool>* StopOnSignal::flag() const { return &requested; }
+StopOnSignal::~StopOnSignal() {
+  if (stop_flag() == nullptr) handle_with(end_now);
+}
+const std::atomic<bool>* StopOnSignal::flag() const { return stop_flag() != nullptr ? stop_flag() : &requested; }
 
 }  // namespace specsim::cli

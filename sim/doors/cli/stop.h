@@ -9,7 +9,14 @@ namespace specsim::cli {
 // ExitCode::interrupted.
 void end_without_pieces();
 
-// While one is alive, SIGINT and SIGTERM set its flag instead of ending the program; a second one ends it. One at a time.
+// From here on this context's commands (sim/foundation/base/context.h) are stopped by `flag`, and leave signals to the program
+// that they run in, which is not their own.
+void stop_by(const std::atomic<bool>* flag);
+// The flag of stop_by(); nullptr in a program of its own.
+const std::atomic<bool>* stop_flag();
+
+// While one is alive, SIGINT and SIGTERM set its flag instead of ending the program; a second one ends it. One at a time. With
+// stop_by() it leaves them alone.
 class StopOnSignal {
  public:
   StopOnSignal();

@@ -5,8 +5,11 @@
 #include "sim/doors/api/specsim.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/stop.h"
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/base/context.h"
 #include "sim/foundation/base/error.h"
+#include "sim/foundation/config/value.h"
 #include "sim/rounds/verify/verifier.h"
 #include "specsim_version.h"
 
@@ -20,15 +23,15 @@
 #include <boost/program_options/errors.hpp>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <csignal>
+#include <condition_variable>
 #include <functional>
 #include <future>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -51,44 +54,152 @@ namespace specsim::python {
 
 namespace {
 
-// Commands set handlers of their own while they run; the interpreter's come back with this.
-class KeptSignals {
- public:
-  KeptSignals() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], nullptr, &before_[i]);
-  }
-  KeptSignals(const KeptSignals&) = delete;
-  KeptSignals& operator=(const KeptSignals&) = delete;
-  ~KeptSignals() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
-  }
-
- private:
-  static constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
-  std::array<struct sigaction, 3> before_{};
-};
-
 struct Watch {
   std::atomic<bool> stop{false};
   std::atomic<double> done{0.0};
   std::atomic<double> all{0.0};
 };
 
-// Runs `work` on another thread and waits for it: `progress(done, all)` several times a second, Ctrl-C sets watch.stop and is
-// raised once the work has ended.
+thread_local bool in_callback = false;  // this thread is in Python code that a piece of work called
+
+// The pieces of work that run. The interpreter's end stops them and waits for them: no frame of C++ may lie below one of Python's
+// then, since the interpreter ends the threads that ask for its lock by unwinding them. And rules come and go while nothing runs.
+class Works {
+ public:
+  // Before a piece of work begins, and when it has ended. Never returns where the interpreter is ending.
+  void begin(Watch& watch) {
+    std::unique_lock lock(mutex_);
+    // What a callback begins belongs to work that runs already, and whoever waits for that must not wait for this.
+    changed_.wait(lock, [&] { return in_callback || (!ending_ && changing_ == 0); });
+    running_.push_back(&watch);
+  }
+  void end(Watch& watch) {
+    const std::lock_guard lock(mutex_);
+    std::erase(running_, &watch);
+    changed_.notify_all();
+  }
+  bool ending() {
+    const std::lock_guard lock(mutex_);
+    return ending_;
+  }
+  // Takes the interpreter's lock again; never returns where the interpreter is ending, but for a callback, for whose work its end
+  // waits.
+  void take_lock(PyThreadState* state) {
+    {
+      std::unique_lock lock(mutex_);
+      while (ending_ && !in_callback) changed_.wait(lock);  // for ever: nothing is left to be done
+      ++taking_;
+    }
+    PyEval_RestoreThread(state);
+    const std::lock_guard lock(mutex_);
+    --taking_;
+    changed_.notify_all();
+  }
+  // Calls `change` while no work runs, and none begins. Throws BadInput within a callback of work that runs.
+  template <class Change>
+  void alone(const Change& change);
+  // At the interpreter's end, with its lock.
+  void end_all() {
+    PyThreadState* const state = PyEval_SaveThread();
+    {
+      std::unique_lock lock(mutex_);
+      ending_ = true;
+      for (Watch* const watch : running_) watch->stop = true;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return running_.empty() && taking_ == 0; });
+    }
+    PyEval_RestoreThread(state);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Watch*> running_;
+  int taking_ = 0;    // threads that wait for the interpreter's lock
+  int changing_ = 0;  // threads that wait for all work to end
+  bool ending_ = false;
+};
+
+// Never destroyed: threads that the interpreter's end left behind wait in it.
+Works& works() {
+  static auto* const all = new Works;
+  return *all;
+}
+
+// While it is alive, the interpreter's lock is free for other threads.
+class WithoutLock {
+ public:
+  WithoutLock() : state_(PyEval_SaveThread()) {}
+  WithoutLock(const WithoutLock&) = delete;
+  WithoutLock& operator=(const WithoutLock&) = delete;
+  ~WithoutLock() { works().take_lock(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
+template <class Change>
+void Works::alone(const Change& change) {
+  if (in_callback) throw BadInput({"rule", 0, 0}, "comes or goes within a rule that is at work, allowed: before or after it");
+  const WithoutLock free;
+  std::unique_lock lock(mutex_);
+  ++changing_;
+  changed_.wait(lock, [&] { return ending_ || running_.empty(); });
+  try {
+    if (!ending_) change();
+  } catch (...) {
+    --changing_;
+    changed_.notify_all();
+    throw;
+  }
+  --changing_;
+  changed_.notify_all();
+}
+
+// Python code that a piece of work calls: the interpreter's lock, in a thread that knows of it.
+class Callback {
+ public:
+  Callback() : before_(std::exchange(in_callback, true)) {}
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+  ~Callback() { in_callback = before_; }
+
+ private:
+  bool before_;
+  py::gil_scoped_acquire locked_;
+};
+
+// Runs `work` on another thread, in a context of its own, and waits for it: `progress(done, all)` several times a second, Ctrl-C
+// sets watch.stop and is raised once the work has ended.
 template <class Result, class Work>
 Result watched(Watch& watch, const std::function<void(double, double)>& progress, const Work& work) {
   constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+  if (works().ending()) throw std::runtime_error("the interpreter is ending");
   std::future<Result> result;
   bool interrupted = false;
   {
-    const py::gil_scoped_release released;
-    result = std::async(std::launch::async, work);
+    const WithoutLock free;
+    works().begin(watch);
+    try {
+      result = std::async(std::launch::async, [&watch, &work] {
+        Context own;
+        const WithContext within(own);
+        cli::stop_by(&watch.stop);
+        const struct Ended {
+          Watch& watch;
+          ~Ended() { works().end(watch); }
+        } ended{watch};
+        return work();
+      });
+    } catch (...) {
+      works().end(watch);
+      throw;
+    }
   }
   while (true) {
     std::future_status status = std::future_status::timeout;
     {
-      const py::gil_scoped_release released;
+      const WithoutLock free;
       status = result.wait_for(kBetweenLooks);
     }
     if (status == std::future_status::ready) break;
@@ -123,10 +234,17 @@ Result watched(Watch& watch, const std::function<void(double, double)>& progress
   return result.get();
 }
 
+// Names of files end at a NUL for the system: another file would be read than was named.
+void refuse_nul(const std::string& text) {
+  if (text.find('\0') != std::string::npos)
+    throw BadInput({"", 0, 0}, fmt::format("{} has a NUL character, allowed: a text without", config::quote_for_message(text)));
+}
+
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 api::Results run(const std::string& config, const std::string& name, bool is_file, const Settings& set,
                  std::optional<std::uint64_t> seed, unsigned threads, const std::function<void(double, double)>& progress) {
+  if (is_file) refuse_nul(config);
   Watch watch;
   api::Options options;
   options.set = set;
@@ -169,8 +287,8 @@ std::pair<int, std::string> command(const std::vector<std::string>& arguments) {
   for (const cli::Command& one : cli::commands())
     if (!arguments.empty() && one.name == arguments.front()) found = &one;
   if (found == nullptr) throw BadInput({"", 0, 0}, "no such command");
+  for (const std::string& argument : arguments) refuse_nul(argument);
   Watch watch;
-  const KeptSignals kept;
   const std::vector<std::string> others(arguments.begin() + 1, arguments.end());
   const auto output = watched<cli::JsonOutput>(watch, {}, [&] { return cli::run_for_json(*found, others); });
   if (output.status == ExitCode::interrupted) {
@@ -196,12 +314,12 @@ class PythonRule final : public verify::PositionRule {
   PythonRule(std::string name, PyObject* rule) : name_(std::move(name)), rule_(rule) {}
 
   [[nodiscard]] verify::Odds odds(const verify::PositionDistributions& distributions, Token x) const override {
-    const py::gil_scoped_acquire locked;
+    const Callback locked;
     return {accept(array_of(distributions.target), array_of(distributions.drafted), x), 1.0};
   }
 
   void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {
-    const py::gil_scoped_acquire locked;
+    const Callback locked;
     const py::array_t<double> target = array_of(distributions.target);
     const py::array_t<double> drafted = array_of(distributions.drafted);
     const py::handle rule(rule_);
@@ -252,18 +370,34 @@ class PythonRule final : public verify::PositionRule {
 class RegisteredRule {
  public:
   RegisteredRule(const std::string& name, py::object rule, bool lossless) : rule_(std::move(rule)) {
-    if (verify::verifiers().find(name) != nullptr)
-      throw BadInput({"name", 0, 0}, fmt::format("\"{}\" is a verifier already, allowed: another name", name));
     PyObject* const held = rule_.ptr();
-    entry_ = std::make_unique<config::Registered<verify::VerifierEntry>>(
-        verify::verifiers(),
-        verify::VerifierEntry{{name, "a rule in Python", "", {}, ""},
-                              lossless,
-                              {},
-                              [name, held](const config::Arguments&) { return std::make_unique<PythonRule>(name, held); },
-                              {}});
+    works().alone([&] {
+      if (verify::verifiers().find(name) != nullptr)
+        throw BadInput({"name", 0, 0}, fmt::format("\"{}\" is a verifier already, allowed: another name", name));
+      entry_ = std::make_unique<config::Registered<verify::VerifierEntry>>(
+          verify::verifiers(),
+          verify::VerifierEntry{{name, "a rule in Python", "", {}, ""},
+                                lossless,
+                                {},
+                                [name, held](const config::Arguments&) { return std::make_unique<PythonRule>(name, held); },
+                                {}});
+    });
   }
-  void remove() { entry_.reset(); }
+  ~RegisteredRule() {
+    if (entry_ == nullptr) return;
+    if (!in_callback && !works().ending()) {
+      remove();
+      return;
+    }
+    // Work that runs may use it still, and the interpreter's end waits for nobody: the rule stays.
+    static_cast<void>(entry_.release());
+    static_cast<void>(rule_.release());
+  }
+  RegisteredRule(const RegisteredRule&) = delete;
+  RegisteredRule& operator=(const RegisteredRule&) = delete;
+  void remove() {
+    works().alone([&] { entry_.reset(); });
+  }
 
  private:
   py::object rule_;
@@ -281,6 +415,7 @@ PYBIND11_MODULE(_core, module) {
   using specsim::BadInput;
   using specsim::InvariantBroken;
   using specsim::IoError;
+  py::module_::import("atexit").attr("register")(py::cpp_function([] { python::works().end_all(); }));
   module.doc() = "What the package specsim is made of; use that.";
   module.attr("version") = build_info::version;
   module.attr("commit") = build_info::commit;

@@ -19,6 +19,8 @@ std::string join(const std::vector<Diagnostic>& list) {
     const std::string where = to_string(diagnostic.where);
     text += where.empty() ? diagnostic.message : fmt::format("{}: {}", where, diagnostic.message);
   }
+  // what() would end there.
+  for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at)) text.replace(at, 1, "\\x00");
   return text;
 }
 

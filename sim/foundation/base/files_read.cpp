@@ -1,6 +1,7 @@
 #include "sim/foundation/base/files_read.h"
 
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/base/context.h"
 
 #include <algorithm>
 #include <mutex>
@@ -10,27 +11,32 @@ namespace specsim {
 
 namespace {
 
-std::mutex noted_mutex;
-std::optional<std::vector<FileSum>> noted;  // nullopt: nobody asks
+struct Noted {
+  std::mutex mutex;
+  std::optional<std::vector<FileSum>> sums;  // nullopt: nobody asks
+};
 
 }  // namespace
 
 FilesRead::FilesRead() {
-  const std::lock_guard lock(noted_mutex);
-  SPECSIM_CHECK(!noted.has_value(), "{} files are noted for another", noted->size());
-  noted.emplace();
+  Noted& noted = context().of<Noted>();
+  const std::lock_guard lock(noted.mutex);
+  SPECSIM_CHECK(!noted.sums.has_value(), "{} files are noted for another", noted.sums->size());
+  noted.sums.emplace();
 }
 
 FilesRead::~FilesRead() {
-  const std::lock_guard lock(noted_mutex);
-  noted.reset();
+  Noted& noted = context().of<Noted>();
+  const std::lock_guard lock(noted.mutex);
+  noted.sums.reset();
 }
 
 std::vector<FileSum> FilesRead::sums() const {
   std::vector<FileSum> sums;
   {
-    const std::lock_guard lock(noted_mutex);
-    sums = *noted;
+    Noted& noted = context().of<Noted>();
+    const std::lock_guard lock(noted.mutex);
+    sums = *noted.sums;
   }
   const auto before = [](const FileSum& a, const FileSum& b) { return a.name != b.name ? a.name < b.name : a.sum < b.sum; };
   std::sort(sums.begin(), sums.end(), before);
@@ -39,8 +45,9 @@ std::vector<FileSum> FilesRead::sums() const {
 }
 
 void note_file_read(const std::string& path, std::string_view text) {
-  const std::lock_guard lock(noted_mutex);
-  if (noted) noted->push_back({path, checksum(text)});
+  Noted& noted = context().of<Noted>();
+  const std::lock_guard lock(noted.mutex);
+  if (noted.sums) noted.sums->push_back({path, checksum(text)});
 }
 
 }  // namespace specsim

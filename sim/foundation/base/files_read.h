@@ -9,8 +9,8 @@
 
 namespace specsim {
 
-// While one is alive, files that are read as a whole (read_whole_file, YAML files) are noted with their checksums. One at a time;
-// what several threads read is noted in the order in which they do.
+// While one is alive, files that its context (context.h) reads as a whole (read_whole_file, YAML files) are noted with their
+// checksums. One at a time in a context; what several threads read is noted in the order in which they do.
 class FilesRead {
  public:
   FilesRead();

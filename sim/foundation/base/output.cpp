@@ -1,5 +1,6 @@
 #include "sim/foundation/base/output.h"
 
+#include "sim/foundation/base/context.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/output_taker.h"
 
@@ -59,10 +60,10 @@ void write_to(std::FILE* stream, std::string_view text) {
   std::clearerr(stream);
 }
 
-std::function<void(std::string_view)>& output_taker() {
-  static std::function<void(std::string_view)> taker;
-  return taker;
-}
+struct OutputTaker {
+  std::function<void(std::string_view)> take;
+};
+std::function<void(std::string_view)>& output_taker() { return context().of<OutputTaker>().take; }
 
 std::size_t width_of(int file) {
   winsize size{};

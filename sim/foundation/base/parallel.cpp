@@ -1,5 +1,6 @@
 #include "sim/foundation/base/parallel.h"
 
+#include "sim/foundation/base/context.h"
 #include "sim/foundation/base/standard_library.h"
 
 #include <atomic>
@@ -14,7 +15,9 @@ void for_each(std::size_t count, unsigned threads, const std::function<void(std:
   std::atomic<std::size_t> next{0};
   std::exception_ptr failure;
   std::mutex mutex;
+  Context& mine = context();
   const auto serve = [&] {
+    const WithContext same(mine);
     try {
       for (std::size_t i = next++; i < count; i = next++) work(i);
     } catch (...) {

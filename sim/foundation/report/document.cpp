@@ -21,8 +21,6 @@ namespace {
 constexpr std::array<std::pair<std::string_view, Format>, 4> kNamedFormats = {
     {{"table", Format::table}, {"csv", Format::csv}, {"json", Format::json}, {"markdown", Format::markdown}}};
 
-Document* open_document = nullptr;
-
 // A table's mark in what is printed. A stray one of a user's names stands for a number that no table has, and is left out.
 constexpr char kMark = '\x1e';
 
@@ -158,17 +156,15 @@ std::optional<Format> format_named(std::string_view name) {
 }
 
 Document::Document() {
-  open_document = this;
-  divert_output([](std::string_view text) { open_document->print(text); });
-  divert_tables([](const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows, bool headless) {
-    return open_document->keep(heads, rows, headless);
+  divert_output([this](std::string_view text) { print(text); });
+  divert_tables([this](const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows, bool headless) {
+    return keep(heads, rows, headless);
   });
 }
 
 Document::~Document() {
   divert_tables({});
   divert_output({});
-  open_document = nullptr;
 }
 
 std::string Document::keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless) {

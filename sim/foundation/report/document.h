@@ -32,7 +32,7 @@ struct Told {
   int exit_status = 0;
 };
 
-// Only one document may be open at a time.
+// Only one document may be open at a time in a context (sim/foundation/base/context.h).
 class Document {
  public:
   Document();

@@ -1,6 +1,7 @@
 #include "sim/foundation/report/table.h"
 
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/base/context.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,10 @@ namespace specsim::report {
 
 namespace {
 
-TableTaker table_taker;
+struct Diverted {
+  TableTaker taker;
+};
+TableTaker& table_taker() { return context().of<Diverted>().taker; }
 
 constexpr std::size_t kGap = 2;
 constexpr std::size_t kLeastWords = 24;  // a column of words narrower than this reads badly: the table is cut instead
@@ -24,7 +28,7 @@ std::string aligned(const std::string& text, std::size_t width, Align align) {
 
 }  // namespace
 
-void divert_tables(TableTaker taker) { table_taker = std::move(taker); }
+void divert_tables(TableTaker taker) { table_taker() = std::move(taker); }
 
 std::size_t display_width(const std::string& text) {
   return static_cast<std::size_t>(
@@ -96,7 +100,7 @@ std::string Table::block(const std::vector<std::size_t>& columns, const std::vec
 }
 
 std::string Table::text(std::size_t width) const {
-  if (table_taker) return table_taker(heads_, rows_, layout_.headless);
+  if (table_taker()) return table_taker()(heads_, rows_, layout_.headless);
   std::vector<std::size_t> widths = this->widths();
   std::vector<std::size_t> all(heads_.size());
   std::iota(all.begin(), all.end(), std::size_t{0});

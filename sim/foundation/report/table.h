@@ -49,7 +49,8 @@ class Table {
 // Takes tables in the terminal's place: what it returns is what Table::text() gives.
 using TableTaker =
     std::function<std::string(const std::vector<Head>& heads, const std::vector<std::vector<std::string>>& rows, bool headless)>;
-// Tables go to `taker` from here on; an empty one gives them back to the terminal.
+// Tables of this context (sim/foundation/base/context.h) go to `taker` from here on; an empty one gives them back to the
+// terminal.
 void divert_tables(TableTaker taker);
 
 // Characters that a text takes on a terminal, each code point one.

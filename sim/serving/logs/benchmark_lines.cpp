@@ -37,7 +37,8 @@ namespace specsim::logs {
 namespace {
 
 constexpr int kLongestBenchDraft = 128;
-constexpr double kTwoDecimals = 0.0051;  // how far a figure with two decimals may be from what it stands for
+constexpr std::size_t kMostStatistics = 64;  // trtllm-bench prints eight
+constexpr double kTwoDecimals = 0.0051;      // how far a figure with two decimals may be from what it stands for
 
 }  // namespace
 
@@ -90,7 +91,7 @@ bool LogReader::read_benchmark(std::string_view line) {
     const double rounds = emitted / *value;
     all.rounds += rounds;
     all.accepted += rounds * (*value - 1.0);
-    all.samples.push_back({rounds, rounds * (*value - 1.0), 0.0});
+    add_sample(all, {rounds, rounds * (*value - 1.0), 0.0});
     return true;
   };
   return length(Kind::sglang_bench, "Accept length:") || length(Kind::trtllm_bench_serving, "Mean Avg Decoded Tokens per Iter:");
@@ -156,7 +157,7 @@ void LogReader::add_report(const Report& report) {
   if (!report.rates.empty() && std::abs(1.0 + sum - report.length) > kTwoDecimals * (1.0 + 0.01 * positions))
     contradict(all, fmt::format("acceptance length {:.2f} beside rates that add up to {:.3f}", report.length, 1.0 + sum));
   const double rejected = report.rates.empty() ? 0.0 : report.drafts - std::round(report.rates.back() * report.drafts);
-  all.samples.push_back({report.drafts, report.accepted, report.rates.empty() ? 0.0 : report.accepted + rejected});
+  add_sample(all, {report.drafts, report.accepted, report.rates.empty() ? 0.0 : report.accepted + rejected});
 }
 
 bool LogReader::read_trtllm_bench(std::string_view line) {
@@ -172,7 +173,8 @@ bool LogReader::read_trtllm_bench(std::string_view line) {
     const auto text = behind(line, key);
     const auto value = text ? number_behind(*text, ":") : std::nullopt;
     if (!value) continue;
-    (*figures)[std::string(trimmed(text->substr(0, text->find(':'))))] = *value;
+    const std::string name(trimmed(text->substr(0, text->find(':'))));
+    if (name.size() <= kLongestName && (figures->contains(name) || figures->size() < kMostStatistics)) (*figures)[name] = *value;
     trtllm_report_.line = contents_.lines;
     return true;
   }
@@ -217,7 +219,7 @@ void LogReader::end_trtllm_report() {
   all.drafts_whole = true;
   const double rounds = requests * drafted->second / found;
   all.rounds += rounds;
-  all.samples.push_back({rounds, requests * accepted->second, 0.0});
+  add_sample(all, {rounds, requests * accepted->second, 0.0});
 }
 
 }  // namespace specsim::logs

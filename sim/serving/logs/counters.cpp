@@ -25,11 +25,13 @@ namespace specsim::logs {
 namespace {
 
 constexpr std::size_t kMostModels = 256;
+constexpr std::size_t kMostNameBytes = std::size_t{16} << 20U;  // of all counters: some 100,000 of them
 
 constexpr std::string_view kVllmMetrics = "vllm:spec_decode_";
 constexpr std::string_view kTrtllmMetrics = "trtllm_spec_decode_";
-constexpr std::string_view kModelLabel = "model_name=\"";
-constexpr std::string_view kPositionLabel = "position=\"";
+constexpr std::string_view kModelLabel = "model_name";
+constexpr std::string_view kPositionLabel = "position";
+constexpr std::string_view kEngineLabel = "engine";  // of one server's processes
 
 constexpr std::string_view kDrafts = "num_drafts";
 constexpr std::string_view kDrafted = "num_draft_tokens";
@@ -51,44 +53,64 @@ bool LogReader::read_counter(std::string_view line) {
     const std::string_view metric = std::string_view(read->metric).substr(prefix.size());
     const bool counted = metric.starts_with("num_");  // V0 has rates too, as gauges
     std::optional<double> position;
-    if (metric == kAcceptedAt) position = count_behind(read->labels, kPositionLabel).value_or(double{kMostPositions});
+    if (metric == kAcceptedAt)
+      position = count_behind(read->label(kPositionLabel).value_or(""), "\"").value_or(double{kMostPositions});
+    const std::string name = read->metric + read->labels;
+    if (name.size() > kLongestName) {
+      cannot_read(fmt::format("a counter whose name and labels are longer than {} bytes", kLongestName));
+      return true;
+    }
     if (!counted && std::isnan(read->value)) return false;
     // Servers of several models may be scraped into one file: each is told for itself.
     std::string model;
-    if (const auto text = behind(read->labels, kModelLabel))
-      model = std::string(kModelLabel) + std::string(text->substr(0, text->find('"') + 1));
+    if (const auto value = read->label(kModelLabel)) model = fmt::format("{}={}", kModelLabel, *value);
     const std::pair place{kind, std::move(model)};
     if (!counters_.contains(place) && counters_.size() == kMostModels) {
       cannot_read(fmt::format("counters of more than {} models", kMostModels));
       return true;
     }
+    // All engines of a server start anew when it does; a server has one model.
+    const std::string server_key = std::string(prefix) + read->labels_without({kEngineLabel, kPositionLabel});
+    if (!servers_.contains(server_key) && servers_.size() == kMostLabelSets) {
+      cannot_read(fmt::format("counters of more than {} servers", kMostLabelSets));
+      return true;
+    }
+    RisingCounts& server = servers_[server_key];
+    if (!server.knows(name) && (name_bytes_ += name.size()) > kMostNameBytes) {
+      cannot_read(fmt::format("counters with more than {} bytes of names", kMostNameBytes));
+      return true;
+    }
+    if (read->beginning) {
+      if (std::isnan(read->value)) return true;
+      if (server.has_beginning(name)) server.settle(options_.growth_alone);
+      server.began(name, read->value);
+      return true;
+    }
     Counters& counters = counters_[place];
     counters.lines.kind = kind;
+    counters.server = server_key;
     if ((counted && read->value != std::floor(read->value)) || (position && *position >= double{kMostPositions})) {
       cannot_read(fmt::format("no count of tokens or drafts behind \"{}\"", read->metric));
       counters.broken = true;
       return true;
     }
     seen(counters.lines);
-    const double more = grown(read->metric + read->labels, read->value, counters.lines);
-    if (!position) {
-      counters.grown[std::string(metric)] += more;
-      return true;
-    }
-    const auto at = static_cast<std::size_t>(*position);
-    if (counters.accepted_at.size() <= at) counters.accepted_at.resize(at + 1, 0.0);
-    counters.accepted_at[at] += more;
+    if (server.has(name)) server.settle(options_.growth_alone);
+    server.see(name, read->value,
+               position ? counters.accepted_at[static_cast<std::size_t>(*position)] : counters.grown[std::string(metric)]);
     return true;
   }
   return false;
 }
 
 void LogReader::finish_counters() {
+  for (auto& [key, server] : servers_) server.settle(options_.growth_alone);
   for (const Kind kind : {Kind::vllm_counters, Kind::trtllm_counters}) {
     const auto several =
         std::count_if(counters_.begin(), counters_.end(), [&](const auto& one) { return one.first.first == kind; }) > 1;
     for (auto& [place, counters] : counters_) {
       if (place.first != kind || counters.broken) continue;
+      counters.lines.restarts = servers_[counters.server].restarts();
       if (several) counters.lines.name = place.second.empty() ? "without a model_name" : place.second;
       if (kind == Kind::trtllm_counters)
         finish_trtllm_counters(counters);
@@ -118,7 +140,8 @@ void LogReader::finish_vllm_counters(const Counters& counters) {
   all.rounds = rounds;
   all.drafted = grown_of(counters.grown, kDrafted);
   all.accepted = grown_of(counters.grown, kAccepted);
-  all.accepted_at = counters.accepted_at;
+  if (!counters.accepted_at.empty()) all.accepted_at.resize(counters.accepted_at.rbegin()->first + 1, 0.0);
+  for (const auto& [position, accepted] : counters.accepted_at) all.accepted_at[position] = accepted;
   if (refuse_counters(all, all.accepted)) return;
   const std::size_t positions = all.accepted_at.size();
   all.draft_length = static_cast<int>(positions);

@@ -2,6 +2,7 @@
 
 #include "sim/foundation/base/standard_library.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -41,6 +42,29 @@ bool begins_with_bad_number(std::string_view text) {
   }
   if (word == "nan" || word == "inf" || word == "infinity") return true;
   return std::isdigit(static_cast<unsigned char>(text.front())) != 0 && (negative || !take_number(text));
+}
+
+// A label at the start of the text, `name="value"` with escapes, which is cut off with a comma behind it; nothing where the text
+// begins with none.
+struct Label {
+  std::string_view name;
+  std::string_view value;  // with its quotation marks
+};
+std::optional<Label> take_label(std::string_view& text) {
+  const std::size_t from = text.find_first_not_of(" \t");
+  const std::size_t equals = text.find("=\"");
+  if (from == std::string_view::npos || equals == std::string_view::npos) return std::nullopt;
+  const std::string_view name = text.substr(from, equals - from);
+  if (name.find_first_of("{},\"\\") != std::string_view::npos) return std::nullopt;
+  std::size_t end = equals + 2;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  if (end >= text.size()) return std::nullopt;
+  const Label label{name, text.substr(equals + 1, end - equals)};
+  text.remove_prefix(end + 1);
+  const std::size_t next = text.find_first_not_of(" \t");
+  text.remove_prefix(next == std::string_view::npos ? text.size() : next);
+  if (text.starts_with(',')) text.remove_prefix(1);
+  return label;
 }
 
 }  // namespace
@@ -96,19 +120,39 @@ std::optional<MetricLine> metric_line(std::string_view line, std::string_view pr
   if (end == std::string_view::npos) return std::nullopt;
   MetricLine read;
   read.metric = line.substr(0, end);
-  if (read.metric.ends_with("_created")) return std::nullopt;  // a time
+  read.beginning = read.metric.ends_with("_created");
+  if (read.beginning) read.metric.resize(read.metric.size() - 8);
   if (read.metric.ends_with("_total")) read.metric.resize(read.metric.size() - 6);
   line.remove_prefix(end);
   if (line.front() == '{') {
-    const std::size_t close = line.rfind('}');
-    if (close == std::string_view::npos) return std::nullopt;
-    read.labels = line.substr(0, close + 1);
-    line.remove_prefix(close + 1);
+    std::string_view rest = line.substr(1);  // a value may hold braces, and an exemplar behind the value has some
+    while (take_label(rest)) continue;
+    const std::size_t close = rest.find_first_not_of(" \t");
+    if (close == std::string_view::npos || rest[close] != '}') return std::nullopt;
+    rest.remove_prefix(close + 1);
+    read.labels = line.substr(0, line.size() - rest.size());
+    line = rest;
   }
   const auto value = number_behind(line, "");
   if (!value && !begins_with_bad_number(line)) return std::nullopt;
   read.value = value.value_or(std::numeric_limits<double>::quiet_NaN());
   return read;
+}
+
+std::optional<std::string> MetricLine::label(std::string_view name) const {
+  std::string_view rest = std::string_view(labels).substr(labels.empty() ? 0 : 1);
+  while (const auto label = take_label(rest))
+    if (label->name == name) return std::string(label->value);
+  return std::nullopt;
+}
+
+std::string MetricLine::labels_without(std::initializer_list<std::string_view> names) const {
+  std::string kept;
+  std::string_view rest = std::string_view(labels).substr(labels.empty() ? 0 : 1);
+  while (const auto label = take_label(rest))
+    if (std::find(names.begin(), names.end(), label->name) == names.end())
+      kept.append(label->name).append("=").append(label->value).append(",");
+  return kept;
 }
 
 }  // namespace specsim::logs

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,11 +29,20 @@ bool bad_number_behind(std::string_view line, std::string_view key);
 std::optional<std::vector<double>> rates_behind(std::string_view line, std::string_view key);
 std::string_view trimmed(std::string_view text);
 
+// What a log may say of names before the rest is refused as a line that cannot be read: nothing grows with the text without end.
+constexpr std::size_t kLongestName = 1024;    // bytes of a line's labels, or of a name
+constexpr std::size_t kMostLabelSets = 4096;  // in one log
+
 // A line of Prometheus text.
 struct MetricLine {
-  std::string metric;  // without "_total"
-  std::string labels;  // "{...}", or empty
-  double value = 0.0;  // NaN: it is one that number_behind() refuses
+  std::string metric;      // without "_total"
+  std::string labels;      // "{...}", or empty
+  double value = 0.0;      // NaN: it is one that number_behind() refuses
+  bool beginning = false;  // "_created": the time at which the counter `metric` began
+  // The label's value as it is written, quotation marks and escapes included; nothing where it is not among the labels.
+  [[nodiscard]] std::optional<std::string> label(std::string_view name) const;
+  // The labels but for these.
+  [[nodiscard]] std::string labels_without(std::initializer_list<std::string_view> names) const;
 };
 // Nothing where the line is a comment or holds no metric whose name begins with `prefix`.
 std::optional<MetricLine> metric_line(std::string_view line, std::string_view prefix);

@@ -28,6 +28,10 @@ namespace specsim::logs {
 namespace {
 
 constexpr std::size_t kMostDrafters = 256;
+// Requests, and answers that come in pieces, of which lines may yet come. Those of more than so many at once are forgotten.
+constexpr std::size_t kMostAtOnce = 65536;
+constexpr std::size_t kLongestId = 256;
+constexpr const char* kServer = "llama.cpp";  // its drafters start anew with it
 
 // What a line says of its slot and task: "id  0 | task 42".
 std::string slot_of(std::string_view line) {
@@ -35,7 +39,7 @@ std::string slot_of(std::string_view line) {
   const std::size_t task = line.find("| task ");
   if (from == std::string_view::npos || task == std::string_view::npos || task < from) return "";
   const std::size_t end = line.find_first_of(" |", task + 7);
-  return std::string(line.substr(from, end == std::string_view::npos ? end : end - from));
+  return std::string(line.substr(from, std::min(kLongestId, end == std::string_view::npos ? end : end - from)));
 }
 
 void add_rates(ReportedAcceptance& all, const std::vector<double>& rates, double rounds) {
@@ -46,6 +50,7 @@ void add_rates(ReportedAcceptance& all, const std::vector<double>& rates, double
 }  // namespace
 
 bool LogReader::read_llama(std::string_view line) {
+  if (llama_slots_.size() > kMostAtOnce) llama_slots_.clear();
   if (line.find("eval time =") != std::string_view::npos && line.find("prompt eval time") == std::string_view::npos) {
     if (const auto tokens = count_behind(line, "ms /")) llama_slots_[slot_of(line)].emitted = *tokens;
     return true;
@@ -104,7 +109,7 @@ bool LogReader::read_llama(std::string_view line) {
   slot.emitted = 0.0;
   all.rounds += rounds;
   add_rates(all, rates, rounds);
-  all.samples.push_back({rounds, *accepted, rates.empty() ? 0.0 : *accepted + rounds - std::round(rates.back() * rounds)});
+  add_sample(all, {rounds, *accepted, rates.empty() ? 0.0 : *accepted + rounds - std::round(rates.back() * rounds)});
   slot.request = all.samples.size();
   return true;
 }
@@ -131,24 +136,40 @@ bool LogReader::read_llama_totals(std::string_view line) {
     return true;
   }
   const std::vector<double>& rates = *told_rates;
-  if (!llama_drafters_.contains(name) && llama_drafters_.size() == kMostDrafters) {
-    cannot_read(fmt::format("more than {} drafters in one log", kMostDrafters));
+  if (name.size() > kLongestName || (!llama_totals_.contains(name) && llama_totals_.size() == kMostDrafters)) {
+    cannot_read(fmt::format("more than {} drafters in one log, or a name of more than {} bytes", kMostDrafters, kLongestName));
     return true;
   }
-  llama_drafters_.insert(name);
-  ReportedAcceptance& all = of(Kind::llama_totals, 0, name);
-  seen(all);
-  const std::string place = "llama " + name + " ";
-  const double new_rounds = grown(place + "drafts", *drafts, all);
-  const double new_accepted = grown(place + "accepted", *accepted, all);
-  all.rounds += new_rounds;
-  all.accepted += new_accepted;
-  all.drafted += grown(place + "drafted", *drafted, all);
-  if (all.accepted_at.size() < rates.size()) all.accepted_at.resize(rates.size(), 0.0);
+  seen(of(Kind::llama_totals, 0, name));
+  // A server prints the totals of all its drafters one behind the other, and then again.
+  RisingCounts& server = servers_[kServer];
+  if (server.has(name + " drafts")) settle_llama_totals();
+  LlamaTotals& totals = llama_totals_[name];
+  server.see(name + " drafts", *drafts, totals.rounds);
+  server.see(name + " accepted", *accepted, totals.accepted);
+  server.see(name + " drafted", *drafted, totals.drafted);
   for (std::size_t i = 0; i < rates.size(); ++i)
-    all.accepted_at[i] += grown(fmt::format("{}{}", place, i), std::round(rates[i] * *drafts), all);
-  if (new_rounds > 0.0) all.samples.push_back({new_rounds, new_accepted, 0.0});
+    server.see(fmt::format("{} {}", name, i), std::round(rates[i] * *drafts), totals.accepted_at[i], true);
   return true;
+}
+
+void LogReader::settle_llama_totals() {
+  if (llama_totals_.empty()) return;
+  RisingCounts& server = servers_[kServer];
+  server.settle(options_.growth_alone);
+  for (auto& [name, totals] : llama_totals_) {
+    const LlamaTotals grown = std::exchange(totals, {});
+    ReportedAcceptance& all = of(Kind::llama_totals, 0, name);
+    all.restarts = server.restarts();
+    all.rounds += grown.rounds;
+    all.accepted += grown.accepted;
+    all.drafted += grown.drafted;
+    for (const auto& [position, accepted] : grown.accepted_at) {
+      if (all.accepted_at.size() <= position) all.accepted_at.resize(position + 1, 0.0);
+      all.accepted_at[position] += accepted;
+    }
+    if (grown.rounds > 0.0) add_sample(all, {grown.rounds, grown.accepted, 0.0});
+  }
 }
 
 bool LogReader::read_llama_answer(std::string_view line) {
@@ -178,16 +199,18 @@ bool LogReader::read_llama_answer(std::string_view line) {
   LlamaAnswer before;
   if (line.find("data: {") != std::string_view::npos) {
     std::string id;
-    if (const auto text = behind(line, "\"id\":\"")) id = std::string(text->substr(0, text->find('"')));
-    LlamaAnswer& last = llama_answers_[id];
+    if (const auto text = behind(line, "\"id\":\"")) id = std::string(text->substr(0, std::min(kLongestId, text->find('"'))));
+    if (llama_answers_.size() > kMostAtOnce) llama_answers_.clear();
+    const LlamaAnswer last = llama_answers_[id];
     if (last.request > 0 && now.emitted >= last.emitted && now.drafted >= last.drafted && now.accepted >= last.accepted)
       before = last;
-    last = now;
-    last.request = before.request > 0 ? before.request : all.samples.size() + 1;
-    if (before.request == 0) all.samples.emplace_back();
-    before.request = last.request;
+    if (before.request == 0) {
+      add_sample(all, {});
+      before.request = all.samples.size();
+    }
+    llama_answers_[id] = {now.emitted, now.drafted, now.accepted, before.request};
   } else {
-    all.samples.emplace_back();
+    add_sample(all, {});
     before.request = all.samples.size();
     if (now.emitted > 0.0 && now.accepted >= now.emitted)
       contradict(all, fmt::format("{} draft tokens accepted of {} emitted tokens", now.accepted, now.emitted));
@@ -226,7 +249,7 @@ bool LogReader::read_llama_example(std::string_view line) {
   all.rounds += rounds;
   all.drafted += example_.drafted;
   all.accepted += *accepted;
-  all.samples.push_back({rounds, *accepted, 0.0});
+  add_sample(all, {rounds, *accepted, 0.0});
   example_ = {};
   return true;
 }

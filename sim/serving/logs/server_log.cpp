@@ -87,20 +87,52 @@ std::string describe(Kind kind) {
   return "";
 }
 
-double RisingCount::see(double value, bool growth_alone) {
-  if (!seen_) {
-    seen_ = true;
-    last_ = value;
-    return growth_alone ? 0.0 : value;
-  }
-  if (value < last_) {  // started anew: all that it counts since is new
+void RisingCounts::see(const std::string& name, double value, double& total, bool derived) {
+  now_[name] = {value, &total, derived};
+}
+
+void RisingCounts::began(const std::string& name, double time) { beginnings_now_[name] = time; }
+
+void RisingCounts::settle(bool growth_alone) {
+  const auto fell = [&](const auto& one) {
+    const auto before = last_.find(one.first);
+    return !one.second.derived && before != last_.end() && one.second.value < before->second;
+  };
+  const auto began_later = [&](const auto& one) {
+    const auto before = beginnings_.find(one.first);
+    return before != beginnings_.end() && one.second > before->second;
+  };
+  const bool restarted =
+      std::any_of(now_.begin(), now_.end(), fell) || std::any_of(beginnings_now_.begin(), beginnings_now_.end(), began_later);
+  if (restarted) {
     ++restarts_;
-    last_ = value;
-    return value;
+    for (auto& [name, value] : last_) value = 0.0;
   }
-  const double grown = value - last_;
-  last_ = value;
-  return grown;
+  for (const auto& [name, one] : now_) {
+    const auto [before, first] = last_.try_emplace(name, 0.0);
+    // Of what a server counted before the text begins nothing is known; after a restart all of it is new.
+    if (!first || !growth_alone || restarts_ > 0) *one.total += one.value - before->second;
+    before->second = one.value;
+  }
+  for (const auto& [name, time] : beginnings_now_) beginnings_[name] = time;
+  now_.clear();
+  beginnings_now_.clear();
+}
+
+void LogReader::add_sample(ReportedAcceptance& acceptance, const Sample& sample) {
+  constexpr std::size_t kMostSamples = std::size_t{1} << 20U;
+  std::vector<Sample>& samples = acceptance.samples;
+  if (samples.size() == kMostSamples) {  // neighbours together: their spread says the same of the whole
+    for (std::size_t i = 0; i < samples.size() / 2; ++i) {
+      const Sample& a = samples[2 * i];
+      const Sample& b = samples[2 * i + 1];
+      samples[i] = {a.rounds + b.rounds, a.accepted + b.accepted, a.judged + b.judged};
+    }
+    samples.resize(samples.size() / 2);
+    for (auto& [id, slot] : llama_slots_) slot.request = 0;  // none of them lies where it did
+    llama_answers_.clear();
+  }
+  samples.push_back(sample);
 }
 
 ReportedAcceptance& LogReader::of(Kind kind, int draft_length, const std::string& name) {
@@ -131,8 +163,19 @@ void LogReader::cannot_read(const std::string& why) {
 }
 
 void LogReader::add_line(std::string_view line) {
-  constexpr std::size_t kLongestContinuation = 4096;
   ++contents_.lines;
+  // What a terminal would write over: progress before a line, or a whole log without line feeds.
+  while (true) {
+    const std::size_t end = line.find('\r');
+    if (end == std::string_view::npos || end + 1 == line.size()) break;
+    if (end > 0) read_line(line.substr(0, end));
+    line.remove_prefix(end + 1);
+  }
+  read_line(line);
+}
+
+void LogReader::read_line(std::string_view line) {
+  constexpr std::size_t kLongestContinuation = 4096;
   std::string joined;
   if (!pending_.empty()) {
     joined = std::move(pending_) + ' ' + std::string(line);
@@ -170,6 +213,7 @@ LogContents LogReader::finish() {
   }
   finish_sglang();
   finish_sglang_gauges();
+  settle_llama_totals();
   finish_counters();
   end_report();
   end_trtllm_report();

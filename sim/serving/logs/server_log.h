@@ -83,16 +83,36 @@ struct ReaderOptions {
   int sglang_interval = 40;   // decode steps that an SGLang line averages (--decode-log-interval)
 };
 
-// A counter that may start anew when its server does: what it counted over all its lives.
-class RisingCount {
+// Counters of one server: what they counted over all its lives. They all start anew when the server does, so the values of one
+// moment (a scrape, or a line with several of them) are settled together: where one of them fell, all of them began at 0, those
+// too that stand higher by now than before.
+class RisingCounts {
  public:
-  // The value now; returns what was counted since the last time. The first value counts whole unless `growth_alone`.
-  double see(double value, bool growth_alone);
+  // A value of the moment that is being read. What it grew by is added to `total`, which must stay where it is, by settle().
+  // `derived`: worked out from rounded figures, so that a fall means nothing.
+  void see(const std::string& name, double value, double& total, bool derived = false);
+  // When the counter began, in seconds since 1970: a later time than the last one is a restart, even where nothing fell.
+  void began(const std::string& name, double time);
+  // Whether the moment that is being read has a value (or a beginning) of this counter already: another moment has come.
+  [[nodiscard]] bool has(const std::string& name) const { return now_.contains(name); }
+  [[nodiscard]] bool has_beginning(const std::string& name) const { return beginnings_now_.contains(name); }
+  // Ends the moment. A counter's first value counts whole unless `growth_alone`.
+  void settle(bool growth_alone);
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
+  [[nodiscard]] bool knows(const std::string& name) const {
+    return last_.contains(name) || now_.contains(name) || beginnings_.contains(name) || beginnings_now_.contains(name);
+  }
 
  private:
-  bool seen_ = false;
-  double last_ = 0.0;
+  struct Value {
+    double value = 0.0;
+    double* total = nullptr;
+    bool derived = false;
+  };
+  std::map<std::string, Value> now_;
+  std::map<std::string, double> beginnings_now_;
+  std::map<std::string, double> last_;  // 0 after a restart
+  std::map<std::string, double> beginnings_;
   std::size_t restarts_ = 0;
 };
 
@@ -132,7 +152,15 @@ class LogReader {
     ReportedAcceptance lines;
     bool broken = false;  // one of its lines could not be read, so that the others do not fit together
     std::map<std::string, double, std::less<>> grown;  // by metric
-    std::vector<double> accepted_at;                   // by position
+    std::map<std::size_t, double> accepted_at;         // by position
+    std::string server;                                // its labels, but for those of engines and positions
+  };
+  // What a drafter of llama.cpp counted since its totals were settled.
+  struct LlamaTotals {
+    double rounds = 0.0;
+    double accepted = 0.0;
+    double drafted = 0.0;
+    std::map<std::size_t, double> accepted_at;  // by position
   };
   // An answer of llama.cpp's server that comes in pieces: what its last piece counted, and where that is among the samples.
   struct LlamaAnswer {
@@ -167,8 +195,9 @@ class LogReader {
   void seen(ReportedAcceptance& acceptance);
   void contradict(ReportedAcceptance& acceptance, const std::string& what);
   void cannot_read(const std::string& why);
-  double grown(const std::string& name, double value, ReportedAcceptance& acceptance);
+  void add_sample(ReportedAcceptance& acceptance, const Sample& sample);
 
+  void read_line(std::string_view line);
   bool read_vllm(std::string_view line);
   bool read_vllm_v0(std::string_view line);
   bool read_sglang(std::string_view line);
@@ -176,6 +205,7 @@ class LogReader {
   void end_scrape(const std::string& labels);
   bool read_llama(std::string_view line);
   bool read_llama_totals(std::string_view line);
+  void settle_llama_totals();
   bool read_llama_example(std::string_view line);
   bool read_llama_answer(std::string_view line);
   bool read_trtllm(std::string_view line);
@@ -198,7 +228,8 @@ class LogReader {
   ReaderOptions options_;
   LogContents contents_;
   std::string pending_;                                        // a line that ended in a comma: its continuation is the next one
-  std::map<std::string, RisingCount> totals_;                  // by name and labels
+  std::size_t name_bytes_ = 0;                                 // of the counters that servers_ know
+  std::map<std::string, RisingCounts> servers_;                // by what tells servers apart: labels, llama.cpp, a draft length
   std::map<std::pair<Kind, std::string>, Counters> counters_;  // by the label model_name, as text
   std::vector<SglangLine> sglang_;
   std::vector<SglangLine> sglang_scrapes_;
@@ -206,7 +237,7 @@ class LogReader {
   std::map<std::string, SglangGauges> gauges_before_;  // what the scrape before said
   std::set<std::pair<double, double>> sglang_shapes_;  // steps and draft tokens of the scrapes
   std::map<std::string, LlamaSlot> llama_slots_;       // by what a line says of its slot
-  std::set<std::string> llama_drafters_;               // by what lines of totals call them
+  std::map<std::string, LlamaTotals> llama_totals_;    // by what lines of totals call their drafters
   LlamaExample example_;
   double answer_emitted_ = 0.0;  // predicted_n and draft_n of the answer that is being read
   double answer_drafted_ = 0.0;

@@ -34,6 +34,8 @@ namespace specsim::logs {
 namespace {
 
 constexpr int kLongestSglangDraft = 128;
+constexpr std::size_t kMostShapes = 2;                           // more than one says no draft length
+constexpr std::size_t kMostSglangLines = std::size_t{1} << 22U;  // all of them are kept: the draft length is one that fits all
 
 }  // namespace
 
@@ -55,6 +57,10 @@ bool LogReader::read_sglang(std::string_view line) {
     return true;
   }
   const auto rate = number_behind(*text, "accept rate:");
+  if (sglang_.size() == kMostSglangLines) {
+    cannot_read(fmt::format("more than {} lines of SGLang in one log", kMostSglangLines));
+    return true;
+  }
   ReportedAcceptance& all = of(Kind::sglang_log, 0);
   seen(all);
   sglang_.push_back({std::max(*requests, 1.0), *length, rate.value_or(std::numeric_limits<double>::quiet_NaN())});
@@ -65,7 +71,7 @@ void LogReader::finish_sglang() { finish_sglang_lines(Kind::sglang_log, sglang_,
 
 bool LogReader::read_sglang_gauge(std::string_view line) {
   const auto read = metric_line(line, "sglang:");
-  if (!read) return false;
+  if (!read || read->beginning) return false;
   const auto gauge = [&]() -> double SglangGauges::* {
     if (read->metric == "sglang:num_running_reqs") return &SglangGauges::requests;
     if (read->metric == "sglang:spec_accept_length") return &SglangGauges::length;
@@ -77,6 +83,10 @@ bool LogReader::read_sglang_gauge(std::string_view line) {
   if (gauge == nullptr) return false;
   if (std::isnan(read->value)) {
     cannot_read(fmt::format("no number behind \"{}\"", read->metric));
+    return true;
+  }
+  if (read->labels.size() > kLongestName || (!gauges_now_.contains(read->labels) && gauges_now_.size() == kMostLabelSets)) {
+    cannot_read(fmt::format("more than {} sets of labels, or one of more than {} bytes", kMostLabelSets, kLongestName));
     return true;
   }
   if (!std::isnan(gauges_now_[read->labels].*gauge)) end_scrape(read->labels);
@@ -91,8 +101,13 @@ void LogReader::end_scrape(const std::string& labels) {
   if (!(now.length >= 1.0)) return;  // not said, or an interval without drafts
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   if (same(now.length, before.length) && same(now.rate, before.rate)) return;
+  if (sglang_scrapes_.size() == kMostSglangLines) {
+    cannot_read(fmt::format("more than {} scrapes of SGLang in one log", kMostSglangLines));
+    return;
+  }
   sglang_scrapes_.push_back({std::isnan(now.requests) ? 1.0 : std::max(now.requests, 1.0), now.length, now.rate});
-  if (!std::isnan(now.steps) && !std::isnan(now.draft_tokens)) sglang_shapes_.emplace(now.steps, now.draft_tokens);
+  if (!std::isnan(now.steps) && !std::isnan(now.draft_tokens) && sglang_shapes_.size() < kMostShapes)
+    sglang_shapes_.emplace(now.steps, now.draft_tokens);
 }
 
 void LogReader::finish_sglang_gauges() {
@@ -136,7 +151,7 @@ void LogReader::finish_sglang_lines(Kind kind, const std::vector<SglangLine>& li
     const double rounds = one.requests * static_cast<double>(options_.sglang_interval);
     all.rounds += rounds;
     all.accepted += rounds * (one.length - 1.0);
-    all.samples.push_back({rounds, rounds * (one.length - 1.0), 0.0});
+    add_sample(all, {rounds, rounds * (one.length - 1.0), 0.0});
   }
   if (told > 0 && !rated && longest <= told + 1.0 + rounding) {
     fitting = 1;

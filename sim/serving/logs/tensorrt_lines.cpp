@@ -53,7 +53,7 @@ bool LogReader::read_trtllm(std::string_view line) {
     all.rounds += rounds;
     all.drafted += *drafted;
     all.accepted += *accepted;
-    all.samples.push_back({rounds, *accepted, 0.0});
+    add_sample(all, {rounds, *accepted, 0.0});
   }
   return read;
 }

@@ -106,7 +106,7 @@ bool LogReader::read_vllm(std::string_view line) {
   for (std::size_t i = 0; i < rates.size(); ++i) all.accepted_at[i] += std::round(rates[i] * rounds);
   all.rounds += rounds;
   if (std::abs(rounds * static_cast<double>(rates.size()) - *drafted) > 0.5) all.drafts_whole = false;
-  all.samples.push_back({rounds, *accepted, *accepted + rounds - std::round(rates.back() * rounds)});
+  add_sample(all, {rounds, *accepted, *accepted + rounds - std::round(rates.back() * rounds)});
   return true;
 }
 
@@ -145,26 +145,23 @@ bool LogReader::read_vllm_v0(std::string_view line) {
   ReportedAcceptance& all = of(Kind::vllm_v0_log, static_cast<int>(*length));
   all.drafts_whole = true;
   seen(all);
-  const std::string place = fmt::format("v0 log {} ", *length);
-  const double new_drafted = grown(place + "drafted", *drafted, all);
-  const double new_emitted = grown(place + "emitted", *emitted, all);
+  RisingCounts& server = servers_[fmt::format("v0 log {}", *length)];
+  double new_drafted = 0.0;
+  double new_emitted = 0.0;
+  server.see("drafted", *drafted, new_drafted);
+  server.see("emitted", *emitted, new_emitted);
+  server.see("accepted", *accepted, all.alone_accepted);
+  server.settle(options_.growth_alone);
+  all.restarts = server.restarts();
   const double rounds = new_drafted / *length;
-  all.alone_accepted += grown(place + "accepted", *accepted, all);
   all.drafted += new_drafted;
   all.rounds += rounds;
   all.accepted += std::max(new_emitted - rounds, 0.0);
-  if (rounds > 0.0) all.samples.push_back({rounds, std::max(new_emitted - rounds, 0.0), 0.0});
+  if (rounds > 0.0) add_sample(all, {rounds, std::max(new_emitted - rounds, 0.0), 0.0});
   const auto rate = number_behind(*text, "Draft acceptance rate:");
   if (rate && *drafted > 0.0 && std::abs(*rate - *accepted / *drafted) > 0.00051)
     contradict(all, fmt::format("acceptance rate {:.3f} beside {} accepted of {} draft tokens", *rate, *accepted, *drafted));
   return true;
-}
-
-double LogReader::grown(const std::string& name, double value, ReportedAcceptance& acceptance) {
-  RisingCount& count = totals_[name];
-  const double more = count.see(value, options_.growth_alone);
-  acceptance.restarts = std::max(acceptance.restarts, count.restarts());
-  return more;
 }
 
 }  // namespace specsim::logs

@@ -1,0 +1,43 @@
+// State of one piece of work, such as a command: several may run in one process at a time, each on threads of its own.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <typeindex>
+
+namespace specsim {
+
+class Context {
+ public:
+  // The context's state of this type, made where it is not there yet. It stays where it is as long as the context does.
+  template <class State>
+  State& of() {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<void>& state = states_[typeid(State)];
+    if (state == nullptr) state = std::make_shared<State>();
+    return *static_cast<State*>(state.get());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::type_index, std::shared_ptr<void>> states_;
+};
+
+// The context that this thread works for: the process's own, unless a WithContext says another.
+Context& context();
+
+// While it is alive, its thread works for this context, which must outlive it. for_each() (parallel.h) takes it along to its
+// threads; whoever starts a thread by other means does so himself.
+class WithContext {
+ public:
+  explicit WithContext(Context& context);
+  WithContext(const WithContext&) = delete;
+  WithContext& operator=(const WithContext&) = delete;
+  ~WithContext();
+
+ private:
+  Context* before_;
+};
+
+}  // namespace specsim
