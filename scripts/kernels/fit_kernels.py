@@ -22,9 +22,11 @@ import argparse
 import csv
 import functools
 import glob
+import json
 import lzma
 import os
 import pickle
+import re
 import sys
 import textwrap
 import zlib
@@ -239,7 +241,7 @@ def rows_of_one(path, kind, name):
     """The rows of a table that was named itself, where it is that table."""
     if TABLE_OF[kind] != name:
         return
-    with (lzma.open(path, "rt") if path.endswith(".xz") else open(path, encoding="utf-8")) as file:
+    with (lzma.open(path, "rt", encoding="utf-8-sig") if path.endswith(".xz") else open(path, encoding="utf-8-sig")) as file:
         yield from csv.DictReader(file)
 
 
@@ -251,7 +253,8 @@ def over_l2(r, column, size, dtype, hardware):
 def groups(kind, folder, hardware):
     """Groups of rows that one fit is made for: (gpu, engine, dtype, kernel), columns, times, shapes and what each row counts."""
     def table(where, name):
-        return rows_of_one(where, kind, name) if os.path.isfile(where) else rows_of_folder(where, name)
+        rows = rows_of_one(where, kind, name) if os.path.isfile(where) else rows_of_folder(where, name)
+        return (r for r in rows if not r["gpu"] or r["gpu"] in hardware)  # nothing is known of others, such as a GPU's own file
     found = {}
     def add(key, figures, us, shape):
         found.setdefault(key, []).append((figures, us, shape))
@@ -286,6 +289,8 @@ def groups(kind, folder, hardware):
         for path in [folder] if os.path.isfile(folder) else sorted(glob.glob(LATENT_TABLES)):
             for r in rows_of_one(path, kind, "attention_latent_aic"):
                 columns = {c: float(r[c]) for c in ("heads", "latent", "rope_dim", "batch", "tokens", "context")}
+                if r["gpu"] not in hardware:
+                    continue
                 size = columns["batch"] * (columns["context"] + 1) * (columns["latent"] + columns["rope_dim"])
                 if os.path.isfile(folder) or hardware[r["gpu"]]["kernels"] == r["gpu"]:  # the others judge what is fitted to these
                     add((r["gpu"], r["engine"], r["kv_dtype"], r["kernel"]),
@@ -369,6 +374,15 @@ def numbers(values, digits):
     return "\n      ".join(textwrap.wrap(" ".join("0" if float(digits % v) == 0 else digits % v for v in values), 120))
 
 
+def yaml_text(text):
+    """As YAML, whatever quotes and line breaks are in it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def plain_or_quoted(word):
+    return word if re.fullmatch("[A-Za-z][A-Za-z0-9_]*", word) else yaml_text(word)
+
+
 def quoted(values):
     return '"' + " ".join("%.5g" % v for v in values) + '"'
 
@@ -395,7 +409,7 @@ def write(path, gpu, fits, source=SHIPPED, beside=None):
         middle, high = np.expm1(f["spread"] * np.array([67.45, 164.5]) / 100) * 100 if f["few"] else np.percentile(e, [50, 90])
         remark = "  # of the spread: too few shapes to hold any out" if f["few"] else ""
         figures = ", ".join(f"{k}: {v:.4g}" for k, v in f["figures"].items())
-        pieces.append((kind, f"  - kind: {kind}\n    engine: {engine or 'any'}\n    dtype: {dtype}\n    kernel: \"{kernel}\"\n"
+        pieces.append((kind, f"  - kind: {kind}\n    engine: {plain_or_quoted(engine or 'any')}\n    dtype: {dtype}\n    kernel: {yaml_text(kernel)}\n"
                        + (f"    reads_keys: {reads_keys(kernel)}\n" if kind == "attention_verify" else "") + f"    rows: {rows}\n"
                        f"    spread: {f['spread']:.4g}\n    errors: [{middle:.3g}, {high:.3g}]{remark}\n"
                        f"    figures: {{{figures}}}\n    over: \"{numbers(f['over'], '%.5g')}\"\n"
@@ -474,9 +488,9 @@ def main():
         shipped = os.path.join(options.beside, hardware[gpu]["kernels"] + ".yaml")  # a GPU of the same chip may have another's
         from_shipped = os.path.exists(shipped)
         source = options.source + (f"; other kernels: {SHIPPED}" if from_shipped else "")
-        write(os.path.join(options.out, gpu + ".kernels.yaml"), gpu, ordered, f"'{source}'", shipped if from_shipped else None)
+        write(os.path.join(options.out, gpu + ".kernels.yaml"), gpu, ordered, "'" + source.replace("'", "''") + "'" if source.isprintable() else yaml_text(source), shipped if from_shipped else None)
         with open(os.path.join(options.out, gpu + ".yaml"), "w", encoding="utf-8") as file:
-            file.write(f"# {gpu} with kernels as {options.source} has them.\npreset: {gpu}\nkernels: {gpu}.kernels.yaml\n")
+            file.write(f"# {gpu} with kernels as {yaml_text(options.source)[1:-1]} has them.\npreset: {gpu}\nkernels: {gpu}.kernels.yaml\n")
     if not by_gpu:
         sys.exit(3)  # specsim kernels says it
 

@@ -2,6 +2,7 @@
 """specsim kernels --fit: products measured at twice their price make a GPU whose products cost twice, and nothing else changes."""
 import csv
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,6 +10,7 @@ import tempfile
 SPECSIM = os.environ["SPECSIM"]
 try:
     import scipy  # noqa: F401
+    import yaml
 except ImportError:
     print("skipped: SciPy is missing (Debian: python3-scipy)")
     sys.exit(0)
@@ -100,4 +102,16 @@ with tempfile.TemporaryDirectory() as folder:
         file.writelines(lines[:3])
     message = specsim("kernels", table, "--out", os.path.join(folder, "few"), "--fit", status=2)
     assert "products.csv: nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware" in message, message
+    # A name with quotes and a byte order mark; rows on a GPU's own file are priced, and not fitted.
+    strange = os.path.join(folder, "it's \"mine\": {x.csv")
+    own = os.path.join(folder, "own.yaml")
+    shutil.copyfile("configs/hardware/h100-sxm.yaml", own)
+    with open(strange, "w", encoding="utf-8-sig") as file:
+        file.writelines([*lines, *(line.replace("h100-sxm,", f"{own},").replace(",mine,", ',"it\'s ""mine""",') for line in lines[1:20])])
+    told = specsim("kernels", strange, "--out", os.path.join(folder, "strange"), "--fit")
+    assert "Traceback" not in told and "the GPU with these prices" in told, told
+    fitted = os.path.join(folder, "strange", "fitted")
+    specsim("pass", "--hardware", os.path.join(fitted, "h100-sxm.yaml"), *arguments)
+    with open(os.path.join(fitted, "h100-sxm.kernels.yaml"), encoding="utf-8") as file:
+        assert strange in yaml.safe_load(file)["source"]
 print("twice the measured times, twice the price")

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <numeric>
 #include <vector>
 
 namespace specsim::load {
@@ -54,7 +56,9 @@ arrivals::RequestTrace saturating(const ServeExperiment& experiment, std::size_t
   return own;
 }
 
-std::optional<double> rate_of(const ServeExperiment& experiment, const std::atomic<bool>* stop) {
+using ShareDone = std::function<void(double)>;  // of a run's requests
+
+std::optional<double> rate_of(const ServeExperiment& experiment, const std::atomic<bool>* stop, const ShareDone& done) {
   ServeExperiment saturated = experiment;
   saturated.horizon = arrivals::kNever;
   saturated.warm_up = {};
@@ -67,6 +71,7 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
     if (hits_decide(saturated, workload)) return std::nullopt;
     ServeOptions options;
     options.stop = stop;
+    if (done) options.progress = [&](std::size_t ended) { done(static_cast<double>(ended) / static_cast<double>(requests)); };
     const serve::SimulationResult result = serve(saturated, workload, options).result;
     if (result.interrupted || !result.reached_end) return std::nullopt;
     double batch = 0.0;
@@ -108,9 +113,9 @@ bool hits_decide(const ServeExperiment& experiment, const arrivals::RequestTrace
   return !requests.hashes.empty() && experiment.scheduler()->prefix_caching();
 }
 
-std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop) {
+std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop, const ShareDone& done) {
   try {
-    return rate_of(experiment, stop);
+    return rate_of(experiment, stop, done);
   } catch (const BadInput&) {  // the run itself says what is wrong, of its own requests
     return std::nullopt;
   }
@@ -118,9 +123,19 @@ std::optional<double> saturated_rate(const ServeExperiment& experiment, const st
 
 report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunner& runner) {
   const SweepRunner::Options& setting = runner.setting();
+  if (!setting.capacity) return {NAN, NAN, 0.0};
   std::vector<double> rates(static_cast<std::size_t>(setting.replications));
-  for_each(rates.size(), setting.threads,
-           [&](std::size_t i) { rates[i] = saturated_rate(replicated(experiment, i), setting.stop).value_or(NAN); });
+  std::vector<double> shares(rates.size(), 0.0);
+  std::mutex telling;
+  for_each(rates.size(), setting.threads, [&](std::size_t i) {
+    const auto tell = [&](double share) {
+      const std::lock_guard lock(telling);
+      shares[i] = share;
+      if (setting.capacity_progress)
+        setting.capacity_progress(std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size()));
+    };
+    rates[i] = saturated_rate(replicated(experiment, i), setting.stop, tell).value_or(NAN);
+  });
   return report::mean_of(rates);
 }
 

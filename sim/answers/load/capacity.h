@@ -6,6 +6,7 @@
 #include "sim/foundation/report/intervals.h"
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 
 namespace specsim::load {
@@ -14,13 +15,15 @@ namespace specsim::load {
 // experiment's requests are all sent at the start: enough to fill the batch 32 times, and at least 1,024 for each replica. What
 // counts are the tokens that come from the moment when a quarter of the requests have ended until none waits any more. nullopt
 // where prompts share cached prefixes, whose hits depend on when requests come; where even the most requests never fill the
-// batch; and after a stop.
-std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop);
+// batch; and after a stop. `done`: is told the share of the run that is done, as it goes on; empty: nobody asks.
+std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop,
+                                     const std::function<void(double)>& done = {});
 
 // Whether prompts share prefixes and the server caches their blocks, so that what it completes depends on when requests come.
 bool hits_decide(const ServeExperiment& experiment, const arrivals::RequestTrace& requests);
 
-// saturated_rate() of the runner's replications: mean and standard error. NaN where one of them has none.
+// saturated_rate() of the runner's replications: mean and standard error. NaN where one of them has none,
+// and where the runner's setting leaves it out.
 report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunner& runner);
 
 // Requests that make a run at a load below the capacity (NaN: not known) long enough: so many that clients send for 40 times as

@@ -29,6 +29,7 @@ std::vector<CurvePoint> load_curve(const ServeExperiment& experiment, Load load,
   std::vector<ServeExperiment> points;
   std::vector<CurvePoint> curve;
   for (const double value : values) {
+    if (runner.stopped()) return {};
     const ServeExperiment one = at_load(experiment, load, value, option);
     for (const bool speculative : {false, true}) {
       if (speculative ? !experiment.speculation : experiment.speculation && !both) continue;

@@ -26,6 +26,8 @@ class SweepRunner {
     unsigned threads = 1;
     const std::atomic<bool>* stop = nullptr;
     std::function<void(std::size_t finished)> progress;  // one call at a time
+    bool capacity = true;  // what the server completes when saturated is looked for, by a run of its own, which may be long
+    std::function<void(double share)> capacity_progress;  // share of that run that is done; one call at a time
     // What is known of a run already, and a run that has just ended; called from worker threads, one at a time. Points are
     // numbered in the order in which they are run.
     std::function<std::optional<serve::Summary>(std::uint64_t point, std::uint64_t replication)> known;

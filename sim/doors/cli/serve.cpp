@@ -15,6 +15,7 @@
 #include "sim/experiments/run/journal.h"
 #include "sim/foundation/base/files_read.h"
 #include "sim/foundation/base/output.h"
+#include "sim/foundation/base/plural.h"
 #include "sim/foundation/report/output_folder.h"
 
 #include <fmt/format.h>
@@ -138,10 +139,13 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   Progress progress("runs");
   const double runs =
       static_cast<double>(sweep.values.size()) * task.replications * (task.experiment.speculation && task.both ? 2.0 : 1.0);
+  Progress saturating("of the runs that tell the largest stable rate");
   load::SweepRunner::Options setting;
   setting.replications = task.replications;
   setting.threads = task.threads;
   setting.stop = stop;
+  setting.capacity = task.capacity;
+  setting.capacity_progress = [&](double share) { saturating.show(share, 1.0); };
   setting.progress = [&](std::size_t done) { progress.show(std::min(static_cast<double>(done), runs), runs); };
   if (journal != nullptr) {
     setting.known = [&](std::uint64_t point, std::uint64_t replication) { return journal->known(point, replication); };
@@ -151,12 +155,13 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   }
   load::SweepRunner runner(std::move(setting));
   const auto curve = load::load_curve(task.experiment, sweep.load, sweep.values, task.both, runner, "--sweep");
+  saturating.finish();
   progress.finish();
   if (runner.stopped()) return "";
   print_assumed(task.experiment);
   print_curve(curve, sweep.load, task.experiment.slo);
   for (const std::string& line : load::verdict(curve, sweep.load)) print_output("{}\n", line);
-  if (sweep.load == load::Load::rate) {
+  if (sweep.load == load::Load::rate && task.capacity) {
     const ServeExperiment first = load::at_load(task.experiment, sweep.load, sweep.values.front(), "--sweep");
     const std::string why = no_capacity(first, load::make_requests(first), "the curve shows");
     if (!why.empty()) print_output("{}\n", why);
@@ -186,6 +191,9 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   load::SweepRunner::Options setting;
   setting.threads = task.threads;
   setting.stop = stop;
+  setting.capacity = task.capacity;
+  Progress saturating("of the run that tells the largest stable rate");
+  setting.capacity_progress = [&](double share) { saturating.show(share, 1.0); };
   load::SweepRunner runner(std::move(setting));
   SingleRun run{task.experiment, {}};
   const arrivals::RequestTrace workload = load::make_requests(task.experiment);
@@ -222,7 +230,7 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
     point.replications = {summary};
     // What these clients sent: the point's load was that of its first few requests.
     if (!closed && summary.sending_s > 0.0) point.load = static_cast<double>(summary.requests - 1) / summary.sending_s;
-    if (std::isnan(point.capacity.value) && (summary.overloaded || !summary.stable)) {
+    if (task.capacity && std::isnan(point.capacity.value) && (summary.overloaded || !summary.stable)) {
       const ServeExperiment& own = task.experiment;
       point.capacity.value = load::saturated_rate(i == 0 ? own : load::without_speculation(own), stop).value_or(NAN);
     }
@@ -238,6 +246,23 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
           "{}: run too short: at least {} requests{} make these figures those of a server that has been running for long\n", name,
           needed, recorded ? "" : " (--requests)");
   }
+}
+
+// What would be run, and nothing of how long it takes: that depends on how full the server gets.
+void print_plan(const ServeTask& task) {
+  const bool two = task.experiment.speculation && task.both;
+  const ServeExperiment first =
+      task.sweep ? load::at_load(task.experiment, task.sweep->load, task.sweep->values.front(), "--sweep") : task.experiment;
+  const arrivals::RequestTrace workload = load::make_requests(first);
+  const std::size_t loads = task.sweep ? task.sweep->values.size() : 1;
+  const std::size_t runs = loads * static_cast<std::size_t>(task.replications) * (two ? 2 : 1);
+  print_output("{} of {}{} requests: {}, {}, {}\n", plural(runs, "run"), task.experiment.counts_requests ? "" : "at least ",
+               workload.requests.size(), plural(loads, "load"), two ? "with speculation and without" : "one server",
+               plural(static_cast<std::size_t>(task.replications), "time"));
+  if (task.capacity && workload.concurrency == 0 && !load::hits_decide(first, workload))
+    print_output("the largest stable rate: {} more, long enough to fill the batch 32 times (--no-capacity leaves them out)\n",
+                 plural(static_cast<std::size_t>(task.replications) * (two ? 2 : 1), "run"));
+  print_assumed(task.experiment);
 }
 
 std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder) {
@@ -286,7 +311,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
   const bool unknown = std::any_of(single.points.begin(), single.points.end(),
                                    [](const load::CurvePoint& point) { return std::isnan(point.capacity.value); });
-  if (unknown && workload.concurrency == 0 && task.experiment.arrivals->with_requests(1) &&
+  if (unknown && task.capacity && workload.concurrency == 0 && task.experiment.arrivals->with_requests(1) &&
       !load::hits_decide(experiment, workload))
     print_words(
         "no largest stable rate is given: the longer run that would tell it meets a request that can never be served, or does "
@@ -344,6 +369,10 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
   const ServeTask task = read_serve_task(values, read);
   for (const auto& warnings : {task.experiment.cost->warnings(), task.experiment.warnings})
     for (const std::string& warning : warnings) print_warning(warning);
+  if (task.dry_run) {
+    print_plan(task);
+    return ExitCode::fine;
+  }
 
   std::optional<report::OutputFolder> folder;
   std::optional<SweepJournal> journal;

@@ -22,6 +22,8 @@ namespace po = boost::program_options;
 
 namespace {
 
+constexpr double kMostRuns = 1e5;  // of a sweep: their summaries are kept
+
 // Options that belong to a sweep, or to a single run.
 void check_modes(const po::variables_map& values, const load::ServeExperiment& experiment, bool swept) {
   const auto needs = [&](const char* option, bool met, const char* what) {
@@ -175,7 +177,9 @@ void add_serve_options(po::options_description& description) {
       "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, as mlperf:llama2-70b-server")(
       "sweep", text(), "rate=1:40:8 or concurrency=1,2,4,8")("replications", po::value<std::string>()->default_value("1"),
                                                              "runs of every point of a sweep, with random numbers of their own")(
-      "alone", "the config's server alone, without the plain one beside a speculating one")(
+      "no-capacity", "leave out the run that tells the largest stable rate: it may take far longer than the others")(
+      "dry-run", "say what would be run, and stop")("alone",
+                                                    "the config's server alone, without the plain one beside a speculating one")(
       "out", text(), "directory for the CSV files")("steps", "steps.csv as well")(
       "timeline", text(), "FILE.json: a track for each request, for Perfetto or chrome://tracing")(
       "timeline-requests", po::value<std::string>()->default_value("1000"), "the first requests, which have tracks")(
@@ -194,6 +198,8 @@ ServeTask read_serve_task(const po::variables_map& values, const FilesRead& read
   task.replications = static_cast<int>(read_integer(text("replications"), "--replications", config::between(1, 10000)));
   check_modes(values, task.experiment, has("sweep"));
   task.both = !has("alone");
+  task.capacity = !has("no-capacity");
+  task.dry_run = has("dry-run");
   if (has("sweep")) task.sweep = read_sweep(text("sweep"));
   task.out = text("out");
   task.resume = has("resume");
@@ -210,9 +216,14 @@ ServeTask read_serve_task(const po::variables_map& values, const FilesRead& read
   // A server that never drafts is the plain one, under its name too.
   if (task.lengths.empty() && task.experiment.speculation && task.experiment.speculation->longest == 0)
     task.experiment = load::without_speculation(task.experiment);
+  const double runs = task.sweep ? static_cast<double>(task.sweep->values.size()) * task.replications : 1.0;
+  if (runs > kMostRuns)
+    throw BadInput({"--replications", 0, 0}, fmt::format("{} loads, {} times each, are {:g} runs, allowed: at most {:g}",
+                                                         task.sweep->values.size(), task.replications, runs, kMostRuns));
   const std::string what = fmt::format("{} sweep {} replications {} alone {} lengths {}", task.experiment.config.canonical,
                                        task.sweep ? text("sweep") : "none", task.replications, values.count("alone"),
-                                       has("draft-lengths") ? text("draft-lengths") : "none");
+                                       has("draft-lengths") ? text("draft-lengths") : "none") +
+                           (task.capacity ? "" : " without capacity");
   task.identity = fmt::format("serve {:016x}", rng::hash_text(what));
   return task;
 }

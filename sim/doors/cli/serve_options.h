@@ -27,6 +27,8 @@ struct ServeTask {
   bool both = true;            // where the experiment speculates, the plain server too
   std::optional<Sweep> sweep;  // nullopt: one run
   int replications = 1;        // runs for each point of the sweep
+  bool capacity = true;        // the largest stable rate is looked for
+  bool dry_run = false;        // what would be run is told, and nothing is
   std::vector<int> lengths;    // draft lengths, each of whose largest load within the SLO is looked for
   unsigned threads = 1;
   std::string out;  // directory for the files; empty: none are written

@@ -104,10 +104,13 @@ std::optional<Moment> timestamp(std::string_view text) {
 }
 
 constexpr std::int64_t kMostHashes = 10'000'000;  // hashes of a prompt: more are a mistake, and would only fill memory
+// Hashes of a whole trace, 8 bytes each, that ranges of few letters may ask for: Mooncake's longest trace has a million.
+constexpr std::size_t kMostHashesInAll = std::size_t{1} << 25U;
+constexpr std::size_t kLongestJsonLine = std::size_t{8} << 20U;  // bytes; a value of JSON takes a hundred times its text
 
 // "0-146" or "3" or "7-9 12", ranges of hashes.
 bool read_hashes(std::string_view text, std::vector<std::uint64_t>& hashes) {
-  std::int64_t left = kMostHashes;
+  std::int64_t left = std::min<std::int64_t>(kMostHashes, static_cast<std::int64_t>(kMostHashesInAll - hashes.size()));
   for (std::string_view part : split(text, text.find(';') != std::string_view::npos ? ';' : ' ')) {
     if (part.empty()) continue;
     const std::size_t dash = part.find('-');
@@ -267,9 +270,12 @@ class Reader {
       }
       case Field::hashes:
         request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
-        if (!read_hashes(field, workload.hashes))
-          return wrong(place, fmt::format("block_hashes is {}, allowed: whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
-                                          config::quote_for_message(field)));
+        if (const std::size_t before = workload.hashes.size(); !read_hashes(field, workload.hashes))
+          return before + kMostHashes > kMostHashesInAll
+                     ? too_many_hashes(place)
+                     : wrong(place,
+                             fmt::format("block_hashes is {}, allowed: whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
+                                         config::quote_for_message(field)));
         request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
         return true;
       case Field::skipped:
@@ -306,7 +312,16 @@ class Reader {
     return std::nullopt;
   }
 
+  bool too_many_hashes(std::size_t place) {
+    return wrong(place,
+                 fmt::format("with it the trace has over {} hashes of blocks, or it is no list of them, allowed: at most so "
+                             "many, whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
+                             kMostHashesInAll));
+  }
+
   bool json_line(const std::string& line) {
+    if (line.size() > kLongestJsonLine)
+      return wrong(1, fmt::format("has {} bytes, allowed: at most {}", line.size(), kLongestJsonLine));
     Diagnostics own;
     const config::Value value = config::parse_json(line, file_, own, static_cast<int>(line_));
     if (!own.list().empty() || !value.is_map())
@@ -330,6 +345,7 @@ class Reader {
       for (const config::Value& id : ids->items) {
         const auto hash = config::as_integer(id);
         if (!hash || *hash < 0) return wrong(1, "hash_ids holds something else, allowed: whole numbers from 0 to below 2^63");
+        if (workload.hashes.size() == kMostHashesInAll) return too_many_hashes(1);
         workload.hashes.push_back(static_cast<std::uint64_t>(*hash));
       }
     request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;

@@ -50,6 +50,7 @@ void BlockPool::forget(Block block) {
   entry.named = false;
   const auto first = by_hash_.find(entry.hash);
   if (first->second == block) {
+    changes(entry.hash);
     if (entry.next_same == kNullBlock)
       by_hash_.erase(first);
     else
@@ -81,7 +82,7 @@ void BlockPool::name(Block block, std::uint64_t hash) {
   entry.named = true;
   entry.next_same = kNullBlock;
   const auto [at, fresh] = by_hash_.try_emplace(hash, block);
-  if (fresh) return;
+  if (fresh) return changes(hash);
   Block last = at->second;
   while (all_[last].next_same != kNullBlock) last = all_[last].next_same;
   all_[last].next_same = block;

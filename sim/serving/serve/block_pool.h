@@ -13,6 +13,21 @@ namespace specsim::serve {
 
 constexpr std::uint32_t kUnlimitedBlocks = std::numeric_limits<std::uint32_t>::max();
 
+// Hashes, a few of which it takes for members though they are none.
+class HashSketch {
+ public:
+  void clear() { bits_.assign(kBits / 64, 0); }
+  void add(std::uint64_t hash) { bits_[place(hash) / 64] |= std::uint64_t{1} << place(hash) % 64; }
+  [[nodiscard]] bool may_hold(std::uint64_t hash) const {
+    return !bits_.empty() && (bits_[place(hash) / 64] >> place(hash) % 64 & 1U) != 0;
+  }
+
+ private:
+  static constexpr std::uint64_t kBits = std::uint64_t{1} << 20U;
+  static std::uint64_t place(std::uint64_t hash) { return hash * 0x9e3779b97f4a7c15U >> 44U; }
+  std::vector<std::uint64_t> bits_;
+};
+
 class BlockPool {
  public:
   using Block = std::uint32_t;
@@ -47,8 +62,17 @@ class BlockPool {
   void name(Block block, std::uint64_t hash);
   // A sequence gives up its blocks, the last one first; those that no other sequence uses are free from now on.
   void release(const std::vector<Block>& blocks);
+  // The contents that somebody asks for again and again: whether find() may say something else of one of them than it did when
+  // they were watched last. The sketch is to be filled after its clear(), by whoever asks.
+  [[nodiscard]] HashSketch& watch() {
+    watched_changed_ = false;
+    watched_.clear();
+    return watched_;
+  }
+  [[nodiscard]] bool watched_changed() const { return watched_changed_; }
 
  private:
+  void changes(std::uint64_t hash) { watched_changed_ = watched_changed_ || watched_.may_hold(hash); }
   struct Entry {
     std::uint64_t hash = 0;
     Block before = 0;  // the free block before this one in the order of taking, and the one after it
@@ -71,6 +95,8 @@ class BlockPool {
   // hash.
   std::vector<Entry> all_;
   std::unordered_map<std::uint64_t, Block> by_hash_;
+  HashSketch watched_;
+  bool watched_changed_ = false;
 };
 
 }  // namespace specsim::serve

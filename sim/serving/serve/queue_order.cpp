@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace specsim::serve {
 
@@ -41,14 +42,26 @@ void walk(const Group& group, std::size_t depth, std::vector<arrivals::RequestId
   for (const Waiting* const one : here) order.push_back(one->request);
 }
 
+// The key of orders in which it never changes, smaller ones first.
+std::int64_t constant_key(QueueOrder order, arrivals::RequestId request, const EngineState& state) {
+  return order == QueueOrder::lof ? -static_cast<std::int64_t>(state.at(request).limit) : state.at(request).priority;
+}
+
+std::uint32_t random_key(arrivals::RequestId request, std::uint64_t ordering) {
+  return rng::philox4x32_10({request, static_cast<std::uint32_t>(ordering), 0, 0}, rng::Key{})[0];
+}
+
 void by_prefix(QueueOrder order, const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
                const EngineState& state, std::deque<arrivals::RequestId>& queue) {
   std::vector<Waiting> all(queue.size());
   std::set<std::uint64_t> ahead;  // prefixes of more than kInBatchTokens, of those that go first
   const std::uint32_t block = kInBatchTokens / state.pool->block_tokens();
+  HashSketch& watched = state.pool->watch();
   for (std::size_t i = 0; i < queue.size(); ++i) {
     all[i].request = queue[i];
     cached.find(queue[i], state.at(queue[i]).tokens() - 1, state, all[i].hits);
+    // What it found, and what it missed first: as long as these stay, it finds the same again.
+    for (std::uint32_t at = 0; at <= all[i].hits.size(); ++at) watched.add(CachedBlocks::hash_of(queue[i], at, state));
     all[i].missing = static_cast<double>(state.at(queue[i]).tokens() - all[i].hits.size() * state.pool->block_tokens());
     all[i].ratio = static_cast<double>(waited(queue[i])) / all[i].missing;
     if (all[i].hits.size() * state.pool->block_tokens() > kInBatchTokens) continue;
@@ -97,29 +110,64 @@ QueueOrder queue_order(const std::string& name) {
   return QueueOrder::fcfs;
 }
 
-void order_queue(QueueOrder order, std::uint64_t number, const std::function<std::uint64_t(arrivals::RequestId)>& waited,
-                 const CachedBlocks& cached, const EngineState& state, std::deque<arrivals::RequestId>& queue) {
-  const auto sort_by = [&](const auto& key) {
-    std::stable_sort(queue.begin(), queue.end(), [&](arrivals::RequestId a, arrivals::RequestId b) { return key(a) < key(b); });
-  };
-  switch (order) {
+void OrderedQueue::join(arrivals::RequestId request, const EngineState& state, std::deque<arrivals::RequestId>& queue) {
+  if (order_ == QueueOrder::lof || order_ == QueueOrder::priority) {
+    const auto before = [&](std::int64_t key, arrivals::RequestId one) { return key < constant_key(order_, one, state); };
+    queue.insert(std::upper_bound(queue.begin(), queue.end(), constant_key(order_, request, state), before), request);
+    return;
+  }
+  queue.push_back(request);
+  changed_ = true;
+  if (order_ == QueueOrder::random) joined_[request] = {orderings_, ++joined_count_};
+}
+
+void OrderedQueue::leave(std::deque<arrivals::RequestId>& queue) {
+  if (order_ == QueueOrder::random) joined_.erase(queue.front());
+  queue.pop_front();
+  changed_ = true;
+}
+
+// Whether the queue is gone through or not, its order is that of sorting it at each step: equal keys stand as they did before,
+// which is by the keys of the steps before, as far back as both waited, and then by who came first.
+void OrderedQueue::order_at_random(std::deque<arrivals::RequestId>& queue) const {
+  std::vector<std::pair<std::uint32_t, arrivals::RequestId>> all;
+  all.reserve(queue.size());
+  for (const arrivals::RequestId request : queue) all.emplace_back(random_key(request, orderings_), request);
+  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+    if (a.first != b.first || a.second == b.second) return a.first < b.first;
+    const Joined& one = joined_.at(a.second);
+    const Joined& other = joined_.at(b.second);
+    for (std::uint64_t i = orderings_ - 1; i > std::max(one.ordering, other.ordering); --i)
+      if (const auto x = random_key(a.second, i), y = random_key(b.second, i); x != y) return x < y;
+    return one.number < other.number;
+  });
+  std::transform(all.begin(), all.end(), queue.begin(), [](const auto& one) { return one.second; });
+}
+
+void OrderedQueue::order(bool admits, const std::function<std::uint64_t(arrivals::RequestId)>& waited, const CachedBlocks& cached,
+                         const EngineState& state, std::deque<arrivals::RequestId>& queue) {
+  if (queue.size() <= 1) return;
+  switch (order_) {
     case QueueOrder::fcfs:
+    case QueueOrder::lof:
+    case QueueOrder::priority:
       return;
+    case QueueOrder::random:
+      ++orderings_;
+      if (!admits) return;
+      ++sorted_;
+      return order_at_random(queue);
     case QueueOrder::lpm:
     case QueueOrder::dfs_weight:
     case QueueOrder::hrrn:
     case QueueOrder::shortest_prefill_first:
       if (!state.pool->caches()) return;
-      if ((order == QueueOrder::lpm || order == QueueOrder::hrrn) && queue.size() > kMostSorted) return;
-      return by_prefix(order, waited, cached, state, queue);
-    case QueueOrder::lof:
-      return sort_by([&](arrivals::RequestId id) { return -static_cast<std::int64_t>(state.at(id).limit); });
-    case QueueOrder::priority:
-      return sort_by([&](arrivals::RequestId id) { return state.at(id).priority; });
-    case QueueOrder::random:
-      return sort_by([&](arrivals::RequestId id) {
-        return rng::philox4x32_10({id, static_cast<std::uint32_t>(number), 0, 0}, rng::Key{})[0];
-      });
+      if ((order_ == QueueOrder::lpm || order_ == QueueOrder::hrrn) && queue.size() > kMostSorted) return;
+      // Sorted again it would stay as it is, where the same requests find the same blocks; hrrn goes by time as well.
+      if (order_ != QueueOrder::hrrn && !changed_ && !state.pool->watched_changed()) return;
+      changed_ = false;
+      ++sorted_;
+      return by_prefix(order_, waited, cached, state, queue);
   }
 }
 

@@ -44,6 +44,7 @@ class Sglang final : public Scheduler {
  public:
   explicit Sglang(const SglangOptions& options)
       : options_(options),
+        order_(options.order),
         first_ratio_(std::min(1.0, kFirstRatio * options.schedule_conservativeness)),
         last_ratio_(first_ratio_ * kLastRatioShare),
         ratio_(first_ratio_) {}
@@ -80,7 +81,8 @@ class Sglang final : public Scheduler {
   }
 
   void arrive(arrivals::RequestId request, EngineState& state) override {
-    Scheduler::arrive(request, state);
+    state.at(request).status = Status::waiting;
+    order_.join(request, state, waiting_);
     if (options_.order != QueueOrder::fcfs) arrived_at_[request] = prompt_tokens_;
   }
 
@@ -186,12 +188,12 @@ class Sglang final : public Scheduler {
       chunked_ = rows < rest;
       add(chunked_request_, sequence, rows);
     }
-    if (options_.order != QueueOrder::fcfs && waiting_.size() > 1)
-      order_queue(
-          options_.order, ++orderings_, [&](arrivals::RequestId id) { return prompt_tokens_ - arrived_at_.at(id); }, cached_,
-          state, waiting_);
-    while (!waiting_.empty() && !chunked_ && prefill_budget > 0 && chunk_budget > 0 &&
-           running_.size() + step.items.size() < most_running(state)) {
+    const auto admits = [&] {
+      return !chunked_ && prefill_budget > 0 && chunk_budget > 0 && running_.size() + step.items.size() < most_running(state);
+    };
+    order_.order(
+        admits(), [&](arrivals::RequestId id) { return prompt_tokens_ - arrived_at_.at(id); }, cached_, state, waiting_);
+    while (!waiting_.empty() && admits()) {
       const arrivals::RequestId request = waiting_.front();
       Sequence& sequence = state.at(request);
       hits_.clear();
@@ -204,7 +206,7 @@ class Sglang final : public Scheduler {
       const double reserve = std::min(sequence.limit - sequence.emitted, kMostReserved);
       if (whole + woken + reserve + state.pool->block_tokens() > free_tokens) break;
       if (decodes) {  // it joins the running batch without a pass over its prompt
-        waiting_.pop_front();
+        order_.leave(waiting_);
         begin(sequence, sequence.tokens() - 1, state);
         take(request, sequence, missing(sequence, sequence.tokens(), state), state);
         running_.push_back(request);
@@ -216,7 +218,7 @@ class Sglang final : public Scheduler {
       const auto rows =
           cut ? static_cast<std::uint32_t>(chunk_budget / state.pool->block_tokens() * state.pool->block_tokens()) : whole;
       if (rows == 0) break;
-      waiting_.pop_front();
+      order_.leave(waiting_);
       begin(sequence, found, state);
       if (state.pool->caches()) {
         cached_.begin(request, hits_, state);
@@ -235,7 +237,7 @@ class Sglang final : public Scheduler {
     Sequence& sequence = state.at(request);
     give_back(request, sequence, state);
     lose(sequence, step);
-    waiting_.push_back(request);
+    order_.join(request, state, waiting_);
   }
 
   void decode_batch(EngineState& state, Step& step) {
@@ -282,6 +284,7 @@ class Sglang final : public Scheduler {
   }
 
   SglangOptions options_;
+  OrderedQueue order_;
   double first_ratio_;
   double last_ratio_;
   double ratio_;
@@ -289,8 +292,7 @@ class Sglang final : public Scheduler {
   arrivals::RequestId chunked_request_ = 0;
   CachedBlocks cached_;                 // with the radix cache
   std::vector<BlockPool::Block> hits_;  // blocks that the request at hand finds
-  std::uint64_t orderings_ = 0;
-  std::uint64_t prompt_tokens_ = 0;  // computed so far
+  std::uint64_t prompt_tokens_ = 0;     // computed so far
   std::unordered_map<arrivals::RequestId, std::uint64_t>
       arrived_at_;  // prompt_tokens_ when it arrived first, where the order asks for it
 };
