@@ -161,6 +161,30 @@ TEST_CASE("a rate that goes round its levels has their mean by time", "[arrivals
   CHECK(squares / static_cast<double>(all.size()) > 4.0 * mean(all) * mean(all));  // 2 of a Poisson process
 }
 
+TEST_CASE("levels that send nothing are passed over together", "[arrivals][stat]") {
+  // A request in 2e9 s at levels of a microsecond: drawn stay by stay it would take 1e15 of them. Any run refuses a moment so far.
+  const auto rare = make("markov_modulated", "{rates: [0, 1e-9], holding_s: [1e-6, 1e-6], requests: 3}");
+  CHECK(static_cast<double>(filled(*rare).requests.back().due) >= arrivals::kLongestRun * arrivals::kPicosecondsPerSecond);
+  // Levels change so often that the gaps are exponential, of the mean by time: (3e-3 * 1 + 0 * 2) / 3 a second. 250 of them leave
+  // an error of 6.3 %, and four of these are allowed. Mutants: the time of one level is left out (1/3 or 2/3 of the mean); the
+  // levels' times are taken for each other (half of it); a round too few or too many is nothing.
+  const auto often = make("markov_modulated", "{rates: [3e-3, 0], holding_s: [1e-3, 2e-3], requests: 250}");
+  CHECK(mean(gaps(*often)) == Approx(1000.0).epsilon(0.25));
+  const std::vector<double> all = gaps(*often);
+  double squares = 0.0;
+  for (const double gap : all) squares += gap * gap;
+  CHECK(squares / static_cast<double>(all.size()) == Approx(2.0 * mean(all) * mean(all)).epsilon(0.75));
+}
+
+TEST_CASE("a trace's hashes are counted before there is room for them", "[arrivals]") {
+  // The last range would be the one too many; a range alone has its own bound.
+  const std::string head = "arrived_us,prompt,output,block_hashes\n";
+  std::string text = head;
+  for (int i = 0; i < 6; ++i) text += "0,99999999,1,0-6249999\n";
+  CHECK(refusal(text).find("has over 33554432 hashes of blocks") != std::string::npos);
+  CHECK(refusal(head + "0,99999999,1,0-99999999\n").find("block_hashes is \"0-99999999\"") != std::string::npos);
+}
+
 TEST_CASE("a session's turns follow one another and hold what was said before", "[arrivals]") {
   const auto own = make("sessions", "{rate: 2, requests: 3000, turns: 3, gap_s: 5, prefix: 32, prompt: 10, output: 22}");
   const arrivals::RequestTrace trace = filled(*own);

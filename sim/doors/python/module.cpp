@@ -9,7 +9,6 @@
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/context.h"
 #include "sim/foundation/base/error.h"
-#include "sim/foundation/config/value.h"
 #include "sim/rounds/verify/verifier.h"
 #include "specsim_version.h"
 
@@ -237,7 +236,7 @@ Result watched(Watch& watch, const std::function<void(double, double)>& progress
 // Names of files end at a NUL for the system: another file would be read than was named.
 void refuse_nul(const std::string& text) {
   if (text.find('\0') != std::string::npos)
-    throw BadInput({"", 0, 0}, fmt::format("{} has a NUL character, allowed: a text without", config::quote_for_message(text)));
+    throw BadInput({"", 0, 0}, fmt::format("\"{}\" has a NUL character, allowed: a text without", text));
 }
 
 using Settings = std::vector<std::pair<std::string, std::string>>;

@@ -1,0 +1,214 @@
+// SGLang's orders of its queue: what is kept in order as requests come and blocks change is, request by request, what sorting the
+// whole queue anew at every step gives; and a queue that nothing has happened to is not gone through.
+#include "sim/serving/serve/queue_order.h"
+#include "sim/foundation/rng/philox.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+namespace specsim::queue_order_test {
+
+namespace {
+
+using arrivals::RequestId;
+using serve::BlockPool;
+using serve::CachedBlocks;
+using serve::EngineState;
+using serve::kUnlimitedBlocks;
+using serve::OrderedQueue;
+using serve::queue_order;
+using serve::queue_order_names;
+using serve::QueueOrder;
+using serve::Sequence;
+
+
+constexpr std::uint32_t kBlock = 16;
+
+// The whole queue sorted, by the server's own words: python/sglang/srt/managers/schedule_policy.py, calc_priority().
+struct Sorted {
+  QueueOrder order;
+  std::deque<RequestId> queue;
+  std::uint64_t number = 0;
+
+  struct Waiting {
+    RequestId request = 0;
+    std::vector<BlockPool::Block> hits;
+    bool later = false;
+    double missing = 1.0;
+    double ratio = 0.0;
+  };
+  using Group = std::vector<const Waiting*>;
+
+  static void walk(const Group& group, std::size_t depth, std::vector<RequestId>& out) {
+    std::map<BlockPool::Block, Group> branches;
+    Group here;
+    for (const Waiting* one : group) (one->hits.size() > depth ? branches[one->hits[depth]] : here).push_back(one);
+    std::vector<const Group*> largest;
+    for (const auto& branch : branches) largest.push_back(&branch.second);
+    std::stable_sort(largest.begin(), largest.end(), [](const Group* a, const Group* b) { return a->size() > b->size(); });
+    for (const Group* one : largest) walk(*one, depth + 1, out);
+    for (const Waiting* one : here) out.push_back(one->request);
+  }
+
+  void sort(const CachedBlocks& cached, const EngineState& state, const std::function<std::uint64_t(RequestId)>& waited) {
+    if (queue.size() <= 1) return;
+    ++number;
+    const auto by = [&](const auto& key) {
+      std::stable_sort(queue.begin(), queue.end(), [&](RequestId a, RequestId b) { return key(a) < key(b); });
+    };
+    if (order == QueueOrder::lof) return by([&](RequestId id) { return -std::int64_t{state.at(id).limit}; });
+    if (order == QueueOrder::priority) return by([&](RequestId id) { return state.at(id).priority; });
+    if (order == QueueOrder::random)
+      return by([&](RequestId id) {
+        return rng::philox4x32_10({id, static_cast<std::uint32_t>(number), 0, 0}, rng::Key{})[0];
+      });
+    if (order == QueueOrder::fcfs || ((order == QueueOrder::lpm || order == QueueOrder::hrrn) && queue.size() > 128)) return;
+    std::vector<Waiting> all(queue.size());
+    std::set<std::uint64_t> ahead;
+    const std::uint32_t block = 32 / kBlock;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      Waiting& one = all[i];
+      one.request = queue[i];
+      const std::uint32_t tokens = state.at(one.request).tokens();
+      cached.find(one.request, tokens - 1, state, one.hits);
+      one.missing = static_cast<double>(tokens - one.hits.size() * kBlock);
+      one.ratio = static_cast<double>(waited(one.request)) / one.missing;
+      if (one.hits.size() * kBlock <= 32 && (block + 1) * kBlock <= tokens)
+        one.later = !ahead.insert(CachedBlocks::hash_of(one.request, block, state)).second;
+    }
+    std::stable_sort(all.begin(), all.end(), [&](const Waiting& a, const Waiting& b) {
+      if (a.later != b.later) return b.later;
+      if (order == QueueOrder::hrrn) return a.ratio > b.ratio;
+      if (order == QueueOrder::shortest_prefill_first) return a.missing < b.missing;
+      return order == QueueOrder::lpm && a.hits.size() > b.hits.size();
+    });
+    std::vector<RequestId> out;
+    if (order == QueueOrder::dfs_weight) {
+      Group first;
+      Group later;
+      for (const Waiting& one : all) (one.later ? later : first).push_back(&one);
+      walk(first, 0, out);
+      walk(later, 0, out);
+    } else {
+      for (const Waiting& one : all) out.push_back(one.request);
+    }
+    std::copy(out.begin(), out.end(), queue.begin());
+  }
+};
+
+// Requests of a few prefixes, some of them of no other's.
+struct Requests {
+  std::vector<Sequence> sequences;
+  arrivals::RequestTrace workload;
+
+  Requests(std::size_t count, std::mt19937& random) : sequences(count) {
+    workload.hash_tokens = kBlock;
+    for (std::size_t i = 0; i < count; ++i) {
+      arrivals::Request request;
+      const std::uint32_t blocks = 1 + random() % 6;
+      request.prompt = blocks * kBlock + 1 + random() % 8;
+      request.output = 8;
+      if (random() % 4 != 0) {
+        request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
+        request.hashes = blocks;
+        std::uint64_t hash = 0;
+        for (std::uint32_t b = 0; b < blocks; ++b) workload.hashes.push_back(hash = hash * 7 + 1 + random() % 3);
+      }
+      workload.requests.push_back(request);
+      sequences[i].prompt = request.prompt;
+      sequences[i].limit = 1 + random() % 5;
+      sequences[i].priority = static_cast<std::int32_t>(random() % 3);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][queue]") {
+  for (const std::string& name : queue_order_names()) {
+    for (const std::uint32_t blocks : {kUnlimitedBlocks, 40U}) {
+      std::mt19937 random(static_cast<unsigned>(name.size() * 31 + blocks % 97));
+      Requests requests(400, random);
+      BlockPool pool(blocks, kBlock, true);
+      EngineState state;
+      state.first_sequence = requests.sequences.data();
+      state.workload = &requests.workload;
+      state.pool = &pool;
+      CachedBlocks cached;
+      std::deque<RequestId> queue;
+      OrderedQueue kept(queue_order(name));
+      Sorted sorted{queue_order(name), {}};
+      std::vector<RequestId> running;
+      std::uint64_t computed = 0;
+      std::map<RequestId, std::uint64_t> came;
+      const auto waited = [&](RequestId id) { return computed - came.at(id); };
+      RequestId next = 0;
+      for (int step = 0; step < 3000; ++step) {
+        while (next < 400 && random() % 3 == 0) {
+          came[next] = computed;
+          kept.join(next, state, queue);
+          sorted.queue.push_back(next++);
+        }
+        const bool admits = random() % 2 == 0;
+        kept.order(admits, waited, cached, state, queue);
+        sorted.sort(cached, state, waited);
+        // Where nobody is admitted nobody looks at the order.
+        if (!admits && name == "random") continue;
+        CAPTURE(name, blocks, step);
+        REQUIRE(queue == sorted.queue);
+        for (int i = 0; admits && i < 2 && !queue.empty(); ++i) {
+          const RequestId id = queue.front();
+          std::vector<BlockPool::Block> hits;
+          cached.find(id, requests.sequences[id].tokens() - 1, state, hits);
+          const std::uint32_t wanted = pool.blocks_for(requests.sequences[id].prompt);
+          if (!pool.unlimited() && wanted + hits.size() > pool.free()) break;
+          kept.leave(queue);
+          sorted.queue.pop_front();
+          cached.begin(id, hits, state);
+          cached.extend(id, wanted - static_cast<std::uint32_t>(hits.size()), state);
+          cached.name(id, requests.sequences[id].prompt, state);
+          computed += requests.sequences[id].prompt;
+          running.push_back(id);
+        }
+        if (!running.empty() && random() % 4 == 0) {  // one ends, or loses its place and comes to the end of the queue
+          const std::size_t at = random() % running.size();
+          const RequestId id = running[at];
+          running.erase(running.begin() + static_cast<std::ptrdiff_t>(at));
+          cached.release(id, state);
+          if (random() % 3 == 0) {
+            kept.join(id, state, queue);
+            sorted.queue.push_back(id);
+          }
+        }
+      }
+      CHECK(next == 400);
+    }
+  }
+}
+
+TEST_CASE("a queue to which nothing has happened is not gone through", "[serve][queue]") {
+  std::mt19937 random(5);
+  Requests requests(300, random);
+  for (const std::string& name : queue_order_names()) {
+    BlockPool pool(kUnlimitedBlocks, kBlock, true);
+    EngineState state;
+    state.first_sequence = requests.sequences.data();
+    state.workload = &requests.workload;
+    state.pool = &pool;
+    const CachedBlocks cached;
+    std::deque<RequestId> queue;
+    OrderedQueue kept(queue_order(name));
+    for (RequestId id = 0; id < 100; ++id) kept.join(id, state, queue);
+    for (int step = 0; step < 1000; ++step)
+      kept.order(
+          false, [](RequestId id) { return std::uint64_t{id}; }, cached, state, queue);
+    CAPTURE(name);
+    CHECK(kept.sorted() <= (name == "hrrn" ? 1000U : 1U));  // hrrn goes by time, and has 128 requests at most
+  }
+}
+
+}  // namespace specsim::queue_order_test
