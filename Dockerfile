@@ -1,6 +1,8 @@
 # Not built by a daemon yet: the packages and the installed program of the second stage were extracted by mmdebstrap and run by user
 # 1000 (86 MB on disk).
 # specsim in a container: docker build -t specsim . && docker run --rm -v "$PWD:/work" specsim check configs/quickstart.yaml
+# With --out, run it as the user whose folder is mounted: docker run --rm --user "$(id -u):$(id -g)" -v "$PWD:/work" specsim ...
+# .git is not copied: the program's commit is then a checksum of its sources.
 FROM debian:12-slim AS build
 WORKDIR /source
 COPY scripts/setup scripts/build scripts/

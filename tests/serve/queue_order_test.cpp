@@ -109,8 +109,8 @@ struct Requests {
     workload.hash_tokens = kBlock;
     for (std::size_t i = 0; i < count; ++i) {
       arrivals::Request request;
-      const std::uint32_t blocks = 1 + random() % 6;
-      request.prompt = blocks * kBlock + 1 + random() % 8;
+      const auto blocks = static_cast<std::uint32_t>(1 + random() % 6);
+      request.prompt = blocks * kBlock + 1 + static_cast<std::uint32_t>(random() % 8);
       request.output = 8;
       if (random() % 4 != 0) {
         request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
@@ -120,7 +120,7 @@ struct Requests {
       }
       workload.requests.push_back(request);
       sequences[i].prompt = request.prompt;
-      sequences[i].limit = 1 + random() % 5;
+      sequences[i].limit = static_cast<std::uint32_t>(1 + random() % 5);
       sequences[i].priority = static_cast<std::int32_t>(random() % 3);
     }
   }
