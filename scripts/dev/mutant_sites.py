@@ -128,7 +128,7 @@ class Reader:
                 if operator == "-" and numeric(children[0]):
                     self.add("sign", [(*span, f"+({inner})")], self.text(*span), inner)
                 elif operator == "!" and numeric_or_bool(children[0]):
-                    self.add("negation", [(*span, f"({inner})")], self.text(*span), inner)
+                    self.add("negation", [(*span, f"static_cast<bool>({inner})")], self.text(*span), inner)
         elif kind == Kind.INTEGER_LITERAL:
             self.integer(span, parent)
         elif kind == Kind.FLOATING_LITERAL:
