@@ -170,7 +170,7 @@ TEST_CASE("a prompt makes keys and values of its latent vectors anew", "[cost][l
 
 TEST_CASE("tokens that pick what they look at are sequences of their picks", "[cost][latent]") {
   const Layer sparse("h200-sxm", "trtllm", "deepseek-v3.2", ", tensor_parallel: 8");
-  const double picked = sparse.model().index_topk;
+  const double picked = sparse.model().indexer->topk;
   REQUIRE(picked == 2048);
   // Mutants: of all cached tokens; picks shared, as if they were rows of one sequence.
   CHECK(near(sparse.us(4, 1, 65536), sparse.us(4, 1, 16384), 1e-12));

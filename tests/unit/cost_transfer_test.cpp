@@ -245,7 +245,7 @@ TEST_CASE("more GPUs than links join are told, and a mesh's links are one for ea
   mesh.mesh_gpus = 8;
   CHECK(near(link_bandwidth(mesh, 2), 64e9));
   CHECK(near(link_bandwidth(mesh, 8), 448e9));
-  mesh.mesh_gpus = 0;
+  mesh.mesh_gpus.reset();
   CHECK(link_bandwidth(mesh, 2) == 448e9);
 }
 

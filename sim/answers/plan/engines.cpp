@@ -59,8 +59,8 @@ std::string path_of(const ModelShape& model) {
 
 // Weights in the host's memory, which both engines count in GiB of each GPU.
 std::string offloaded(const ModelShape& model) {
-  if (model.offload_share == 0.0) return "";
-  return fmt::format(" --cpu-offload-gb {:.0f}", std::ceil(model.offload_share * model.layer_bytes(model.experts) /
+  if (!model.offload) return "";
+  return fmt::format(" --cpu-offload-gb {:.0f}", std::ceil(model.offload->share * model.layer_bytes(model.experts) /
                                                            model.tensor_parallel / (1024.0 * 1024.0 * 1024.0)));
 }
 
@@ -206,7 +206,7 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
     own.notes.emplace_back("several GPUs take a model's layers in turn (--split-mode layer), which is not what is priced here");
     return own;
   }
-  if (d.target->offload_share > 0.0) {
+  if (d.target->offload) {
     own.notes.emplace_back(
         "layers in the host's memory (--n-gpu-layers) are computed by its processor, which is not what is priced here");
     return own;

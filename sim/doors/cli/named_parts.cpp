@@ -70,7 +70,7 @@ std::string layers_by_kind(const cost::ModelShape& shape) {
     text += fmt::format(
         " Compressed attention: {} layers cache an entry for {} tokens and pick {} of them, {} layers one for {} and look at "
         "all.",
-        shape.picked_layers, shape.picked_tokens, shape.index_topk, shape.heavy_layers, shape.heavy_tokens);
+        shape.picked_layers, shape.picked_tokens, shape.indexer ? shape.indexer->topk : 0.0, shape.heavy_layers, shape.heavy_tokens);
   if (shape.kv_window > 0.0)
     text += fmt::format(" {} layers see {} tokens{}.", shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All",
                         shape.kv_window, shape.chunked ? ", chunk by chunk" : "");

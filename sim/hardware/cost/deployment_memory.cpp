@@ -17,7 +17,8 @@ MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, i
   };
   const auto weights = [](const ModelShape& model) {
     const double elsewhere = model.layer_bytes(model.experts) - model.layer_bytes(model.experts / model.expert_parallel);
-    return (model.weight_bytes() - elsewhere - model.offload_share * model.layer_bytes(model.experts)) / model.tensor_parallel;
+    return (model.weight_bytes() - elsewhere - (model.offload ? model.offload->share : 0.0) * model.layer_bytes(model.experts)) /
+           model.tensor_parallel;
   };
   MemoryBudget memory_budget;
   double fixed = 0.0;  // bytes of weights
@@ -27,7 +28,7 @@ MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, i
     const double kv = cached(*model, workload.context + std::min(look_ahead, 1));
     memory_budget.lines.push_back({fmt::format("{} weights", what), weights(*model)});
     fixed += weights(*model);
-    if (model->offload_share > 0.0)  // one layer that is computed on and the next that comes
+    if (model->offload)  // one layer that is computed on and the next that comes
       memory_budget.lines.push_back({fmt::format("{} layers on their way", what),
                                      2.0 * model->layer_bytes(model->experts) / model->layers / model->tensor_parallel});
     memory_budget.lines.push_back({fmt::format("{} KV", what), kv});

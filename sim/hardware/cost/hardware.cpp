@@ -95,8 +95,8 @@ bool has_nvlink(const Hardware& hardware) {
 }
 
 double link_bandwidth(const Hardware& hardware, double gpus) {
-  if (hardware.mesh_gpus <= 1.0) return hardware.link_bandwidth;
-  return hardware.link_bandwidth * std::clamp((gpus - 1.0) / (hardware.mesh_gpus - 1.0), 0.0, 1.0);
+  if (!hardware.mesh_gpus || *hardware.mesh_gpus <= 1.0) return hardware.link_bandwidth;
+  return hardware.link_bandwidth * std::clamp((gpus - 1.0) / (*hardware.mesh_gpus - 1.0), 0.0, 1.0);
 }
 
 double product_seconds(const Hardware& hardware, double rows, double inner, double outer, double weight_bytes, double groups,
@@ -303,7 +303,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   hardware.fp8_flops = peak_or("fp8_tflops", hardware.flops);
   hardware.int8_flops = peak_or("int8_tops", hardware.flops);
   hardware.fp4_flops = peak_or("fp4_tflops", hardware.fp8_flops);
-  hardware.dp4a_flops = 1e12 * a.number("dp4a_tops");
+  if (a.number("dp4a_tops") > 0.0) hardware.dp4a_flops = 1e12 * a.number("dp4a_tops");
   hardware.has_bf16 = a.boolean("bf16");
   hardware.has_fp8 = a.has("fp8_tflops");
   hardware.has_int8 = a.has("int8_tops");
@@ -329,7 +329,7 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
       hardware.kernels = with_attention_share(*hardware.kernels, a.number("attention_share"));
   }
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
-  hardware.mesh_gpus = static_cast<double>(a.integer("mesh_gpus"));
+  if (a.integer("mesh_gpus") > 0) hardware.mesh_gpus = static_cast<double>(a.integer("mesh_gpus"));
   hardware.linked_gpus = static_cast<double>(a.integer("linked_gpus"));
   hardware.link_latency = 1e-6 * a.number("link_latency_us");
   hardware.graph_link_latency = a.has("graph_link_latency_us") ? 1e-6 * a.number("graph_link_latency_us") : hardware.link_latency;

@@ -42,15 +42,15 @@ struct Hardware {
   double fp8_flops = 0.0;  // operations per second in other types; where the data sheet has none, those of the next wider type
   double int8_flops = 0.0;
   double fp4_flops = 0.0;
-  double dp4a_flops = 0.0;  // int8 arithmetic of plain cores (dp4a), where tensor cores have none; 0: not known
-  bool has_bf16 = true;     // whether it has such arithmetic at all
+  std::optional<double> dp4a_flops;  // int8 arithmetic of plain cores (dp4a), where tensor cores have none
+  bool has_bf16 = true;              // whether it has such arithmetic at all
   bool has_fp8 = false;
   bool has_int8 = false;
   bool has_fp4 = false;
   double multiprocessors = 1.0;
   double compute_capability = 0.0;  // NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known
   double link_bandwidth = 0.0;      // bytes per second, one direction, of all links of the GPU
-  double mesh_gpus = 0.0;           // GPUs that share those links out between them, one for each pair; 0: a switch joins them
+  std::optional<double> mesh_gpus;  // GPUs that share those links out, one link for each pair; none: a switch joins them
   double linked_gpus = 0.0;         // GPUs that the links join; beyond them is a network
   double link_latency = 0.0;        // seconds, of an all-reduce that is launched
   double graph_link_latency = 0.0;  // the same in a captured graph

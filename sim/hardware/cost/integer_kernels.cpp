@@ -32,16 +32,16 @@ double vector_share(const IntegerKernels& own, bool super_blocks) {
 // Arithmetic that shares of the kernel for few are of, and those of tiles: the latter reach about as much of plain cores' int8,
 // .28 of a P40's 47 TOP/s (llama.cpp pull request 7716: 8B Q5_0, 818 tokens/s over 512 rows).
 double vector_peak(const Hardware& hardware) {
-  return hardware.has_int8 ? hardware.int8_flops : kTensorOverPlain * hardware.dp4a_flops;
+  return hardware.has_int8 ? hardware.int8_flops : kTensorOverPlain * hardware.dp4a_flops.value_or(0.0);
 }
-double tile_peak(const Hardware& hardware) { return hardware.has_int8 ? hardware.int8_flops : hardware.dp4a_flops; }
+double tile_peak(const Hardware& hardware) { return hardware.has_int8 ? hardware.int8_flops : hardware.dp4a_flops.value_or(0.0); }
 
 }  // namespace
 
 bool runs_integer_kernels(const Engine& engine, const Hardware& hardware) {
   const bool early = hardware.compute_capability >= kDp4aCapability && hardware.compute_capability < kAmpere;
   return engine.integer.vector_rows > 0.0 &&
-         (hardware.has_int8 ? small_shared_memory(hardware) || early : early && hardware.dp4a_flops > 0.0);
+         (hardware.has_int8 ? small_shared_memory(hardware) || early : early && hardware.dp4a_flops.has_value());
 }
 
 double IntegerKernelSet::bytes_as_read(double bits) const {

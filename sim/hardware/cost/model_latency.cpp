@@ -177,9 +177,9 @@ PassTime ModelLatency::time(const Request& request) const {
   }
   const HostTime& host = deployment_.engine.host;
   if (role_ == Role::target) time.launch += 1e-6 * host.step_us;
-  if (model_.offload_share > 0.0) {  // the next layer comes over the link while this one is computed
+  if (model_.offload) {  // the next layer comes over the link while this one is computed
     const double met = model_.experts > 0.0 ? expected_experts(model_.experts, model_.experts_per_token, at.wanted) : 0.0;
-    const double link = model_.offload_share * model_.layer_bytes(met) / model_.tensor_parallel / model_.offload_bandwidth;
+    const double link = model_.offload->share * model_.layer_bytes(met) / model_.tensor_parallel / model_.offload->bandwidth;
     time.weights += std::max(0.0, link - time.total());
   }
   if (role_ == Role::target) {

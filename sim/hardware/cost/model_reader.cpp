@@ -17,18 +17,31 @@ namespace {
 using config::Parameter;
 using config::Type;
 
+// A shape as a description says it, key by key: parts of the model that it may lack are put together at the end.
+struct Described : ModelShape {
+  double index_topk = 0.0;
+  double index_heads = 0.0;
+  double index_dim = 0.0;
+  double index_layers = 0.0;
+  double linear_value_heads = 0.0;
+  double linear_key_heads = 0.0;
+  double linear_head_dim = 0.0;
+  double linear_convolved = 0.0;
+  double state_bits = 0.0;
+};
+
 // A key of a description, and what of the shape it says; without a member it is read by itself.
 struct Key {
   Parameter parameter;
-  std::variant<std::monostate, double ModelShape::*, bool ModelShape::*> member = {};
+  std::variant<std::monostate, double Described::*, bool Described::*> member = {};
 };
 
-Key count(const char* name, double ModelShape::*member, std::optional<std::string> fallback, const char* summary,
+Key count(const char* name, double Described::*member, std::optional<std::string> fallback, const char* summary,
           double low = 1.0) {
   return {{name, Type::integer, std::move(fallback), summary, config::between(low, 1e7), {}}, member};
 }
 
-Key flag(const char* name, bool ModelShape::*member, const char* fallback, const char* summary) {
+Key flag(const char* name, bool Described::*member, const char* fallback, const char* summary) {
   return {{name, Type::boolean, fallback, summary, {}, {}}, member};
 }
 
@@ -64,13 +77,13 @@ const std::vector<Key>& model_keys() {
       count("query_rank", &ModelShape::query_rank, "0",
             "latent attention, and one_vector: width that queries are squeezed through; 0: none", 0),
       count("value_dim", &ModelShape::value_dim, "0", "latent attention: width of a head's value", 0),
-      count("index_topk", &ModelShape::index_topk, "0",
+      count("index_topk", &Described::index_topk, "0",
             "sparse attention (DSA): cached tokens that an indexer picks for each new one, which looks at them alone; 0: at all",
             0),
-      count("index_heads", &ModelShape::index_heads, "0", "sparse attention: heads of the indexer", 0),
-      count("index_dim", &ModelShape::index_dim, "0",
+      count("index_heads", &Described::index_heads, "0", "sparse attention: heads of the indexer", 0),
+      count("index_dim", &Described::index_dim, "0",
             "sparse attention: width of the indexer's heads, and of the key that it caches for a token in 8 bits", 0),
-      count("index_layers", &ModelShape::index_layers, "0",
+      count("index_layers", &Described::index_layers, "0",
             "sparse attention: layers with an indexer of their own, the others take the picks of one before; 0: all", 0),
       count("picked_layers", &ModelShape::picked_layers, "0",
             "compressed attention (DeepSeek-V4): layers that keep an entry for each picked_tokens tokens beside the window's, of "
@@ -140,13 +153,13 @@ const std::vector<Key>& model_keys() {
       flag("chunked", &ModelShape::chunked, "false", "the window begins anew with every chunk of its size (Llama 4)"),
       count("linear_layers", &ModelShape::linear_layers, "0", "layers without a cache that grows: linear attention, state spaces",
             0),
-      count("linear_value_heads", &ModelShape::linear_value_heads, "0",
+      count("linear_value_heads", &Described::linear_value_heads, "0",
             "Gated DeltaNet in these layers: heads of values; 0: priced with attention's projections, and no state", 0),
-      count("linear_key_heads", &ModelShape::linear_key_heads, "0", "Gated DeltaNet: heads of keys, and of queries", 0),
-      count("linear_head_dim", &ModelShape::linear_head_dim, "0",
+      count("linear_key_heads", &Described::linear_key_heads, "0", "Gated DeltaNet: heads of keys, and of queries", 0),
+      count("linear_head_dim", &Described::linear_head_dim, "0",
             "Gated DeltaNet: width of a head; its state is as wide in both directions", 0),
-      count("linear_convolved", &ModelShape::linear_convolved, "0", "Gated DeltaNet: tokens that its convolution looks at", 0),
-      count("state_bits", &ModelShape::state_bits, "32", "Gated DeltaNet: bits of an element of the state", 8),
+      count("linear_convolved", &Described::linear_convolved, "0", "Gated DeltaNet: tokens that its convolution looks at", 0),
+      count("state_bits", &Described::state_bits, "32", "Gated DeltaNet: bits of an element of the state", 8),
       flag("gated_attention", &ModelShape::gated_attention, "false",
            "attention's output is gated, by a projection as wide as the queries (Qwen3-Next)"),
       count("global_head_dim", &ModelShape::global_head_dim, "0", "width of a head in layers without the window; 0: head_dim", 0),
@@ -189,7 +202,7 @@ const std::vector<Parameter>& model_parameters() {
 namespace {
 
 // Layers of several kinds, and latent attention: what is given must go together.
-void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnostics& diagnostics) {
+void check_layers(const Described& shape, const config::Arguments& a, Diagnostics& diagnostics) {
   const auto at_most = [&](const char* key, double number, double allowed, const std::string& text) {
     if (number > allowed) diagnostics.add(a.where(key), fmt::format("{} is {:g}, allowed: {}", key, number, text));
   };
@@ -244,7 +257,7 @@ void check_layers(const ModelShape& shape, const config::Arguments& a, Diagnosti
 }
 
 // Compressed attention: DeepSeek-V4's parts, which go together.
-void check_compressed(const ModelShape& shape, const config::Arguments& a, Diagnostics& diagnostics) {
+void check_compressed(const Described& shape, const config::Arguments& a, Diagnostics& diagnostics) {
   const auto pair = [&](const char* first, double one, const char* second, double other) {
     if ((one > 0.0) != (other > 0.0))
       diagnostics.add(a.where(one > 0.0 ? first : second),
@@ -278,7 +291,7 @@ void check_compressed(const ModelShape& shape, const config::Arguments& a, Diagn
 }  // namespace
 
 ModelShape read_model(const config::Value& spec, const std::string& what, Diagnostics& diagnostics) {
-  ModelShape shape;
+  Described shape;
   const std::size_t before = diagnostics.list().size();
   const config::Value value = resolve_preset(PresetKind::model, spec, diagnostics);
   if (diagnostics.list().size() != before) return shape;
@@ -287,9 +300,9 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   shape.name = a.has("name") ? a.text("name") : spec.text;
   for (const Key& key : model_keys()) {
     const std::string& name = key.parameter.name;
-    if (const auto* const number = std::get_if<double ModelShape::*>(&key.member))
+    if (const auto* const number = std::get_if<double Described::*>(&key.member))
       shape.*(*number) = static_cast<double>(a.integer(name));
-    else if (const auto* const truth = std::get_if<bool ModelShape::*>(&key.member))
+    else if (const auto* const truth = std::get_if<bool Described::*>(&key.member))
       shape.*(*truth) = a.boolean(name);
   }
   if (a.has("assumed"))
@@ -312,8 +325,8 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
         {"share", Type::number, {}, "share of the layers' weights that lie in the host's memory", config::between(0, 1), {}},
         {"link_gb_per_s", Type::number, {}, "rate of the link from that memory to a GPU", config::between(0.01, 5000), {}}};
     const config::Arguments o = config::read_arguments(a.value("offload"), parameters, {}, "offload", diagnostics);
-    shape.offload_share = o.number("share");
-    shape.offload_bandwidth = 1e9 * o.number("link_gb_per_s");
+    shape.offload = Offload{o.number("share"), 1e9 * o.number("link_gb_per_s")};
+    if (shape.offload->share == 0.0) shape.offload.reset();
   }
   if (shape.heads < shape.kv_heads)
     diagnostics.add(a.where("kv_heads"),
@@ -334,15 +347,22 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
     diagnostics.add(a.where("tensor_parallel"),
                     fmt::format("tensor_parallel is {}, allowed: a divisor of the {} heads", shape.tensor_parallel, shape.heads));
   if (shape.expert_parallel > 1.0 && (std::fmod(shape.experts, shape.expert_parallel) != 0.0 || shape.experts == 0.0 ||
-                                      shape.tensor_parallel > 1.0 || shape.offload_share > 0.0))
-    diagnostics.add(a.where("expert_parallel"),
-                    fmt::format("expert_parallel is {:g} with {:g} experts, tensor_parallel {:g}{}, allowed: a divisor of the "
-                                "experts, with tensor_parallel 1 and all weights on the GPUs",
-                                shape.expert_parallel, shape.experts, shape.tensor_parallel,
-                                shape.offload_share > 0.0 ? " and offload" : ""));
+                                      shape.tensor_parallel > 1.0 || shape.offload))
+    diagnostics.add(
+        a.where("expert_parallel"),
+        fmt::format("expert_parallel is {:g} with {:g} experts, tensor_parallel {:g}{}, allowed: a divisor of the "
+                    "experts, with tensor_parallel 1 and all weights on the GPUs",
+                    shape.expert_parallel, shape.experts, shape.tensor_parallel, shape.offload ? " and offload" : ""));
   if ((shape.experts == 0.0 || shape.dense_layers > 0.0) && shape.ffn == 0.0 && shape.layers > 0.0)
     diagnostics.add(a.where("ffn"), shape.experts == 0.0 ? "ffn is 0 in a dense model, allowed: its width"
                                                          : "ffn is 0 with dense_layers, allowed: the width of theirs");
+  if (shape.index_topk > 0.0) {
+    shape.indexer = Indexer{shape.index_topk, shape.index_heads, shape.index_dim, {}};
+    if (shape.index_layers > 0.0) shape.indexer->layers = shape.index_layers;
+  }
+  if (shape.linear_value_heads > 0.0)
+    shape.delta_net = DeltaNet{shape.linear_value_heads, shape.linear_key_heads, shape.linear_head_dim, shape.linear_convolved,
+                               shape.state_bits};
   return shape;
 }
 

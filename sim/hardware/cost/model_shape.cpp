@@ -41,7 +41,7 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
       kinds.push_back(own);
     };
     add(layers - picked_layers - heavy_layers, 0.0, 0.0);
-    add(picked_layers, picked_tokens, index_topk);
+    add(picked_layers, picked_tokens, indexer ? indexer->topk : 0.0);
     add(heavy_layers, heavy_tokens, 0.0);
     return kinds;
   }
@@ -56,7 +56,7 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
     own.kv_heads = global && global_kv_heads > 0.0 ? global_kv_heads : kv_heads;
     own.head_dim = global && global_head_dim > 0.0 ? global_head_dim : head_dim;
     own.one_value = global && global_one_value;
-    own.picked = index_topk;
+    own.picked = indexer ? indexer->topk : 0.0;
     own.elements = latent > 0.0 ? latent + rope_dim : (one_vector ? 1.0 : 2.0) * own.kv_heads * own.head_dim;
     return own;
   };
@@ -116,12 +116,12 @@ constexpr double kOverlapping = 4.0;
 
 // An indexer: its queries come of the squeezed ones that attention's come of, its key and a weight for each of its heads of the
 // layer's input, in one product of 16 bits. Engines do not cut them (vLLM, SGLang: ReplicatedLinear, wk_weights_proj).
-std::vector<Product> indexer_products(const ModelShape& model) {
+std::vector<Product> indexer_products(const ModelShape& model, const Indexer& indexer) {
   const double width = model.attention_inputs * model.hidden;
-  const double key = (model.picked_layers > 0.0 ? kOverlapping : 1.0) * model.index_dim;
-  return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, model.index_heads * model.index_dim, Sharding::none,
+  const double key = (model.picked_layers > 0.0 ? kOverlapping : 1.0) * indexer.head_dim;
+  return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, indexer.heads * indexer.head_dim, Sharding::none,
            1.0, model.plain_attention},
-          {"index_key", width, key + model.index_heads, Sharding::none, 1.0, true}};
+          {"index_key", width, key + indexer.heads, Sharding::none, 1.0, true}};
 }
 
 // What a compressed entry is made of: a vector and a gate of each token, twice where the tokens of neighbouring entries overlap.
@@ -130,13 +130,12 @@ LayerKind compressor(const ModelShape& model, double layers, double vectors) {
 }
 
 // A layer of Gated DeltaNet: queries, keys, values, the output's gate, and two numbers for each head of values.
-std::vector<Product> linear_projections(const ModelShape& model) {
-  const double values = model.linear_value_heads * model.linear_head_dim;
-  const double keys = model.linear_key_heads * model.linear_head_dim;
+std::vector<Product> linear_projections(const ModelShape& model, const DeltaNet& net) {
+  const double values = net.value_heads * net.head_dim;
+  const double keys = net.key_heads * net.head_dim;
   const bool plain = model.plain_attention;
-  return {
-      {"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * model.linear_value_heads, Sharding::columns, 1.0, plain},
-      {"linear_output", values, model.hidden, Sharding::rows, 1.0, plain}};
+  return {{"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * net.value_heads, Sharding::columns, 1.0, plain},
+          {"linear_output", values, model.hidden, Sharding::rows, 1.0, plain}};
 }
 
 }  // namespace
@@ -152,7 +151,7 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
     else
       same->layers += kind.layers;
   }
-  const bool own_products = linear_value_heads > 0.0;
+  const bool own_products = delta_net.has_value();
   if (attention.empty() && !own_products) attention.push_back({0.0, kv_heads, head_dim});
   if (!own_products) attention.front().layers += linear_layers;
   std::vector<LayerKind> kinds;
@@ -171,8 +170,8 @@ std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
     add(mixtures, true, shared_ffn);
   };
   for (const AttentionKind& kind : attention) add_layers(kind.layers, projections(*this, kind, shards));
-  if (own_products && linear_layers > 0.0) add_layers(linear_layers, linear_projections(*this));
-  if (index_topk > 0.0) kinds.push_back({indexers(), false, indexer_products(*this)});
+  if (own_products && linear_layers > 0.0) add_layers(linear_layers, linear_projections(*this, *delta_net));
+  if (indexer) kinds.push_back({indexers(), false, indexer_products(*this, *indexer)});
   if (picked_layers > 0.0) kinds.push_back(compressor(*this, picked_layers, kOverlapping));
   if (heavy_layers > 0.0) kinds.push_back(compressor(*this, heavy_layers, kApart));
   return kinds;
@@ -238,22 +237,25 @@ double ModelShape::kv_bytes_per_token() const {
 }
 
 double ModelShape::indexers() const {
-  if (index_topk == 0.0) return 0.0;
-  return picked_layers > 0.0 ? picked_layers : index_layers > 0.0 ? index_layers : layers - linear_layers;
+  if (!indexer) return 0.0;
+  return picked_layers > 0.0 ? picked_layers : indexer->layers.value_or(layers - linear_layers);
 }
 
 // In 8 bits, with a scale of four bytes for each 128 (DeepSeek-V3.2 and V4 in vLLM and SGLang), whatever the type of the rest.
 double ModelShape::index_key_bytes() const {
   constexpr double kScaled = 128.0;
   constexpr double kScaleBytes = 4.0;
-  return (index_dim + kScaleBytes * std::ceil(index_dim / kScaled)) / index_entry_tokens();
+  if (!indexer) return 0.0;
+  return (indexer->head_dim + kScaleBytes * std::ceil(indexer->head_dim / kScaled)) / index_entry_tokens();
 }
 
 double ModelShape::recurrent_bytes() const {
   constexpr double kConvolvedBytes = 2.0;  // what the convolution looks at is kept as it was computed
-  const double state = linear_value_heads * linear_head_dim * linear_head_dim * state_bits / 8.0;
-  const double channels = (2.0 * linear_key_heads + linear_value_heads) * linear_head_dim;
-  return linear_layers * (state + channels * std::max(0.0, linear_convolved - 1.0) * kConvolvedBytes);
+  if (!delta_net) return 0.0;
+  const DeltaNet& net = *delta_net;
+  const double state = net.value_heads * net.head_dim * net.head_dim * net.state_bits / 8.0;
+  const double channels = (2.0 * net.key_heads + net.value_heads) * net.head_dim;
+  return linear_layers * (state + channels * std::max(0.0, net.convolved - 1.0) * kConvolvedBytes);
 }
 
 double expected_experts(double experts, double per_token, double tokens) {

@@ -5,6 +5,7 @@
 #include "sim/hardware/cost/presets.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,31 @@ struct LayerKind {
   std::vector<Product> products;  // what every token goes through, fused as engines fuse them
 };
 
+// Sparse attention (DSA): an indexer scores all cached tokens for each new one by keys of its own, one for all of its heads, and
+// the new one looks at the best `topk` alone.
+struct Indexer {
+  double topk = 0.0;
+  double heads = 0.0;
+  double head_dim = 0.0;
+  std::optional<double> layers;  // with an indexer of their own, the others take the picks of one before; none: all
+};
+
+// Gated DeltaNet: linear attention with heads of values and of keys, alike in width, over a state of head by head, that each pass
+// reads and writes; a convolution over the newest tokens before it.
+struct DeltaNet {
+  double value_heads = 0.0;
+  double key_heads = 0.0;
+  double head_dim = 0.0;
+  double convolved = 0.0;    // tokens that the convolution looks at
+  double state_bits = 32.0;  // an element of the state
+};
+
+// Weights in the host's memory, read over its link in every pass.
+struct Offload {
+  double share = 0.0;      // of the layers' weights
+  double bandwidth = 0.0;  // of that link to each GPU, bytes per second
+};
+
 struct ModelShape {
   std::string name;
   double layers = 0.0;
@@ -76,14 +102,9 @@ struct ModelShape {
   // rotated elements beside it that all heads share. head_dim is that of a query, rope_dim included. 0: keys and values.
   double latent = 0.0;
   double rope_dim = 0.0;
-  double query_rank = 0.0;  // width that queries are squeezed through; 0: none
-  double value_dim = 0.0;   // width of a head's value
-  // Sparse attention: an indexer of so many heads, so wide, scores all cached tokens for each new one by keys of its own, one for
-  // all of its heads, and the new one looks at the best index_topk alone. 0: at all.
-  double index_topk = 0.0;
-  double index_heads = 0.0;
-  double index_dim = 0.0;
-  double index_layers = 0.0;  // layers with an indexer of their own, the others take the picks of one before; 0: all
+  double query_rank = 0.0;         // width that queries are squeezed through; 0: none
+  double value_dim = 0.0;          // width of a head's value
+  std::optional<Indexer> indexer;  // sparse attention
   // Compressed attention (DeepSeek-V4): all layers see the window; some keep an entry for each picked_tokens tokens beside it, of
   // which an indexer picks, some one for each heavy_tokens, of which all are looked at.
   double picked_layers = 0.0;
@@ -95,21 +116,15 @@ struct ModelShape {
   double output_rank = 0.0;
   double residual_streams = 1.0;  // hyper-connections mix so many at a layer's two parts
   // Attention by layer.
-  double kv_window = 0.0;      // newest cached tokens that attention reads; 0: all
-  double window_layers = 0.0;  // layers that have the window; 0: all of them
-  bool chunked = false;        // in these the window begins anew with every chunk
-  double linear_layers = 0.0;  // layers that cache no keys: linear attention, state spaces
-  // Gated DeltaNet in these: heads of values and of keys, alike in width, over a state of head by head, that each pass reads and
-  // writes; a convolution over the newest tokens before it. 0: priced with attention's projections, and no state.
-  double linear_value_heads = 0.0;
-  double linear_key_heads = 0.0;
-  double linear_head_dim = 0.0;
-  double linear_convolved = 0.0;  // tokens that the convolution looks at
-  double state_bits = 32.0;       // an element of the state
-  bool gated_attention = false;   // attention's output is gated, by a projection as wide as the queries
-  double global_head_dim = 0.0;   // head_dim in layers without the window, where it is another; 0: head_dim
-  double global_kv_heads = 0.0;   // kv_heads in layers without the window, where they are others; 0: kv_heads
-  bool global_one_value = false;  // their values are the projection of keys
+  double kv_window = 0.0;             // newest cached tokens that attention reads; 0: all
+  double window_layers = 0.0;         // layers that have the window; 0: all of them
+  bool chunked = false;               // in these the window begins anew with every chunk
+  double linear_layers = 0.0;         // layers that cache no keys: linear attention, state spaces
+  std::optional<DeltaNet> delta_net;  // in these; none: they have attention's projections, and no state
+  bool gated_attention = false;       // attention's output is gated, by a projection as wide as the queries
+  double global_head_dim = 0.0;       // head_dim in layers without the window, where it is another; 0: head_dim
+  double global_kv_heads = 0.0;       // kv_heads in layers without the window, where they are others; 0: kv_heads
+  bool global_one_value = false;      // their values are the projection of keys
   // A head on top of a target.
   double fused_inputs = 0.0;      // an EAGLE head joins so many hidden vectors first; 0: no such product
   double attention_inputs = 1.0;  // hidden vectors side by side that attention's projections read; 2 in an EAGLE-3 head
@@ -134,11 +149,10 @@ struct ModelShape {
   bool plain_attention = false;  // attention's projections have 16 bits, whatever the other weights have
   // Types of checkpoints that others published of the model and servers load, by the word that they go by: fp8, fp4, bf16, int4.
   std::map<std::string, std::string> checkpoints;
-  bool gguf = false;               // types of a GGUF file, which holds a module (in_target_checkpoint) in the same
-  bool super_blocks = false;       // K-quants
-  Location dtype_where;            // the place that asks for these types, for messages
-  double offload_share = 0.0;      // share of the layers' weights in the host's memory, read over its link in every pass
-  double offload_bandwidth = 0.0;  // bandwidth of that link to each GPU, bytes per second
+  bool gguf = false;          // types of a GGUF file, which holds a module (in_target_checkpoint) in the same
+  bool super_blocks = false;  // K-quants
+  Location dtype_where;       // the place that asks for these types, for messages
+  std::optional<Offload> offload;
   double tensor_parallel = 1.0;
   double expert_parallel = 1.0;  // GPUs that share the experts, each with sequences and all other weights of its own
   bool unverified = false;

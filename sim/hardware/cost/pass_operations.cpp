@@ -121,11 +121,11 @@ std::vector<Operation> state_operations(const ModelShape& model, const Deploymen
       if (group.sequences == 0.0) continue;
       const IndexWork work{group.sequences * group.tokens,
                            group.sequences * (group.cached + group.tokens) * model.index_key_bytes(),
-                           group.pairs / model.index_entry_tokens(), model.index_heads, model.index_dim};
+                           group.pairs / model.index_entry_tokens(), model.indexer->heads, model.indexer->head_dim};
       list.push_back({"indexer", indexers, work, PassPart::attention});
     }
   }
-  if (model.linear_value_heads > 0.0) {
+  if (model.delta_net) {
     // A sequence's state is read once, and written after each token that may turn out to be the last accepted one: all of a
     // verification, the last of a prompt (vLLM's and SGLang's kernels of Gated DeltaNet).
     double moved = 0.0;
