@@ -82,10 +82,6 @@ void check_same(const ModelShape& a, const ModelShape& b) {
                                    {a.rope_dim, b.rope_dim},
                                    {a.query_rank, b.query_rank},
                                    {a.value_dim, b.value_dim},
-                                   {a.index_topk, b.index_topk},
-                                   {a.index_heads, b.index_heads},
-                                   {a.index_dim, b.index_dim},
-                                   {a.index_layers, b.index_layers},
                                    {a.picked_layers, b.picked_layers},
                                    {a.picked_tokens, b.picked_tokens},
                                    {a.heavy_layers, b.heavy_layers},
@@ -103,6 +99,13 @@ void check_same(const ModelShape& a, const ModelShape& b) {
                                    {a.expert_bits, b.expert_bits},
                                    {a.kv_bits, b.kv_bits}})
     CHECK(own == other);
+  REQUIRE(a.indexer.has_value() == b.indexer.has_value());
+  if (a.indexer) {
+    CHECK(a.indexer->topk == b.indexer->topk);
+    CHECK(a.indexer->heads == b.indexer->heads);
+    CHECK(a.indexer->head_dim == b.indexer->head_dim);
+    CHECK(a.indexer->layers == b.indexer->layers);
+  }
   CHECK(a.gated == b.gated);
   CHECK(a.tied_embeddings == b.tied_embeddings);
   CHECK(a.chunked == b.chunked);
