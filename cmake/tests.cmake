@@ -46,7 +46,7 @@ target_precompile_headers(specsim_tests_support PRIVATE ${PROJECT_SOURCE_DIR}/te
 
 function(specsim_test_executable target)
   add_executable(${target} ${ARGN})
-  target_link_libraries(${target} PRIVATE specsim_tests_main specsim_core specsim_tests_support)
+  target_link_libraries(${target} PRIVATE specsim_tests_main specsim_lab specsim_tests_support)
 endfunction()
 
 # The explorer's questions: scripts/web compiles them for the browser, and here they are compiled for their tests alone.
@@ -96,7 +96,7 @@ endif()
 # The commands, and main under another name: what a user types, with parts that the test registers.
 target_sources(specsim_tests_parts PRIVATE $<FILTER:$<TARGET_OBJECTS:specsim_cli>,EXCLUDE,/main\\.cpp>)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/parts/program.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-target_link_libraries(specsim_tests_parts PRIVATE Boost::program_options $<$<BOOL:${LIBLZMA_FOUND}>:LibLZMA::LibLZMA>)
+target_link_libraries(specsim_tests_parts PRIVATE ${cli_libraries})
 # The program with the host's twin of a GPU in the GPU's place: for tests of what it does with one.
 add_executable(specsim_twin ${PROJECT_SOURCE_DIR}/tests/cuda/twins.cpp ${PROJECT_SOURCE_DIR}/tests/cuda/twin/open_gpu.cpp)
 target_link_libraries(specsim_twin PRIVATE specsim_cli Boost::context)
@@ -123,7 +123,7 @@ if(SPECSIM_FUZZ)
   list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/tests/fuzz/blind.cpp)
 endif()
 add_executable(specsim_fuzz ${sources} $<FILTER:$<TARGET_OBJECTS:specsim_cli>,EXCLUDE,/main\\.cpp>)
-target_link_libraries(specsim_fuzz PRIVATE specsim_core Boost::program_options $<$<BOOL:${LIBLZMA_FOUND}>:LibLZMA::LibLZMA>)
+target_link_libraries(specsim_fuzz PRIVATE ${cli_libraries})
 specsim_quick_to_build(specsim_fuzz)
 set_target_properties(specsim_fuzz PROPERTIES UNITY_BUILD ${SPECSIM_UNITY} UNITY_BUILD_BATCH_SIZE 0)
 if(SPECSIM_FUZZ)

@@ -303,7 +303,8 @@ constexpr std::array kServers = {Server{"vLLM", true, true, vllm}, Server{"SGLan
                                  Server{"llama.cpp", false, false, llama_cpp}, Server{"TensorRT-LLM", true, false, tensorrt}};
 
 const Server* find_server(std::string_view name) {
-  const auto* const found = std::ranges::find(kServers, name, &Server::name);
+  const auto* const found =
+      std::find_if(kServers.begin(), kServers.end(), [&](const Server& server) { return server.name == name; });
   return found == kServers.end() ? nullptr : found;
 }
 

@@ -8,6 +8,7 @@
 #include "sim/answers/plan/ranking.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/kernel_files.h"
+#include "sim/doors/cli/lab_files.h"
 #include "sim/doors/cli/named_parts.h"
 #include "sim/doors/cli/options.h"
 #include "sim/experiments/fit/fit_files.h"
@@ -16,7 +17,6 @@
 #include "sim/experiments/spec/sections.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/report/table.h"
-#include "sim/lab/calibrate/result_files.h"
 
 #include <fmt/format.h>
 
@@ -97,7 +97,7 @@ std::vector<report::FileInfo> described_files() {
   add(load::output_infos());
   add(fit::described_files());
   add(kernel_file_infos());
-  add(calibrate::described_files());
+  add(lab_file_infos());
   return files;
 }
 
