@@ -5,8 +5,8 @@ usage: scripts/plots/plot_batches.py DIR
 """
 from pathlib import Path
 
+from plot_style import config_of, cost_in_words, main, plt, read, save  # first: it finds matplotlib
 from matplotlib.colors import TwoSlopeNorm
-from plot_style import config_of, cost_in_words, main, plt, read, save
 
 BATCH, LENGTH = "workload.batch", "decode.drafter.draft_length"
 

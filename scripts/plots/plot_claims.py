@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 
 import numpy as np
+from plot_style import ACCEPTED, COLOURS, DRAFT, RESIDUAL, TARGET, main, plt, points, read, save  # first: it finds matplotlib
 from matplotlib.colors import TwoSlopeNorm
 
-from plot_style import ACCEPTED, COLOURS, DRAFT, RESIDUAL, TARGET, main, plt, points, read, save
 
 ALPHA, RATIO, LENGTH = "pair.draft.value", "cost.target_to_draft_ratio", "decode.drafter.draft_length"
 

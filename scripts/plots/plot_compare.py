@@ -7,8 +7,8 @@ usage: scripts/plots/plot_compare.py DIR
 import textwrap
 from pathlib import Path
 
+from plot_style import COLOURS, config_of, cost_in_words, main, method_in_words, plt, read, save  # first: it finds matplotlib
 from matplotlib.lines import Line2D
-from plot_style import COLOURS, config_of, cost_in_words, main, method_in_words, plt, read, save
 
 MARKERS = "osD^vP"
 ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]

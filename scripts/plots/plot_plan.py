@@ -7,9 +7,9 @@ usage: scripts/plots/plot_plan.py DIR
 import shlex
 from pathlib import Path
 
+from plot_style import BadInput, COLOURS, config_of, cost_in_words, main, manifest_of, plt, read, save  # first: it finds matplotlib
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
-from plot_style import BadInput, COLOURS, config_of, cost_in_words, main, manifest_of, plt, read, save
 
 REGIMES = {"low_acceptance": ("draft is wrong too often", "#cc79a7"), "expensive_draft": ("drafting costs too much", "#8c6d00"),
            "compute_bound": ("verification is compute-bound", "#d55e00")}

@@ -9,9 +9,9 @@ usage: scripts/plots/plot_serve.py DIR
 import math
 from pathlib import Path
 
+from plot_style import BadInput, COLOURS, config_of, cost_in_words, known, main, plt, read, save  # first: it finds matplotlib
 from matplotlib.lines import Line2D
 
-from plot_style import BadInput, COLOURS, config_of, cost_in_words, known, main, plt, read, save
 
 FIGURES = ("mean_ttft_ms", "p99_ttft_ms", "mean_tpot_ms", "p99_tpot_ms", "output_throughput", "request_goodput")
 PLAIN, SPECULATIVE = COLOURS[7], COLOURS[0]

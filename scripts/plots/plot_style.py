@@ -7,7 +7,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import matplotlib
+try:
+    import matplotlib
+except ModuleNotFoundError:  # Debian's package brings Tk and SymPy: scripts/setup --quickstart has one of its own
+    sys.path += map(str, Path(__file__).resolve().parents[2].glob("build/matplotlib/lib/python3*/site-packages"))
+    import matplotlib
 
 from plot_tables import BadInput, config_of, known, manifest_of, read  # noqa: F401: for the scripts that draw
 

@@ -6,11 +6,11 @@ usage: scripts/plots/plot_timing_claims.py DIR
 import sys
 from pathlib import Path
 
+from plot_style import COLOURS, cost_in_words, main, model_in_words, plt, read, save  # first: it finds matplotlib
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
 import yaml
 from plot_plan import REGIMES, UNKNOWN
-from plot_style import COLOURS, cost_in_words, main, model_in_words, plt, read, save
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "results"))
 from timing_claims import PAIRS  # noqa: E402

@@ -6,8 +6,8 @@
 from pathlib import Path
 
 import plot_style as style
+from plot_style import plt  # first: it finds matplotlib
 from matplotlib.lines import Line2D
-from plot_style import plt
 
 
 MARKERS = "os^v"
