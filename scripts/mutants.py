@@ -348,18 +348,23 @@ class Bench:
                 known[script] = {"key": key, "tests": []}
                 wanted.append(("", script))
         failed = []
+        reached = collections.defaultdict(list)
+        waiting = collections.Counter(program or name for program, name in wanted)
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             jobs = [pool.submit(self.reach, *one) for one in wanted]
             for i, job in enumerate(concurrent.futures.as_completed(jobs)):
                 status, test, text = job.result()
                 if status != 0 or (test.program and "No test cases matched" in text):
                     failed.append(f"{test.program} {test.name}: status {status}\n{text[-1500:]}")
-                known[test.program or test.name]["tests"].append(test)
+                reached[test.program or test.name].append(test)
                 if i % 100 == 99:
                     print(f"  {i + 1} of {len(wanted)} tests without a mutant", flush=True)
+                name = test.program or test.name
+                if len(reached[name]) == waiting[name] and not failed:  # the whole of a program is known: kept for the next run
+                    known[name]["tests"] = reached[name]
+                    kept.write_text(json.dumps({n: k for n, k in known.items() if k["tests"] or not waiting[n]}))
         if failed:
             stop("these fail without a mutant:\n" + "\n".join(failed[:20]))
-        kept.write_text(json.dumps(known))
         return [Test(*t) for name, own in known.items() if name in programs or name.endswith((".py", ".sh")) for t in own["tests"]]
 
     def judge(self, number, room, tests):

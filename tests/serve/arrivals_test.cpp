@@ -220,6 +220,15 @@ TEST_CASE("a session's turns follow one another and hold what was said before", 
   CHECK(shared == 2);
   CHECK(std::is_sorted(trace.requests.begin(), trace.requests.end(), [](const auto& a, const auto& b) { return a.due < b.due; }));
   CHECK(filled(*own->with_requests(7)).requests.size() == 7);
+  // The stated range of rates ends at 1e9.
+  const auto mistakes = [](const std::string& rate) {
+    Diagnostics diagnostics;
+    const config::Value section = config::parse_text("{rate: " + rate + ", prompt: 1, output: 1}", "t", diagnostics);
+    config::read_arguments(section, arrivals::arrival_processes().find("sessions")->info.parameters, {}, "sessions", diagnostics);
+    return diagnostics.list().size();
+  };
+  CHECK(mistakes("1e9") == 0);
+  CHECK(mistakes("1.05e9") == 1);
 }
 
 TEST_CASE("lengths have the stated distributions", "[arrivals][stat]") {
