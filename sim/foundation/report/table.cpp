@@ -28,6 +28,18 @@ std::string aligned(const std::string& text, std::size_t width, Align align) {
 
 }  // namespace
 
+std::vector<Head> heads(std::string_view list) {
+  std::vector<Head> heads;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t end = std::min(list.find(',', at), list.size());
+    const std::string_view name = list.substr(at, end - at);
+    const bool left = name.starts_with('<');
+    heads.push_back({std::string(name.substr(left ? 1 : 0)), left ? Align::left : Align::right});
+    at = end + 1;
+  }
+  return heads;
+}
+
 void divert_tables(TableTaker taker) { table_taker() = std::move(taker); }
 
 std::size_t display_width(const std::string& text) {

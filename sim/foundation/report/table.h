@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace specsim::report {
@@ -17,6 +18,8 @@ struct Head {
   Align align = Align::right;
 };
 
+// Heads with commas between; `<` in front of one whose column is aligned left: "<GPU,<engine,count".
+std::vector<Head> heads(std::string_view list);
 struct TableLayout {
   std::size_t indent = 0;  // spaces in front of every line
   std::size_t keys = 1;    // leading columns that tell a row from the others: repeated where a table is cut into blocks
