@@ -35,6 +35,23 @@ class DraftWithoutPick final : public verify::Pickable {
 
 }  // namespace
 
+GroupBits::Draw RoundChoices::draft(int node, int depth, const math::RatioTable& distributions, bool common) {
+  if (random_bits_ != nullptr) return random_bits_->draft(node, distributions, common);
+  return {script_->pick(verify::ChoiceSource::Use::token, node, depth, DraftPick(distributions)), -1.0};
+}
+
+Token RoundChoices::pick(verify::ChoiceSource::Use use, int node, int depth, const verify::Pickable& distribution) {
+  using Use = verify::ChoiceSource::Use;
+  if (random_bits_ == nullptr) return script_->pick(use, node, depth, distribution);
+  return distribution.pick(use == Use::final_token ? random_bits_->final_token(depth)
+                           : use == Use::child     ? random_bits_->single(rng::Purpose::child, node)
+                                                   : random_bits_->single(rng::Purpose::redraft, node));
+}
+
+bool RoundChoices::accept(int node, verify::Odds odds) {
+  return random_bits_ != nullptr ? verify::accepts(random_bits_->accept(node), odds) : script_->accept(node, odds);
+}
+
 BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess& process, rng::Key key,
                        const draft::BlockDrafter& drafter, const draft::LengthPolicy* policy)
     : tables_(&tables),
@@ -54,27 +71,13 @@ BlockRound::BlockRound(const BlockTables& tables, const families::ContextProcess
   nodes_.resize(places_.size());
 }
 
-const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits) {
-  begin(start, &random_bits, nullptr);
+const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, RoundChoices choices) {
+  begin(start, choices);
   return judge(rule, start.longest);
 }
 
-const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices) {
-  begin(start, nullptr, &choices);
-  return judge(rule, start.longest);
-}
-
-void BlockRound::draft(const Start& start, GroupBits& random_bits, std::span<draft::LengthPolicy::Outlook> outlooks) {
-  begin(start, &random_bits, nullptr);
-  draft_all(outlooks);
-}
-
-void BlockRound::draft(const Start& start, verify::ChoiceSource& choices, std::span<draft::LengthPolicy::Outlook> outlooks) {
-  begin(start, nullptr, &choices);
-  draft_all(outlooks);
-}
-
-void BlockRound::draft_all(std::span<draft::LengthPolicy::Outlook> outlooks) {
+void BlockRound::draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::Outlook> outlooks) {
+  begin(start, choices);
   SPECSIM_CHECK(tree_->is_chain() && outlooks.size() == index_of(tree_->drafted()), "{} outlooks", outlooks.size());
   // The entry behind a token knows its context, for which the token is drawn where contexts hang on tokens.
   for (std::size_t i = 0; i < outlooks.size(); ++i) {
@@ -87,8 +90,7 @@ void BlockRound::draft_all(std::span<draft::LengthPolicy::Outlook> outlooks) {
   }
 }
 
-void BlockRound::begin(const Start& start, GroupBits* random_bits, verify::ChoiceSource* choices) {
-  random_bits_ = random_bits;
+void BlockRound::begin(const Start& start, RoundChoices choices) {
   choices_ = choices;
   start_ = start;
   longest_ = start.longest;
@@ -242,73 +244,60 @@ bool BlockRound::stops(int node) {
 }
 
 Token BlockRound::choose(int node, const verify::Pickable& distribution) {
-  return random_bits_ != nullptr ? distribution.pick(random_bits_->single(rng::Purpose::child, node))
-                                 : choices_->pick(verify::ChoiceSource::Use::child, node, at(node).depth, distribution);
+  return choices_.pick(verify::ChoiceSource::Use::child, node, at(node).depth, distribution);
 }
 
 Token BlockRound::pick(int node, const verify::Pickable& distribution) {
-  return random_bits_ != nullptr ? distribution.pick(random_bits_->final_token(at(node).depth))
-                                 : choices_->pick(verify::ChoiceSource::Use::final_token, node, at(node).depth, distribution);
+  return choices_.pick(verify::ChoiceSource::Use::final_token, node, at(node).depth, distribution);
 }
 
-bool BlockRound::decide(int node, verify::Odds odds) {
-  return random_bits_ != nullptr ? verify::accepts(random_bits_->accept(node), odds) : choices_->accept(node, odds);
-}
+bool BlockRound::decide(int node, verify::Odds odds) { return choices_.accept(node, odds); }
 
 void BlockRound::draw(int node, Node& own) {
   own.drawn_in = round_;
   const tokens::Tree::Node& place = at(node);
+  const int first = at(place.parent).first_child;
+  const bool without_replacement = siblings_ == tokens::Siblings::without_replacement;
   if (chooses_) {
-    own.token = chosen_.tokens[static_cast<std::size_t>(node)];
-    if (siblings_ == tokens::Siblings::without_replacement) {
-      const int first = at(place.parent).first_child;
+    own.token = chosen_.tokens[index_of(node)];
+    if (without_replacement)
       own.remaining =
-          distributions(place.parent)
-              .draft_without(
-                  std::span(chosen_.tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(node - first)));
-    }
-  } else if (siblings_ == tokens::Siblings::point_mass) {
-    const BlockTables::Entry& from = shape_->from_root ? tables_->at(start_.context, place.depth - 1) : entry(place.parent);
-    own.token = from.likeliest[static_cast<std::size_t>(place.rank)].token;
-  } else if (siblings_ == tokens::Siblings::without_replacement && place.rank > 0) {
-    draw_without_elders(node, distributions(place.parent), own);
-  } else if (siblings_ == tokens::Siblings::hub && place.rank > 0) {
-    const Token hub = entry(place.parent).likeliest.front().token;
-    if (token(at(place.parent).first_child) == hub) {
-      draw_without_elders(node, distributions(place.parent), own);
-    } else {
-      own.token = hub;
-      own.u = -1.0;
-    }
-  } else {
-    draw_from(distributions(place.parent), node, own);
-  }
-}
-
-void BlockRound::draw_from(const math::RatioTable& distributions, int node, Node& own) {
-  if (random_bits_ == nullptr) {
-    own.u = -1.0;
-    own.token = choices_->pick(verify::ChoiceSource::Use::token, node, at(node).depth, DraftPick(distributions));
+          distributions(place.parent).draft_without(std::span(chosen_.tokens).subspan(index_of(first), index_of(node - first)));
     return;
   }
-  const GroupBits::Draw draw = random_bits_->draft(node, distributions, one_context_);
-  own.token = draw.token;
-  own.u = draw.u;
+  if (siblings_ == tokens::Siblings::point_mass) {
+    const BlockTables::Entry& from = shape_->from_root ? tables_->at(start_.context, place.depth - 1) : entry(place.parent);
+    own.token = from.likeliest[index_of(place.rank)].token;
+    return;
+  }
+  const bool after_first = place.rank > 0;
+  if (siblings_ == tokens::Siblings::hub && after_first) {
+    const Token hub = entry(place.parent).likeliest.front().token;
+    if (token(first) != hub) {
+      own.token = hub;
+      own.u = -1.0;
+      return;
+    }
+  }
+  const math::RatioTable& from = distributions(place.parent);
+  const bool unlike_siblings = after_first && (without_replacement || siblings_ == tokens::Siblings::hub);
+  for (int sibling = first; unlike_siblings && sibling < node; ++sibling) static_cast<void>(token(sibling));
+  siblings_before_.clear();  // not before: drawing a sibling uses them too
+  for (int sibling = first; unlike_siblings && sibling < node; ++sibling) siblings_before_.push_back(token(sibling));
+  if (unlike_siblings) own.remaining = from.draft_without(siblings_before_);
+  const GroupBits::Draw drawn = draw_unlike(siblings_before_, from, node, place.depth);
+  own.token = drawn.token;
+  own.u = drawn.u;
 }
 
-void BlockRound::draw_without_elders(int node, const math::RatioTable& distributions, Node& own) {
-  const int first = at(at(node).parent).first_child;
-  for (int elder = first; elder < node; ++elder) static_cast<void>(token(elder));
-  elders_.clear();
-  for (int elder = first; elder < node; ++elder) elders_.push_back(token(elder));
-  own.remaining = distributions.draft_without(elders_);
-  draw_from(distributions, node, own);
+GroupBits::Draw BlockRound::draw_unlike(std::span<const Token> siblings, const math::RatioTable& distributions, int number,
+                                        int depth) {
+  GroupBits::Draw drawn = choices_.draft(number, depth, distributions, one_context_);
   // One try with the distribution as it is; a token drawn before is replaced by one of the rest, which leaves the distribution of
   // the rest.
-  if (std::find(elders_.begin(), elders_.end(), own.token) == elders_.end()) return;
-  const DraftWithoutPick rest(distributions, elders_);
-  own.token = random_bits_ != nullptr ? rest.pick(random_bits_->single(rng::Purpose::redraft, node))
-                                      : choices_->pick(verify::ChoiceSource::Use::redraft, node, at(node).depth, rest);
+  if (std::find(siblings.begin(), siblings.end(), drawn.token) != siblings.end())
+    drawn.token = choices_.pick(verify::ChoiceSource::Use::redraft, number, depth, DraftWithoutPick(distributions, siblings));
+  return drawn;
 }
 
 const BlockTables::Entry& BlockRound::chosen_entry(const draft::ChosenBlock& block, int node) {
@@ -326,19 +315,12 @@ std::span<const draft::Ranked> BlockRound::likeliest(const draft::ChosenBlock& b
   return chosen_entry(block, node).likeliest;
 }
 
-draft::Ranked BlockRound::draw(const draft::ChosenBlock& block, int node, std::span<const Token> elders, int number) {
+draft::Ranked BlockRound::draw(const draft::ChosenBlock& block, int node, std::span<const Token> siblings, int number) {
   const math::RatioTable& from = chosen_entry(block, node).distributions;
-  if (elders.size() >= from.draft_support()) return {};
+  if (siblings.size() >= from.draft_support()) return {};
   const int depth = block.tree.nodes[static_cast<std::size_t>(node)].depth + 1;
-  const DraftPick whole(from);
-  Token token = random_bits_ != nullptr ? random_bits_->draft(number, from, one_context_).token
-                                        : choices_->pick(verify::ChoiceSource::Use::token, number, depth, whole);
-  if (std::find(elders.begin(), elders.end(), token) != elders.end()) {
-    const DraftWithoutPick rest(from, elders);
-    token = random_bits_ != nullptr ? rest.pick(random_bits_->single(rng::Purpose::redraft, number))
-                                    : choices_->pick(verify::ChoiceSource::Use::redraft, number, depth, rest);
-  }
-  return {token, from.draft(token) / from.draft_without(elders)};
+  const Token token = draw_unlike(siblings, from, number, depth).token;
+  return {token, from.draft(token) / from.draft_without(siblings)};
 }
 
 std::vector<Token> BlockRound::target_argmax(std::span<const Spot> spots) {

@@ -13,6 +13,26 @@
 
 namespace specsim::decode {
 
+// What decides a round: random bits, of the group's lane that was set, or the choices of a script that replaces them in an audit.
+// Random bits stay out of the script's interface, since a virtual call for each of them would cost more than they do.
+class RoundChoices {
+ public:
+  RoundChoices() = default;
+  RoundChoices(GroupBits& random_bits) : random_bits_(&random_bits) {}  // NOLINT(google-explicit-constructor)
+  RoundChoices(verify::ChoiceSource& script) : script_(&script) {}      // NOLINT(google-explicit-constructor)
+
+  // A draft token of a node, and the uniform that decides on it, negative where accept() is to be asked. `common`: every lane of
+  // the group has these distributions at the node.
+  GroupBits::Draw draft(int node, int depth, const math::RatioTable& distributions, bool common);
+  // A token of `distribution` for what `use` says; see verify::ChoiceSource::pick. Not a draft token.
+  Token pick(verify::ChoiceSource::Use use, int node, int depth, const verify::Pickable& distribution);
+  bool accept(int node, verify::Odds odds);
+
+ private:
+  GroupBits* random_bits_ = nullptr;
+  verify::ChoiceSource* script_ = nullptr;
+};
+
 class BlockRound final : public verify::Block, private draft::Sight {
  public:
   BlockRound(const BlockTables& tables, const families::ContextProcess& process, rng::Key key, const draft::BlockDrafter& drafter,
@@ -37,14 +57,11 @@ class BlockRound final : public verify::Block, private draft::Sight {
     bool whole = false;    // the accepted path ends at a leaf of the drafted block
     bool guessed = false;  // without a bonus: that leaf is the one that the next block is drafted behind, and nothing follows it
   };
-  // Plays a round by `rule`, with the random bits of the group's lane that was set, or with the choices of another; the outcome
-  // is valid until the next one.
-  const Outcome& play(const verify::BlockRule& rule, const Start& start, GroupBits& random_bits);
-  const Outcome& play(const verify::BlockRule& rule, const Start& start, verify::ChoiceSource& choices);
+  // Plays a round by `rule`; the outcome is valid until the next one.
+  const Outcome& play(const verify::BlockRule& rule, const Start& start, RoundChoices choices);
   // The same in two steps, of a chain that a policy cuts before it is judged: all of it is drafted, and outlooks[i] is what is
   // known of token i + 1 before it is drawn; then the first `longest` tokens are judged, and the others are as if never drafted.
-  void draft(const Start& start, GroupBits& random_bits, std::span<draft::LengthPolicy::Outlook> outlooks);
-  void draft(const Start& start, verify::ChoiceSource& choices, std::span<draft::LengthPolicy::Outlook> outlooks);
+  void draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::Outlook> outlooks);
   const Outcome& judge(const verify::BlockRule& rule, int longest);
   // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
   int drafted();
@@ -72,8 +89,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
   };
 
   [[nodiscard]] const tokens::Tree::Node& at(int node) const { return tree_->nodes[static_cast<std::size_t>(node)]; }
-  void begin(const Start& start, GroupBits* random_bits, verify::ChoiceSource* choices);
-  void draft_all(std::span<draft::LengthPolicy::Outlook> outlooks);
+  void begin(const Start& start, RoundChoices choices);
   [[nodiscard]] int drafted_within(int depth) const;
   int first_path();
   [[nodiscard]] bool on_first_path(int node) const;
@@ -88,9 +104,10 @@ class BlockRound final : public verify::Block, private draft::Sight {
   }
   // Children of a node of a ranked tree whose token the draft gives any probability.
   [[nodiscard]] int proposed(int node, const BlockTables::Entry& entry) const;
+  // Sets a node's token: the drafter's own, the draft's likeliest, or one that is drawn.
   void draw(int node, Node& own) override;
-  void draw_without_elders(int node, const math::RatioTable& distributions, Node& own);
-  void draw_from(const math::RatioTable& distributions, int node, Node& own);
+  // Draws a draft token that is none of `siblings`, which were drawn before it. `number`: the node, or the draw's number.
+  GroupBits::Draw draw_unlike(std::span<const Token> siblings, const math::RatioTable& distributions, int number, int depth);
   void place(int node, Node& own) override;
   bool stops(int node) override;
   bool decide(int node, verify::Odds odds) override;
@@ -98,7 +115,8 @@ class BlockRound final : public verify::Block, private draft::Sight {
     pass_rows_.push_back(static_cast<std::uint32_t>(nodes.size()));
   }
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock& block, int node) override;
-  draft::Ranked draw(const draft::ChosenBlock& block, int node, std::span<const Token> elders, int number) override;
+  // Draws a token for a drafter that chooses its block.
+  draft::Ranked draw(const draft::ChosenBlock& block, int node, std::span<const Token> siblings, int number) override;
   // The tables after a node of a block that is being chosen.
   const BlockTables::Entry& chosen_entry(const draft::ChosenBlock& block, int node);
   [[nodiscard]] std::span<const Token> text() const override { return start_.text; }
@@ -122,13 +140,12 @@ class BlockRound final : public verify::Block, private draft::Sight {
   draft::ChosenBlock chosen_;
   std::vector<std::uint32_t> chosen_contexts_;  // after each node of a block that is being chosen
   std::vector<std::uint32_t> pass_rows_;
-  std::vector<Place> places_;  // [node]
-  std::vector<Token> elders_;
+  std::vector<Place> places_;           // [node]
+  std::vector<Token> siblings_before_;  // of the node that is drawn
   std::vector<double> probabilities_;
   Outcome outcome_;
   Start start_;
-  GroupBits* random_bits_ = nullptr;
-  verify::ChoiceSource* choices_ = nullptr;  // scripted choices that replace random bits in an audit; else nullptr
+  RoundChoices choices_;
 };
 
 }  // namespace specsim::decode

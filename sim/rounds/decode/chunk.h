@@ -19,6 +19,16 @@ struct ChunkPlan {
   std::uint64_t first_sequence = 0;    // a multiple of kLanes
   std::uint64_t rounds = 0;            // all sequences' together, dealt out one after the other; for requests, their number
   std::uint32_t sequence_rounds = 64;  // 0: a sequence is a request, where the process has requests
+
+  // Where sequences end after `sequence_rounds` rounds: how many there are, and the rounds of one. All have equally many but the
+  // last, which may have fewer.
+  [[nodiscard]] std::uint32_t sequences() const {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(kLanes, (rounds + sequence_rounds - 1) / sequence_rounds));
+  }
+  [[nodiscard]] std::uint64_t rounds_in(std::uint64_t sequence) const {
+    const std::uint64_t before = sequence * sequence_rounds;
+    return before < rounds ? std::min<std::uint64_t>(rounds - before, sequence_rounds) : 0;
+  }
 };
 
 // When a sequence is a request and ends by itself, as families::ContextShape::ends() says.

@@ -25,8 +25,6 @@ LaneRounds::LaneRounds(const Prepared& prepared, std::uint32_t longest, const Ch
       longest_(longest),
       chunk_(chunk),
       random_bits_(&random_bits),
-      sequences_(static_cast<std::uint32_t>(
-          std::min<std::uint64_t>(kLanes, (chunk.rounds + chunk.sequence_rounds - 1) / chunk.sequence_rounds))),
       end_of_(longest + 1),
       pairs_((kPairBins + 1) * static_cast<std::size_t>(prepared.class_count)),
       rounds_of_(longest + 1),
@@ -35,11 +33,6 @@ LaneRounds::LaneRounds(const Prepared& prepared, std::uint32_t longest, const Ch
   for (std::size_t kind = 0; kind < classes; ++kind)
     row_after_.push_back(static_cast<std::uint32_t>(prepared.bin_of_class[kind] * classes));
   row_.fill(static_cast<std::uint32_t>(kPairBins * classes));  // before the first: one that is dropped
-}
-
-std::uint64_t LaneRounds::rounds_in(std::uint64_t sequence) const {
-  const std::uint64_t before = sequence * chunk_.sequence_rounds;
-  return before < chunk_.rounds ? std::min<std::uint64_t>(chunk_.rounds - before, chunk_.sequence_rounds) : 0;
 }
 
 void LaneRounds::draw_final_tokens(const Verdicts& verdicts, std::uint32_t round, std::uint32_t live) {
@@ -97,11 +90,11 @@ void LaneRounds::add_to(Counts& counts, std::size_t nodes) const {
     if (accepted < longest_) counts.reached[accepted] += rounds - whole_of_[accepted];
   }
   counts.add_neighbours(pairs_, prepared_->bin_of_class);
-  for (std::uint32_t lane = 0; lane < sequences_; ++lane) {
+  for (std::uint32_t lane = 0; lane < chunk_.sequences(); ++lane) {
     const std::uint64_t number = chunk_.first_sequence + lane;
-    counts.add_drafted(number, nodes, rounds_in(lane));
+    counts.add_drafted(number, nodes, chunk_.rounds_in(lane));
     counts.add_group({.number = number,
-                      .rounds = rounds_in(lane),
+                      .rounds = chunk_.rounds_in(lane),
                       .full = full_[lane],
                       .longest = longest_rounds_[lane],
                       .emitted = emitted_[lane]},

@@ -46,9 +46,9 @@ class LaneRounds {
   // Plays all rounds: judge(round, lanes) says how round `round` ends in lanes 0 .. lanes - 1.
   template <class Judge>
   void run(const Verdicts& verdicts, const Judge& judge) {
-    std::uint32_t live = sequences_;
+    std::uint32_t live = chunk_.sequences();
     for (std::uint32_t round = 0;; ++round) {
-      while (live > 0 && rounds_in(live - 1) <= round) --live;
+      while (live > 0 && chunk_.rounds_in(live - 1) <= round) --live;
       if (live == 0) return;
       judge(round, live);
       draw_final_tokens(verdicts, round, live);
@@ -59,8 +59,6 @@ class LaneRounds {
   void add_to(Counts& counts, std::size_t nodes) const;
 
  private:
-  // All sequences have equally many rounds but the last, which may have fewer.
-  [[nodiscard]] std::uint64_t rounds_in(std::uint64_t sequence) const;
   void draw_final_tokens(const Verdicts& verdicts, std::uint32_t round, std::uint32_t live);
   void count(const Verdicts& verdicts, std::uint32_t live);
 
@@ -69,7 +67,6 @@ class LaneRounds {
   std::uint32_t longest_;
   ChunkPlan chunk_;
   BitSource* random_bits_;
-  std::uint32_t sequences_;
   std::array<std::uint64_t, kLanes> final_bits_;
   std::array<std::uint64_t, kLanes> unused_;
   std::array<std::uint32_t, kLanes> by_accepted_;  // lanes, those that accepted least first

@@ -54,7 +54,7 @@ class TreeWalk {
         open += children == 0 ? 0 : 1;
       }
       count = 0;
-      for (std::uint32_t elders = 0; open > 0; ++elders) open = judge(round, depth, elders, open, count);
+      for (std::uint32_t earlier = 0; open > 0; ++earlier) open = judge(round, depth, earlier, open, count);
     }
   }
 
@@ -63,15 +63,15 @@ class TreeWalk {
  private:
   // Judges the next sibling in the lanes of open_. Those that accept it arrive a depth below; returns how many have a further
   // one.
-  std::uint32_t judge(std::uint32_t round, std::size_t depth, std::uint32_t elders, std::uint32_t open, std::uint32_t& arrived) {
+  std::uint32_t judge(std::uint32_t round, std::size_t depth, std::uint32_t earlier, std::uint32_t open, std::uint32_t& arrived) {
     const Depth& own = depths_[depth];
     for (std::uint32_t i = 0; i < open; ++i)
-      position_[i] = static_cast<std::uint32_t>(tree_.nodes[node_[open_[i]]].first_child) + elders - 1;
+      position_[i] = static_cast<std::uint32_t>(tree_.nodes[node_[open_[i]]].first_child) + earlier - 1;
     random_bits_.batch_at(rng::Purpose::draft_accept, position_.data(), round, first_sequence_, open_.data(), open, draws_.bits(),
                           accept_bits_.data());
     draws_.draw(*own.distributions, open, tokens_.data());
-    if (without_replacement_) draw_without(round, *own.distributions, elders, open);
-    rule_.judge_lanes({own.distributions, own.plan, elders, open, open_.data(), tokens_.data(),
+    if (without_replacement_) draw_without(round, *own.distributions, earlier, open);
+    rule_.judge_lanes({own.distributions, own.plan, earlier, open, open_.data(), tokens_.data(),
                        without_replacement_ ? remaining_.data() : nullptr, accept_bits_.data(), residual_.data()},
                       verdict_.data());
     Token* const path = path_.data() + depth * kLanes;
@@ -84,22 +84,22 @@ class TreeWalk {
       arrived_[arrived] = lane;
       arrived += yes;
       open_[still] = lane;
-      still += (1 - yes) & (children_[lane] > elders + 1 ? 1U : 0U);
+      still += (1 - yes) & (children_[lane] > earlier + 1 ? 1U : 0U);
     }
     return still;
   }
 
-  // Tokens that an elder sibling is are replaced by one of the rest: see BlockRound::draw_without_elders.
-  void draw_without(std::uint32_t round, const math::RatioTable& distributions, std::uint32_t elders, std::uint32_t open) {
+  // Tokens that an earlier sibling has are replaced by one of the rest: see BlockRound::draw_unlike.
+  void draw_without(std::uint32_t round, const math::RatioTable& distributions, std::uint32_t earlier, std::uint32_t open) {
     for (std::uint32_t i = 0; i < open; ++i) {
       Token* const siblings = siblings_.data() + open_[i] * fan_out_;
-      const std::span<const Token> drawn(siblings, elders);
+      const std::span<const Token> drawn(siblings, earlier);
       remaining_[i] = distributions.draft_without(drawn);
       if (std::find(drawn.begin(), drawn.end(), tokens_[i]) != drawn.end()) {
         const rng::BitsPair bits = random_bits_.at(rng::Purpose::redraft, position_[i] + 1, round, first_sequence_ + open_[i]);
         tokens_[i] = distributions.pick_draft_without(drawn, rng::to_unit(bits.first));
       }
-      siblings[elders] = tokens_[i];
+      siblings[earlier] = tokens_[i];
     }
   }
 

@@ -43,17 +43,15 @@ class WideRounds {
   }
 
   void run() {
-    const auto sequences = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>(kLanes, (plan_.rounds + plan_.sequence_rounds - 1) / plan_.sequence_rounds));
-    std::uint32_t live = sequences;
+    std::uint32_t live = plan_.sequences();
     for (std::uint32_t round = 0;; ++round) {
-      while (live > 0 && rounds_in(live - 1) <= round) --live;
+      while (live > 0 && plan_.rounds_in(live - 1) <= round) --live;
       if (live == 0) break;
       play(round, live);
     }
-    for (std::uint32_t who = 0; who < sequences; ++who)
+    for (std::uint32_t who = 0; who < plan_.sequences(); ++who)
       counts_.add_group({.number = plan_.first_sequence + who,
-                         .rounds = rounds_in(who),
+                         .rounds = plan_.rounds_in(who),
                          .full = full_[who],
                          .longest = full_[who],
                          .emitted = state_[who] >> 16},
@@ -66,12 +64,6 @@ class WideRounds {
   // Lanes that draw their numbers at a time, before the next ones do while the entries of these are on their way. Half as many
   // and twice as many are slower.
   static constexpr std::uint32_t kBlock = kMoves ? 32 : kLanes;
-
-  // All sequences have equally many rounds but the last, which may have fewer.
-  [[nodiscard]] std::uint64_t rounds_in(std::uint64_t sequence) const {
-    const std::uint64_t before = sequence * plan_.sequence_rounds;
-    return before < plan_.rounds ? std::min<std::uint64_t>(plan_.rounds - before, plan_.sequence_rounds) : 0;
-  }
 
   void play(std::uint32_t round, std::uint32_t live) {
     std::iota(going_.begin(), going_.begin() + live, 0U);
@@ -200,9 +192,10 @@ class WideRounds {
   std::uint64_t vocab_;
   std::size_t classes_;
 
-  // Tokens are counted by (bin of the token before, class). A lane's state is where the row of its last token's bin begins, in
-  // the low half, and how many tokens it has emitted, in the high one; `after_` is what a token of each class adds to the latter
-  // and puts in place of the former.
+  // Tokens are counted in pairs_ by (bin of the token before, class). A lane's state packs two 16-bit numbers: the low half is
+  // where the row of its last token's bin begins in pairs_, the high half counts its tokens. One addition of after_[class], which
+  // has the next row in its low half and a 1 in its high half, then does the books of a token: with two arrays the loop over
+  // lanes would load and store twice as much. kMostEmitted keeps the count from running over; runs_wide() sees to that.
   std::vector<std::uint32_t> pairs_;
   std::vector<std::uint32_t> after_;
   std::array<std::uint32_t, kLanes> state_;
