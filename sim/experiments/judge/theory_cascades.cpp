@@ -20,17 +20,17 @@ TheoryEntry speculative_cascade_theory() {
             const auto cascade = [rule, alpha](const verify::PositionDistributions& distributions) {
               return theory::cascade_distribution(distributions.target, distributions.drafted, rule, alpha);
             };
+            const auto admits = [cascade](const verify::PositionDistributions& distributions) {
+              return theory::lenience_acceptance(cascade(distributions), distributions.drafted, 1.0);
+            };
+            const auto residual = [cascade](const verify::PositionDistributions& distributions) {
+              return theory::residual_distribution(cascade(distributions), distributions.drafted);
+            };
             return walk(BlockRounds(cell), {[cascade](const verify::PositionDistributions& distributions, int /*children*/) {
                                               return std::vector<std::vector<double>>{
                                                   theory::judge_token(cascade(distributions), distributions.drafted).accepted};
                                             },
-                                            [cascade](const verify::PositionDistributions& distributions) {
-                                              return theory::lenience_acceptance(cascade(distributions), distributions.drafted,
-                                                                                 1.0);
-                                            },
-                                            [cascade](const verify::PositionDistributions& distributions) {
-                                              return theory::residual_distribution(cascade(distributions), distributions.drafted);
-                                            }});
+                                            Admitting{admits, residual}});
           }};
 }
 

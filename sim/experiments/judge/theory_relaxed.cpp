@@ -26,9 +26,9 @@ TheoryEntry relaxed_threshold_theory() {
         NodeTheory rule{[=](const verify::PositionDistributions& distributions, int children) {
           return theory::threshold_accepted(distributions.target, distributions.drafted, children, sampling, single, accumulated);
         }};
-        rule.rejected = [=](const verify::PositionDistributions& distributions, int children) {
+        rule.otherwise = RejectedMass{[=](const verify::PositionDistributions& distributions, int children) {
           return theory::threshold_rejected(distributions.target, distributions.drafted, children, sampling, single, accumulated);
-        };
+        }};
         return walk(std::move(rounds), std::move(rule));
       }};
 }
@@ -52,7 +52,7 @@ TheoryEntry relaxed_top_n_theory() {
                                               return theory::first_accepted(admits(distributions), distributions.drafted, 1,
                                                                             theory::TreeSampling::with_replacement);
                                             },
-                                            admits, likeliest, likeliest});
+                                            Admitting{admits, likeliest, likeliest}});
           }};
 }
 

@@ -127,7 +127,7 @@ TheoryEntry typical_medusa_theory() {
                                               return theory::first_accepted(admits(distributions), distributions.drafted,
                                                                             children, sampling);
                                             },
-                                            admits, likeliest, likeliest});
+                                            Admitting{admits, likeliest, likeliest}});
           }};
 }
 

@@ -23,7 +23,7 @@ class TreeWalk final : public CellTheory {
   TreeWalk(BlockRounds rounds, NodeTheory rule);
   std::vector<double> see(int context, int depth, const verify::PositionDistributions& distributions) override;
   [[nodiscard]] std::vector<double> behind_block(const verify::PositionDistributions& distributions) const override {
-    return rule_.bonus ? rule_.bonus(distributions) : std::vector<double>();
+    return admitting() != nullptr && admitting()->bonus ? admitting()->bonus(distributions) : std::vector<double>();
   }
   void sorted_by(int /*context*/, const theory::TokenClasses& classes) override { classes_ = classes; }
   [[nodiscard]] std::optional<theory::TokenMoments> tokens_of_round() const override;
@@ -44,15 +44,16 @@ class TreeWalk final : public CellTheory {
   // What an outcome of these masses by token does to the state.
   void spread(int context, const std::vector<double>& mass, theory::StateMatrix& moves) const;
   [[nodiscard]] theory::RoundKernel walked(int draft_length) const;
+  [[nodiscard]] const Admitting* admitting() const { return std::get_if<Admitting>(&rule_.otherwise); }
   // Whether see() tells what a token that is judged is, whatever was judged before it: of chains in contexts that are alike.
   [[nodiscard]] bool tells_judged() const {
-    return rule_.final_token && rounds_.is_chain() && rounds_.drafter->siblings == tokens::Siblings::independent &&
+    return admitting() != nullptr && rounds_.is_chain() && rounds_.drafter->siblings == tokens::Siblings::independent &&
            !rounds_.by_context;
   }
   // Whether what a round emits is gathered class by class: of lossy rules, where rounds are alike and independent of each other.
   [[nodiscard]] bool sorts_tokens() const {
-    return (rule_.final_token || rule_.rejected) && !tells_judged() && !rounds_.by_context && rounds_.shape->contexts > 0 &&
-           !has_policy(*rounds_.cell);
+    return !std::holds_alternative<TargetsRest>(rule_.otherwise) && !tells_judged() && !rounds_.by_context &&
+           rounds_.shape->contexts > 0 && !has_policy(*rounds_.cell);
   }
   void sort_tokens(const verify::PositionDistributions& distributions, const std::vector<std::vector<double>>& accepted,
                    Level& level) const;
@@ -79,7 +80,7 @@ TreeWalk::TreeWalk(BlockRounds rounds, NodeTheory rule)
     level.distributions = std::min(static_cast<int>(d), spec::plan_of(cell).depths() - 1);
     level.moves.accept.assign(index_of(level.children), theory::StateMatrix(size, 0.0));
     if (rounds_.stops != nullptr) level.moves.stop = level.moves.accept;
-    if (rule_.final_token) level.moves.final_token.assign(size, 0.0);
+    if (admitting() != nullptr) level.moves.final_token.assign(size, 0.0);
   }
 }
 
@@ -113,10 +114,10 @@ void TreeWalk::sort_tokens(const verify::PositionDistributions& distributions, c
     add(accepted[rank], 1.0, tokens.accepted[rank]);
     none -= std::accumulate(accepted[rank].begin(), accepted[rank].end(), 0.0);
     const int children = static_cast<int>(rank) + 1;
-    if (rule_.rejected)
-      add(rule_.rejected(distributions, children), 1.0, tokens.rejected[rank + 1]);
+    if (const auto* const rejecting = std::get_if<RejectedMass>(&rule_.otherwise))
+      add(rejecting->rejected(distributions, children), 1.0, tokens.rejected[rank + 1]);
     else
-      add(rule_.final_token(distributions), std::max(none, 0.0), tokens.rejected[rank + 1]);
+      add(admitting()->final_token(distributions), std::max(none, 0.0), tokens.rejected[rank + 1]);
   }
 }
 
@@ -134,8 +135,9 @@ std::vector<double> TreeWalk::see(int context, int depth, const verify::Position
   for (const double share : looked_at) entropy -= share > 0.0 ? share * std::log(share) : 0.0;
   const bool sorts = sorts_tokens() && !classes_.class_of.empty();
   if (sorts && depth == 0) {
-    const std::vector<double> behind = classes_.masses(
-        rule_.bonus ? rule_.bonus(distributions) : std::vector<double>(distributions.target.begin(), distributions.target.end()));
+    const std::vector<double> bonus = behind_block(distributions);
+    const std::vector<double> behind =
+        classes_.masses(bonus.empty() ? std::vector<double>(distributions.target.begin(), distributions.target.end()) : bonus);
     behind_.resize(classes_.count, 0.0);
     for (std::size_t k = 0; k < behind.size(); ++k) behind_[k] += behind[k] / alike_;
   }
@@ -153,11 +155,11 @@ std::vector<double> TreeWalk::see(int context, int depth, const verify::Position
         if (!rounds_.stops->stops(policy_arguments(*rounds_.cell), looked_at[x], entropy)) stopped[x] = 0.0;
       spread(context, stopped, level.moves.stop[rank]);
     }
-    if (rule_.final_token) spread(context, rule_.final_token(distributions), level.moves.final_token);
+    if (admitting() != nullptr) spread(context, admitting()->final_token(distributions), level.moves.final_token);
   }
   if (!tells_judged()) return {};
-  return theory::emitted_distribution(
-      theory::judge_accepting(rule_.admits(distributions), distributions.drafted, rule_.final_token(distributions)));
+  return theory::emitted_distribution(theory::judge_accepting(admitting()->admits(distributions), distributions.drafted,
+                                                              admitting()->final_token(distributions)));
 }
 
 theory::RoundKernel TreeWalk::walked(int draft_length) const {
@@ -216,7 +218,7 @@ void TreeWalk::sample_fresh() {
         add(sums[d].moves.accept[rank], levels_[d].moves.accept[rank]);
       for (std::size_t rank = 0; rank < levels_[d].moves.stop.size(); ++rank)
         add(sums[d].moves.stop[rank], levels_[d].moves.stop[rank]);
-      if (rule_.final_token) add(sums[d].moves.final_token, levels_[d].moves.final_token);
+      if (admitting() != nullptr) add(sums[d].moves.final_token, levels_[d].moves.final_token);
     }
   }
   levels_ = std::move(sums);
@@ -274,29 +276,28 @@ Coverage walk(BlockRounds rounds, NodeTheory rule) {
   return {std::make_unique<TreeWalk>(std::move(rounds), std::move(rule)), ""};
 }
 
-Coverage walk_admitting(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits) {
+Coverage walk_admitting(BlockRounds rounds, MassByToken admits) {
+  const auto residual = [](const verify::PositionDistributions& distributions) {
+    return theory::residual_distribution(distributions.target, distributions.drafted);
+  };
   return walk(std::move(rounds),
               {[admits](const verify::PositionDistributions& distributions, int /*children*/) {
                  return std::vector<std::vector<double>>{
                      theory::judge_accepting(admits(distributions), distributions.drafted, distributions.target).accepted};
                },
-               admits,
-               [](const verify::PositionDistributions& distributions) {
-                 return theory::residual_distribution(distributions.target, distributions.drafted);
-               }});
+               Admitting{admits, residual}});
 }
 
-Coverage walk_first_admitted(BlockRounds rounds,
-                             std::function<std::vector<double>(const verify::PositionDistributions&)> admits) {
+Coverage walk_first_admitted(BlockRounds rounds, MassByToken admits) {
   const theory::TreeSampling sampling = sampling_of(rounds.drafter->siblings);
+  const auto target = [](const verify::PositionDistributions& distributions) {
+    return std::vector<double>(distributions.target.begin(), distributions.target.end());
+  };
   return walk(std::move(rounds), {[admits, sampling](const verify::PositionDistributions& distributions, int children) {
                                     return theory::first_accepted(admits(distributions), distributions.drafted, children,
                                                                   sampling);
                                   },
-                                  admits,
-                                  [](const verify::PositionDistributions& distributions) {
-                                    return std::vector<double>(distributions.target.begin(), distributions.target.end());
-                                  }});
+                                  Admitting{admits, target}});
 }
 
 }  // namespace specsim::judge

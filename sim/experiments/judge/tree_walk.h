@@ -4,20 +4,36 @@
 
 #include "sim/experiments/judge/block_rounds.h"
 
+#include <functional>
+#include <variant>
+#include <vector>
+
 namespace specsim::judge {
+
+// Masses at a node: by token, or [rank][token] of so many children.
+using MassByToken = std::function<std::vector<double>(const verify::PositionDistributions&)>;
+using MassByRank = std::function<std::vector<std::vector<double>>(const verify::PositionDistributions&, int children)>;
+
+// What follows at a node where no child is accepted.
+//
+// Lossless rules: what the accepted tokens leave of the target's distribution.
+struct TargetsRest {};
+// Lossy rules that judge each drafted token by itself.
+struct Admitting {
+  MassByToken admits;       // the acceptance of each drafted token
+  MassByToken final_token;  // the distribution of the token that follows, whatever was drafted
+  MassByToken bonus = {};   // of the token behind a block that was accepted whole; empty: the target's own sample
+};
+// Lossy rules where the next token depends on what was rejected: [token], P(none of so many children is accepted, and it
+// follows).
+struct RejectedMass {
+  std::function<std::vector<double>(const verify::PositionDistributions&, int children)> rejected;
+};
 
 // What such a verifier does at a node.
 struct NodeTheory {
-  // [rank][token]: P(the child of that rank is the one that is accepted, and is that token).
-  std::function<std::vector<std::vector<double>>(const verify::PositionDistributions&, int children)> accepted;
-  // Lossy verifiers: the acceptance of each drafted token, and what is emitted where nothing was accepted.
-  std::function<std::vector<double>(const verify::PositionDistributions&)> admits = {};
-  std::function<std::vector<double>(const verify::PositionDistributions&)> final_token = {};
-  // What is emitted behind a block that was accepted whole, where that is not the target's own sample.
-  std::function<std::vector<double>(const verify::PositionDistributions&)> bonus = {};
-  // The token after a rejection by mass, P(none of so many children is accepted, and this token follows), where it is not
-  // final_token whatever was drafted. [token]
-  std::function<std::vector<double>(const verify::PositionDistributions&, int children)> rejected = {};
+  MassByRank accepted;  // P(the child of that rank is the one that is accepted, and is that token)
+  std::variant<TargetsRest, Admitting, RejectedMass> otherwise = TargetsRest{};
   // True: it makes no difference which of its siblings is accepted, and accepted() puts everything into [0][0].
   bool siblings_alike = false;
 };
@@ -34,8 +50,8 @@ TreeFigures figures_of(const BlockRounds& rounds);
 Coverage walk(BlockRounds rounds, NodeTheory rule);
 // The theory of an only child that is accepted with a chance of its own, `admits` by token, and followed by the target's
 // residual.
-Coverage walk_admitting(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits);
+Coverage walk_admitting(BlockRounds rounds, MassByToken admits);
 // The theory of the first sibling that a rule admits, `admits` by token, and of the target's own sample where it admits none.
-Coverage walk_first_admitted(BlockRounds rounds, std::function<std::vector<double>(const verify::PositionDistributions&)> admits);
+Coverage walk_first_admitted(BlockRounds rounds, MassByToken admits);
 
 }  // namespace specsim::judge
