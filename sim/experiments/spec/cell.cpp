@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace specsim::spec {
@@ -40,24 +41,24 @@ cost::RoundTime longest_of_batch(const cost::CostModel& model, const cost::Workl
 }
 
 // Rounds of a kind: the rows of each pass of the draft, and the share of rounds that are so.
-struct Drafted {
+struct DraftPasses {
   double share = 0.0;
   std::vector<double> pass_rows;
 };
 
 // What drafting takes in a batch in lockstep: passes go on until every sequence has its block. The mean over the most passes that
 // one of as many independent sequences takes; those that are done lay no rows into the others'. `independent`: how many are.
-cost::RoundTime drafting_of_batch(const cost::CostModel& model, const cost::Workload& workload, const std::vector<Drafted>& kinds,
-                                  double independent, double full_rate) {
+cost::RoundTime drafting_of_batch(const cost::CostModel& model, const cost::Workload& workload,
+                                  const std::vector<DraftPasses>& kinds, double independent, double full_rate) {
   std::size_t most = 0;
-  for (const Drafted& kind : kinds) most = std::max(most, kind.pass_rows.size());
+  for (const DraftPasses& kind : kinds) most = std::max(most, kind.pass_rows.size());
   cost::RoundTime mean;
   double fewer = 0.0;                     // P(a sequence takes fewer passes)
   std::vector<double> before(most, 0.0);  // [pass]: mean rows of a sequence that takes fewer, times that probability
   for (std::size_t passes = 0; passes <= most; ++passes) {
     double no_more = fewer;
     std::vector<double> rows = before;
-    for (const Drafted& kind : kinds)
+    for (const DraftPasses& kind : kinds)
       if (kind.pass_rows.size() == passes) {
         no_more += kind.share;
         for (std::size_t pass = 0; pass < passes; ++pass) rows[pass] += kind.share * kind.pass_rows[pass];
@@ -84,6 +85,72 @@ void reuse(double share, cost::RoundTime& time) {
   verify.add(1.0 - share, time.verify);
   verify.add(share, time.plain);
   time.verify = verify;
+}
+
+// Rounds that were counted, whose mean time is asked for; see Cell::round_time.
+struct CountedRounds {
+  double full_rate;
+  const std::vector<std::uint64_t>& drafted;  // [nodes]
+  const decode::PassCounts& passes;
+  double all;  // the sum of `drafted`
+
+  [[nodiscard]] double share(std::size_t nodes) const { return static_cast<double>(drafted[nodes]) / all; }
+};
+
+// A round whose block has so many nodes.
+cost::RoundTime block_time(const Cell& cell, int nodes, double full_rate) {
+  const draft::Work work = cell.block()->drafter->work(nodes);
+  cost::RoundTime time = cost::block_time(cell.cost(), cell.workload, work.pass_rows, work.verified_rows, full_rate);
+  reuse(work.reused, time);
+  return time;
+}
+
+// Rounds under a policy that shares out the rows of the target's pass among the sequences: all draft whole chains.
+cost::RoundTime shared_rows_time(const Cell& cell, const CountedRounds& rounds) {
+  const cost::Workload& workload = cell.workload;
+  // The draft has seen its own last token unless all of the chain was verified and accepted.
+  const double whole = std::min(rounds.full_rate, rounds.share(rounds.drafted.size() - 1));
+  cost::RoundTime mean;
+  if (workload.batch == 1.0) {
+    for (std::size_t nodes = 0; nodes < rounds.drafted.size(); ++nodes)
+      if (rounds.drafted[nodes] > 0) mean.add(rounds.share(nodes), cell.shared_round_time(whole, static_cast<double>(nodes)));
+    return mean;
+  }
+  // The batch's rows are the sum of its sequences', whose attention differs by less than a thousandth from that of as many of
+  // the mean. Budgets go up to where a pass becomes dearer, so that the mean over rounds lies between two numbers of rows that
+  // passes have: it takes its share of both. Captured passes have multiples of kRowsOfGraphs.
+  constexpr double kRowsOfGraphs = 8.0;
+  double rows = workload.batch;
+  for (std::size_t nodes = 0; nodes < rounds.drafted.size(); ++nodes)
+    rows += workload.batch * static_cast<double>(nodes) * static_cast<double>(rounds.drafted[nodes]) / rounds.all;
+  const double most = workload.batch * static_cast<double>(rounds.drafted.size());
+  const double below = std::max(kRowsOfGraphs * std::floor(rows / kRowsOfGraphs), workload.batch);
+  const double above = std::min(kRowsOfGraphs * std::ceil(rows / kRowsOfGraphs), most);
+  const auto time = [&](double of_batch) { return cell.shared_round_time(whole, of_batch / workload.batch - 1.0); };
+  if (above <= below || rows <= below) return time(rows);
+  mean.add((above - rows) / (above - below), time(below));
+  mean.add((rows - below) / (above - below), time(above));
+  return mean;
+}
+
+// Rounds of a batch in lockstep. What drafting takes depends on its passes alone, and what verifying takes on the nodes.
+// `independent`: how many sequences choose their blocks by themselves.
+cost::RoundTime lockstep_time(const Cell& cell, const CountedRounds& rounds, double independent) {
+  cost::RoundTime mean;
+  std::vector<DraftPasses> kinds;
+  const decode::PassCounts& passes = rounds.passes;
+  for (std::size_t count = 0; count < passes.rounds.size(); ++count)
+    if (passes.rounds[count] > 0)
+      kinds.push_back({static_cast<double>(passes.rounds[count]) / rounds.all, passes.mean_rows(count)});
+  for (std::size_t nodes = 0; nodes < rounds.drafted.size(); ++nodes) {
+    if (rounds.drafted[nodes] == 0) continue;
+    mean.add(rounds.share(nodes), block_time(cell, static_cast<int>(nodes), rounds.full_rate));
+    if (!passes.any()) kinds.push_back({rounds.share(nodes), cell.block()->drafter->work(static_cast<int>(nodes)).pass_rows});
+  }
+  const cost::RoundTime drafting = drafting_of_batch(cell.cost(), cell.workload, kinds, independent, rounds.full_rate);
+  mean.draft = drafting.draft;
+  mean.catch_up = drafting.catch_up;
+  return mean;
 }
 
 }  // namespace
@@ -141,66 +208,24 @@ cost::RoundTime Cell::round_time(double full_rate) const { return round_time(ful
 cost::RoundTime Cell::round_time(double full_rate, const std::vector<std::uint64_t>& drafted,
                                  const decode::PassCounts& passes) const {
   if (!judges_blocks()) return cost::round_time(cost(), workload, draft_length(), full_rate);
+  const CountedRounds counted{full_rate, drafted, passes, std::accumulate(drafted.begin(), drafted.end(), 0.0)};
+  const PolicyChoice* const own = policy();
+  // A length for the whole batch makes all its chains alike; trees whose depth each sequence chooses are for batches of one.
   const draft::BlockDrafter& drafter = *block()->drafter;
-  const auto of = [&](int nodes) {
-    const draft::Work work = drafter.work(nodes);
-    cost::RoundTime time = cost::block_time(cost(), workload, work.pass_rows, work.verified_rows, full_rate);
-    reuse(work.reused, time);
-    return time;
-  };
-  double all = 0.0;
-  for (const std::uint64_t count : drafted) all += static_cast<double>(count);
-  const auto with_policy = [&](cost::RoundTime time) {
-    if (policy() != nullptr) time.overhead += policy()->round_cost * time.plain.total();
-    return time;
-  };
-  if (all == 0.0) return with_policy(of(drafter.shape().nodes));
-  if (policy() != nullptr && policy()->part->shares_rows()) {
-    // The draft has seen its own last token unless all of the chain was verified and accepted.
-    const double whole = std::min(full_rate, static_cast<double>(drafted.back()) / all);
-    cost::RoundTime mean;
-    if (workload.batch == 1.0) {
-      for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
-        if (drafted[nodes] > 0)
-          mean.add(static_cast<double>(drafted[nodes]) / all, shared_round_time(whole, static_cast<double>(nodes)));
-      return with_policy(mean);
-    }
-    // The batch's rows are the sum of its sequences', whose attention differs by less than a thousandth from that of as many of
-    // the mean. Budgets go up to where a pass becomes dearer, so that the mean over rounds lies between two numbers of rows that
-    // passes have: it takes its share of both. Captured passes have multiples of kRowsOfGraphs.
-    constexpr double kRowsOfGraphs = 8.0;
-    double rows = workload.batch;
-    for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
-      rows += workload.batch * static_cast<double>(nodes) * static_cast<double>(drafted[nodes]) / all;
-    const double most = workload.batch * static_cast<double>(drafted.size());
-    const double below = std::max(kRowsOfGraphs * std::floor(rows / kRowsOfGraphs), workload.batch);
-    const double above = std::min(kRowsOfGraphs * std::ceil(rows / kRowsOfGraphs), most);
-    const auto time = [&](double of_batch) { return shared_round_time(whole, of_batch / workload.batch - 1.0); };
-    if (above <= below || rows <= below) return with_policy(time(rows));
-    mean.add((above - rows) / (above - below), time(below));
-    mean.add((rows - below) / (above - below), time(above));
-    return with_policy(mean);
-  }
-  // Trees whose depth each sequence chooses are for batches of one, and a length for the whole batch makes all its chains alike.
   const bool token_by_token =
       drafter.tree() != nullptr && drafter.tree()->is_chain() && !drafter.shape().from_root && !drafter.shape().joins;
-  if (policy() != nullptr && policy()->part->sequences() == 1 && token_by_token)
-    return with_policy(longest_of_batch(cost(), workload, drafted, all, full_rate));
-  cost::RoundTime mean;
-  for (std::size_t nodes = 0; nodes < drafted.size(); ++nodes)
-    if (drafted[nodes] > 0) mean.add(static_cast<double>(drafted[nodes]) / all, of(static_cast<int>(nodes)));
-  // What drafting takes depends on its passes alone, and what verifying takes on the nodes.
-  std::vector<Drafted> kinds;
-  for (std::size_t count = 0; count < passes.rounds.size(); ++count)
-    if (passes.rounds[count] > 0) kinds.push_back({static_cast<double>(passes.rounds[count]) / all, passes.mean_rows(count)});
-  for (std::size_t nodes = 0; !passes.any() && nodes < drafted.size(); ++nodes)
-    if (drafted[nodes] > 0)
-      kinds.push_back({static_cast<double>(drafted[nodes]) / all, drafter.work(static_cast<int>(nodes)).pass_rows});
-  const bool together = policy() != nullptr && policy()->part->sequences() > 1;  // all draft as much
-  const cost::RoundTime drafting = drafting_of_batch(cost(), workload, kinds, together ? 1.0 : workload.batch, full_rate);
-  mean.draft = drafting.draft;
-  mean.catch_up = drafting.catch_up;
-  return with_policy(mean);
+  const bool all_alike = own != nullptr && own->part->sequences() > 1;
+  cost::RoundTime time;
+  if (counted.all == 0.0)
+    time = block_time(*this, drafter.shape().nodes, full_rate);
+  else if (own != nullptr && own->part->shares_rows())
+    time = shared_rows_time(*this, counted);
+  else if (own != nullptr && !all_alike && token_by_token)
+    time = longest_of_batch(cost(), workload, drafted, counted.all, full_rate);
+  else
+    time = lockstep_time(*this, counted, all_alike ? 1.0 : workload.batch);
+  if (own != nullptr) time.overhead += own->round_cost * time.plain.total();
+  return time;
 }
 
 cost::RoundTime Cell::shared_round_time(double full_rate, double verified) const {
