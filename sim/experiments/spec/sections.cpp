@@ -144,7 +144,7 @@ const std::vector<SectionInfo>& config_sections() {
   static const std::vector<SectionInfo> sections = {
       {"", "top level", top_parameters()},
       {"pair", "the distributions of target and draft", pair_parameters()},
-      {"pair.target_sampling, pair.draft_sampling", "sampling settings as servers have them", families::sampling_parameters()},
+      {"pair.target_sampling, pair.draft_sampling", "sampling settings as servers have them", families::sampling_fields()},
       {"context", "how the distributions change along the text", context_parameters()},
       {"decode", "drafter and verifier", decode_parameters()},
       {"workload", "the batch that is decoded", workload_parameters()},

@@ -22,6 +22,7 @@
 #include <concepts>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -79,6 +80,21 @@ struct OptionalOf<std::optional<T>> : std::true_type {
   using Inner = T;
 };
 template <class T>
+struct ItemOf : std::false_type {
+  using Item = void;
+};
+template <class T>
+struct ItemOf<std::vector<T>> : std::true_type {
+  using Item = T;
+};
+template <class T>
+concept Number = std::integral<T> || std::floating_point<T>;
+template <class T>
+concept NumberList = ItemOf<T>::value && Number<typename ItemOf<T>::Item>;
+template <class T>
+concept NumberTable = ItemOf<T>::value && NumberList<typename ItemOf<T>::Item>;
+
+template <class T>
 constexpr Type type_of() {
   using Inner = typename OptionalOf<T>::Inner;
   if constexpr (std::same_as<Inner, bool>)
@@ -89,9 +105,9 @@ constexpr Type type_of() {
     return Type::number;
   else if constexpr (std::same_as<Inner, std::string>)
     return Type::text;
-  else if constexpr (std::same_as<Inner, std::vector<double>>)
+  else if constexpr (NumberList<Inner>)
     return Type::number_list;
-  else if constexpr (std::same_as<Inner, std::vector<std::vector<double>>>)
+  else if constexpr (NumberTable<Inner>)
     return Type::number_table;
   else {
     static_assert(std::same_as<Inner, Value>, "a member of this type needs config::one_of, or Fields of its own");
@@ -104,6 +120,16 @@ std::string text_of(bool value);
 std::string text_of(double value);
 std::string text_of(const std::vector<double>& values);
 std::string text_of(const std::vector<std::vector<double>>& rows);
+template <std::integral T>
+std::string text_of(const std::vector<T>& values) {
+  return text_of(std::vector<double>(values.begin(), values.end()));
+}
+template <std::integral T>
+std::string text_of(const std::vector<std::vector<T>>& rows) {
+  std::vector<std::vector<double>> numbers;
+  for (const std::vector<T>& row : rows) numbers.emplace_back(row.begin(), row.end());
+  return text_of(numbers);
+}
 inline std::string text_of(const std::string& value) { return value; }
 inline std::string text_of(const Value& value) { return value.is_null() ? "" : to_flow_text(value); }
 template <std::integral T>
@@ -113,6 +139,18 @@ std::string text_of(T value) {
 template <class T>
 std::string text_of(const std::optional<T>& value) {
   return value ? text_of(*value) : "";
+}
+
+// A list of whole numbers is cut to these and to the range of T: whether each is whole is for the part to check and report.
+template <Number T>
+std::vector<T> list_of(const std::vector<double>& numbers) {
+  if constexpr (std::same_as<T, double>) return numbers;
+  std::vector<T> cut;
+  cut.reserve(numbers.size());
+  for (const double x : numbers)
+    cut.push_back(static_cast<T>(std::clamp(x, static_cast<double>(std::numeric_limits<T>::lowest()),
+                                            static_cast<double>(std::numeric_limits<T>::max()))));
+  return cut;
 }
 
 template <class T>
@@ -128,11 +166,14 @@ void read(const Arguments& arguments, const Parameter& parameter, T& member) {
         static_cast<Inner>(parameter.type == Type::integer ? static_cast<double>(arguments.integer(key)) : arguments.number(key));
   else if constexpr (std::same_as<Inner, std::string>)
     member = arguments.text(key);
-  else if constexpr (std::same_as<Inner, std::vector<double>>)
-    member = arguments.numbers(key);
-  else if constexpr (std::same_as<Inner, std::vector<std::vector<double>>>)
-    member = arguments.table(key);
-  else
+  else if constexpr (NumberList<Inner>)
+    member = list_of<typename ItemOf<Inner>::Item>(arguments.numbers(key));
+  else if constexpr (NumberTable<Inner>) {
+    Inner rows;
+    for (const std::vector<double>& row : arguments.table(key))
+      rows.push_back(list_of<typename ItemOf<typename ItemOf<Inner>::Item>::Item>(row));
+    member = std::move(rows);
+  } else
     member = arguments.value(key);
 }
 

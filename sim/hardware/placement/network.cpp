@@ -172,31 +172,27 @@ class Network final : public Placement {
 }  // namespace
 
 PlacementEntry network_placement() {
+  struct P {
+    double latency_ms = 0.0;
+    double gbit_per_second = 0.0;
+    bool probabilities = false;
+    std::uint64_t id_bytes = 4;
+    double probability_bits = 16.0;
+  };
+  static const config::Fields<P> fields = {
+      {"latency_ms", &P::latency_ms, "one way", config::between(0, 1e6), config::required},
+      {"gbit_per_second", &P::gbit_per_second, "bandwidth of either direction", config::above(0, 1e6), config::required},
+      {"send", &P::probabilities, "what goes up with each draft: its id, or the draft's whole distribution as well",
+       config::one_of<bool>({{"ids", false}, {"probabilities", true}})},
+      {"id_bytes", &P::id_bytes, "bytes of a token id, and of an accepted count", config::between(1, 64)},
+      {"probability_bits", &P::probability_bits,
+       "bits of each of a draft's probabilities, one for each token of the draft model's vocabulary, or of pair.vocab where no "
+       "model is named",
+       config::between(1, 64), config::whole},
+  };
   return {
-      {"network",
-       "the draft on a device across a network: drafts go up, accepted counts and tokens come down, round by round",
-       "",
-       {{"latency_ms", config::Type::number, {}, "one way", config::between(0, 1e6), {}},
-        {"gbit_per_second",
-         config::Type::number,
-         {},
-         "bandwidth of either direction",
-         config::Interval{0.0, 1e6, true, false},
-         {}},
-        {"send",
-         config::Type::text,
-         "ids",
-         "what goes up with each draft: its id, or the draft's whole distribution as well",
-         {},
-         {"ids", "probabilities"}},
-        {"id_bytes", config::Type::integer, "4", "bytes of a token id, and of an accepted count", config::between(1, 64), {}},
-        {"probability_bits",
-         config::Type::integer,
-         "16",
-         "bits of each of a draft's probabilities, one for each token of the draft model's vocabulary, or of pair.vocab where no "
-         "model is named",
-         config::between(1, 64),
-         {}}},
+      {"network", "the draft on a device across a network: drafts go up, accepted counts and tokens come down, round by round",
+       "", fields,
        "A round takes draft + verify + two latencies + the bytes of both ways over the bandwidth. Rejection sampling at the "
        "target needs the draft's probabilities: draft_length vocab probability_bits / 8 bytes a sequence and round, unless both "
        "sides can draw them again from ids (send: ids). Of a tree there is one distribution for each node that has children, and "
@@ -208,13 +204,14 @@ PlacementEntry network_placement() {
        "parallel, dflash) need such a draft. Not for drafters whose layers are the target's own (early_exit) and for drafters of "
        "what the target predicts (lookahead, token_recycling, sam_decoding that recycles): none of that is sent."},
       [](const config::Arguments& arguments, Diagnostics&) {
+        const P params = fields.read(arguments);
         Connection connection;
-        connection.latency = Duration::from_seconds(1e-3 * arguments.number("latency_ms"));
+        connection.latency = Duration::from_seconds(1e-3 * params.latency_ms);
         // Zero after a mistake that is reported.
-        connection.bytes_per_second = std::max(1.25e8 * arguments.number("gbit_per_second"), 1e-6);
-        connection.id_bytes = static_cast<std::uint64_t>(arguments.integer("id_bytes"));
-        connection.probabilities = arguments.text("send") == "probabilities";
-        connection.probability_bits = static_cast<double>(arguments.integer("probability_bits"));
+        connection.bytes_per_second = std::max(1.25e8 * params.gbit_per_second, 1e-6);
+        connection.id_bytes = params.id_bytes;
+        connection.probabilities = params.probabilities;
+        connection.probability_bits = params.probability_bits;
         return std::make_unique<Network>(connection);
       }};
 }

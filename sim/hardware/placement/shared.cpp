@@ -189,40 +189,38 @@ class SharedRun final : public Lockstep {
 
 class Shared final : public Placement {
  public:
-  Shared(double target_share, double draft_share) : target_share_(target_share), draft_share_(draft_share) {}
+  struct Params {
+    double target_share = 1.0;
+    double draft_share = 1.0;
+  };
+  explicit Shared(const Params& params) : params_(params) {}
   [[nodiscard]] decode::Bonus bonus() const override { return decode::Bonus::none; }
   [[nodiscard]] double longest_round(double passes, const PlacedBatch& /*setting*/, int /*drafted*/) const override {
-    return passes / std::min(target_share_, draft_share_);
+    return passes / std::min(params_.target_share, params_.draft_share);
   }
   [[nodiscard]] Result simulate(const Generation& generation, engine::Timeline* timeline) const override {
-    return SharedRun(generation, timeline, target_share_, draft_share_).simulate();
+    return SharedRun(generation, timeline, params_.target_share, params_.draft_share).simulate();
   }
 
  private:
-  double target_share_;
-  double draft_share_;
+  Params params_;
 };
-
-config::Parameter share(const char* name, const char* summary) {
-  return {name, config::Type::number, "1", summary, config::between(0.001, 1), {}};
-}
 
 }  // namespace
 
 PlacementEntry shared_placement() {
+  using P = Shared::Params;
+  static const config::Fields<P> fields = {
+      {"target_share", &P::target_share, "part of the GPU's speed that a verification alone can use", config::between(0.001, 1)},
+      {"draft_share", &P::draft_share, "part of it that a draft pass alone can use", config::between(0.001, 1)},
+  };
   return {
-      {"shared",
-       "one GPU: the next block is drafted while this one is verified, and both share the GPU",
-       "",
-       {share("target_share", "part of the GPU's speed that a verification alone can use"),
-        share("draft_share", "part of it that a draft pass alone can use")},
+      {"shared", "one GPU: the next block is drafted while this one is verified, and both share the GPU", "", fields,
        "Passes that go on together divide the speed in proportion to their shares; one that cannot use all of it leaves the "
        "rest to the other. At shares of 1 both want the same bandwidth and nothing is gained. No bonus token, as with "
        "two_gpus, and what it says of trees and policies; a draft pass under way at a rejection runs out before drafting begins "
        "again."},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_unique<Shared>(arguments.number("target_share"), arguments.number("draft_share"));
-      }};
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<Shared>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::placement

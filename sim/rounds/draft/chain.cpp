@@ -8,21 +8,14 @@ std::shared_ptr<const BlockDrafter> chain_block(int draft_length) {
 }
 
 DrafterEntry chain_drafter() {
-  return {{"chain",
-           "draft_length tokens one after the other, on one path",
-           "Leviathan et al., arXiv 2211.17192",
-           {{"draft_length",
-             config::Type::integer,
-             {},
-             "tokens drafted per round; 0: plain decoding",
-             config::between(0, kMaxDraftLength),
-             {}},
-            {"selection",
-             config::Type::text,
-             "sampled",
-             "sampled from the draft's distribution, or its argmax (a point mass)",
-             {},
-             {"sampled", "argmax"}}},
+  using P = Chain;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens drafted per round; 0: plain decoding", config::between(0, kMaxDraftLength),
+       config::required},
+      {"selection", &P::argmax, "sampled from the draft's distribution, or its argmax (a point mass)",
+       config::one_of<bool>({{"sampled", false}, {"argmax", true}})},
+  };
+  return {{"chain", "draft_length tokens one after the other, on one path", "Leviathan et al., arXiv 2211.17192", fields,
            "An argmax draft token has probability 1 under the distribution that it was drawn from, so a lossless rule accepts it "
            "with target(argmax draft). "
            "It pays where the draft guesses well and costs a few percent of a target pass: at batch 1 T5-small "
@@ -30,9 +23,7 @@ DrafterEntry chain_drafter() {
            "1.7 times (Leviathan et al., translation on a TPU v4). It hardly pays with a draft that is dear, as "
            "7B for Vicuna-33B (1.12 times, EAGLE's authors), and loses in batches that fill the GPU: a draft of "
            "1B for a model of 70B from batch 32 on (vLLM issue 17984)."},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            return Chain{static_cast<int>(arguments.integer("draft_length")), arguments.text("selection") == "argmax"};
-          }};
+          [](const config::Arguments& arguments, Diagnostics&) { return fields.read(arguments); }};
 }
 
 }  // namespace specsim::draft

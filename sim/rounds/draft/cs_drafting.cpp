@@ -27,10 +27,14 @@ std::vector<Token> max_gram(std::span<const Token> text, std::size_t most) {
 // was drawn, which is what sampling and matching keeps, and the first that is not ends the pass.
 class CsDrafting final : public BlockDrafter {
  public:
-  CsDrafting(int draft_length, int copied) : copied_(copied) {
+  struct Params {
+    int draft_length = 0;
+    int copied = 10;
+  };
+  explicit CsDrafting(const Params& params) : params_(params) {
     shape_.siblings = tokens::Siblings::independent;
-    shape_.draft_length = draft_length;
-    shape_.nodes = draft_length;
+    shape_.draft_length = params.draft_length;
+    shape_.nodes = params.draft_length;
     shape_.reads_text = true;
     shape_.draws = true;
     shape_.counts_passes = true;
@@ -43,7 +47,7 @@ class CsDrafting final : public BlockDrafter {
     for (int drafted = 0; drafted < shape_.draft_length;) {
       // A pass gives one token more than it verifies.
       const std::vector<Token> copy =
-          max_gram(text, static_cast<std::size_t>(std::min(copied_, shape_.draft_length - drafted - 1)));
+          max_gram(text, static_cast<std::size_t>(std::min(params_.copied, shape_.draft_length - drafted - 1)));
       sight.prepare(block, std::vector<int>(copy.size() + 1, node));
       bool alike = true;
       for (std::size_t i = 0; i <= copy.size() && alike; ++i) {
@@ -58,30 +62,29 @@ class CsDrafting final : public BlockDrafter {
   [[nodiscard]] Work work(int nodes) const override {
     Work work{std::vector<double>(static_cast<std::size_t>(shape_.draft_length), 1.0), 1.0 + nodes};
     for (int pass = 0; pass < shape_.draft_length; ++pass)
-      work.pass_rows[static_cast<std::size_t>(pass)] += std::min(copied_, shape_.draft_length - pass - 1);
+      work.pass_rows[static_cast<std::size_t>(pass)] += std::min(params_.copied, shape_.draft_length - pass - 1);
     return work;
   }
 
  private:
   Shape shape_;
-  int copied_;
+  Params params_;
 };
 
 }  // namespace
 
 DrafterEntry cs_drafting_drafter() {
+  using P = CsDrafting::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens of the chain", config::between(1, kMaxDraftLength), config::required},
+      {"copied", &P::copied, "tokens that a pass of the draft model verifies at most (_MAG_GENERATION); 0: drafter chain",
+       config::between(0, kMaxDraftLength)},
+  };
   return {
-      {"cs_drafting",
-       "a cascade of drafts: a chain whose draft model has a draft of its own, copied from the text",
+      {"cs_drafting", "a cascade of drafts: a chain whose draft model has a draft of its own, copied from the text",
        "Chen et al. (Cascade Speculative Drafting), arXiv 2312.11462, vertical cascade with Max-Gram; lfsszd/CS-Drafting, "
        "csd.py, mag.py, commit 05b22e1",
-       {{"draft_length", config::Type::integer, {}, "tokens of the chain", config::between(1, kMaxDraftLength), {}},
-        {"copied",
-         config::Type::integer,
-         "10",
-         "tokens that a pass of the draft model verifies at most (_MAG_GENERATION); 0: drafter chain",
-         config::between(0, kMaxDraftLength),
-         {}}},
+       fields,
        "What followed the longest end of the text, drafted tokens included, at its first place is put before the draft model, "
        "which verifies all of it in one pass and goes on with a token of its own: passes of the cost section's draft, priced "
        "by their rows, are fewer than tokens. The draft model keeps its own distribution, so that tokens per round and output "
@@ -91,10 +94,7 @@ DrafterEntry cs_drafting_drafter() {
        "drafts for the first tokens (the paper's horizontal cascade) are by_depth distributions, at one price. It pays where a "
        "draft pass is dear and the text repeats itself; from text that does not, it is drafter chain.",
        "draft_length: 3"},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_shared<CsDrafting>(static_cast<int>(arguments.integer("draft_length")),
-                                            static_cast<int>(arguments.integer("copied")));
-      }};
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<CsDrafting>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::draft

@@ -4,17 +4,18 @@
 namespace specsim::draft {
 
 DrafterEntry dflash_drafter() {
+  struct P {
+    int block_size = 16;
+    int steps = 1;
+  };
+  static const config::Fields<P> fields = {
+      {"block_size", &P::block_size, "positions of a block, of which the first is the text's last token",
+       config::between(2, kMaxDraftLength + 1)},
+      {"steps", &P::steps, "denoising passes over the block", config::between(1, 64)},
+  };
   return {
-      {"dflash",
-       "block diffusion: a small model on the target's features denoises a whole block at once",
-       "DFlash, arXiv 2602.06036; vLLM, method dflash, whose query block is the bonus token and masks",
-       {{"block_size",
-         config::Type::integer,
-         "16",
-         "positions of a block, of which the first is the text's last token",
-         config::between(2, kMaxDraftLength + 1),
-         {}},
-        {"steps", config::Type::integer, "1", "denoising passes over the block", config::between(1, 64), {}}},
+      {"dflash", "block diffusion: a small model on the target's features denoises a whole block at once",
+       "DFlash, arXiv 2602.06036; vLLM, method dflash, whose query block is the bonus token and masks", fields,
        "Drafts block_size - 1 tokens, each the argmax of the draft's distribution for its depth in the context before the block "
        "(context by_depth: one distribution for each position). Each denoising step is a pass of the cost section's draft over "
        "the block. Its head is a few layers of the target's width, and a pass costs what it costs for one token as long as "
@@ -24,9 +25,8 @@ DrafterEntry dflash_drafter() {
        "most of a block is verified for nothing, which costs where the batch fills the GPU; no measurement "
        "of large batches is known here."},
       [](const config::Arguments& arguments, Diagnostics&) {
-        const int draft_length = static_cast<int>(arguments.integer("block_size")) - 1;
-        return std::make_shared<ParallelBlock>(draft_length, 1.0, static_cast<int>(arguments.integer("steps")),
-                                               ParallelBlock::From::target_state);
+        const P params = fields.read(arguments);
+        return std::make_shared<ParallelBlock>(params.block_size - 1, 1.0, params.steps, ParallelBlock::From::target_state);
       }};
 }
 

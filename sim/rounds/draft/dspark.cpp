@@ -12,23 +12,29 @@ namespace {
 
 class Dspark final : public TreeDrafter {
  public:
-  Dspark(int block_size, double head, bool argmax)
-      : TreeDrafter(path_of(block_size), tokens::Siblings::independent), head_(head) {
+  struct Params {
+    int block_size = 7;
+    double markov_head = 0.5;
+    bool argmax = false;
+  };
+  explicit Dspark(const Params& params)
+      : TreeDrafter(path_of(params.block_size), tokens::Siblings::independent), params_(params) {
     shape_.joins = true;
-    shape_.joins_whole = head == 1.0;
-    shape_.argmax = argmax;
+    shape_.joins_whole = params.markov_head == 1.0;
+    shape_.argmax = params.argmax;
     shape_.on_target_state = true;
   }
   // The head's bias goes to logits, which adds up before anything is normalised: a geometric mean. Tokens of probability 0 have
   // the logit of the least normal number, as a bias is finite.
   void join(std::span<const double> before, std::span<double> known) const override {
-    if (head_ == 1.0) return;
-    if (head_ == 0.0) {
+    if (params_.markov_head == 1.0) return;
+    if (params_.markov_head == 0.0) {
       std::copy(before.begin(), before.end(), known.begin());
       return;
     }
     const auto logit = [](double p) { return std::log(std::max(p, std::numeric_limits<double>::min())); };
-    for (std::size_t x = 0; x < known.size(); ++x) known[x] = (1.0 - head_) * logit(before[x]) + head_ * logit(known[x]);
+    for (std::size_t x = 0; x < known.size(); ++x)
+      known[x] = (1.0 - params_.markov_head) * logit(before[x]) + params_.markov_head * logit(known[x]);
     math::softmax(known);
     math::drop_subnormal(known);
   }
@@ -39,35 +45,28 @@ class Dspark final : public TreeDrafter {
   }
 
  private:
-  double head_;
+  Params params_;
 };
 
 }  // namespace
 
 DrafterEntry dspark_drafter() {
+  using P = Dspark::Params;
+  static const config::Fields<P> fields = {
+      {"block_size", &P::block_size, "tokens drafted per round: the text's last token is a position that predicts too",
+       config::between(1, kMaxDraftLength)},
+      {"markov_head", &P::markov_head,
+       "share of the way that the head's bias takes the logits, from those of the context before the block to those of the "
+       "context that the token before leads to; 0: no head, DFlash",
+       config::between(0, 1)},
+      {"selection", &P::argmax, "drawn from the distribution (vLLM's draft_sample_method: probabilistic), or its argmax (greedy)",
+       config::one_of<bool>({{"sampled", false}, {"argmax", true}})},
+  };
   return {
       {"dspark",
        "semi-autoregressive: DFlash's pass over a block, and a Markov head that tells each position the token before it",
        "Cheng et al. (DSpark), arXiv 2607.05147; deepseek-ai/DeepSpec, deepspec/modeling/dspark/markov_head.py, commit afdfa7c",
-       {{"block_size",
-         config::Type::integer,
-         "7",
-         "tokens drafted per round: the text's last token is a position that predicts too",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"markov_head",
-         config::Type::number,
-         "0.5",
-         "share of the way that the head's bias takes the logits, from those of the context before the block to those of the "
-         "context that the token before leads to; 0: no head, DFlash",
-         config::between(0, 1),
-         {}},
-        {"selection",
-         config::Type::text,
-         "sampled",
-         "drawn from the distribution (vLLM's draft_sample_method: probabilistic), or its argmax (greedy)",
-         {},
-         {"sampled", "argmax"}}},
+       fields,
        "One pass of the cost section's draft over block_size positions; then tokens are drawn from left to right, each from "
        "softmax(base + bias of the token before). Here the base is the draft's distribution for this depth in the context "
        "before the block, as dflash has it, and the bias leads a share markov_head of the way, in logits, to the draft's in the "
@@ -84,10 +83,7 @@ DrafterEntry dspark_drafter() {
        "faster generation than one MTP token for DeepSeek-V4 at the same throughput, with verification scheduled by load. It "
        "pays less in a batch whose blocks are verified whole: Qwen3-8B on an H100 went from 1.76 times plain decoding at batch 1 "
        "to 1.29 at 32 (model card of Dogacel/Qwen3-8B-DSpark, a weaker head)."},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_shared<Dspark>(static_cast<int>(arguments.integer("block_size")), arguments.number("markov_head"),
-                                        arguments.text("selection") == "argmax");
-      }};
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Dspark>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::draft

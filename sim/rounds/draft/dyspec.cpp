@@ -15,10 +15,15 @@ namespace {
 // and never by itself: to the verifier, that tests siblings in their order, it is as if their number had been known.
 class DySpec final : public BlockDrafter {
  public:
-  DySpec(int nodes, int depth, double threshold) : threshold_(threshold) {
+  struct Params {
+    int nodes = 64;
+    int max_depth = 32;
+    double threshold = 0.0;
+  };
+  explicit DySpec(const Params& params) : threshold_(params.threshold) {
     shape_.siblings = tokens::Siblings::without_replacement;
-    shape_.draft_length = depth;
-    shape_.nodes = nodes;
+    shape_.draft_length = std::min(params.max_depth, params.nodes);
+    shape_.nodes = params.nodes;
     shape_.draws = true;
     shape_.counts_passes = true;
   }
@@ -110,18 +115,17 @@ class DySpec final : public BlockDrafter {
 }  // namespace
 
 DrafterEntry dyspec_drafter() {
-  return {{"dyspec",
-           "a drawn tree that grows where the tokens drawn so far make acceptance likeliest",
-           "Xiong et al. (DySpec), arXiv 2410.11744, algorithms 1 and 2",
-           {{"nodes", config::Type::integer, "64", "most tokens of the tree", config::between(1, kMaxNodes), {}},
-            {"max_depth", config::Type::integer, "32", "levels at most", config::between(1, kMaxDraftLength), {}},
-            {"threshold",
-             config::Type::number,
-             "0",
-             "0: one token at a time, the place of the highest estimate first, with a draft pass for each node that gets "
-             "children; above: layer by layer, every place whose estimate is above it, with a pass for each layer",
-             config::Interval{0, 1, false, true},
-             {}}},
+  using P = DySpec::Params;
+  static const config::Fields<P> fields = {
+      {"nodes", &P::nodes, "most tokens of the tree", config::between(1, kMaxNodes)},
+      {"max_depth", &P::max_depth, "levels at most", config::between(1, kMaxDraftLength)},
+      {"threshold", &P::threshold,
+       "0: one token at a time, the place of the highest estimate first, with a draft pass for each node that gets children; "
+       "above: layer by layer, every place whose estimate is above it, with a pass for each layer",
+       config::Interval{0, 1, false, true}},
+  };
+  return {{"dyspec", "a drawn tree that grows where the tokens drawn so far make acceptance likeliest",
+           "Xiong et al. (DySpec), arXiv 2410.11744, algorithms 1 and 2", fields,
            "Siblings are drawn without replacement. A node's estimate is its parent's times the draft's probability of its token "
            "in what was left to draw; the next sibling's is multiplied by one minus that. Elders decide whether there is a next "
            "sibling, never its own token, so that the output stays the target's. No theory: the tree hangs on its own draws. One "
@@ -131,11 +135,7 @@ DrafterEntry dyspec_drafter() {
            "(docs/results/methods.md); no measurement of others that separates it from Sequoia's tree was "
            "checked here.",
            "nodes: 3, max_depth: 2"},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            const auto nodes = static_cast<int>(arguments.integer("nodes"));
-            const auto depth = std::min(static_cast<int>(arguments.integer("max_depth")), nodes);
-            return std::make_shared<DySpec>(nodes, depth, arguments.number("threshold"));
-          }};
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<DySpec>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::draft

@@ -8,29 +8,24 @@
 namespace specsim::draft {
 
 DrafterEntry eagle3_drafter() {
+  struct P {
+    int depth = 8;
+    int width = 10;
+    int nodes = 59;
+  };
+  static const config::Fields<P> fields = {
+      {"depth", &P::depth, "levels, one draft pass each; the program's depth of 7 does not count the first",
+       config::between(1, kMaxDraftLength)},
+      {"width", &P::width, "nodes of a level that are expanded, and children of each (top_k)", config::between(1, 64)},
+      {"nodes", &P::nodes, "kept for verification; the program's total_token of 60 counts the text's last token",
+       config::between(1, kMaxNodes)},
+  };
   return {
       {"eagle3",
        "a head on features of several layers, trained on its own guesses: EAGLE-2's tree, with acceptance that hardly falls",
        "Li et al. (EAGLE-3), arXiv 2503.01840; SafeAILab/EAGLE, eagle/model/ea_model.py (from_pretrained), "
        "eagle/model/cnets.py (topK_genrate)",
-       {{"depth",
-         config::Type::integer,
-         "8",
-         "levels, one draft pass each; the program's depth of 7 does not count the first",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"width",
-         config::Type::integer,
-         "10",
-         "nodes of a level that are expanded, and children of each (top_k)",
-         config::between(1, 64),
-         {}},
-        {"nodes",
-         config::Type::integer,
-         "59",
-         "kept for verification; the program's total_token of 60 counts the text's last token",
-         config::between(1, kMaxNodes),
-         {}}},
+       fields,
        "The tree is tree_dynamic's, on the same draft distribution at every depth: EAGLE-3's acceptance (n-alpha) is flat in "
        "depth where EAGLE's falls, since it is trained on its own guesses. Published rates by position are of tokens that are "
        "chosen, not drawn; they can be given as they are: context acceptance_table, --acceptance eagle3-chat. Of width 1, "
@@ -40,12 +35,10 @@ DrafterEntry eagle3_drafter() {
        "1 and 1.62 at 10 on an RTX 4090 (vLLM pull request 24243). More tokens do not: gpt-oss-120b was "
        "fastest with 3, a third faster than with 8 (vLLM pull request 32628, HumanEval, batch 1)."},
       [](const config::Arguments& arguments, Diagnostics&) {
-        const auto depth = static_cast<int>(arguments.integer("depth"));
-        const auto width = static_cast<int>(arguments.integer("width"));
-        const auto nodes = static_cast<int>(arguments.integer("nodes"));
+        const P params = fields.read(arguments);
         // A chain, so that policies can cut it short, as servers do.
-        if (width == 1) return Draft(Chain{std::min(depth, nodes), true});
-        return Draft(std::make_shared<DynamicTree>(depth, width, nodes));
+        if (params.width == 1) return Draft(Chain{std::min(params.depth, params.nodes), true});
+        return Draft(std::make_shared<DynamicTree>(params.depth, params.width, params.nodes));
       }};
 }
 

@@ -10,14 +10,19 @@ namespace {
 
 class EarlyExit final : public TreeDrafter {
  public:
+  struct Params {
+    int draft_length = 0;
+    double exit_share = 0.5;
+    bool flatter = true;
+  };
   [[nodiscard]] Work work(int nodes) const override {
     Work work = TreeDrafter::work(nodes);
     work.reused = nodes > 0 ? share_ : 0.0;
     return work;
   }
-  EarlyExit(int draft_length, double share, bool flatter)
-      : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), share_(share) {
-    shape_.alters = flatter;
+  explicit EarlyExit(const Params& params)
+      : TreeDrafter(path_of(params.draft_length), tokens::Siblings::independent), share_(params.exit_share) {
+    shape_.alters = params.flatter;
   }
   void alter_distribution(int /*depth*/, double /*chance*/, std::span<const double> target,
                           std::span<double> draft) const override {
@@ -33,23 +38,17 @@ class EarlyExit final : public TreeDrafter {
 }  // namespace
 
 DrafterEntry early_exit_drafter() {
-  return {{"early_exit",
-           "the target's own first layers as the draft: a flatter target",
+  using P = EarlyExit::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens drafted per round", config::between(1, kMaxDraftLength), config::required},
+      {"exit_share", &P::exit_share, "share of the target's layers that a draft pass runs", config::above(0, 1)},
+      {"distribution", &P::flatter, "what the exit gives: the target's distribution to the power of exit_share, or pair.draft",
+       config::one_of<bool>({{"flatter_target", true}, {"pair_draft", false}})},
+  };
+  return {{"early_exit", "the target's own first layers as the draft: a flatter target",
            "Elhoushi et al. (LayerSkip), arXiv 2404.16710; Zhang et al. (Draft & Verify), arXiv 2309.08168; "
            "facebookresearch/LayerSkip, self_speculation (forward_remainder)",
-           {{"draft_length", config::Type::integer, {}, "tokens drafted per round", config::between(1, kMaxDraftLength), {}},
-            {"exit_share",
-             config::Type::number,
-             "0.5",
-             "share of the target's layers that a draft pass runs",
-             config::Interval{0, 1, true, false},
-             {}},
-            {"distribution",
-             config::Type::text,
-             "flatter_target",
-             "what the exit gives: the target's distribution to the power of exit_share, or pair.draft",
-             {},
-             {"flatter_target", "pair_draft"}}},
+           fields,
            "Logits are taken to build up evenly over the layers, so that an exit after a share f of them has f of the final "
            "ones: draft = target^f, normalised, whatever pair.draft says. Of a target of one token (temperature 0) nothing is "
            "left to flatten, so that every draft is right: distribution: pair_draft takes what was measured of the exit in its "
@@ -60,11 +59,7 @@ DrafterEntry early_exit_drafter() {
            "on summaries, 1.82 on code, 2.0 on TOPv2; Draft & Verify, which skips layers of untrained Llama-2 "
            "models, up to 1.99. It does not where the first layers know little: simulated with a quarter of "
            "them, .65 of plain decoding (docs/results/methods.md)."},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return std::make_shared<EarlyExit>(draft_length, arguments.number("exit_share"),
-                                               arguments.text("distribution") == "flatter_target");
-          }};
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<EarlyExit>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::draft

@@ -2,37 +2,35 @@
 
 #include "sim/foundation/base/token.h"
 #include "sim/rounds/draft/rank_tree.h"
-#include "sim/rounds/draft/tree_config.h"
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <numeric>
 #include <utility>
 
 namespace specsim::draft {
 
-std::vector<config::Parameter> heads_parameters(std::vector<config::Parameter> own) {
-  std::vector<config::Parameter> all = {
-      {"accuracies",
-       config::Type::number_table,
-       "",
+const config::Fields<HeadsTree>& heads_fields() {
+  using P = HeadsTree;
+  static const config::Fields<P> fields = {
+      {&P::shape, tree_shape_fields()},
+      {"accuracies", &P::accuracies,
        "[[rank 1, rank 2, ...] of head 1, ...]: P(this candidate is right); with nodes, the tree is the best for them",
-       config::between(0, 1),
-       {}},
-      {"nodes", config::Type::integer, "", "tokens of that tree", config::between(1, kMaxNodes), {}}};
-  all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
-  return shape_parameters(std::move(all));
+       config::between(0, 1), config::optional},
+      {"nodes", &P::nodes, "tokens of that tree", config::between(1, kMaxNodes), config::optional},
+  };
+  return fields;
 }
 
 std::optional<tokens::Tree> heads_tree(const config::Arguments& arguments, const std::string& drafter,
                                        const tokens::Tree* otherwise, Diagnostics& diagnostics) {
+  const HeadsTree own = heads_fields().read(arguments);
   const bool shaped = arguments.has("branching") || arguments.has("paths") || arguments.has("parents");
   if (!arguments.has("accuracies") && !arguments.has("nodes")) {
     if (!shaped && otherwise != nullptr) return *otherwise;
-    return tree_of(arguments, tokens::Siblings::point_mass, diagnostics);
+    return tree_of(arguments, own.shape, tokens::Siblings::point_mass, diagnostics);
   }
-  const auto& accuracies = arguments.table("accuracies");
+  const auto& accuracies = own.accuracies;
   if (!arguments.has("accuracies") || !arguments.has("nodes") || shaped) {
     diagnostics.add(
         arguments.where(),
@@ -52,7 +50,7 @@ std::optional<tokens::Tree> heads_tree(const config::Arguments& arguments, const
       return std::nullopt;
     }
   }
-  return rank_tree(accuracies, static_cast<int>(arguments.integer("nodes")), Ranks::any);
+  return rank_tree(accuracies, own.nodes, Ranks::any);
 }
 
 }  // namespace specsim::draft

@@ -1,8 +1,7 @@
 // What heads on the target share: a tree that is given, or the best for published accuracies by head and rank.
 #pragma once
 
-#include "sim/foundation/config/arguments.h"
-#include "sim/rounds/tokens/tree.h"
+#include "sim/rounds/draft/tree_config.h"
 
 #include <optional>
 #include <string>
@@ -10,8 +9,13 @@
 
 namespace specsim::draft {
 
-// The shape of a tree, or accuracies and nodes, followed by a drafter's `own` parameters.
-std::vector<config::Parameter> heads_parameters(std::vector<config::Parameter> own);
+struct HeadsTree {
+  TreeShape shape;
+  std::vector<std::vector<double>> accuracies;  // [head][rank]; empty: none are given
+  int nodes = 0;
+};
+// The shape of a tree, or accuracies and nodes.
+const config::Fields<HeadsTree>& heads_fields();
 // The tree that the arguments describe; `otherwise` where they give no shape. nullopt after reporting what is wrong.
 std::optional<tokens::Tree> heads_tree(const config::Arguments& arguments, const std::string& drafter,
                                        const tokens::Tree* otherwise, Diagnostics& diagnostics);

@@ -13,9 +13,13 @@ namespace {
 // what it took.
 class Hybrid final : public BlockDrafter {
  public:
-  Hybrid(int model_length, SuffixScores scores) : model_length_(model_length), own_(std::move(scores)) {
+  // The longest copy is `draft_length` of SuffixScores; what the model drafts is `model_length`.
+  struct Params : SuffixScores {
+    int model_length = 3;
+  };
+  explicit Hybrid(Params params) : params_(std::move(params)) {
     shape_.siblings = tokens::Siblings::point_mass;
-    shape_.draft_length = std::max(model_length, own_.draft_length);
+    shape_.draft_length = std::max(params_.model_length, params_.draft_length);
     shape_.nodes = shape_.draft_length;
     shape_.ranks = 1;
     shape_.reads_text = true;
@@ -23,11 +27,11 @@ class Hybrid final : public BlockDrafter {
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    const Continuation text = suffix_continuation(sight, own_);
-    if (text.score >= model_length_ && text.path.size() > static_cast<std::size_t>(model_length_))
+    const Continuation text = suffix_continuation(sight, params_);
+    if (text.score >= params_.model_length && text.path.size() > static_cast<std::size_t>(params_.model_length))
       return add_paths(block, {text.path});
     int node = 0;
-    for (int i = 0; i < model_length_; ++i) {
+    for (int i = 0; i < params_.model_length; ++i) {
       sight.prepare(block, std::array{node});
       const std::span<const Ranked> likeliest = sight.likeliest(block, node);
       if (likeliest.empty() || !(likeliest[0].probability > 0.0)) return;
@@ -36,44 +40,33 @@ class Hybrid final : public BlockDrafter {
   }
 
   [[nodiscard]] Work work(int nodes) const override {
-    const int passes = nodes > model_length_ ? 0 : nodes;
+    const int passes = nodes > params_.model_length ? 0 : nodes;
     return {std::vector<double>(static_cast<std::size_t>(passes), 1.0), 1.0 + nodes};
   }
 
  private:
   Shape shape_;
-  int model_length_;
-  SuffixScores own_;
+  Params params_;
 };
 
 }  // namespace
 
 DrafterEntry hybrid_drafter() {
+  using P = Hybrid::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::model_length, "tokens that the model drafts, its argmax each (n_predict)",
+       config::between(1, kMaxDraftLength)},
+      {"text_length", &P::draft_length, "tokens that are copied at most", config::between(1, kMaxDraftLength)},
+      {"max_tree_depth", &P::depth, "length of the end that is looked for and of the copy together, at most",
+       config::between(2, 256)},
+      {"factor", &P::factor, "copies factor times the match's length at most", config::between(0, 64)},
+      {"least", &P::least, "a copy ends where the path's share of the matches falls below", config::between(0, 1)},
+  };
   return {
-      {"hybrid",
-       "copies the text where that promises more than a draft model would propose, and asks the model elsewhere",
+      {"hybrid", "copies the text where that promises more than a draft model would propose, and asks the model elsewhere",
        "snowflakedb/ArcticInference, arctic_inference/vllm/model_runner.py (min_score: drafter.model.n_predict); Oliaro et al. "
        "(SuffixDecoding), arXiv 2411.04975; Hu et al. (SAM Decoding with EAGLE), arXiv 2411.10666, has the same form",
-       {{"draft_length",
-         config::Type::integer,
-         "3",
-         "tokens that the model drafts, its argmax each (n_predict)",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"text_length", config::Type::integer, "24", "tokens that are copied at most", config::between(1, kMaxDraftLength), {}},
-        {"max_tree_depth",
-         config::Type::integer,
-         "24",
-         "length of the end that is looked for and of the copy together, at most",
-         config::between(2, 256),
-         {}},
-        {"factor", config::Type::number, "1", "copies factor times the match's length at most", config::between(0, 64), {}},
-        {"least",
-         config::Type::number,
-         "0.1",
-         "a copy ends where the path's share of the matches falls below",
-         config::between(0, 1),
-         {}}},
+       fields,
        "suffix_decoding scores the text's continuations; the best is drafted where its score, the tokens that it promises, is at "
        "least draft_length and it has more tokens than that. Else the model drafts its chain. The program takes a copy of "
        "exactly draft_length tokens as well, which saves the model's passes and drafts as much. It pays on text that repeats "
@@ -82,16 +75,7 @@ DrafterEntry hybrid_drafter() {
        "a "
        "model, or before one another, in in_turn, which takes the first draft that there is, as llama.cpp does.",
        "draft_length: 1, text_length: 3"},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        SuffixScores scores{static_cast<int>(arguments.integer("text_length")),
-                            static_cast<int>(arguments.integer("max_tree_depth")),
-                            arguments.number("factor"),
-                            0.0,
-                            arguments.number("least"),
-                            {}};
-        const auto model_length = static_cast<int>(arguments.integer("draft_length"));
-        return std::make_shared<Hybrid>(model_length, std::move(scores));
-      }};
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Hybrid>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::draft

@@ -37,7 +37,7 @@ DrafterEntry hydra_drafter() {
   return {
       {"hydra", "Medusa's heads made to see the tokens that they follow: one head for each level of a tree",
        "Ankner et al. (Hydra), arXiv 2402.05109; zankner/Hydra, hydra/model/hydra_choices.py (mc_sim_7b_63), commit 3f39fbd",
-       heads_parameters({}),
+       heads_fields(),
        "Children are the likeliest tokens of the draft's distribution after the path to them, point masses: what tells them "
        "from medusa's, which see the text before the block alone. Heads run one after the other, each over its level: as many "
        "passes of the cost section's draft, a head, as the tree has levels, where Medusa's take one. Without a shape or "

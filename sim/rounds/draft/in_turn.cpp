@@ -43,6 +43,9 @@ bool guesses_at_once(const BlockDrafter& drafter) {
 
 class InTurn final : public BlockDrafter {
  public:
+  struct Params {
+    config::Value drafters;
+  };
   // `model`: nullptr without one; else a drafter of a chain of argmaxes, one pass for each of its tokens where it has no tree.
   InTurn(std::vector<Blocks> copying, std::optional<Draft> model) : copying_(std::move(copying)), model_(std::move(model)) {
     shape_.siblings = tokens::Siblings::point_mass;
@@ -113,17 +116,17 @@ class InTurn final : public BlockDrafter {
 }  // namespace
 
 DrafterEntry in_turn_drafter() {
+  using P = InTurn::Params;
+  static const config::Fields<P> fields = {
+      {"drafters", &P::drafters,
+       "drafters that copy out of the text, in the order in which they are asked; the last one may be a draft model's",
+       config::as_list, config::required},
+  };
   return {
-      {"in_turn",
-       "asks several drafters one after the other, and takes the first draft that it gets",
+      {"in_turn", "asks several drafters one after the other, and takes the first draft that it gets",
        "llama.cpp, --spec-type with several types: ggml-org/llama.cpp, common/speculative.cpp (common_speculative_init, "
        "common_speculative_draft, common_speculative_accept), commit e6ab7c1 (b11118, September 2026)",
-       {{"drafters",
-         config::Type::value_list,
-         {},
-         "drafters that copy out of the text, in the order in which they are asked; the last one may be a draft model's",
-         {},
-         {}}},
+       fields,
        "llama.cpp's order is its own, whatever the list of --spec-type says: ngram_simple, ngram_map_k, ngram_map_k4v, "
        "ngram_mod, ngram_cache, then the draft model; list them so here. A drafter that is not asked in a round goes on as if it "
        "had drafted nothing in it: of what was accepted it is told where the draft was its own, and each reads the text that "
@@ -139,11 +142,12 @@ DrafterEntry in_turn_drafter() {
        "n-grams made it less (Qwen3.8-27B, RTX PRO 6000, DFlash 2 under llama.cpp; r/LocalLLaMA, August 2026).",
        "drafters: [{kind: ngram_simple, draft_length: 3, size_n: 1}, {kind: chain, draft_length: 2, selection: argmax}]"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> Draft {
+        const P params = fields.read(arguments);
         std::vector<Blocks> copying;
         std::optional<Draft> model;
         if (!arguments.has("drafters")) return Chain{};
         const std::size_t before = diagnostics.list().size();
-        const std::vector<config::Value>& list = arguments.value("drafters").items;
+        const std::vector<config::Value>& list = params.drafters.items;
         if (list.empty()) diagnostics.add(arguments.where("drafters"), "drafters is empty, allowed: at least one drafter");
         for (const config::Value& value : list) {
           const config::Choice<DrafterEntry> one =

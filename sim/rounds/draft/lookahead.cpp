@@ -53,36 +53,39 @@ struct LookaheadMemory final : BlockDrafter::Memory {
 
 class Lookahead final : public TextDrafter {
  public:
-  Lookahead(int window, int ngram, int guesses, bool from_text)
-      : TextDrafter(ngram - 1, guesses * (ngram - 1)),
-        window_(static_cast<std::size_t>(window)),
-        ngram_(static_cast<std::size_t>(ngram)),
-        guesses_(static_cast<std::size_t>(guesses)),
-        from_text_(from_text) {
+  struct Params {
+    std::size_t window = 15;
+    std::size_t ngram = 5;
+    std::size_t guesses = 15;
+    bool pool_from_text = true;
+  };
+  explicit Lookahead(const Params& params)
+      : TextDrafter(static_cast<int>(params.ngram) - 1, static_cast<int>(params.guesses * (params.ngram - 1))), params_(params) {
     shape_.looks_behind = true;
   }
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override {
-    return std::make_unique<LookaheadMemory>(Pool(ngram_ - 1, guesses_));
+    return std::make_unique<LookaheadMemory>(Pool(params_.ngram - 1, params_.guesses));
   }
 
   void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
     auto& own = static_cast<LookaheadMemory&>(*memory);
     const std::span<const Token> text = sight.text();
-    for (; from_text_ && own.read < text.size(); ++own.read)
-      if (own.read + 1 >= ngram_) own.pool.add(text.subspan(own.read + 1 - ngram_, ngram_));
-    if (window_ > 0 && own.levels.empty()) {
-      std::vector<Token>& first = own.levels.emplace_back(window_ + ngram_ - 3);  // each round loses one until the window is full
+    for (; params_.pool_from_text && own.read < text.size(); ++own.read)
+      if (own.read + 1 >= params_.ngram) own.pool.add(text.subspan(own.read + 1 - params_.ngram, params_.ngram));
+    if (params_.window > 0 && own.levels.empty()) {
+      std::vector<Token>& first =
+          own.levels.emplace_back(params_.window + params_.ngram - 3);  // each round loses one until the window is full
       for (std::size_t i = 0; i < first.size(); ++i) first[i] = sight.random_token(static_cast<std::uint32_t>(i));
     }
-    const bool full = window_ == 0 || own.levels.size() == ngram_ - 1;
+    const bool full = params_.window == 0 || own.levels.size() == params_.ngram - 1;
     if (full && !text.empty()) add_paths(block, own.pool.after(text.back()));
-    if (window_ > 0) advance(sight, own);
+    if (params_.window > 0) advance(sight, own);
   }
 
   // The window goes through the target with the guesses; the text's last token is one of its own.
   [[nodiscard]] Work work(int nodes) const override {
-    return {{}, nodes + std::max(1.0, static_cast<double>(window_) * shape().draft_length)};
+    return {{}, nodes + std::max(1.0, static_cast<double>(params_.window) * shape().draft_length)};
   }
 
  private:
@@ -90,7 +93,7 @@ class Lookahead final : public TextDrafter {
   // the other levels in it. A full window gives its columns to the pool; level 0 makes way for level 1.
   void advance(Sight& sight, LookaheadMemory& own) const {
     std::vector<std::vector<Token>>& levels = own.levels;
-    const bool full = levels.size() == ngram_ - 1;
+    const bool full = levels.size() == params_.ngram - 1;
     const std::span<const Token> text = sight.text();
     const std::size_t columns = levels[0].size() + 1;
     std::vector<Sight::Spot> spots;
@@ -117,70 +120,54 @@ class Lookahead final : public TextDrafter {
     }
   }
 
-  std::size_t window_;
-  std::size_t ngram_;
-  std::size_t guesses_;
-  bool from_text_;
+  Params params_;
 };
 
 }  // namespace
 
 DrafterEntry lookahead_drafter() {
-  return {{"lookahead",
-           "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
-           "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393",
-           {{"window", config::Type::integer, "15", "W: columns of the Jacobi window; 0: none", config::between(0, 256), {}},
-            {"ngram",
-             config::Type::integer,
-             "5",
-             "N: tokens of an n-gram, the first of which is the text's last",
-             config::between(2, kMaxDraftLength),
-             {}},
-            {"guesses",
-             config::Type::integer,
-             "15",
-             "G: n-grams kept for each first token, and verified together",
-             config::between(1, 256),
-             {}},
-            {"pool_from_text",
-             config::Type::boolean,
-             "true",
-             "the n-grams of prompt and emitted text go into the pool as well",
-             {},
-             {}}},
-           "No draft model. Each round's target pass goes over the window too: N - 1 levels of W guessed tokens, each level the "
-           "target's argmaxes after the one before it. Every column is an n-gram for the pool, which keeps the newest G of each "
-           "first token; the round verifies those that begin with the text's last token. The window moves on by one column a "
-           "round, however many tokens were accepted, and starts from random tokens of the prompt (of the vocabulary, where "
-           "there is none). It is full after N - 2 rounds; no guesses are verified before. End tokens in the window are not "
-           "replaced, and the text fills the pool too unless told otherwise, which in the published program is an option. "
-           "Beginnings that guesses share are verified once. A guess that is right to its end gives its N - 1 tokens and the "
-           "target's own behind them, N in all, as in the paper. The program leaves that token out (N - 1 at most): its loop "
-           "over a guess does not tell one that is right to its end from one whose last token is wrong. Paid for: W (N - 1) rows "
-           "and the guesses, on the filling rounds too. Under a context process whose distributions go by position alone, the "
-           "window sees the distributions to come whatever it guessed: use markov or copy. The formula for b independent n-grams "
-           "is another matter: typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution. "
-           "It pays a little, at batch 1 with computing power to spare: 1.34 and 1.25 times plain decoding for "
-           "Vicuna-7B and 33B on an A100, 1.13 on an RTX 3090, each time the least of ten methods (Spec-Bench's "
-           "leaderboard). It does not in batches: simulated, it is below plain decoding at 32 "
-           "(docs/results/methods.md).",
-           "window: 0, ngram: 3, guesses: 2"},
-          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const auto ngram = static_cast<int>(arguments.integer("ngram"));
-            const auto guesses = static_cast<int>(arguments.integer("guesses"));
-            const auto window = static_cast<int>(arguments.integer("window"));
-            constexpr int kMostNodes = 1024;
-            if (guesses * (ngram - 1) > kMostNodes)
-              diagnostics.add(arguments.where("guesses"),
-                              fmt::format("guesses (ngram - 1) is {}, allowed: at most {}", guesses * (ngram - 1), kMostNodes));
-            if (window > 0 && window < ngram - 2)
-              diagnostics.add(arguments.where("window"), fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}",
-                                                                     window, ngram, ngram - 2));
-            if (window == 0 && !arguments.boolean("pool_from_text"))
-              diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
-            return std::make_shared<Lookahead>(window, ngram, guesses, arguments.boolean("pool_from_text"));
-          },
-          true};
+  using P = Lookahead::Params;
+  static const config::Fields<P> fields = {
+      {"window", &P::window, "W: columns of the Jacobi window; 0: none", config::between(0, 256)},
+      {"ngram", &P::ngram, "N: tokens of an n-gram, the first of which is the text's last", config::between(2, kMaxDraftLength)},
+      {"guesses", &P::guesses, "G: n-grams kept for each first token, and verified together", config::between(1, 256)},
+      {"pool_from_text", &P::pool_from_text, "the n-grams of prompt and emitted text go into the pool as well"},
+  };
+  return {
+      {"lookahead",
+       "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
+       "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393", fields,
+       "No draft model. Each round's target pass goes over the window too: N - 1 levels of W guessed tokens, each level the "
+       "target's argmaxes after the one before it. Every column is an n-gram for the pool, which keeps the newest G of each "
+       "first token; the round verifies those that begin with the text's last token. The window moves on by one column a "
+       "round, however many tokens were accepted, and starts from random tokens of the prompt (of the vocabulary, where "
+       "there is none). It is full after N - 2 rounds; no guesses are verified before. End tokens in the window are not "
+       "replaced, and the text fills the pool too unless told otherwise, which in the published program is an option. "
+       "Beginnings that guesses share are verified once. A guess that is right to its end gives its N - 1 tokens and the "
+       "target's own behind them, N in all, as in the paper. The program leaves that token out (N - 1 at most): its loop "
+       "over a guess does not tell one that is right to its end from one whose last token is wrong. Paid for: W (N - 1) rows "
+       "and the guesses, on the filling rounds too. Under a context process whose distributions go by position alone, the "
+       "window sees the distributions to come whatever it guessed: use markov or copy. The formula for b independent n-grams "
+       "is another matter: typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution. "
+       "It pays a little, at batch 1 with computing power to spare: 1.34 and 1.25 times plain decoding for "
+       "Vicuna-7B and 33B on an A100, 1.13 on an RTX 3090, each time the least of ten methods (Spec-Bench's "
+       "leaderboard). It does not in batches: simulated, it is below plain decoding at 32 "
+       "(docs/results/methods.md).",
+       "window: 0, ngram: 3, guesses: 2"},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+        const P params = fields.read(arguments);
+        constexpr std::size_t kMostNodes = 1024;
+        if (params.guesses * (params.ngram - 1) > kMostNodes)
+          diagnostics.add(arguments.where("guesses"), fmt::format("guesses (ngram - 1) is {}, allowed: at most {}",
+                                                                  params.guesses * (params.ngram - 1), kMostNodes));
+        if (params.window > 0 && params.window < params.ngram - 2)
+          diagnostics.add(arguments.where("window"), fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}",
+                                                                 params.window, params.ngram, params.ngram - 2));
+        if (params.window == 0 && !params.pool_from_text)
+          diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
+        return std::make_shared<Lookahead>(params);
+      },
+      true};
 }
 
 }  // namespace specsim::draft

@@ -22,7 +22,7 @@ class Heads final : public TreeDrafter {
 
 DrafterEntry medusa_drafter() {
   return {{"medusa", "heads that guess each position on their own, from the text before the block",
-           "Cai et al. (Medusa), arXiv 2401.10774", heads_parameters({}),
+           "Cai et al. (Medusa), arXiv 2401.10774", heads_fields(),
            "Children at depth d are the likeliest tokens of the draft's distribution for depth d in the context before the block "
            "(context by_depth: one distribution for each head), the same under every parent. No sequential cost: the heads "
            "together are one pass of the cost section's draft model. "

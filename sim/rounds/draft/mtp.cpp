@@ -55,14 +55,14 @@ DrafterEntry mtp_drafter() {
        "made 113 tokens a second with it and 169 with drawn tokens (vLLM pull request 41044, four B200s, "
        "random prompts)."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        P own = fields.read(arguments);
-        if (own.argmax && !own.acceptance.empty())
+        P params = fields.read(arguments);
+        if (params.argmax && !params.acceptance.empty())
           diagnostics.add(
               arguments.where("acceptance"),
               "acceptance is of drawn tokens, and selection is argmax; allowed: selection: sampled, or published rates "
               "by context: acceptance_table");
-        if (own.argmax) return Draft(Chain{own.draft_length, true});
-        return Draft(std::make_shared<Mtp>(own.draft_length, std::move(own.acceptance)));
+        if (params.argmax) return Draft(Chain{params.draft_length, true});
+        return Draft(std::make_shared<Mtp>(params.draft_length, std::move(params.acceptance)));
       }};
 }
 

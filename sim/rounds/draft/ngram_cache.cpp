@@ -43,10 +43,14 @@ struct CacheMemory final : BlockDrafter::Memory {
 
 class NgramCache final : public TextDrafter {
  public:
-  NgramCache(int draft_length, const std::vector<std::vector<Token>>& statistics, const std::vector<std::vector<Token>>& past)
-      : TextDrafter(draft_length, draft_length) {
-    for (const std::vector<Token>& text : statistics) count(statistics_, text, kOfStatistics, kOfStatistics);
-    for (const std::vector<Token>& text : past) count(past_, text, 1, kLongest);
+  struct Params {
+    int draft_length = 8;
+    std::vector<std::vector<Token>> statistics;
+    std::vector<std::vector<Token>> past;
+  };
+  explicit NgramCache(const Params& params) : TextDrafter(params.draft_length, params.draft_length) {
+    for (const std::vector<Token>& text : params.statistics) count(statistics_, text, kOfStatistics, kOfStatistics);
+    for (const std::vector<Token>& text : params.past) count(past_, text, 1, kLongest);
   }
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<CacheMemory>(); }
@@ -131,24 +135,19 @@ class NgramCache final : public TextDrafter {
 }  // namespace
 
 DrafterEntry ngram_cache_drafter() {
+  using P = NgramCache::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens at most", config::between(1, kMaxDraftLength)},
+      {"statistics", &P::statistics, "texts, as tokens, that the static cache counts pairs of tokens in (lookup-cache-static)",
+       config::at_least(0), config::optional},
+      {"past", &P::past, "texts of earlier requests, as tokens, that the dynamic cache counts in (lookup-cache-dynamic)",
+       config::at_least(0), config::optional},
+  };
   return {
-      {"ngram_cache",
-       "token by token what followed the text's last four to one tokens often and surely enough",
+      {"ngram_cache", "token by token what followed the text's last four to one tokens often and surely enough",
        "llama.cpp, --spec-type ngram-cache: ggml-org/llama.cpp, common/ngram-cache.cpp, commit 5c5f166, common/speculative.cpp, "
        "commit 001d906; pull request 5479",
-       {{"draft_length", config::Type::integer, "8", "tokens at most", config::between(1, kMaxDraftLength), {}},
-        {"statistics",
-         config::Type::number_table,
-         "",
-         "texts, as tokens, that the static cache counts pairs of tokens in (lookup-cache-static)",
-         config::at_least(0),
-         {}},
-        {"past",
-         config::Type::number_table,
-         "",
-         "texts of earlier requests, as tokens, that the dynamic cache counts in (lookup-cache-dynamic)",
-         config::at_least(0),
-         {}}},
+       fields,
        "No draft model. Of the text's last 4, 3, 2 and 1 tokens the longest that was seen in prompt and text at least 1, 1, 2, 2 "
        "times gives the token that followed it in at least 50, 50, 50, 66 % of them; else one in past, at least 2, 2, 3, 4 times "
        "and 66, 66, 66, 75 %; else what followed the last 2 tokens in the statistics, at least 2 times and 50 %. Of several "
@@ -161,9 +160,9 @@ DrafterEntry ngram_cache_drafter() {
        "at 4 and 8 requests, without statistics (llama.cpp pull request 6828, of llama-server's bench).",
        "draft_length: 3"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        return std::make_shared<NgramCache>(static_cast<int>(arguments.integer("draft_length")),
-                                            token_lists(arguments, "statistics", diagnostics),
-                                            token_lists(arguments, "past", diagnostics));
+        check_tokens(arguments, "statistics", diagnostics);
+        check_tokens(arguments, "past", diagnostics);
+        return std::make_shared<NgramCache>(fields.read(arguments));
       },
       true};
 }

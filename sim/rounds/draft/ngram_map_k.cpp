@@ -3,18 +3,20 @@
 namespace specsim::draft {
 
 DrafterEntry ngram_map_k_drafter() {
+  struct P {
+    int draft_length = 48;
+    int size_n = 12;
+  };
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens copied at most (spec-ngram-map-k-size-m)", config::between(1, kMaxDraftLength)},
+      {"size_n", &P::size_n, "last tokens to look for (spec-ngram-map-k-size-n)", config::between(1, 64)},
+  };
   return {
       {"ngram_map_k",
        "copies what followed the text's last tokens where a map has them, and never more again than was accepted there",
        "llama.cpp, --spec-type ngram-map-k: ggml-org/llama.cpp, common/ngram-map.cpp, common/speculative.cpp, commit e6ab7c1 "
        "(b11118, September 2026); pull requests 18471 and 19253",
-       {{"draft_length",
-         config::Type::integer,
-         "48",
-         "tokens copied at most (spec-ngram-map-k-size-m)",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"size_n", config::Type::integer, "12", "last tokens to look for (spec-ngram-map-k-size-n)", config::between(1, 64), {}}},
+       fields,
        "No draft model. Exactly size_n tokens are looked for: first in a table of 262,144 places, which keeps of the n-grams of "
        "one place the one that came first, then from the end in what the table has not been offered yet. So the prompt's last "
        "place is found, or else the first that was emitted, and is kept from then on; of two n-grams of one place in the table "
@@ -34,8 +36,8 @@ DrafterEntry ngram_map_k_drafter() {
        "summaries by Qwen3.6-35B-A3B on an RTX 5060 Ti, at 12 % accepted (r/LocalLLaMA, May 2026).",
        "draft_length: 3, size_n: 1"},
       [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_shared<NgramMap>(NgramMapRule{static_cast<int>(arguments.integer("draft_length")),
-                                                       static_cast<int>(arguments.integer("size_n")), 0, false});
+        const P params = fields.read(arguments);
+        return std::make_shared<NgramMap>(NgramMapRule{params.draft_length, params.size_n, 0, false});
       },
       true};
 }

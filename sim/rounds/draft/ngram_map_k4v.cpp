@@ -3,29 +3,24 @@
 namespace specsim::draft {
 
 DrafterEntry ngram_map_k4v_drafter() {
+  struct P {
+    int draft_length = 48;
+    int size_n = 12;
+    int min_hits = 1;
+  };
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens of a continuation, copied at most (spec-ngram-map-k4v-size-m)",
+       config::between(1, kMaxDraftLength)},
+      {"size_n", &P::size_n, "last tokens to look for (spec-ngram-map-k4v-size-n)", config::between(1, 64)},
+      {"min_hits", &P::min_hits, "rounds that find the text's end before it is drafted behind (spec-ngram-map-k4v-min-hits)",
+       config::between(1, 16380)},
+  };
   return {
       {"ngram_map_k4v",
        "as ngram_map_k, where one of up to four continuations is much commoner behind the text's last tokens than the others",
        "llama.cpp, --spec-type ngram-map-k4v: ggml-org/llama.cpp, common/ngram-map.cpp, common/speculative.cpp, commit e6ab7c1 "
        "(b11118, September 2026); pull requests 18471 and 19253",
-       {{"draft_length",
-         config::Type::integer,
-         "48",
-         "tokens of a continuation, copied at most (spec-ngram-map-k4v-size-m)",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"size_n",
-         config::Type::integer,
-         "12",
-         "last tokens to look for (spec-ngram-map-k4v-size-n)",
-         config::between(1, 64),
-         {}},
-        {"min_hits",
-         config::Type::integer,
-         "1",
-         "rounds that find the text's end before it is drafted behind (spec-ngram-map-k4v-min-hits)",
-         config::between(1, 16380),
-         {}}},
+       fields,
        "No draft model. Ends are found as ngram_map_k finds them. Then what stood behind the end, draft_length tokens each time, "
        "is counted up to the place that was found: four such values at most, a fifth is not counted. The commonest is drafted "
        "where it was counted at least twice as often as the others together, the first of equals. As the same place is found "
@@ -39,9 +34,8 @@ DrafterEntry ngram_map_k4v_drafter() {
        "By itself it lost on summaries by Qwen3.6-35B-A3B on an RTX 5060 Ti (r/LocalLLaMA, May 2026).",
        "draft_length: 3, size_n: 1"},
       [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_shared<NgramMap>(NgramMapRule{static_cast<int>(arguments.integer("draft_length")),
-                                                       static_cast<int>(arguments.integer("size_n")),
-                                                       static_cast<int>(arguments.integer("min_hits")), true});
+        const P params = fields.read(arguments);
+        return std::make_shared<NgramMap>(NgramMapRule{params.draft_length, params.size_n, params.min_hits, true});
       },
       true};
 }

@@ -49,12 +49,15 @@ struct HashMemory final : BlockDrafter::Memory {
 
 class NgramMod final : public TextDrafter {
  public:
-  NgramMod(int draft_length, int n, int least, const std::vector<std::vector<Token>>& past)
-      : TextDrafter(draft_length, draft_length),
-        n_(static_cast<std::size_t>(n)),
-        least_(static_cast<std::size_t>(least)),
-        past_(n_) {
-    for (const std::vector<Token>& text : past) past_.add(text, 0);
+  struct Params {
+    int draft_length = 64;
+    std::size_t n_match = 24;
+    std::size_t n_min = 48;
+    std::vector<std::vector<Token>> past;
+  };
+  explicit NgramMod(const Params& params)
+      : TextDrafter(params.draft_length, params.draft_length), n_(params.n_match), least_(params.n_min), past_(n_) {
+    for (const std::vector<Token>& text : params.past) past_.add(text, 0);
   }
 
   [[nodiscard]] std::unique_ptr<Memory> start() const override { return std::make_unique<HashMemory>(past_); }
@@ -117,31 +120,19 @@ class NgramMod final : public TextDrafter {
 }  // namespace
 
 DrafterEntry ngram_mod_drafter() {
+  using P = NgramMod::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens at most (spec-ngram-mod-n-max)", config::between(1, kMaxDraftLength)},
+      {"n_match", &P::n_match, "tokens that are hashed (spec-ngram-mod-n-match)", config::between(1, 256)},
+      {"n_min", &P::n_min, "a draft that ends before is not made (spec-ngram-mod-n-min)", config::between(0, kMaxDraftLength)},
+      {"past", &P::past, "texts of earlier requests, as tokens: the table is one for all", config::at_least(0), config::optional},
+  };
   return {
-      {"ngram_mod",
-       "follows a hash table of the token behind each n tokens, as far as it goes, if that is far enough",
+      {"ngram_mod", "follows a hash table of the token behind each n tokens, as far as it goes, if that is far enough",
        "llama.cpp, --spec-type ngram-mod: ggml-org/llama.cpp, common/ngram-mod.cpp, commit 20a0483, common/speculative.cpp, "
        "commit "
        "001d906, pull request 19164",
-       {{"draft_length",
-         config::Type::integer,
-         "64",
-         "tokens at most (spec-ngram-mod-n-max)",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"n_match", config::Type::integer, "24", "tokens that are hashed (spec-ngram-mod-n-match)", config::between(1, 256), {}},
-        {"n_min",
-         config::Type::integer,
-         "48",
-         "a draft that ends before is not made (spec-ngram-mod-n-min)",
-         config::between(0, kMaxDraftLength),
-         {}},
-        {"past",
-         config::Type::number_table,
-         "",
-         "texts of earlier requests, as tokens: the table is one for all",
-         config::at_least(0),
-         {}}},
+       fields,
        "No draft model. The text's last n_match tokens are hashed into one of 4,194,304 places, which holds the token that "
        "followed there last; that token is drafted, and the next one looked up behind it, until a place is empty. Other tokens "
        "of "
@@ -155,10 +146,8 @@ DrafterEntry ngram_mod_drafter() {
        "19 settings gained, this one's among them (pull request 19493, April 2026).",
        "draft_length: 4, n_match: 1, n_min: 1"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return std::make_shared<NgramMod>(draft_length, static_cast<int>(arguments.integer("n_match")),
-                                          static_cast<int>(arguments.integer("n_min")),
-                                          token_lists(arguments, "past", diagnostics));
+        check_tokens(arguments, "past", diagnostics);
+        return std::make_shared<NgramMod>(fields.read(arguments));
       },
       true};
 }

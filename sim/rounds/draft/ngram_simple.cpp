@@ -8,7 +8,11 @@ namespace {
 
 class NgramSimple final : public TextDrafter {
  public:
-  NgramSimple(int draft_length, int size) : TextDrafter(draft_length, draft_length), size_(static_cast<std::size_t>(size)) {}
+  struct Params {
+    int draft_length = 48;
+    std::size_t size_n = 12;
+  };
+  explicit NgramSimple(const Params& params) : TextDrafter(params.draft_length, params.draft_length), size_(params.size_n) {}
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
     const auto most = static_cast<std::size_t>(shape().draft_length);
@@ -31,22 +35,15 @@ class NgramSimple final : public TextDrafter {
 }  // namespace
 
 DrafterEntry ngram_simple_drafter() {
+  using P = NgramSimple::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens copied at most (spec-ngram-simple-size-m)", config::between(1, kMaxDraftLength)},
+      {"size_n", &P::size_n, "last tokens to look for (spec-ngram-simple-size-n)", config::between(1, 64)},
+  };
   return {
-      {"ngram_simple",
-       "copies what followed the text's last tokens where they stood last, if enough follows there",
+      {"ngram_simple", "copies what followed the text's last tokens where they stood last, if enough follows there",
        "llama.cpp, --spec-type ngram-simple: ggml-org/llama.cpp, common/ngram-map.cpp, commit 6870ab7, pull request 18471",
-       {{"draft_length",
-         config::Type::integer,
-         "48",
-         "tokens copied at most (spec-ngram-simple-size-m)",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"size_n",
-         config::Type::integer,
-         "12",
-         "last tokens to look for (spec-ngram-simple-size-n)",
-         config::between(1, 64),
-         {}}},
+       fields,
        "No draft model: a round without a match is a plain step. Exactly size_n tokens are looked for, from the end backwards; "
        "the "
        "text's newest token is not copied, and a stretch at the text's very beginning is not found. Less than size_n tokens are "
@@ -55,10 +52,7 @@ DrafterEntry ngram_simple_drafter() {
        "It pays where code is written again: llama.cpp's maintainer reports significant gains in coding (pull request "
        "18471), without figures. With the shipped lengths it drafts nothing elsewhere, and costs nothing.",
        "draft_length: 3, size_n: 1"},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_shared<NgramSimple>(static_cast<int>(arguments.integer("draft_length")),
-                                             static_cast<int>(arguments.integer("size_n")));
-      },
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<NgramSimple>(fields.read(arguments)); },
       true};
 }
 

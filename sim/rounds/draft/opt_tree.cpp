@@ -11,11 +11,16 @@ namespace {
 
 class OptTree final : public BlockDrafter {
  public:
-  OptTree(int nodes, double threshold, int passes) : passes_(passes), threshold_(threshold) {
+  struct Params {
+    int nodes = 50;
+    double threshold = 0.5;
+    int max_depth = 10;
+  };
+  explicit OptTree(const Params& params) : passes_(params.max_depth), threshold_(params.threshold) {
     shape_.siblings = tokens::Siblings::point_mass;
-    shape_.draft_length = std::min(passes - 1, nodes);
-    shape_.nodes = nodes;
-    shape_.ranks = nodes;
+    shape_.draft_length = std::min(params.max_depth - 1, params.nodes);
+    shape_.nodes = params.nodes;
+    shape_.ranks = params.nodes;
     shape_.ranks_model = true;
     shape_.counts_passes = true;
   }
@@ -55,33 +60,22 @@ class OptTree final : public BlockDrafter {
 }  // namespace
 
 DrafterEntry opt_tree_drafter() {
+  using P = OptTree::Params;
+  static const config::Fields<P> fields = {
+      {"nodes", &P::nodes, "tokens of the tree, and of each layer that is expanded", config::between(1, 256)},
+      {"threshold", &P::threshold, "accepted drafts that another layer must be expected to add", config::between(0, 64)},
+      {"max_depth", &P::max_depth, "draft passes at most", config::between(2, kMaxDraftLength)},
+  };
   return {
-      {"opt_tree",
-       "the tree of most expected tokens at a budget of nodes, grown layer by layer while that pays",
-       "Wang et al. (OPT-Tree), arXiv 2406.17276; Jikai0Wang/OPT-Tree, opt_classic/tree.py, commit 4f87f54",
-       {{"nodes",
-         config::Type::integer,
-         "50",
-         "tokens of the tree, and of each layer that is expanded",
-         config::between(1, 256),
-         {}},
-        {"threshold",
-         config::Type::number,
-         "0.5",
-         "accepted drafts that another layer must be expected to add",
-         config::between(0, 64),
-         {}},
-        {"max_depth", config::Type::integer, "10", "draft passes at most", config::between(2, kMaxDraftLength), {}}},
+      {"opt_tree", "the tree of most expected tokens at a budget of nodes, grown layer by layer while that pays",
+       "Wang et al. (OPT-Tree), arXiv 2406.17276; Jikai0Wang/OPT-Tree, opt_classic/tree.py, commit 4f87f54", fields,
        "Children are the draft's likeliest tokens, point masses; a node is worth the draft model's probability of its path, at "
        "temperature 1. Each pass extends the nodes likeliest nodes of the last layer. As in the program, drafting ends with "
        "the pass behind the first layer that adds no more than threshold to the sum of the nodes best values, and that pass's "
        "own layer is not used: a tree of max_depth - 1 levels at most. It pays where single drafts are cheap and the text's "
        "difficulty varies: few passes where the draft is unsure, as a tree of fixed depth cannot.",
        "nodes: 2, max_depth: 3"},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_shared<OptTree>(static_cast<int>(arguments.integer("nodes")), arguments.number("threshold"),
-                                         static_cast<int>(arguments.integer("max_depth")));
-      },
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<OptTree>(fields.read(arguments)); },
       true};
 }
 

@@ -4,10 +4,14 @@
 namespace specsim::draft {
 
 DrafterEntry parallel_drafter() {
-  return {{"parallel",
-           "all positions of a chain in one draft pass, each guessed without the others",
-           "Gloeckle et al. (multi-token prediction), arXiv 2404.19737",
-           {{"draft_length", config::Type::integer, {}, "tokens drafted per round", config::between(1, kMaxDraftLength), {}}},
+  struct P {
+    int draft_length = 0;
+  };
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens drafted per round", config::between(1, kMaxDraftLength), config::required},
+  };
+  return {{"parallel", "all positions of a chain in one draft pass, each guessed without the others",
+           "Gloeckle et al. (multi-token prediction), arXiv 2404.19737", fields,
            "The argmax of the draft's distribution for each depth in the context before the block (context by_depth: one "
            "distribution for each position); one draft pass over draft_length tokens. "
            "It pays for models that were trained with such heads: its authors report up to 3 times plain "
@@ -15,8 +19,8 @@ DrafterEntry parallel_drafter() {
            "it, which later heads do not see; no measurement that separates it from medusa on the same heads is "
            "known here."},
           [](const config::Arguments& arguments, Diagnostics&) {
-            const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return std::make_shared<ParallelBlock>(draft_length, 0.0, 1, ParallelBlock::From::target_state);
+            return std::make_shared<ParallelBlock>(fields.read(arguments).draft_length, 0.0, 1,
+                                                   ParallelBlock::From::target_state);
           }};
 }
 

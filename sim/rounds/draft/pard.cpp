@@ -4,23 +4,23 @@
 namespace specsim::draft {
 
 DrafterEntry pard_drafter() {
-  return {{"pard",
-           "a draft model that guesses all positions in one pass, from mask tokens behind the text",
+  struct P {
+    int draft_length = 12;
+  };
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens drafted per round (draft_k of the program's evaluation)",
+       config::between(1, kMaxDraftLength)},
+  };
+  return {{"pard", "a draft model that guesses all positions in one pass, from mask tokens behind the text",
            "An et al. (PARD), arXiv 2504.18583; P-EAGLE, the same of an EAGLE head: amazon/gpt-oss-20b-p-eagle, vLLM's "
            "parallel_drafting",
-           {{"draft_length",
-             config::Type::integer,
-             "12",
-             "tokens drafted per round (draft_k of the program's evaluation)",
-             config::between(1, kMaxDraftLength),
-             {}}},
+           fields,
            "The argmax of the draft's distribution for each depth in the context before the block (context by_depth: one "
            "distribution for each position), so that a position does not know what the one before it chose. One pass of the cost "
            "section's draft over the text's last token and draft_length - 1 mask tokens. It pays where draft passes are slow "
            "beside their tokens (a small draft model at small batches), and loses what a chain gains by knowing its own tokens."},
           [](const config::Arguments& arguments, Diagnostics&) {
-            const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            return std::make_shared<ParallelBlock>(draft_length, 0.0, 1, ParallelBlock::From::text);
+            return std::make_shared<ParallelBlock>(fields.read(arguments).draft_length, 0.0, 1, ParallelBlock::From::text);
           }};
 }
 

@@ -113,12 +113,12 @@ class AdaptiveVerification final : public LengthPolicy {
 }  // namespace
 
 PolicyEntry adaptive_verification_policy() {
+  static const config::Fields<SharedRows> fields = shared_rows_fields(Sharer::decoder);
   return {
       {"adaptive_verification",
        "every sequence drafts all it can, and the batch verifies those tokens that are likeliest to survive, out of one budget "
        "of rows",
-       "vLLM, enable_adaptive_verification (pull requests 47808, 52228); DeepSeek (DSpark), arXiv 2607.05147",
-       shared_rows_parameters("round"),
+       "vLLM, enable_adaptive_verification (pull requests 47808, 52228); DeepSeek (DSpark), arXiv 2607.05147", fields,
        "A token survives if all of its chain are accepted as far as it; the budget goes to the largest estimates of the whole "
        "batch, a beginning of each chain, and the rest is dropped unseen after it was drafted and paid for. What is verified "
        "counts as drafted. In a batch the pass is that of the mean number of rows, between the numbers that are captured: within "
@@ -137,7 +137,7 @@ PolicyEntry adaptive_verification_policy() {
        "early_stop ends at the first step of the pass's time: kernels that take rows in tiles stop it at once.",
        ""},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<AdaptiveVerification>(read_shared_rows(arguments), choice);
+        return std::make_unique<AdaptiveVerification>(fields.read(arguments), choice);
       },
       false,
       true};

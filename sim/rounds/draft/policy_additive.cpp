@@ -9,34 +9,35 @@ namespace {
 
 class Additive final : public LengthPolicy {
  public:
-  Additive(int first, int up, int down, int longest) : first_(first), up_(up), down_(down), longest_(longest) {}
-  [[nodiscard]] Memory start() const override { return {.length = first_}; }
+  struct Params {
+    int first = 5;
+    int up = 2;
+    int down = 1;
+  };
+  Additive(const Params& params, int longest) : params_(params), longest_(longest) {}
+  [[nodiscard]] Memory start() const override { return {.length = std::min(params_.first, longest_)}; }
   void observe(Memory& memory, int drafted, int accepted) const override {
-    memory.length = accepted == drafted ? std::min(memory.length + up_, longest_) : std::max(memory.length - down_, 1);
+    memory.length =
+        accepted == drafted ? std::min(memory.length + params_.up, longest_) : std::max(memory.length - params_.down, 1);
   }
 
  private:
-  int first_;
-  int up_;
-  int down_;
+  Params params_;
   int longest_;
 };
 
 }  // namespace
 
 PolicyEntry additive_policy() {
+  using P = Additive::Params;
+  static const config::Fields<P> fields = {
+      {"first", &P::first, "draft length of a sequence's first round", config::between(1, kMaxDraftLength)},
+      {"up", &P::up, "added after full acceptance", config::between(1, kMaxDraftLength)},
+      {"down", &P::down, "taken off otherwise, down to 1", config::between(1, kMaxDraftLength)},
+  };
   return {
-      {"additive",
-       "more after a round that accepted every draft, fewer after any other",
-       "Hugging Face transformers, num_assistant_tokens_schedule: heuristic",
-       {{"first",
-         config::Type::integer,
-         "5",
-         "draft length of a sequence's first round",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"up", config::Type::integer, "2", "added after full acceptance", config::between(1, kMaxDraftLength), {}},
-        {"down", config::Type::integer, "1", "taken off otherwise, down to 1", config::between(1, kMaxDraftLength), {}}},
+      {"additive", "more after a round that accepted every draft, fewer after any other",
+       "Hugging Face transformers, num_assistant_tokens_schedule: heuristic", fields,
        "Never above the drafter's draft_length. transformers since 4.45 stops below assistant_confidence_threshold, .4, on this "
        "schedule too, and its default is the constant one: what is here runs there with a threshold of 0. "
        "It pays where easy and hard stretches alternate: simulated, 4.5 % over the best fixed length at "
@@ -45,9 +46,7 @@ PolicyEntry additive_policy() {
        "4090 it gave .89 to 1.82 times plain decoding, less than a threshold on the draft's confidence in "
        "seven of eight pairs and tasks (Hugging Face's blog, temperature 0)."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<Additive>(std::min(static_cast<int>(arguments.integer("first")), choice.longest),
-                                          static_cast<int>(arguments.integer("up")), static_cast<int>(arguments.integer("down")),
-                                          choice.longest);
+        return std::make_unique<Additive>(fields.read(arguments), choice.longest);
       }};
 }
 

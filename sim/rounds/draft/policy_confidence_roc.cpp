@@ -32,15 +32,19 @@ double least_waste(std::vector<std::pair<double, bool>> judged) {
 
 class ConfidenceRoc final : public LengthPolicy {
  public:
-  ConfidenceRoc(double first, int longest, bool every_round) : first_(first), longest_(longest), every_round_(every_round) {}
-  [[nodiscard]] Memory start() const override { return {.length = longest_, .threshold = first_}; }
+  struct Params {
+    double first = 0.4;
+    bool every_round = false;
+  };
+  ConfidenceRoc(const Params& params, int longest) : params_(params), longest_(longest) {}
+  [[nodiscard]] Memory start() const override { return {.length = longest_, .threshold = params_.first}; }
   [[nodiscard]] bool goes_on(const Memory& memory, double probability, double /*entropy*/) const override {
     return probability >= memory.threshold;
   }
   [[nodiscard]] bool looks() const override { return true; }
-  [[nodiscard]] bool remembers_tokens() const override { return every_round_; }
+  [[nodiscard]] bool remembers_tokens() const override { return params_.every_round; }
   void observe_tokens(Memory& memory, std::span<const double> probabilities, int accepted) const override {
-    if (memory.threshold == 0.0 || !every_round_) return;
+    if (memory.threshold == 0.0 || !params_.every_round) return;
     // What stands behind the first rejected token was not judged.
     const std::size_t judged = std::min(probabilities.size(), static_cast<std::size_t>(accepted) + 1);
     for (std::size_t i = 0; i < judged; ++i) memory.judged.emplace_back(probabilities[i], i < static_cast<std::size_t>(accepted));
@@ -52,31 +56,26 @@ class ConfidenceRoc final : public LengthPolicy {
   }
 
  private:
-  double first_;
+  Params params_;
   int longest_;
-  bool every_round_;
 };
 
 }  // namespace
 
 PolicyEntry confidence_roc_policy() {
+  using P = ConfidenceRoc::Params;
+  static const config::Fields<P> fields = {
+      {"first", &P::first, "threshold of a sequence's first rounds; 0: drafting never stops", config::between(0, 1)},
+      {"takes_hold", &P::every_round,
+       "when a new threshold does: next_request, as shipped, in which a sequence keeps its first one; next_round, as was meant",
+       config::one_of<bool>({{"next_request", false}, {"next_round", true}})},
+  };
   return {
       {"confidence_roc",
        "stops behind the first draft token below a threshold, which transformers meant to follow what was accepted so far",
        "Hugging Face transformers, assistant_confidence_threshold with scikit-learn installed: "
        "src/transformers/generation/candidate_generator.py (update_candidate_strategy), commit 02dba31",
-       {{"first",
-         config::Type::number,
-         "0.4",
-         "threshold of a sequence's first rounds; 0: drafting never stops",
-         config::between(0, 1),
-         {}},
-        {"takes_hold",
-         config::Type::text,
-         "next_request",
-         "when a new threshold does: next_request, as shipped, in which a sequence keeps its first one; next_round, as was meant",
-         {},
-         {"next_request", "next_round"}}},
+       fields,
        "With next_round the threshold is set anew after each round. As shipped it is not: update_candidate_strategy writes it to "
        "the assistant's own generation_config, and drafts are made with a copy that the request took at its start "
        "(_prepare_generation_args), so that all of a request runs with the first one, as confidence does, and at best the next "
@@ -91,8 +90,7 @@ PolicyEntry confidence_roc_policy() {
        "fixed length. As meant it gains 8 % there at batch 1 and loses 27 % at batch 32 "
        "(docs/results/time_and_methods.md); nobody is known to have measured it so."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<ConfidenceRoc>(arguments.number("first"), choice.longest,
-                                               arguments.text("takes_hold") == "next_round");
+        return std::make_unique<ConfidenceRoc>(fields.read(arguments), choice.longest);
       }};
 }
 

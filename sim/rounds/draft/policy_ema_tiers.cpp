@@ -1,5 +1,6 @@
 #include "sim/foundation/base/token.h"
 #include "sim/rounds/draft/length_policy.h"
+#include "sim/rounds/draft/tiers.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,22 +15,22 @@ namespace {
 
 class EmaTiers final : public LengthPolicy {
  public:
-  struct Settings {
-    std::vector<int> tiers;
-    double weight = 0.0;
-    int warm_up = 0;
-    int every = 0;
+  struct Params {
+    std::vector<int> tiers;  // empty: by the batch
+    int first = -1;          // no tier: the middle one
+    double weight = 0.2;
+    int warm_up = 10;
+    int every = 5;
     double up = 0.0;
-    double down = 0.0;
+    std::optional<double> down;  // by the batch
     double ceiling = 0.0;
-    int first = 0;
   };
-  EmaTiers(Settings settings, int sequences) : own_(std::move(settings)), sequences_(sequences) {}
+  EmaTiers(Params params, int sequences) : params_(std::move(params)), sequences_(sequences) {}
   [[nodiscard]] int sequences() const override { return sequences_; }
   [[nodiscard]] Memory start() const override {
     Memory memory;
-    const bool listed = std::find(own_.tiers.begin(), own_.tiers.end(), own_.first) != own_.tiers.end();
-    memory.length = listed ? own_.first : own_.tiers[own_.tiers.size() / 2];
+    const bool listed = std::find(params_.tiers.begin(), params_.tiers.end(), params_.first) != params_.tiers.end();
+    memory.length = listed ? params_.first : params_.tiers[params_.tiers.size() / 2];
     memory.value = memory.length - 1.0;
     return memory;
   }
@@ -37,15 +38,15 @@ class EmaTiers final : public LengthPolicy {
   void observe_batch(Memory& memory, int drafted, std::span<const int> accepted) const override {
     if (drafted > 0) {
       const double mean = std::accumulate(accepted.begin(), accepted.end(), 0.0) / static_cast<double>(accepted.size());
-      memory.value = (1.0 - own_.weight) * memory.value + own_.weight * mean;
+      memory.value = (1.0 - params_.weight) * memory.value + params_.weight * mean;
     }
     ++memory.rounds;
-    if (memory.rounds > own_.warm_up && (memory.rounds - own_.warm_up) % own_.every == 0) move(memory);
+    if (memory.rounds > params_.warm_up && (memory.rounds - params_.warm_up) % params_.every == 0) move(memory);
   }
 
  private:
   void move(Memory& memory) const {
-    const std::vector<int>& tiers = own_.tiers;
+    const std::vector<int>& tiers = params_.tiers;
     const auto begun = static_cast<std::size_t>(std::lower_bound(tiers.begin(), tiers.end(), memory.length) - tiers.begin());
     std::size_t tier = begun;
     if (tiers[tier] == 0) {  // nothing was drafted: the next tier is a try, from an average that says nothing for or against it
@@ -55,17 +56,17 @@ class EmaTiers final : public LengthPolicy {
       return;
     }
     // No drafts at all is reached by an average below .5, as one draft would be.
-    while (tier > 0 && memory.value <= std::max(tiers[tier - 1], 1) - 0.5 + own_.down) --tier;
+    while (tier > 0 && memory.value <= std::max(tiers[tier - 1], 1) - 0.5 + *params_.down) --tier;
     if (tier == begun)
-      while (tier + 1 < tiers.size() && memory.value > tiers[tier] - 0.5 + own_.up) ++tier;
-    if (own_.ceiling > 0.0 && tier <= begun) {  // never holds a step up
-      const double most = std::max(1.0, std::ceil(memory.value * own_.ceiling));
+      while (tier + 1 < tiers.size() && memory.value > tiers[tier] - 0.5 + params_.up) ++tier;
+    if (params_.ceiling > 0.0 && tier <= begun) {  // never holds a step up
+      const double most = std::max(1.0, std::ceil(memory.value * params_.ceiling));
       while (tier > 0 && tiers[tier] > most) --tier;
     }
     memory.length = tiers[tier];
   }
 
-  Settings own_;
+  Params params_;
   int sequences_;
 };
 
@@ -89,49 +90,26 @@ const BatchDefault& default_of(int batch) {
 }  // namespace
 
 PolicyEntry ema_tiers_policy() {
+  using P = EmaTiers::Params;
+  static const config::Fields<P> fields = {
+      {"tiers", &P::tiers,
+       "draft lengths, increasing, 0 for none; left out: [1, 3, 5, 7] from batch 1 on, [0, 1, 3] from 8, [0, 1] from 32, [0] "
+       "from 64",
+       config::between(0, kMaxDraftLength), config::optional},
+      {"first", &P::first, "tier that begins, --speculative-num-steps of SGLang; left out, or not a tier: the middle one",
+       config::between(0, kMaxDraftLength), config::optional},
+      {"weight", &P::weight, "weight of the newest round in the average", config::above(0, 1)},
+      {"warm_up", &P::warm_up, "rounds before the average is looked at", config::between(0, 1e6)},
+      {"every", &P::every, "rounds from one look at the average to the next; the first look comes so many after warm_up",
+       config::between(1, 1e6)},
+      {"up", &P::up, "added to the threshold of a step up", config::between(-64, 64)},
+      {"down", &P::down, "added to that of a step down; left out: -0.25, but 0 from batch 8 on where tiers are left out too",
+       config::between(-64, 64)},
+      {"ceiling", &P::ceiling, "times the average: the longest draft but after a step up; 0: none", config::at_least(0)},
+  };
   return {
-      {"ema_tiers",
-       "one draft length for the batch, out of a few, by a moving average of the drafts accepted",
-       "SGLang, sgl-project/sglang, python/sglang/srt/speculative/adaptive_spec_params.py (strategy ema), commit 015c872",
-       {{"tiers",
-         config::Type::number_list,
-         "",
-         "draft lengths, increasing, 0 for none; left out: [1, 3, 5, 7] from batch 1 on, [0, 1, 3] from 8, [0, 1] from 32, [0] "
-         "from 64",
-         config::between(0, kMaxDraftLength),
-         {}},
-        {"first",
-         config::Type::integer,
-         "",
-         "tier that begins, --speculative-num-steps of SGLang; left out, or not a tier: the middle one",
-         config::between(0, kMaxDraftLength),
-         {}},
-        {"weight",
-         config::Type::number,
-         "0.2",
-         "weight of the newest round in the average",
-         config::Interval{0, 1, true, false},
-         {}},
-        {"warm_up", config::Type::integer, "10", "rounds before the average is looked at", config::between(0, 1e6), {}},
-        {"every",
-         config::Type::integer,
-         "5",
-         "rounds from one look at the average to the next; the first look comes so many after warm_up",
-         config::between(1, 1e6),
-         {}},
-        {"up", config::Type::number, "0", "added to the threshold of a step up", config::between(-64, 64), {}},
-        {"down",
-         config::Type::number,
-         "",
-         "added to that of a step down; left out: -0.25, but 0 from batch 8 on where tiers are left out too",
-         config::between(-64, 64),
-         {}},
-        {"ceiling",
-         config::Type::number,
-         "0",
-         "times the average: the longest draft but after a step up; 0: none",
-         config::at_least(0),
-         {}}},
+      {"ema_tiers", "one draft length for the batch, out of a few, by a moving average of the drafts accepted",
+       "SGLang, sgl-project/sglang, python/sglang/srt/speculative/adaptive_spec_params.py (strategy ema), commit 015c872", fields,
        "The average is of the accepted drafts of a round, in the mean over the batch, and starts one below the first tier. It "
        "steps down while it is at most (next tier) - .5 + down, with 1 for a next tier of 0, else up while it is above (own "
        "tier) - .5 + up, over several tiers at once. Without drafts the average stands still, and the next change tries the "
@@ -145,42 +123,26 @@ PolicyEntry ema_tiers_policy() {
        "tiers: [0, 1]"},
       [](const config::Arguments& arguments, const LengthChoice& choice,
          Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
-        const BatchDefault& own = default_of(choice.batch);
-        EmaTiers::Settings settings;
-        if (arguments.has("tiers")) {
-          for (const double tier : arguments.numbers("tiers")) {
-            if (tier != static_cast<int>(tier) || tier > choice.longest ||
-                (!settings.tiers.empty() && tier <= settings.tiers.back())) {
-              diagnostics.add(arguments.where("tiers"),
-                              fmt::format("tiers has {}, allowed: increasing integers in [0, {}], the drafter's draft_length",
-                                          tier, choice.longest));
-              return nullptr;
-            }
-            settings.tiers.push_back(static_cast<int>(tier));
-          }
-          if (settings.tiers.empty()) {
-            diagnostics.add(arguments.where("tiers"), "tiers is empty, allowed: at least one draft length");
-            return nullptr;
-          }
-        } else {
-          settings.tiers = own.tiers;
-          if (settings.tiers.back() > choice.longest) {
+        P params = fields.read(arguments);
+        const BatchDefault& usual = default_of(choice.batch);
+        if (!arguments.has("tiers")) {
+          params.tiers = usual.tiers;
+          if (params.tiers.back() > choice.longest) {
             diagnostics.add(
                 arguments.where(),
                 fmt::format("the tiers at batch {} are [{}], the drafter's draft_length is {}; allowed: a draft_length of "
                             "at least {}, or tiers",
-                            choice.batch, fmt::join(settings.tiers, ", "), choice.longest, settings.tiers.back()));
+                            choice.batch, fmt::join(params.tiers, ", "), choice.longest, params.tiers.back()));
             return nullptr;
           }
+        } else if (!check_tiers(arguments, 0, choice.longest, diagnostics)) {
+          return nullptr;
+        } else if (params.tiers.empty()) {
+          diagnostics.add(arguments.where("tiers"), "tiers is empty, allowed: at least one draft length");
+          return nullptr;
         }
-        settings.weight = arguments.number("weight");
-        settings.warm_up = static_cast<int>(arguments.integer("warm_up"));
-        settings.every = static_cast<int>(arguments.integer("every"));
-        settings.up = arguments.number("up");
-        settings.down = arguments.has("down") ? arguments.number("down") : arguments.has("tiers") ? kDown : own.down;
-        settings.ceiling = arguments.number("ceiling");
-        settings.first = arguments.has("first") ? static_cast<int>(arguments.integer("first")) : -1;
-        return std::make_unique<EmaTiers>(std::move(settings), choice.batch);
+        if (!params.down) params.down = arguments.has("tiers") ? kDown : usual.down;
+        return std::make_unique<EmaTiers>(std::move(params), choice.batch);
       }};
 }
 

@@ -6,26 +6,31 @@ namespace {
 
 class Entropy final : public LengthPolicy {
  public:
-  Entropy(double most, int longest) : most_(most), longest_(longest) {}
+  struct Params {
+    double most = 0.0;
+  };
+  Entropy(const Params& params, int longest) : params_(params), longest_(longest) {}
   [[nodiscard]] Memory start() const override { return {.length = longest_}; }
   [[nodiscard]] bool goes_on(const Memory& /*memory*/, double /*probability*/, double entropy) const override {
-    return entropy <= most_;
+    return entropy <= params_.most;
   }
   [[nodiscard]] bool looks() const override { return true; }
 
  private:
-  double most_;
+  Params params_;
   int longest_;
 };
 
 }  // namespace
 
 PolicyEntry entropy_policy() {
+  using P = Entropy::Params;
+  static const config::Fields<P> fields = {
+      {"most", &P::most, "nats above which drafting stops", config::at_least(0), config::required},
+  };
   return {
-      {"entropy",
-       "stops behind the first draft token that was drawn from a distribution of high entropy",
-       "Agrawal et al. (AdaEDL), arXiv 2410.18351",
-       {{"most", config::Type::number, {}, "nats above which drafting stops", config::at_least(0), {}}},
+      {"entropy", "stops behind the first draft token that was drawn from a distribution of high entropy",
+       "Agrawal et al. (AdaEDL), arXiv 2410.18351", fields,
        "The threshold stands still; adaedl moves it. High entropy bounds the overlap with any target from above only loosely; "
        "the paper's bound falls with its square root, so the two thresholds are one. "
        "It pays at batch 1 with a threshold tuned to the text: simulated, 12 % over the best fixed length "
@@ -33,7 +38,7 @@ PolicyEntry entropy_policy() {
        "21 % below at 32 (docs/results/time_and_methods.md). No measurement of a threshold that stands still "
        "is known here: the paper's is adaedl's."},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<Entropy>(arguments.number("most"), choice.longest);
+        return std::make_unique<Entropy>(fields.read(arguments), choice.longest);
       }};
 }
 

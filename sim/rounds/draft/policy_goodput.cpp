@@ -8,21 +8,21 @@ namespace {
 
 class Goodput final : public LengthPolicy {
  public:
-  struct Settings {
-    double first_alpha = 0.0;
-    double weight = 0.0;
-    int probe = 0;
+  struct Params {
+    double first_alpha = 0.7;
+    double weight = 0.1;
+    int probe = 16;
   };
-  Goodput(const Settings& settings, std::vector<double> round_times, int sequences)
-      : own_(settings), round_times_(std::move(round_times)), sequences_(sequences) {}
+  Goodput(const Params& params, std::vector<double> round_times, int sequences)
+      : params_(params), round_times_(std::move(round_times)), sequences_(sequences) {}
   [[nodiscard]] int sequences() const override { return sequences_; }
   [[nodiscard]] std::unique_ptr<LengthPolicy> with_round_times(const std::vector<double>& round_times) const override {
-    return std::make_unique<Goodput>(own_, round_times, sequences_);
+    return std::make_unique<Goodput>(params_, round_times, sequences_);
   }
   [[nodiscard]] Memory start() const override {
     Memory memory;
-    memory.value = own_.first_alpha;
-    memory.length = best(own_.first_alpha);
+    memory.value = params_.first_alpha;
+    memory.length = best(params_.first_alpha);
     return memory;
   }
   void observe(Memory& memory, int drafted, int accepted) const override { observe_batch(memory, drafted, {&accepted, 1}); }
@@ -31,11 +31,11 @@ class Goodput final : public LengthPolicy {
     double tries = 0.0;
     for (const int own : accepted) tries += own < drafted ? own + 1 : own;
     if (tries > 0.0)
-      memory.value += own_.weight * (std::accumulate(accepted.begin(), accepted.end(), 0.0) / tries - memory.value);
+      memory.value += params_.weight * (std::accumulate(accepted.begin(), accepted.end(), 0.0) / tries - memory.value);
     memory.length = best(memory.value);
     memory.rounds = drafted == 0 ? memory.rounds + 1 : 0;
     // Where the estimate drafts nothing, only a try tells whether drafting would pay by now.
-    if (memory.length == 0 && memory.rounds >= own_.probe && round_times_.size() > 1) memory.length = 1;
+    if (memory.length == 0 && memory.rounds >= params_.probe && round_times_.size() > 1) memory.length = 1;
   }
 
  private:
@@ -56,35 +56,24 @@ class Goodput final : public LengthPolicy {
     return length;
   }
 
-  Settings own_;
+  Params params_;
   std::vector<double> round_times_;
   int sequences_;
 };
 
 PolicyEntry goodput_entry(const char* name, const char* summary, const std::string& text, bool of_batch) {
+  using P = Goodput::Params;
+  static const config::Fields<P> fields = {
+      {"first_alpha", &P::first_alpha, "the estimate before the first round", config::between(0, 1)},
+      {"weight", &P::weight, "weight of the newest round in the moving average", config::above(0, 1)},
+      {"probe", &P::probe, "after so many rounds in a row without drafts one token is drafted, to see", config::between(1, 1e6)},
+  };
   return {
-      {name,
-       summary,
-       "Liu et al. (SmartSpec), arXiv 2406.14066",
-       {{"first_alpha", config::Type::number, "0.7", "the estimate before the first round", config::between(0, 1), {}},
-        {"weight",
-         config::Type::number,
-         "0.1",
-         "weight of the newest round in the moving average",
-         config::Interval{0, 1, true, false},
-         {}},
-        {"probe",
-         config::Type::integer,
-         "16",
-         "after so many rounds in a row without drafts one token is drafted, to see",
-         config::between(1, 1e6),
-         {}}},
+      {name, summary, "Liu et al. (SmartSpec), arXiv 2406.14066", fields,
        text + " Maximises sum over i <= k of alpha^i / (time of a round that drafts k), times from the config's cost model and "
               "batch; k may be 0, and the estimate then stands until one token is drafted to see."},
       [of_batch](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<Goodput>(Goodput::Settings{arguments.number("first_alpha"), arguments.number("weight"),
-                                                           static_cast<int>(arguments.integer("probe"))},
-                                         choice.round_times, of_batch ? choice.batch : 1);
+        return std::make_unique<Goodput>(fields.read(arguments), choice.round_times, of_batch ? choice.batch : 1);
       },
       true};
 }

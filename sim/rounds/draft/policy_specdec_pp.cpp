@@ -9,48 +9,46 @@ namespace {
 
 class SpecDecPlus final : public LengthPolicy {
  public:
-  SpecDecPlus(double most, int shortest, bool by_draft, int longest)
-      : most_(most), shortest_(shortest), by_draft_(by_draft), longest_(longest) {}
+  struct Params {
+    double threshold = 0.7;
+    int shortest = 2;
+    bool by_draft = false;
+  };
+  SpecDecPlus(const Params& params, int longest) : params_(params), longest_(longest) {}
   [[nodiscard]] Memory start() const override { return {.length = longest_}; }
   [[nodiscard]] bool looks() const override { return true; }
   [[nodiscard]] bool looks_along() const override { return true; }
   [[nodiscard]] bool goes_on_along(std::span<const Drafted> path) const override {
-    if (static_cast<int>(path.size()) < shortest_) return true;
+    if (static_cast<int>(path.size()) < params_.shortest) return true;
     // The last token came out of the pass that read the ones before it: the head has judged these alone.
     double all_accepted = 1.0;
-    for (const Drafted& token : path.first(path.size() - 1)) all_accepted *= by_draft_ ? token.probability : token.acceptance;
-    return 1.0 - all_accepted <= most_;
+    for (const Drafted& token : path.first(path.size() - 1))
+      all_accepted *= params_.by_draft ? token.probability : token.acceptance;
+    return 1.0 - all_accepted <= params_.threshold;
   }
 
  private:
-  double most_;
-  int shortest_;
-  bool by_draft_;
+  Params params_;
   int longest_;
 };
 
 }  // namespace
 
 PolicyEntry specdec_pp_policy() {
+  using P = SpecDecPlus::Params;
+  static const config::Fields<P> fields = {
+      {"threshold", &P::threshold, "P(a token is rejected) above which drafting stops (stop_threshold)", config::between(0, 1)},
+      {"shortest", &P::shortest, "tokens drafted at least (bound)", config::between(1, kMaxDraftLength)},
+      {"head", &P::by_draft,
+       "what is taken for a token's chance of acceptance: min(1, target / draft), or the draft's probability of it",
+       config::one_of<bool>({{"perfect", false}, {"draft", true}})},
+  };
   return {
-      {"specdec_pp",
-       "stops where a rejection among the tokens drafted so far has become likely",
+      {"specdec_pp", "stops where a rejection among the tokens drafted so far has become likely",
        "Huang et al. (SpecDec++), arXiv 2405.19715; Kaffaljidhmah2/SpecDec_pp, specdec_pp/hf_generation.py, "
        "specdec_pp/sample.py, "
        "commit 9c52edc",
-       {{"threshold",
-         config::Type::number,
-         "0.7",
-         "P(a token is rejected) above which drafting stops (stop_threshold)",
-         config::between(0, 1),
-         {}},
-        {"shortest", config::Type::integer, "2", "tokens drafted at least (bound)", config::between(1, kMaxDraftLength), {}},
-        {"head",
-         config::Type::text,
-         "perfect",
-         "what is taken for a token's chance of acceptance: min(1, target / draft), or the draft's probability of it",
-         {},
-         {"perfect", "draft"}}},
+       fields,
        "The paper trains a head on the draft model's states that predicts whether each token will be accepted. A perfect one "
        "knows "
        "the target's probability, which none does: what it gains bounds every trained head. The draft's own probability needs no "
@@ -59,8 +57,7 @@ PolicyEntry specdec_pp_policy() {
        "program). It pays where easy and hard stretches alternate and a draft pass costs a tenth of the target's or more.",
        ""},
       [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<SpecDecPlus>(arguments.number("threshold"), static_cast<int>(arguments.integer("shortest")),
-                                             arguments.text("head") == "draft", choice.longest);
+        return std::make_unique<SpecDecPlus>(fields.read(arguments), choice.longest);
       }};
 }
 

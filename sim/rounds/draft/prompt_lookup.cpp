@@ -10,8 +10,13 @@ namespace {
 
 class PromptLookup final : public TextDrafter {
  public:
-  PromptLookup(int draft_length, int longest, int shortest)
-      : TextDrafter(draft_length, draft_length), longest_(longest), shortest_(shortest) {}
+  struct Params {
+    int draft_length = 0;
+    int max_ngram = 3;
+    int min_ngram = 1;
+  };
+  explicit PromptLookup(const Params& params)
+      : TextDrafter(params.draft_length, params.draft_length), longest_(params.max_ngram), shortest_(params.min_ngram) {}
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
     const auto longest = static_cast<std::size_t>(longest_);
@@ -37,12 +42,14 @@ class PromptLookup final : public TextDrafter {
 }  // namespace
 
 DrafterEntry prompt_lookup_drafter() {
-  return {{"prompt_lookup",
-           "copies what followed the text's last tokens where they first stood, in prompt or text",
-           "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens",
-           {{"draft_length", config::Type::integer, {}, "tokens copied at most", config::between(1, kMaxDraftLength), {}},
-            {"max_ngram", config::Type::integer, "3", "last tokens to look for, at first", config::between(1, 64), {}},
-            {"min_ngram", config::Type::integer, "1", "last tokens to look for, at least", config::between(1, 64), {}}},
+  using P = PromptLookup::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens copied at most", config::between(1, kMaxDraftLength), config::required},
+      {"max_ngram", &P::max_ngram, "last tokens to look for, at first", config::between(1, 64)},
+      {"min_ngram", &P::min_ngram, "last tokens to look for, at least", config::between(1, 64)},
+  };
+  return {{"prompt_lookup", "copies what followed the text's last tokens where they first stood, in prompt or text",
+           "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens", fields,
            "No draft model: a round without a match is a plain step. The longest match wins, and of equal ones the first in the "
            "text. max_ngram of 3 is Saxena's own, with 10 tokens copied; transformers' is 2 (max_matching_ngram_size). "
            "vLLM's method ngram is the same rule, with prompt_lookup_max and prompt_lookup_min of 5, or of the one that is "
@@ -53,13 +60,12 @@ DrafterEntry prompt_lookup_drafter() {
            "drafts 2.04 tokens a round on InstructCoder's edits, 1.17 on GSM8K (acceptance recorded under vLLM, "
            "SpecDecode-Bench)."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const auto longest = static_cast<int>(arguments.integer("max_ngram"));
-            const auto shortest = static_cast<int>(arguments.integer("min_ngram"));
-            const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-            if (shortest > longest)
+            const P params = fields.read(arguments);
+            if (params.min_ngram > params.max_ngram)
               diagnostics.add(arguments.where("min_ngram"),
-                              fmt::format("min_ngram is {} with max_ngram {}, allowed: at most max_ngram", shortest, longest));
-            return std::make_shared<PromptLookup>(draft_length, longest, shortest);
+                              fmt::format("min_ngram is {} with max_ngram {}, allowed: at most max_ngram", params.min_ngram,
+                                          params.max_ngram));
+            return std::make_shared<PromptLookup>(params);
           },
           true};
 }

@@ -11,11 +11,15 @@ namespace {
 
 class ReDrafter final : public BlockDrafter {
  public:
-  ReDrafter(int beams, int draft_length) : beams_(beams) {
+  struct Params {
+    int beams = 10;
+    int draft_length = 3;
+  };
+  explicit ReDrafter(const Params& params) : beams_(params.beams) {
     shape_.siblings = tokens::Siblings::point_mass;
-    shape_.draft_length = draft_length;
-    shape_.nodes = beams * draft_length;
-    shape_.ranks = beams;
+    shape_.draft_length = params.draft_length;
+    shape_.nodes = params.beams * params.draft_length;
+    shape_.ranks = params.beams;
     shape_.ranks_model = true;
     shape_.on_target_state = true;
   }
@@ -47,23 +51,17 @@ class ReDrafter final : public BlockDrafter {
 }  // namespace
 
 DrafterEntry redrafter_drafter() {
+  using P = ReDrafter::Params;
+  static const config::Fields<P> fields = {
+      {"beams", &P::beams, "candidates; the program's examples take up to 45 (BeamShape.width)", config::between(1, 64)},
+      {"draft_length", &P::draft_length, "tokens of each (BeamShape.length of 4 counts the target's own token before them)",
+       config::between(1, 16)},
+  };
   return {
-      {"redrafter",
-       "a small recurrent head on the target's state, searched by beams whose common beginnings are verified once",
+      {"redrafter", "a small recurrent head on the target's state, searched by beams whose common beginnings are verified once",
        "Zhang et al. (Recurrent Drafter), arXiv 2403.09919; apple/ml-recurrent-drafter, recurrent_drafting/modeling_drafter.py "
        "(beam_search_candidates), recurrent_drafting/tree_attention.py, commit bd8586b",
-       {{"beams",
-         config::Type::integer,
-         "10",
-         "candidates; the program's examples take up to 45 (BeamShape.width)",
-         config::between(1, 64),
-         {}},
-        {"draft_length",
-         config::Type::integer,
-         "3",
-         "tokens of each (BeamShape.length of 4 counts the target's own token before them)",
-         config::between(1, 16),
-         {}}},
+       fields,
        "Each level keeps the beams likeliest continuations of the beams before it, by the draft's probability of the whole "
        "path at temperature 1; the last level's beams are verified, point masses, and with them the beginnings that they "
        "share, once each. A level is a pass of the cost section's draft, the head's recurrent step over all beams. The "
@@ -71,10 +69,7 @@ DrafterEntry redrafter_drafter() {
        "rule for point masses judges the tree. It pays where the head is so small that its beams come nearly free: batch 1, "
        "on devices without room for a draft model.",
        "beams: 2, draft_length: 2"},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return std::make_shared<ReDrafter>(static_cast<int>(arguments.integer("beams")), draft_length);
-      }};
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<ReDrafter>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::draft

@@ -11,16 +11,18 @@ namespace {
 
 class Rest final : public TextDrafter {
  public:
-  struct Settings {
-    std::size_t longest = 0;
-    std::size_t shortest = 0;
+  struct Params {
     std::vector<std::vector<Token>> datastore;
+    std::size_t longest = 16;
+    std::size_t shortest = 2;
+    int draft_length = 10;
+    int nodes = 64;
   };
-  Rest(int draft_length, int nodes, Settings settings) : TextDrafter(draft_length, nodes), own_(std::move(settings)) {}
+  explicit Rest(Params params) : TextDrafter(params.draft_length, params.nodes), params_(std::move(params)) {}
 
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
-    for (std::size_t length = std::min(own_.longest, text.size()); length >= own_.shortest; --length) {
+    for (std::size_t length = std::min(params_.longest, text.size()); length >= params_.shortest; --length) {
       std::map<std::vector<Token>, std::size_t> counts;  // how often each beginning follows the text's last `length` tokens
       if (!count(text.last(length), counts)) continue;
       std::vector<std::pair<std::size_t, std::vector<Token>>> beginnings;
@@ -40,7 +42,7 @@ class Rest final : public TextDrafter {
   // False where the pattern stands nowhere.
   bool count(std::span<const Token> pattern, std::map<std::vector<Token>, std::size_t>& counts) const {
     bool found = false;
-    for (const std::vector<Token>& document : own_.datastore) {
+    for (const std::vector<Token>& document : params_.datastore) {
       for (auto at = document.begin();; ++at) {
         at = std::search(at, document.end(), pattern.begin(), pattern.end());
         if (at == document.end()) break;
@@ -56,31 +58,26 @@ class Rest final : public TextDrafter {
     return found;
   }
 
-  Settings own_;
+  Params params_;
 };
 
 }  // namespace
 
 DrafterEntry rest_drafter() {
+  using P = Rest::Params;
+  static const config::Fields<P> fields = {
+      {"datastore", &P::datastore, "documents, as tokens: texts like those that are decoded", config::at_least(0),
+       config::required},
+      {"longest", &P::longest, "end of the text that is looked for first", config::between(1, 256)},
+      {"shortest", &P::shortest, "end of the text that is looked for last; behind it nothing is drafted",
+       config::between(1, 256)},
+      {"draft_length", &P::draft_length, "tokens of a path at most", config::between(1, kMaxDraftLength)},
+      {"nodes", &P::nodes, "beginnings that are drafted at most", config::between(1, kMaxNodes)},
+  };
   return {
       {"rest",
        "retrieves from a datastore what followed the text's longest end that is in it, and drafts the commonest beginnings",
-       "He et al. (REST), arXiv 2311.08252; FasterDecoding/REST, DraftRetriever/src/lib.rs (search), commit 05f57b0",
-       {{"datastore",
-         config::Type::number_table,
-         {},
-         "documents, as tokens: texts like those that are decoded",
-         config::at_least(0),
-         {}},
-        {"longest", config::Type::integer, "16", "end of the text that is looked for first", config::between(1, 256), {}},
-        {"shortest",
-         config::Type::integer,
-         "2",
-         "end of the text that is looked for last; behind it nothing is drafted",
-         config::between(1, 256),
-         {}},
-        {"draft_length", config::Type::integer, "10", "tokens of a path at most", config::between(1, kMaxDraftLength), {}},
-        {"nodes", config::Type::integer, "64", "beginnings that are drafted at most", config::between(1, kMaxNodes), {}}},
+       "He et al. (REST), arXiv 2311.08252; FasterDecoding/REST, DraftRetriever/src/lib.rs (search), commit 05f57b0", fields,
        "No draft model. All places of the datastore where the end stands give their next draft_length tokens; of all beginnings "
        "of these the nodes commonest are a tree, the shorter of equals first, then the lower tokens (the program leaves equals "
        "to "
@@ -89,11 +86,8 @@ DrafterEntry rest_drafter() {
        "the mixed tasks of Spec-Bench's leaderboard it gives 1.28 (RTX 3090) to 1.48 (A100).",
        "datastore: [[0, 1, 0, 2, 1, 0, 0, 1, 0, 2]], shortest: 1"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        Rest::Settings settings{static_cast<std::size_t>(arguments.integer("longest")),
-                                static_cast<std::size_t>(arguments.integer("shortest")),
-                                token_lists(arguments, "datastore", diagnostics)};
-        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return std::make_shared<Rest>(draft_length, static_cast<int>(arguments.integer("nodes")), std::move(settings));
+        check_tokens(arguments, "datastore", diagnostics);
+        return std::make_shared<Rest>(fields.read(arguments));
       }};
 }
 

@@ -48,35 +48,35 @@ tokens::Tree sam_recycling_tree() {
 
 class SamDecoding final : public BlockDrafter {
  public:
-  struct Settings {
-    int draft_length = 0;
-    std::size_t threshold = 0;
-    double bias = 0.0;
+  struct Params {
+    int draft_length = 39;
+    int threshold = 5;
+    double bias = 5.0;
     std::vector<std::vector<Token>> corpus;
-    bool recycles = false;
-    int kept = 0;
+    bool recycles = true;
+    int kept = 8;
   };
-  explicit SamDecoding(Settings settings) : own_(std::move(settings)) {
-    if (own_.recycles) tree_ = sam_recycling_tree();
+  explicit SamDecoding(Params params) : params_(std::move(params)) {
+    if (params_.recycles) tree_ = sam_recycling_tree();
     shape_.siblings = tokens::Siblings::point_mass;
-    shape_.draft_length = std::max(own_.draft_length, tree_.height());
-    shape_.nodes = std::max(own_.draft_length, tree_.drafted());
-    shape_.target_ranks = own_.recycles ? own_.kept : 0;
+    shape_.draft_length = std::max(params_.draft_length, tree_.height());
+    shape_.nodes = std::max(params_.draft_length, tree_.drafted());
+    shape_.target_ranks = params_.recycles ? params_.kept : 0;
     shape_.reads_text = true;
-    shape_.looks_behind = own_.recycles;
+    shape_.looks_behind = params_.recycles;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
   [[nodiscard]] std::unique_ptr<Memory> start() const override {
-    return own_.recycles ? std::make_unique<RecycledMemory>() : nullptr;
+    return params_.recycles ? std::make_unique<RecycledMemory>() : nullptr;
   }
 
   void choose(Sight& sight, Memory* memory, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
     if (const std::vector<Token> copy = copied(text); !copy.empty())
       add_paths(block, {copy});
-    else if (own_.recycles && !text.empty())
+    else if (params_.recycles && !text.empty())
       recycled_tree(tree_, static_cast<RecycledMemory&>(*memory), text.back(), block);
-    if (own_.recycles) recycle(sight, block, static_cast<RecycledMemory&>(*memory));
+    if (params_.recycles) recycle(sight, block, static_cast<RecycledMemory&>(*memory));
   }
 
   [[nodiscard]] Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
@@ -85,13 +85,13 @@ class SamDecoding final : public BlockDrafter {
   // What followed the longest end, in the text or in the corpus; empty where it is too short.
   [[nodiscard]] std::vector<Token> copied(std::span<const Token> text) const {
     if (text.empty()) return {};
-    const auto most = static_cast<std::size_t>(own_.draft_length);
+    const auto most = static_cast<std::size_t>(params_.draft_length);
     const std::span<const Token> history = text.first(text.size() - 1);  // the newest token is not in the automaton yet
     const std::vector<std::size_t> shared = shared_ends(history, text);
     FirstPlace own = first_of(shared, shared.empty() ? 0 : *std::max_element(shared.begin(), shared.end()));
     FirstPlace other;
     std::span<const Token> document;
-    for (const std::vector<Token>& one : own_.corpus) {
+    for (const std::vector<Token>& one : params_.corpus) {
       const std::vector<std::size_t> ends = shared_ends(one, text);
       const std::size_t longest = ends.empty() ? 0 : *std::max_element(ends.begin(), ends.end());
       if (longest <= other.length) continue;
@@ -99,8 +99,8 @@ class SamDecoding final : public BlockDrafter {
       document = one;
     }
     const auto length = static_cast<double>(own.length);
-    const double biased = static_cast<double>(other.length) - own_.bias;
-    if (std::max(length, biased) < static_cast<double>(own_.threshold)) return {};
+    const double biased = static_cast<double>(other.length) - params_.bias;
+    if (std::max(length, biased) < static_cast<double>(params_.threshold)) return {};
     if (length < biased) {
       const std::span<const Token> rest = document.subspan(other.next);
       return {rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(std::min(most, rest.size()))};
@@ -119,54 +119,31 @@ class SamDecoding final : public BlockDrafter {
   }
 
   Shape shape_;
-  Settings own_;
+  Params params_;
   tokens::Tree tree_;
 };
 
 }  // namespace
 
 DrafterEntry sam_decoding_drafter() {
+  using P = SamDecoding::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens that are copied at most (n_predicts of 40, which counts the text's last token)",
+       config::between(1, kMaxDraftLength)},
+      {"threshold", &P::threshold, "shortest end that is copied behind (len_threshold)", config::between(1, 256)},
+      {"bias", &P::bias, "tokens that an end in the corpus must be longer than one in the text (len_bias)",
+       config::between(0, 256)},
+      {"corpus", &P::corpus, "documents, as tokens, that the static automaton is built of", config::at_least(0),
+       config::optional},
+      {"otherwise", &P::recycles, "what is drafted where no end is long enough",
+       config::one_of<bool>({{"token_recycling", true}, {"nothing", false}})},
+      {"kept", &P::kept, "likeliest tokens that token_recycling keeps behind each token", config::between(1, 64)},
+  };
   return {
-      {"sam_decoding",
-       "copies what followed the longest end of the text, in the text or in a corpus, where it is long enough",
+      {"sam_decoding", "copies what followed the longest end of the text, in the text or in a corpus, where it is long enough",
        "Hu et al. (SAM Decoding), arXiv 2411.10666; hyx1999/SAM-Decoding, samd/draft.py, samd/sam/dyn_sam.py, "
        "samd/sam/static_sam.py, commit 18c41f0",
-       {{"draft_length",
-         config::Type::integer,
-         "39",
-         "tokens that are copied at most (n_predicts of 40, which counts the text's last token)",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"threshold",
-         config::Type::integer,
-         "5",
-         "shortest end that is copied behind (len_threshold)",
-         config::between(1, 256),
-         {}},
-        {"bias",
-         config::Type::number,
-         "5",
-         "tokens that an end in the corpus must be longer than one in the text (len_bias)",
-         config::between(0, 256),
-         {}},
-        {"corpus",
-         config::Type::number_table,
-         "",
-         "documents, as tokens, that the static automaton is built of",
-         config::at_least(0),
-         {}},
-        {"otherwise",
-         config::Type::text,
-         "token_recycling",
-         "what is drafted where no end is long enough",
-         {},
-         {"token_recycling", "nothing"}},
-        {"kept",
-         config::Type::integer,
-         "8",
-         "likeliest tokens that token_recycling keeps behind each token",
-         config::between(1, 64),
-         {}}},
+       fields,
        "No draft model. The longest end of the text that has stood in it before, at its first place; while fewer tokens follow "
        "there than would be drafted, a shorter end that stands earlier. A corpus gives the longest end at its first place, if "
        "that is longer by more than bias. The program's automata find both in constant time a token. Where less follows, less "
@@ -178,13 +155,8 @@ DrafterEntry sam_decoding_drafter() {
        "against 2.59 for Vicuna-33B (Spec-Bench's leaderboard, batch 1).",
        "threshold: 1, draft_length: 3"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        SamDecoding::Settings settings{static_cast<int>(arguments.integer("draft_length")),
-                                       static_cast<std::size_t>(arguments.integer("threshold")),
-                                       arguments.number("bias"),
-                                       token_lists(arguments, "corpus", diagnostics),
-                                       arguments.text("otherwise") == "token_recycling",
-                                       static_cast<int>(arguments.integer("kept"))};
-        return std::make_shared<SamDecoding>(std::move(settings));
+        check_tokens(arguments, "corpus", diagnostics);
+        return std::make_shared<SamDecoding>(fields.read(arguments));
       }};
 }
 

@@ -102,20 +102,20 @@ class Found {
 
 class SglangNgram final : public TextDrafter {
  public:
-  struct Settings {
-    int nodes = 0;
-    int depth = 0;
-    int least_breadth = 0;
-    int most_breadth = 0;
+  struct Params {
+    int nodes = 11;
+    int max_trie_depth = 18;
+    int min_bfs_breadth = 1;
+    int max_bfs_breadth = 10;
     bool by_frequency = false;
     std::vector<std::vector<Token>> past;
   };
-  explicit SglangNgram(const Settings& settings)
-      : TextDrafter(std::min(settings.nodes, settings.depth - 1), settings.nodes),
-        own_(settings),
-        past_(static_cast<std::size_t>(settings.depth)) {
+  explicit SglangNgram(const Params& params)
+      : TextDrafter(std::min(params.nodes, params.max_trie_depth - 1), params.nodes),
+        params_(params),
+        past_(static_cast<std::size_t>(params.max_trie_depth)) {
     shape_.branches = true;
-    for (const std::vector<Token>& text : own_.past)
+    for (const std::vector<Token>& text : params_.past)
       for (std::size_t end = 1; end <= text.size(); ++end) past_.insert(std::span(text).first(end));
   }
 
@@ -133,11 +133,11 @@ class SglangNgram final : public TextDrafter {
       find(kept, text);
     }
     kept.length = text.size();
-    Found found(own_.nodes);
+    Found found(params_.nodes);
     for (std::size_t length = kept.ends.size(); length > 0 && !found.full(); --length) {
       const Trie::Place end = kept.ends[length - 1];
       if (end == 0 || kept.trie.at(end).children.empty()) continue;
-      if (own_.by_frequency)
+      if (params_.by_frequency)
         commonest(kept.trie, end, found);
       else
         newest(kept.trie, end, static_cast<int>(length), found);
@@ -146,7 +146,7 @@ class SglangNgram final : public TextDrafter {
   }
 
   // Every round verifies as many rows, whatever was found.
-  [[nodiscard]] Work work(int /*nodes*/) const override { return {{}, 1.0 + own_.nodes}; }
+  [[nodiscard]] Work work(int /*nodes*/) const override { return {{}, 1.0 + params_.nodes}; }
 
  private:
   static void find(TrieMemory& kept, std::span<const Token> text) {
@@ -172,14 +172,14 @@ class SglangNgram final : public TextDrafter {
 
   // Level by level, of each string the children that were inserted last: the fewer the longer the end and the deeper the level.
   void newest(const Trie& trie, Trie::Place end, int length, Found& found) const {
-    const int longest = own_.depth - 1;
-    const double step = static_cast<double>(own_.most_breadth - own_.least_breadth) / longest;
+    const int longest = params_.max_trie_depth - 1;
+    const double step = static_cast<double>(params_.max_bfs_breadth - params_.min_bfs_breadth) / longest;
     struct Open {
       int node;
       double breadth;
       Trie::Place place;
     };
-    std::deque<Open> open = {{0, (longest - length) * step + own_.least_breadth, end}};
+    std::deque<Open> open = {{0, (longest - length) * step + params_.min_bfs_breadth, end}};
     while (!open.empty() && !found.full()) {
       const Open one = open.front();
       open.pop_front();
@@ -206,8 +206,8 @@ class SglangNgram final : public TextDrafter {
       std::sort(children.begin(), children.end(), [&](Trie::Place a, Trie::Place b) {
         return trie.at(a).times != trie.at(b).times ? trie.at(a).times > trie.at(b).times : trie.at(a).token < trie.at(b).token;
       });
-      if (children.size() > static_cast<std::size_t>(own_.most_breadth))
-        children.resize(static_cast<std::size_t>(own_.most_breadth));
+      if (children.size() > static_cast<std::size_t>(params_.max_bfs_breadth))
+        children.resize(static_cast<std::size_t>(params_.max_bfs_breadth));
       double all = 0.0;
       for (const Trie::Place child : children) all += trie.at(child).times;
       for (const Trie::Place child : children) open.push({node, child, trie.at(child).times / all * share});
@@ -220,55 +220,34 @@ class SglangNgram final : public TextDrafter {
     }
   }
 
-  Settings own_;
+  Params params_;
   Trie past_;
 };
 
 }  // namespace
 
 DrafterEntry sglang_ngram_drafter() {
+  using P = SglangNgram::Params;
+  static const config::Fields<P> fields = {
+      {"nodes", &P::nodes, "tokens drafted at most: speculative-num-draft-tokens without the text's last one",
+       config::between(1, kMaxNodes)},
+      {"max_trie_depth", &P::max_trie_depth,
+       "tokens of the text's end that go into the trie after each round, and of a string in it",
+       config::between(2, kMaxDraftLength)},
+      {"min_bfs_breadth", &P::min_bfs_breadth, "BFS: children of a string behind the longest end", config::between(1, kMaxNodes)},
+      {"max_bfs_breadth", &P::max_bfs_breadth,
+       "BFS: children of a string behind an empty end, in between by a line; PROB: children of each string",
+       config::between(1, kMaxNodes)},
+      {"match_type", &P::by_frequency, "BFS: level by level, what was inserted last; PROB: by how often it was inserted",
+       config::one_of<bool>({{"BFS", false}, {"PROB", true}})},
+      {"past", &P::past, "texts of earlier requests, as tokens: the trie is one for all", config::at_least(0), config::optional},
+  };
   return {
-      {"sglang_ngram",
-       "a tree of what followed the text's ends, of each length, in a trie of what was emitted lately",
+      {"sglang_ngram", "a tree of what followed the text's ends, of each length, in a trie of what was emitted lately",
        "SGLang, --speculative-algorithm NGRAM: sgl-project/sglang, kernels/jit/csrc/ngram_corpus/trie.cpp, commit 2e932a8, "
        "ngram.cpp, commit 0520a2c, srt/speculative/ngram_worker.py as of pull request 17260; by the trie of Zhao et al. "
        "(Lookahead), arXiv 2312.12728",
-       {{"nodes",
-         config::Type::integer,
-         "11",
-         "tokens drafted at most: speculative-num-draft-tokens without the text's last one",
-         config::between(1, kMaxNodes),
-         {}},
-        {"max_trie_depth",
-         config::Type::integer,
-         "18",
-         "tokens of the text's end that go into the trie after each round, and of a string in it",
-         config::between(2, kMaxDraftLength),
-         {}},
-        {"min_bfs_breadth",
-         config::Type::integer,
-         "1",
-         "BFS: children of a string behind the longest end",
-         config::between(1, kMaxNodes),
-         {}},
-        {"max_bfs_breadth",
-         config::Type::integer,
-         "10",
-         "BFS: children of a string behind an empty end, in between by a line; PROB: children of each string",
-         config::between(1, kMaxNodes),
-         {}},
-        {"match_type",
-         config::Type::text,
-         "BFS",
-         "BFS: level by level, what was inserted last; PROB: by how often it was inserted",
-         {},
-         {"BFS", "PROB"}},
-        {"past",
-         config::Type::number_table,
-         "",
-         "texts of earlier requests, as tokens: the trie is one for all",
-         config::at_least(0),
-         {}}},
+       fields,
        "No draft model. After each round the text's last max_trie_depth tokens go into a trie, from each of them on; the prompt "
        "is "
        "in it by its own last tokens alone. They go in while the next round is verified, so that a round does not find what the "
@@ -289,17 +268,13 @@ DrafterEntry sglang_ngram_drafter() {
        "copied is prompt_lookup's and suffix_decoding's.",
        "nodes: 4, max_trie_depth: 4"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        SglangNgram::Settings settings{static_cast<int>(arguments.integer("nodes")),
-                                       static_cast<int>(arguments.integer("max_trie_depth")),
-                                       static_cast<int>(arguments.integer("min_bfs_breadth")),
-                                       static_cast<int>(arguments.integer("max_bfs_breadth")),
-                                       arguments.text("match_type") == "PROB",
-                                       token_lists(arguments, "past", diagnostics)};
-        if (settings.least_breadth > settings.most_breadth)
+        check_tokens(arguments, "past", diagnostics);
+        const P params = fields.read(arguments);
+        if (params.min_bfs_breadth > params.max_bfs_breadth)
           diagnostics.add(arguments.where("min_bfs_breadth"),
                           fmt::format("min_bfs_breadth is {} with max_bfs_breadth {}, allowed: at most max_bfs_breadth",
-                                      settings.least_breadth, settings.most_breadth));
-        return std::make_shared<SglangNgram>(settings);
+                                      params.min_bfs_breadth, params.max_bfs_breadth));
+        return std::make_shared<SglangNgram>(params);
       },
       true};
 }

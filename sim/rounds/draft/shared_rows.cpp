@@ -21,51 +21,29 @@ constexpr std::size_t kPerPosition = 5;  // intercept; sums of weight x, of weig
 
 }  // namespace
 
-std::vector<config::Parameter> shared_rows_parameters(std::string_view round) {
+config::Fields<SharedRows> shared_rows_fields(Sharer sharer) {
+  using P = SharedRows;
+  const bool server = sharer == Sharer::server;
+  const char* const round = server ? "step" : "round";
+  const std::string confidence =
+      "a token's chance of acceptance: estimate, fitted while it runs to the log-odds of the draft's likeliest token and the "
+      "position; history, to the position alone; head, a trained head that is perfect";
   return {
-      {"confidence",
-       config::Type::text,
-       "estimate",
-       "a token's chance of acceptance: estimate, fitted while it runs to the log-odds of the draft's likeliest token and the "
-       "position; history, to the position alone; head, a trained head that is perfect",
-       {},
-       {"estimate", "history", "head"}},
-      {"budget",
-       config::Type::text,
-       "previous",
+      {"confidence", &P::confidence, confidence + (server ? "; left out: estimate where rounds are executed, else history" : ""),
+       config::one_of<Confidence>(
+           {{"estimate", Confidence::estimate}, {"history", Confidence::history}, {"head", Confidence::head}}),
+       config::Default{server ? "" : "estimate"}},
+      {"budget", &P::budget,
        fmt::format(
-           "how many tokens the batch verifies: previous, the most expected tokens per time at the confidences of the {0} "
-           "before (vLLM); early_stop, one more while that raises them, at this {0}'s (DSpark); rows, as said",
+           "how many tokens the batch verifies: previous, the most expected tokens per time at the confidences of the {0} before "
+           "(vLLM); early_stop, one more while that raises them, at this {0}'s (DSpark); rows, as said",
            round),
-       {},
-       {"previous", "early_stop", "rows"}},
-      {"rows",
-       config::Type::number,
-       "1",
-       "with budget: rows, drafted tokens that are verified of each sequence in the mean",
-       config::between(0, kMaxDraftLength),
-       {}},
-      {"refit",
-       config::Type::integer,
-       "100",
-       fmt::format("{}s from one fit of the estimate to the next", round),
-       config::between(1, 1e6),
-       {}}};
-}
-
-SharedRows read_shared_rows(const config::Arguments& arguments) {
-  SharedRows read;
-  if (arguments.has("confidence")) {
-    const std::string& confidence = arguments.text("confidence");
-    read.confidence = confidence == "head"      ? Confidence::head
-                      : confidence == "history" ? Confidence::history
-                                                : Confidence::estimate;
-  }
-  const std::string& budget = arguments.text("budget");
-  read.budget = budget == "rows" ? RowBudget::rows : budget == "early_stop" ? RowBudget::early_stop : RowBudget::previous;
-  read.rows = arguments.number("rows");
-  read.refit = static_cast<int>(arguments.integer("refit"));
-  return read;
+       config::one_of<RowBudget>(
+           {{"previous", RowBudget::previous}, {"early_stop", RowBudget::early_stop}, {"rows", RowBudget::rows}})},
+      {"rows", &P::rows, "with budget: rows, drafted tokens that are verified of each sequence in the mean",
+       config::between(0, kMaxDraftLength)},
+      {"refit", &P::refit, fmt::format("{}s from one fit of the estimate to the next", round), config::between(1, 1e6)},
+  };
 }
 
 std::vector<double> AcceptanceFit::start(std::size_t positions, Confidence confidence) {

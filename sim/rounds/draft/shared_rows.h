@@ -2,13 +2,12 @@
 // Both policies adaptive_verification go by it, decode's and the server's.
 #pragma once
 
-#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/fields.h"
 #include "sim/rounds/draft/length_policy.h"
 
 #include <cstddef>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace specsim::draft {
@@ -24,16 +23,17 @@ enum class RowBudget { previous, early_stop, rows };
 struct SharedRows {
   std::optional<Confidence> confidence;  // nullopt: the best that is known
   RowBudget budget = RowBudget::previous;
-  double rows = 0.0;  // rows verified of each sequence in the mean, with RowBudget::rows
-  int refit = 0;      // rounds from one fit to the next
+  double rows = 1.0;  // rows verified of each sequence in the mean, with RowBudget::rows
+  int refit = 100;    // rounds from one fit to the next
 
   [[nodiscard]] std::size_t fixed_budget(std::size_t sequences) const {
     return static_cast<std::size_t>(rows * static_cast<double>(sequences) + 1e-9);
   }
 };
-// confidence, budget, rows and refit, where a batch verifies once a `round`: a server's is a step.
-std::vector<config::Parameter> shared_rows_parameters(std::string_view round);
-SharedRows read_shared_rows(const config::Arguments& arguments);
+// confidence, budget, rows and refit. A decoder shares rows out once per round and knows how its drafts look; a server does so
+// once per step and may not know it.
+enum class Sharer { decoder, server };
+config::Fields<SharedRows> shared_rows_fields(Sharer sharer);
 
 // The chance that each position's token is accepted once it is reached, learnt from what was: sigmoid(slope x + intercept[k]), x
 // the log-odds of the draft's likeliest token, one slope for all positions. vLLM's constants.

@@ -11,38 +11,38 @@ namespace {
 
 class SpecExec final : public BlockDrafter {
  public:
-  struct Settings {
-    int budget = 0;
-    int beams = 0;
-    int passes = 0;
-    int width = 0;
-    double decay = 1.0;
+  struct Params {
+    int budget = 128;
+    int beams = 128;
+    int max_depth = 32;
+    int width = 32;
+    double decay = 0.95;
   };
-  explicit SpecExec(const Settings& settings) : own_(settings) {
+  explicit SpecExec(const Params& params) : params_(params) {
     shape_.siblings = tokens::Siblings::point_mass;
-    shape_.draft_length = std::min(own_.passes, own_.budget);
-    shape_.nodes = own_.budget;
-    shape_.ranks = own_.width;
+    shape_.draft_length = std::min(params_.max_depth, params_.budget);
+    shape_.nodes = params_.budget;
+    shape_.ranks = params_.width;
     shape_.ranks_model = true;
     shape_.counts_passes = true;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
 
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
-    const auto budget = static_cast<std::size_t>(own_.budget);
+    const auto budget = static_cast<std::size_t>(params_.budget);
     Candidates all;
     std::vector<int> waiting = {0};  // nodes that no pass has extended
-    for (int pass = 0; pass < own_.passes && !waiting.empty(); ++pass) {
+    for (int pass = 0; pass < params_.max_depth && !waiting.empty(); ++pass) {
       std::vector<int> extended = waiting;
-      if (extended.size() > static_cast<std::size_t>(own_.beams)) {
+      if (extended.size() > static_cast<std::size_t>(params_.beams)) {
         std::sort(extended.begin(), extended.end(), [&](int a, int b) { return all.better(a, b); });
-        extended.resize(static_cast<std::size_t>(own_.beams));
+        extended.resize(static_cast<std::size_t>(params_.beams));
         std::sort(extended.begin(), extended.end());
       }
       std::erase_if(waiting, [&](int node) { return std::binary_search(extended.begin(), extended.end(), node); });
       sight.prepare(all.block, extended);
       std::vector<Candidates::Child> children =
-          all.children_of(sight, extended, static_cast<std::size_t>(own_.width), own_.decay);
+          all.children_of(sight, extended, static_cast<std::size_t>(params_.width), params_.decay);
       // Those that are among the best of the budget, beside what there is.
       std::vector<double> values(all.value.begin() + 1, all.value.end());
       const double worst_kept = values.size() >= budget ? least_of_best(values, budget) : -1.0;
@@ -61,8 +61,8 @@ class SpecExec final : public BlockDrafter {
   }
 
   [[nodiscard]] Work work(int nodes) const override {
-    const double rows = std::min(own_.beams, own_.budget);
-    Work work{std::vector<double>(static_cast<std::size_t>(own_.passes), rows), 1.0 + nodes};
+    const double rows = std::min(params_.beams, params_.budget);
+    Work work{std::vector<double>(static_cast<std::size_t>(params_.max_depth), rows), 1.0 + nodes};
     work.pass_rows.front() = 1.0;
     return work;
   }
@@ -74,49 +74,32 @@ class SpecExec final : public BlockDrafter {
   }
 
   Shape shape_;
-  Settings own_;
+  Params params_;
 };
 
 }  // namespace
 
 DrafterEntry spec_exec_drafter() {
+  using P = SpecExec::Params;
+  static const config::Fields<P> fields = {
+      {"budget", &P::budget, "nodes of the tree (max_budget)", config::between(1, 256)},
+      {"beams", &P::beams, "open nodes that a pass extends at most (max_n_beams)", config::between(1, 1024)},
+      {"max_depth", &P::max_depth, "draft passes at most (max_beam_len)", config::between(1, kMaxDraftLength)},
+      {"width", &P::width, "children of a node at most (max_branch_width)", config::between(1, 256)},
+      {"decay", &P::decay, "what each level takes off a path's value (decay_factor)", config::above(0, 1)},
+  };
   return {
-      {"spec_exec",
-       "the likeliest paths of the draft at a budget of nodes, found by expanding the best of all open ones at once",
+      {"spec_exec", "the likeliest paths of the draft at a budget of nodes, found by expanding the best of all open ones at once",
        "Svirschevski et al. (SpecExec), arXiv 2406.02532; yandex-research/specexec, specdec/specexec.py (SpecExecBase), "
        "specdec/trees.py, commit c7f24b3",
-       {{"budget", config::Type::integer, "128", "nodes of the tree (max_budget)", config::between(1, 256), {}},
-        {"beams",
-         config::Type::integer,
-         "128",
-         "open nodes that a pass extends at most (max_n_beams)",
-         config::between(1, 1024),
-         {}},
-        {"max_depth",
-         config::Type::integer,
-         "32",
-         "draft passes at most (max_beam_len)",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"width", config::Type::integer, "32", "children of a node at most (max_branch_width)", config::between(1, 256), {}},
-        {"decay",
-         config::Type::number,
-         "0.95",
-         "what each level takes off a path's value (decay_factor)",
-         config::Interval{0, 1, true, false},
-         {}}},
+       fields,
        "Children are the draft's likeliest tokens, point masses; a node is worth the draft model's probability of its path, at "
        "temperature 1, times decay to the power of its depth. A pass extends the best open nodes, whatever their depths; "
        "children that are not among the best of the budget are dropped, and a pass that finds none better than the tree's "
        "worst is the last. It pays where a pass of the target costs so much that hundreds of nodes come free: weights that "
        "are read from the host's memory at each pass.",
        "budget: 4, beams: 2, width: 2, max_depth: 3"},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_shared<SpecExec>(
-            SpecExec::Settings{static_cast<int>(arguments.integer("budget")), static_cast<int>(arguments.integer("beams")),
-                               static_cast<int>(arguments.integer("max_depth")), static_cast<int>(arguments.integer("width")),
-                               arguments.number("decay")});
-      },
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<SpecExec>(fields.read(arguments)); },
       true};
 }
 

@@ -10,8 +10,13 @@ namespace {
 
 class Suffix final : public TextDrafter {
  public:
-  Suffix(int draft_length, int longest, double factor, double least)
-      : TextDrafter(draft_length, draft_length), longest_(longest), factor_(factor), least_(least) {}
+  struct Params {
+    int draft_length = 0;
+    std::size_t max_match = 16;
+    double factor = 2.0;
+    double least = 0.1;
+  };
+  explicit Suffix(const Params& params) : TextDrafter(params.draft_length, params.draft_length), params_(params) {}
 
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
@@ -19,13 +24,13 @@ class Suffix final : public TextDrafter {
     std::vector<std::size_t> ends;
     std::size_t length = 0;
     for (std::size_t end = 1; end < text.size(); ++end) {
-      const std::size_t own = match_length(text, end, static_cast<std::size_t>(longest_));
+      const std::size_t own = match_length(text, end, params_.max_match);
       if (own > length) ends.clear();
       length = std::max(length, own);
       if (own == length && own > 0) ends.push_back(end);
     }
     const auto most = std::min<std::size_t>(static_cast<std::size_t>(shape().draft_length),
-                                            static_cast<std::size_t>(factor_ * static_cast<double>(length)));
+                                            static_cast<std::size_t>(params_.factor * static_cast<double>(length)));
     std::vector<Token> path;
     double probability = 1.0;
     while (path.size() < most && !ends.empty()) {
@@ -35,7 +40,7 @@ class Suffix final : public TextDrafter {
       const std::optional<Followed> best = commonest_next(nexts);
       if (!best) break;
       probability *= static_cast<double>(best->times) / static_cast<double>(ends.size());
-      if (probability < least_) break;
+      if (probability < params_.least) break;
       std::erase_if(ends,
                     [&](std::size_t end) { return end + path.size() >= text.size() || text[end + path.size()] != best->token; });
       path.push_back(best->token);
@@ -44,32 +49,22 @@ class Suffix final : public TextDrafter {
   }
 
  private:
-  int longest_;
-  double factor_;
-  double least_;
+  Params params_;
 };
 
 }  // namespace
 
 DrafterEntry suffix_drafter() {
+  using P = Suffix::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens at most", config::between(1, kMaxDraftLength), config::required},
+      {"max_match", &P::max_match, "length of the end that is looked for, at most", config::between(1, 256)},
+      {"factor", &P::factor, "drafts factor times the match's length at most", config::above(0, 64)},
+      {"least", &P::least, "stops where the path's share of the matches falls below", config::between(0, 1)},
+  };
   return {
-      {"suffix",
-       "goes on as the text did after the longest earlier stretch that ends as it does now",
-       "Oliaro et al. (SuffixDecoding), arXiv 2411.04975",
-       {{"draft_length", config::Type::integer, {}, "tokens at most", config::between(1, kMaxDraftLength), {}},
-        {"max_match", config::Type::integer, "16", "length of the end that is looked for, at most", config::between(1, 256), {}},
-        {"factor",
-         config::Type::number,
-         "2",
-         "drafts factor times the match's length at most",
-         config::Interval{0, 64, true, false},
-         {}},
-        {"least",
-         config::Type::number,
-         "0.1",
-         "stops where the path's share of the matches falls below",
-         config::between(0, 1),
-         {}}},
+      {"suffix", "goes on as the text did after the longest earlier stretch that ends as it does now",
+       "Oliaro et al. (SuffixDecoding), arXiv 2411.04975", fields,
        "No draft model. Of the places where the longest match stands, the commonest next token is followed, then the commonest "
        "after it; the paper leaves open which of equals, here it is suffix_decoding's. A tree of suffixes finds the same places "
        "faster. What Arctic Inference and vLLM ship scores every length of "
@@ -77,11 +72,7 @@ DrafterEntry suffix_drafter() {
        "It pays where text repeats itself, as suffix_decoding does; no measurement that separates the two is "
        "known here, for what was measured is the shipped one. On text that does not repeat itself it drafts "
        "next to nothing, and neither gains nor costs much."},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        return std::make_shared<Suffix>(draft_length, static_cast<int>(arguments.integer("max_match")),
-                                        arguments.number("factor"), arguments.number("least"));
-      },
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Suffix>(fields.read(arguments)); },
       true};
 }
 

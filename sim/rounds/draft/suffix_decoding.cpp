@@ -21,33 +21,22 @@ class SuffixDecoding final : public TextDrafter {
 }  // namespace
 
 DrafterEntry suffix_decoding_drafter() {
+  using P = SuffixScores;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens at most", config::between(1, kMaxDraftLength)},
+      {"max_tree_depth", &P::depth, "length of the end that is looked for and of the draft together, at most",
+       config::between(2, 256)},
+      {"factor", &P::factor, "drafts factor times the match's length, and offset, at most", config::between(0, 64)},
+      {"offset", &P::offset, "see factor", config::between(-64, 64)},
+      {"least", &P::least, "stops where the path's share of the matches falls below", config::between(0, 1)},
+      {"past", &P::past, "responses of earlier requests, as tokens", config::at_least(0), config::optional},
+  };
   return {
-      {"suffix_decoding",
-       "goes on as the text, or past responses, did after the end whose continuation promises most tokens",
+      {"suffix_decoding", "goes on as the text, or past responses, did after the end whose continuation promises most tokens",
        "Oliaro et al. (SuffixDecoding), arXiv 2411.04975, as shipped: snowflakedb/ArcticInference, "
        "csrc/suffix_decoding/suffix_tree.cc, "
        "commit 9d46438, arctic_inference/suffix_decoding/cache.py, commit 21fa211; vLLM, method suffix",
-       {{"draft_length", config::Type::integer, "24", "tokens at most", config::between(1, kMaxDraftLength), {}},
-        {"max_tree_depth",
-         config::Type::integer,
-         "24",
-         "length of the end that is looked for and of the draft together, at most",
-         config::between(2, 256),
-         {}},
-        {"factor",
-         config::Type::number,
-         "1",
-         "drafts factor times the match's length, and offset, at most",
-         config::between(0, 64),
-         {}},
-        {"offset", config::Type::number, "0", "see factor", config::between(-64, 64), {}},
-        {"least",
-         config::Type::number,
-         "0.1",
-         "stops where the path's share of the matches falls below",
-         config::between(0, 1),
-         {}},
-        {"past", config::Type::number_table, "", "responses of earlier requests, as tokens", config::at_least(0), {}}},
+       fields,
        "No draft model. Each length of the text's end is tried: of the places where it stands, the end itself among them, "
        "the commonest next token is followed, then the commonest after it (of equals the first that was seen where each was seen "
        "once, else the one at the head of the tree's list of children, which goes by when counts were reached); a token's share "
@@ -63,14 +52,8 @@ DrafterEntry suffix_decoding_drafter() {
        "large batches.",
        "draft_length: 2"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const auto draft_length = static_cast<int>(arguments.integer("draft_length"));
-        SuffixScores settings{draft_length,
-                              static_cast<int>(arguments.integer("max_tree_depth")),
-                              arguments.number("factor"),
-                              arguments.number("offset"),
-                              arguments.number("least"),
-                              token_lists(arguments, "past", diagnostics)};
-        return std::make_shared<SuffixDecoding>(std::move(settings));
+        check_tokens(arguments, "past", diagnostics);
+        return std::make_shared<SuffixDecoding>(fields.read(arguments));
       },
       true};
 }

@@ -11,11 +11,11 @@
 namespace specsim::draft {
 
 struct SuffixScores {
-  int draft_length = 0;  // tokens at most
-  int depth = 0;         // tokens of the end that is looked for and of its continuation together, at most
-  double factor = 0.0;   // most tokens drafted: factor x the matched end's length + offset
+  int draft_length = 24;  // tokens at most
+  int depth = 24;         // tokens of the end that is looked for and of its continuation together, at most
+  double factor = 1.0;    // most tokens drafted: factor x the matched end's length + offset
   double offset = 0.0;
-  double least = 0.0;  // share of the places below which a path ends
+  double least = 0.1;  // share of the places below which a path ends
   std::vector<std::vector<Token>> past;
 };
 

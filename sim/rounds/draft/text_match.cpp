@@ -26,21 +26,13 @@ void add_paths(ChosenBlock& block, const std::vector<std::vector<Token>>& paths)
   }
 }
 
-std::vector<std::vector<Token>> token_lists(const config::Arguments& arguments, const std::string& key,
-                                            Diagnostics& diagnostics) {
-  std::vector<std::vector<Token>> lists;
-  if (!arguments.has(key)) return lists;
-  for (const std::vector<double>& list : arguments.table(key)) {
-    std::vector<Token>& own = lists.emplace_back();
-    for (const double token : list) {
+void check_tokens(const config::Arguments& arguments, const std::string& key, Diagnostics& diagnostics) {
+  if (!arguments.has(key)) return;
+  for (const std::vector<double>& list : arguments.table(key))
+    for (const double token : list)
       if (token != std::floor(token) || token >= kMaxVocab)
         diagnostics.add(arguments.where(key),
                         fmt::format("{} has token {:g}, allowed: whole numbers below {}", key, token, kMaxVocab));
-      else
-        own.push_back(static_cast<Token>(token));
-    }
-  }
-  return lists;
 }
 
 TextDrafter::TextDrafter(int draft_length, int nodes) {

@@ -22,8 +22,8 @@ inline std::size_t match_length(std::span<const Token> text, std::size_t end, st
   return length;
 }
 
-// Lists of tokens that a config gives; empty where it gives none. Reports what is no token.
-std::vector<std::vector<Token>> token_lists(const config::Arguments& arguments, const std::string& key, Diagnostics& diagnostics);
+// Reports what is no token in a table of tokens, where the config gives one.
+void check_tokens(const config::Arguments& arguments, const std::string& key, Diagnostics& diagnostics);
 
 // A drafter that copies out of the text, at no cost of a draft model: one target pass over what it found.
 class TextDrafter : public BlockDrafter {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <vector>
 
@@ -103,50 +102,37 @@ bool whole(double x) { return x == std::floor(x); }
 
 }  // namespace
 
-std::vector<config::Parameter> shape_parameters(std::vector<config::Parameter> own) {
-  std::vector<config::Parameter> all = {
-      {"branching",
-       config::Type::number_list,
-       "",
+const config::Fields<TreeShape>& tree_shape_fields() {
+  using P = TreeShape;
+  static const config::Fields<P> fields = {
+      {"branching", &P::branching,
        "children of each node, level by level: [3, 2, 1]; [1, 1, 1] is a chain of 3; one of branching, paths, parents",
-       config::between(1, kMaxNodes),
-       {}},
-      {"paths",
-       config::Type::number_table,
-       "",
-       "every node as the ranks of the children on its path: [[0], [1], [0, 0]]",
-       config::between(0, kMaxNodes),
-       {}},
-      {"parents",
-       config::Type::number_list,
-       "",
-       "parent of nodes 1, 2, ...; 0 is the text so far",
-       config::between(0, kMaxNodes),
-       {}}};
-  all.insert(all.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
-  return all;
+       config::between(1, kMaxNodes), config::optional},
+      {"paths", &P::paths, "every node as the ranks of the children on its path: [[0], [1], [0, 0]]",
+       config::between(0, kMaxNodes), config::optional},
+      {"parents", &P::parents, "parent of nodes 1, 2, ...; 0 is the text so far", config::between(0, kMaxNodes),
+       config::optional},
+  };
+  return fields;
 }
 
-config::Parameter siblings_parameter() {
-  return {"siblings",
-          config::Type::text,
-          "sampled",
-          "how a node's children come about: sampled from the draft's distribution, with or without replacement, its likeliest "
-          "tokens, none of probability 0, or two around a hub: one sampled, and its likeliest token (another one sampled where "
-          "the first is that)",
-          {},
-          {"sampled", "without_replacement", "top_k", "hub"}};
+std::string siblings_meaning() {
+  return "how a node's children come about: sampled from the draft's distribution, with or without replacement, its likeliest "
+         "tokens, "
+         "none of probability 0, or two around a hub: one sampled, and its likeliest token (another one sampled where the first "
+         "is "
+         "that)";
 }
 
-tokens::Siblings siblings_of(const config::Arguments& arguments) {
-  const std::string& text = arguments.text("siblings");
-  return text == "top_k"                 ? tokens::Siblings::point_mass
-         : text == "without_replacement" ? tokens::Siblings::without_replacement
-         : text == "hub"                 ? tokens::Siblings::hub
-                                         : tokens::Siblings::independent;
+config::Choices<tokens::Siblings> siblings_words() {
+  return config::one_of<tokens::Siblings>({{"sampled", tokens::Siblings::independent},
+                                           {"without_replacement", tokens::Siblings::without_replacement},
+                                           {"top_k", tokens::Siblings::point_mass},
+                                           {"hub", tokens::Siblings::hub}});
 }
 
-std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, tokens::Siblings siblings, Diagnostics& diagnostics) {
+std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, const TreeShape& shape, tokens::Siblings siblings,
+                                    Diagnostics& diagnostics) {
   std::vector<std::string> given;
   for (const char* name : {"branching", "paths", "parents"})
     if (arguments.has(name)) given.emplace_back(name);
@@ -159,13 +145,13 @@ std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, tokens::
   Mistake mistake;
   if (given[0] == "paths") {
     std::vector<Path> paths;
-    for (const std::vector<double>& row : arguments.table("paths")) {
+    for (const std::vector<double>& row : shape.paths) {
       if (!std::all_of(row.begin(), row.end(), whole)) mistake = "paths has a number that is not whole, allowed: ranks 0, 1, ...";
       paths.emplace_back(row.begin(), row.end());
     }
     if (mistake.empty()) mistake = from_paths(std::move(paths), siblings, tree);
   } else {
-    const std::vector<double>& numbers = arguments.numbers(given[0]);
+    const std::vector<double>& numbers = given[0] == "parents" ? shape.parents : shape.branching;
     if (!std::all_of(numbers.begin(), numbers.end(), whole))
       mistake = given[0] + " has a number that is not whole, allowed: integers";
     else

@@ -1,24 +1,35 @@
 // Trees as a config writes them, shared by the drafters that take one.
 #pragma once
 
-#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/fields.h"
 #include "sim/rounds/tokens/tree.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace specsim::draft {
 
 constexpr int kMaxNodes = 1024;
 
-// branching, paths, parents: the shape of a tree, followed by a drafter's `own` parameters.
-std::vector<config::Parameter> shape_parameters(std::vector<config::Parameter> own);
+// The shape of a tree: one of the three is given.
+struct TreeShape {
+  std::vector<double> branching;
+  std::vector<std::vector<double>> paths;
+  std::vector<double> parents;
+};
+const config::Fields<TreeShape>& tree_shape_fields();
 
-// siblings: what tokens::Siblings lists
-config::Parameter siblings_parameter();
-tokens::Siblings siblings_of(const config::Arguments& arguments);
+// The parameter `siblings`, held by that member.
+std::string siblings_meaning();
+config::Choices<tokens::Siblings> siblings_words();
+template <class P>
+config::Declaration<P> siblings_field(tokens::Siblings P::*siblings) {
+  return {"siblings", siblings, siblings_meaning(), siblings_words()};
+}
 
-// Reads a tree from exactly one of `branching`, `paths` and `parents`; nullopt after reporting.
-std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, tokens::Siblings siblings, Diagnostics& diagnostics);
+// The tree of a shape that `arguments` gave: exactly one of `branching`, `paths` and `parents`. nullopt after reporting.
+std::optional<tokens::Tree> tree_of(const config::Arguments& arguments, const TreeShape& shape, tokens::Siblings siblings,
+                                    Diagnostics& diagnostics);
 
 }  // namespace specsim::draft

@@ -66,22 +66,18 @@ Work DynamicTree::work(int nodes) const {
 }
 
 DrafterEntry tree_dynamic_drafter() {
-  return {{"tree_dynamic",
-           "a tree grown where the draft is sure: expand the likeliest nodes, keep the likeliest of all",
-           "Li et al. (EAGLE-2), arXiv 2406.16858; SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate), commit cb7e084",
-           {{"depth", config::Type::integer, "6", "levels, one draft pass each", config::between(1, kMaxDraftLength), {}},
-            {"width",
-             config::Type::integer,
-             "10",
-             "nodes of a level that are expanded, and children of each",
-             config::between(1, 64),
-             {}},
-            {"nodes",
-             config::Type::integer,
-             "59",
-             "kept for verification, by the draft's probability of their path",
-             config::between(1, kMaxNodes),
-             {}}},
+  struct P {
+    int depth = 6;
+    int width = 10;
+    int nodes = 59;
+  };
+  static const config::Fields<P> fields = {
+      {"depth", &P::depth, "levels, one draft pass each", config::between(1, kMaxDraftLength)},
+      {"width", &P::width, "nodes of a level that are expanded, and children of each", config::between(1, 64)},
+      {"nodes", &P::nodes, "kept for verification, by the draft's probability of their path", config::between(1, kMaxNodes)},
+  };
+  return {{"tree_dynamic", "a tree grown where the draft is sure: expand the likeliest nodes, keep the likeliest of all",
+           "Li et al. (EAGLE-2), arXiv 2406.16858; SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate), commit cb7e084", fields,
            "Children are the draft's likeliest tokens, point masses. Tokens and paths rank by the draft model's own "
            "distribution, at temperature 1: draft_sampling changes nothing, and a draft of temperature 0 still proposes second "
            "tokens. The program's total_token of 60 counts the text's last token, which leaves 59 drafted. The depth of 6 is the "
@@ -92,9 +88,8 @@ DrafterEntry tree_dynamic_drafter() {
            "A100). It does not in large batches: simulated, a tree of 21 nodes is below plain decoding at batch "
            "32, where a chain of 2 still gains (docs/results/methods.md)."},
           [](const config::Arguments& arguments, Diagnostics&) {
-            const auto depth = static_cast<int>(arguments.integer("depth"));
-            return std::make_shared<DynamicTree>(depth, static_cast<int>(arguments.integer("width")),
-                                                 static_cast<int>(arguments.integer("nodes")));
+            const P params = fields.read(arguments);
+            return std::make_shared<DynamicTree>(params.depth, params.width, params.nodes);
           },
           true};
 }

@@ -10,24 +10,24 @@
 namespace specsim::draft {
 
 DrafterEntry tree_ranked_drafter() {
+  struct P {
+    std::vector<std::vector<double>> acceptance;
+    int nodes = 0;
+    std::optional<std::size_t> depth;
+    tokens::Siblings siblings = tokens::Siblings::independent;
+  };
+  static const config::Fields<P> fields = {
+      {"acceptance", &P::acceptance,
+       "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is",
+       config::between(0, 1), config::required},
+      {"nodes", &P::nodes, "drafted, or as many as the table has", config::between(1, kMaxNodes), config::required},
+      {"depth", &P::depth, "levels at most, a draft pass each; left out: as many as the table has",
+       config::between(1, kMaxDraftLength)},
+      siblings_field(&P::siblings),
+  };
   return {
-      {"tree_ranked",
-       "the tree of the most expected tokens for acceptance by depth and rank",
-       "Cai et al. (Medusa), arXiv 2401.10774, section 2.3.3",
-       {{"acceptance",
-         config::Type::number_table,
-         {},
-         "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is",
-         config::between(0, 1),
-         {}},
-        {"nodes", config::Type::integer, {}, "drafted, or as many as the table has", config::between(1, kMaxNodes), {}},
-        {"depth",
-         config::Type::integer,
-         "",
-         "levels at most, a draft pass each; left out: as many as the table has",
-         config::between(1, kMaxDraftLength),
-         {}},
-        siblings_parameter()},
+      {"tree_ranked", "the tree of the most expected tokens for acceptance by depth and rank",
+       "Cai et al. (Medusa), arXiv 2401.10774, section 2.3.3", fields,
        "Nodes by falling product of the acceptances on their path; a node takes its parent along, which makes it the best tree "
        "there is. Siblings that are drawn come one after the other: a node takes its elder siblings along too, and the tree is "
        "the best where no row rises with the rank. Each level is one pass of the draft model. "
@@ -36,17 +36,17 @@ DrafterEntry tree_ranked_drafter() {
        "authors saw no more gain beyond about 64 nodes, and less above batch 32.",
        "acceptance: [[0.5, 0.2], [0.4]], nodes: 3"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const auto& acceptance = arguments.table("acceptance");
+        const P params = fields.read(arguments);
+        const auto& acceptance = params.acceptance;
         if (const std::string mistake = mistake_in_acceptance(acceptance); !mistake.empty()) {
           diagnostics.add(arguments.where("acceptance"), "acceptance " + mistake);
           return Draft();
         }
-        const tokens::Siblings siblings = siblings_of(arguments);
         std::vector<std::vector<double>> rows = acceptance;
-        if (arguments.has("depth")) rows.resize(std::min(rows.size(), static_cast<std::size_t>(arguments.integer("depth"))));
-        tokens::Tree tree = rank_tree(rows, static_cast<int>(arguments.integer("nodes")),
-                                      siblings == tokens::Siblings::point_mass ? Ranks::any : Ranks::first);
-        return Draft(std::make_shared<TreeDrafter>(std::move(tree), siblings));
+        if (params.depth) rows.resize(std::min(rows.size(), *params.depth));
+        tokens::Tree tree =
+            rank_tree(rows, params.nodes, params.siblings == tokens::Siblings::point_mass ? Ranks::any : Ranks::first);
+        return Draft(std::make_shared<TreeDrafter>(std::move(tree), params.siblings));
       },
       true};
 }

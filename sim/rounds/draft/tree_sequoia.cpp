@@ -25,31 +25,29 @@ double verify_time(const std::vector<std::vector<double>>& table, double rows) {
 }  // namespace
 
 DrafterEntry tree_sequoia_drafter() {
+  struct P {
+    int budget = 0;
+    int depth = 16;
+    std::vector<double> acceptance;
+    std::vector<std::vector<double>> verify_times;
+    double draft_time = 0.0;
+    tokens::Siblings siblings = tokens::Siblings::independent;
+  };
+  static const config::Fields<P> fields = {
+      {"budget", &P::budget, "nodes drafted; at most, where a time table chooses", config::between(1, kMaxNodes),
+       config::required},
+      {"depth", &P::depth, "levels at most", config::between(1, kMaxDraftLength)},
+      {"acceptance", &P::acceptance, "P(the sibling of rank 1, 2, ... is the accepted one), given its parent is; at most 64",
+       config::between(0, 1), config::required},
+      {"verify_times", &P::verify_times,
+       "[[tokens, time], ...] of a target pass: with draft_time, size and depth are chosen as well", config::at_least(0),
+       config::optional},
+      {"draft_time", &P::draft_time, "time of a draft pass, in the unit of verify_times", config::at_least(0), config::optional},
+      siblings_field(&P::siblings),
+  };
   return {
-      {"tree_sequoia",
-       "the tree of the most expected tokens for a budget, by Sequoia's dynamic programme",
-       "Chen et al. (Sequoia), arXiv 2402.12374",
-       {{"budget",
-         config::Type::integer,
-         {},
-         "nodes drafted; at most, where a time table chooses",
-         config::between(1, kMaxNodes),
-         {}},
-        {"depth", config::Type::integer, "16", "levels at most", config::between(1, kMaxDraftLength), {}},
-        {"acceptance",
-         config::Type::number_list,
-         {},
-         "P(the sibling of rank 1, 2, ... is the accepted one), given its parent is; at most 64",
-         config::between(0, 1),
-         {}},
-        {"verify_times",
-         config::Type::number_table,
-         "",
-         "[[tokens, time], ...] of a target pass: with draft_time, size and depth are chosen as well",
-         config::at_least(0),
-         {}},
-        {"draft_time", config::Type::number, "", "time of a draft pass, in the unit of verify_times", config::at_least(0), {}},
-        siblings_parameter()},
+      {"tree_sequoia", "the tree of the most expected tokens for a budget, by Sequoia's dynamic programme",
+       "Chen et al. (Sequoia), arXiv 2402.12374", fields,
        "T(size, depth, b children) = max over the last child's size y of T(size - y, depth, b - 1) + acceptance_b max_b' T(y, "
        "depth - 1, b'); with times, the size and depth of the least (depth draft_time + verify time) / T. Sequoia draws siblings "
        "without replacement: siblings: without_replacement. "
@@ -58,8 +56,8 @@ DrafterEntry tree_sequoia_drafter() {
        "where they are not: simulated, a tree of 44 nodes that leads at batch 1 is slower than plain "
        "decoding at 32 (results/method_claims/trees)."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const tokens::Siblings siblings = siblings_of(arguments);
-        const std::vector<double>& acceptance = arguments.numbers("acceptance");
+        const P params = fields.read(arguments);
+        const std::vector<double>& acceptance = params.acceptance;
         constexpr std::size_t kMostRanks = 64;
         if (acceptance.empty() || acceptance.size() > kMostRanks ||
             std::accumulate(acceptance.begin(), acceptance.end(), 0.0) > 1.0 + 1e-9) {
@@ -68,7 +66,7 @@ DrafterEntry tree_sequoia_drafter() {
                                       acceptance.size(), std::accumulate(acceptance.begin(), acceptance.end(), 0.0), kMostRanks));
           return Draft();
         }
-        const auto& times = arguments.table("verify_times");
+        const auto& times = params.verify_times;
         const bool timed = arguments.has("verify_times");
         if (timed != arguments.has("draft_time") ||
             !std::all_of(times.begin(), times.end(), [](const auto& row) { return row.size() == 2; }) ||
@@ -77,16 +75,14 @@ DrafterEntry tree_sequoia_drafter() {
                           "the time table is not whole, allowed: verify_times with increasing [tokens, time], and draft_time");
           return Draft();
         }
-        const auto budget = static_cast<int>(arguments.integer("budget"));
-        const auto depth = static_cast<int>(arguments.integer("depth"));
-        const SequoiaProgramme programme(acceptance, budget, depth);
-        int nodes = budget;
-        int levels = depth;
+        const SequoiaProgramme programme(acceptance, params.budget, params.depth);
+        int nodes = params.budget;
+        int levels = params.depth;
         if (timed) {
           double least = std::numeric_limits<double>::infinity();
-          for (int l = 1; l <= depth; ++l)
-            for (int n = 1; n <= budget; ++n) {
-              const double time = (l * arguments.number("draft_time") + verify_time(times, n + 1.0)) / programme.tokens(n, l);
+          for (int l = 1; l <= params.depth; ++l)
+            for (int n = 1; n <= params.budget; ++n) {
+              const double time = (l * params.draft_time + verify_time(times, n + 1.0)) / programme.tokens(n, l);
               if (programme.tokens(n, l) > 0.0 && time < least) {
                 least = time;
                 nodes = n;
@@ -102,7 +98,7 @@ DrafterEntry tree_sequoia_drafter() {
           return Draft();
         }
         tokens::Tree tree = programme.tree(nodes, levels);
-        return Draft(std::make_shared<TreeDrafter>(std::move(tree), siblings));
+        return Draft(std::make_shared<TreeDrafter>(std::move(tree), params.siblings));
       },
       true};
 }

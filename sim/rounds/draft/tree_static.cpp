@@ -7,9 +7,16 @@
 namespace specsim::draft {
 
 DrafterEntry tree_static_drafter() {
+  struct P {
+    TreeShape shape;
+    tokens::Siblings siblings = tokens::Siblings::independent;
+  };
+  static const config::Fields<P> fields = {
+      {&P::shape, tree_shape_fields()},
+      siblings_field(&P::siblings),
+  };
   return {{"tree_static", "a token tree of one shape, the same every round",
-           "Miao et al. (SpecInfer), arXiv 2305.09781; Cai et al. (Medusa), arXiv 2401.10774",
-           shape_parameters({siblings_parameter()}),
+           "Miao et al. (SpecInfer), arXiv 2305.09781; Cai et al. (Medusa), arXiv 2401.10774", fields,
            "Each level of the tree is one pass of the draft model, over the nodes of the level above that have children; the "
            "target verifies all nodes and the text's last token in one pass. "
            "With siblings: top_k, tokens to which the draft gives probability 0 are not drafted: such a tree can "
@@ -18,10 +25,10 @@ DrafterEntry tree_static_drafter() {
            "A100, batch 1). It does not in large ones: simulated, the best tree is a quarter faster than the "
            "best chain at batch 1 and a tenth slower at 32 (docs/results/time_and_methods.md)."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const tokens::Siblings siblings = siblings_of(arguments);
-            const std::optional<tokens::Tree> tree = tree_of(arguments, siblings, diagnostics);
+            const P params = fields.read(arguments);
+            const std::optional<tokens::Tree> tree = tree_of(arguments, params.shape, params.siblings, diagnostics);
             if (!tree) return Draft();
-            return Draft(std::make_shared<TreeDrafter>(*tree, siblings));
+            return Draft(std::make_shared<TreeDrafter>(*tree, params.siblings));
           },
           true};
 }

@@ -12,28 +12,16 @@
 
 namespace specsim::families {
 
-const std::vector<config::Parameter>& sampling_parameters() {
-  static const std::vector<config::Parameter> parameters = {
-      {"temperature",
-       config::Type::number,
-       "1",
-       "divides the logits; 0: one-hot at the argmax, ties to the lowest token",
-       config::between(0, 1e6),
-       {}},
-      {"top_k", config::Type::integer, "0", "keeps the k likeliest tokens; 0: off", config::between(0, kMaxVocab), {}},
-      {"top_p",
-       config::Type::number,
-       "1",
-       "keeps the shortest run of likeliest tokens that reaches this mass",
-       config::Interval{0, 1, true, false},
-       {}},
-      {"min_p",
-       config::Type::number,
-       "0",
-       "keeps tokens with at least this share of the likeliest one's probability",
-       config::between(0, 1),
-       {}}};
-  return parameters;
+const config::Fields<math::Sampling>& sampling_fields() {
+  using P = math::Sampling;
+  static const config::Fields<P> fields = {
+      {"temperature", &P::temperature, "divides the logits; 0: one-hot at the argmax, ties to the lowest token",
+       config::between(0, 1e6)},
+      {"top_k", &P::top_k, "keeps the k likeliest tokens; 0: off", config::between(0, kMaxVocab)},
+      {"top_p", &P::top_p, "keeps the shortest run of likeliest tokens that reaches this mass", config::above(0, 1)},
+      {"min_p", &P::min_p, "keeps tokens with at least this share of the likeliest one's probability", config::between(0, 1)},
+  };
+  return fields;
 }
 
 namespace {
@@ -44,9 +32,7 @@ constexpr std::uint32_t kDraftStreams = 1U << 16;
 math::Sampling read_sampling(const config::Value& pair, const std::string& key, Diagnostics& diagnostics) {
   const config::Value* section = pair.find(key);
   if (section == nullptr) return {};
-  const config::Arguments arguments = config::read_arguments(*section, sampling_parameters(), {}, "pair." + key, diagnostics);
-  return {arguments.number("temperature"), static_cast<int>(arguments.integer("top_k")), arguments.number("top_p"),
-          arguments.number("min_p")};
+  return sampling_fields().read(config::read_arguments(*section, sampling_fields(), {}, "pair." + key, diagnostics));
 }
 
 // A token's point mass mixed into a distribution.
@@ -119,13 +105,22 @@ void ContextBuilder::add_mixture_pair(ContextModel& model, Token token, double w
 
 void ContextBuilder::add_pair(ContextModel& model, const config::Value& overrides, const std::vector<std::string>& also_allowed,
                               const std::string& what, bool by_depth) {
-  std::vector<config::Parameter> parameters = {
-      {"target", config::Type::value, "", "the target's distribution here; left out: pair.target", {}, {}},
-      {"draft", config::Type::value, "", "the draft's distribution here; left out: pair.draft", {}, {}}};
-  if (by_depth)
-    parameters.push_back(
-        {"drafts", config::Type::value_list, "", "the draft's distribution at position 1, 2, ... of a block", {}, {}});
-  const config::Arguments arguments = config::read_arguments(overrides, parameters, also_allowed, what, *diagnostics_);
+  struct P {
+    config::Value target;
+    config::Value draft;
+    config::Value drafts;
+  };
+  static const config::Declaration<P> own_target = {"target", &P::target,
+                                                    "the target's distribution here; left out: pair.target"};
+  static const config::Declaration<P> own_draft = {"draft", &P::draft, "the draft's distribution here; left out: pair.draft"};
+  static const config::Fields<P> pair = {own_target, own_draft};
+  static const config::Fields<P> pair_by_depth = {
+      own_target,
+      own_draft,
+      {"drafts", &P::drafts, "the draft's distribution at position 1, 2, ... of a block", config::as_list},
+  };
+  const config::Arguments arguments =
+      config::read_arguments(overrides, by_depth ? pair_by_depth : pair, also_allowed, what, *diagnostics_);
   const config::Value* target = overrides.find("target");
   const config::Value* draft = overrides.find("draft");
   std::vector<const config::Value*> drafts = {draft != nullptr ? draft : pair_->find("draft")};

@@ -65,6 +65,6 @@ struct ContextEntry {
 config::Registry<ContextEntry>& context_processes();
 
 // The parameters of `pair.target_sampling` and `pair.draft_sampling`, for the reference page.
-const std::vector<config::Parameter>& sampling_parameters();
+const config::Fields<math::Sampling>& sampling_fields();
 
 }  // namespace specsim::families

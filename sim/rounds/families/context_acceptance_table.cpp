@@ -78,22 +78,22 @@ std::string mistake_in(const std::vector<std::vector<double>>& table, int vocab)
 }  // namespace
 
 ContextEntry acceptance_table_context() {
-  return {{"acceptance_table",
-           "acceptance by depth and rank, as papers, model cards and logs publish it; no distributions",
+  struct P {
+    std::vector<std::vector<double>> acceptance;
+    bool drawn = false;
+  };
+  static const config::Fields<P> fields = {
+      {"acceptance", &P::acceptance,
+       "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is; the last row holds "
+       "beyond",
+       config::between(0, 1), config::required},
+      {"selection", &P::drawn,
+       "how the drafts of the record were chosen, as drafter chain's: the draft's likeliest tokens, or drawn from it",
+       config::one_of<bool>({{"sampled", true}, {"argmax", false}})},
+  };
+  return {{"acceptance_table", "acceptance by depth and rank, as papers, model cards and logs publish it; no distributions",
            "Cai et al. (Medusa), arXiv 2401.10774; Chen et al. (Sequoia), arXiv 2402.12374; Li et al. (EAGLE), arXiv 2401.15077",
-           {{"acceptance",
-             config::Type::number_table,
-             {},
-             "[[rank 1, rank 2, ...] at depth 1, ...]: P(this child is the accepted one), given that its parent is; the last row "
-             "holds beyond",
-             config::between(0, 1),
-             {}},
-            {"selection",
-             config::Type::text,
-             "argmax",
-             "how the drafts of the record were chosen, as drafter chain's: the draft's likeliest tokens, or drawn from it",
-             {},
-             {"sampled", "argmax"}}},
+           fields,
            "Every round begins in the first row, whatever came before. The target gives the token of rank r the mass that the "
            "table has for it, and one more token the rest; the draft ranks the tokens in that order. Such a record says how "
            "often a ranked token was accepted, not how a drawn one would be: drafters choose (selection: argmax, siblings: "
@@ -104,8 +104,9 @@ ContextEntry acceptance_table_context() {
            "divided by those of the position before.",
            "acceptance: [[0.5, 0.2], [0.4]]"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
+            const P params = fields.read(arguments);
             ContextModel model;
-            const std::vector<std::vector<double>>& table = arguments.table("acceptance");
+            const std::vector<std::vector<double>>& table = params.acceptance;
             const auto before = builder.diagnostics().list().size();
             builder.refuse_sampling("acceptance_table", "what was accepted has the sampling settings in it");
             if (std::string mistake = mistake_in(table, builder.vocab()); !mistake.empty())
@@ -113,8 +114,7 @@ ContextEntry acceptance_table_context() {
             if (builder.diagnostics().list().size() != before) return model;
             std::size_t ranks = 0;
             for (const std::vector<double>& row : table) ranks = std::max(ranks, row.size());
-            const bool drawn = arguments.text("selection") == "sampled";
-            const std::vector<double> order = order_of(ranks, drawn);
+            const std::vector<double> order = order_of(ranks, params.drawn);
             for (const std::vector<double>& row : table) {
               std::vector<double> target = row;
               target.resize(ranks, 0.0);
@@ -125,7 +125,7 @@ ContextEntry acceptance_table_context() {
               model.pairs.emplace_back(std::make_unique<GivenMasses>(std::move(target)), std::move(drafts), math::Sampling(),
                                        math::Sampling());
             }
-            model.process = std::make_unique<TableProcess>(table.size(), drawn);
+            model.process = std::make_unique<TableProcess>(table.size(), params.drawn);
             return model;
           }};
 }

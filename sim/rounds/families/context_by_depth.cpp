@@ -18,20 +18,21 @@ class ByDepthProcess final : public StillProcess {
 }  // namespace
 
 ContextEntry by_depth_context() {
+  struct P {
+    config::Value drafts;
+  };
+  static const config::Fields<P> fields = {
+      {"drafts", &P::drafts, "the draft's distribution at position 1, 2, ...; the last one holds beyond; pair.draft is not used",
+       config::as_list, config::required},
+  };
   return {{"by_depth",
            "the draft's distribution depends on the position within the block, as EAGLE's n-alpha; the target's never does",
-           "Li et al., EAGLE, arXiv 2401.15077",
-           {{"drafts",
-             config::Type::value_list,
-             {},
-             "the draft's distribution at position 1, 2, ...; the last one holds beyond; pair.draft is not used",
-             {},
-             {}}},
+           "Li et al., EAGLE, arXiv 2401.15077", fields,
            "Acceptances are independent with a rate for each position: tokens_per_round = 1 + alpha_1 + alpha_1 alpha_2 + ...",
            "drafts: [{family: uniform}, {family: geometric, ratio: 0.3}]"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             ContextModel model;
-            const std::vector<config::Value>& drafts = arguments.value("drafts").items;
+            const std::vector<config::Value> drafts = fields.read(arguments).drafts.items;
             if (drafts.empty() || drafts.size() > static_cast<std::size_t>(kMaxDraftLength)) {
               builder.diagnostics().add(arguments.where("drafts"),
                                         fmt::format("drafts has {} entries, allowed: 1 to {}", drafts.size(), kMaxDraftLength));

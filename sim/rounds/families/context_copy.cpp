@@ -44,51 +44,43 @@ class CopyProcess final : public ContextProcess {
 }  // namespace
 
 ContextEntry copy_context() {
-  return {{"copy",
-           "text that repeats itself: stretches that copy a prompt, between free text",
-           "",
-           {{"prompt_tokens", config::Type::integer, "64", "length of the prompt", config::between(1, kMaxPrompt), {}},
-            {"fidelity",
-             config::Type::number,
-             "0.9",
-             "while copying, the target's probability of going on beside what pair.target gives",
-             config::between(0, 1),
-             {}},
-            {"entry",
-             config::Type::number,
-             "0.5",
-             "share of the prompt's tokens after which free text begins to copy what follows their first occurrence",
-             config::between(0, 1),
-             {}},
-            {"prompt_seed",
-             config::Type::integer,
-             "1",
-             "draws the prompt, uniformly over the vocabulary",
-             config::between(0, 9e15),
-             {}}},
+  struct P {
+    std::size_t prompt_tokens = 64;
+    double fidelity = 0.9;
+    double entry = 0.5;
+    std::uint64_t prompt_seed = 1;
+  };
+  static const config::Fields<P> fields = {
+      {"prompt_tokens", &P::prompt_tokens, "length of the prompt", config::between(1, kMaxPrompt)},
+      {"fidelity", &P::fidelity, "while copying, the target's probability of going on beside what pair.target gives",
+       config::between(0, 1)},
+      {"entry", &P::entry,
+       "share of the prompt's tokens after which free text begins to copy what follows their first occurrence",
+       config::between(0, 1)},
+      {"prompt_seed", &P::prompt_seed, "draws the prompt, uniformly over the vocabulary", config::between(0, 9e15)},
+  };
+  return {{"copy", "text that repeats itself: stretches that copy a prompt, between free text", "", fields,
            "While the text copies position i, the target is fidelity one_hot(prompt[i]) + (1 - fidelity) pair.target, and it "
            "goes on to i + 1 as long as prompt[i] is emitted; any other token leads to free text, whose target is pair.target, "
            "or into the prompt again. Which token leads where is fixed: the process is markov over prompt_tokens + 1 states. "
            "Every sequence starts in free text, and drafters that look into the text see the prompt before it.",
            "prompt_tokens: 4, fidelity: 0.7"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
+            const P params = fields.read(arguments);
             ContextModel model;
             const auto vocab = static_cast<std::uint64_t>(builder.vocab());
-            rng::Stream random_bits(
-                rng::make_key(static_cast<std::uint64_t>(arguments.integer("prompt_seed")), rng::hash_text("copy")),
-                rng::Purpose::distribution, 0, 0);
-            std::vector<Token> prompt(static_cast<std::size_t>(arguments.integer("prompt_tokens")));
+            rng::Stream random_bits(rng::make_key(params.prompt_seed, rng::hash_text("copy")), rng::Purpose::distribution, 0, 0);
+            std::vector<Token> prompt(params.prompt_tokens);
             for (Token& token : prompt) token = static_cast<Token>(scale_bits(random_bits(), vocab));
             std::vector<std::uint32_t> entry(vocab, 0);
             for (std::size_t i = prompt.size() - 1; i-- > 0;)  // the first occurrence is written last
               entry[prompt[i]] = static_cast<std::uint32_t>(i) + 2;
             for (std::uint32_t& state : entry)
-              if (rng::to_unit(random_bits()) >= arguments.number("entry")) state = 0;
+              if (rng::to_unit(random_bits()) >= params.entry) state = 0;
 
-            const double fidelity = arguments.number("fidelity");
             builder.add_pair(model);
             if (model.pairs.empty()) return model;
-            for (const Token token : prompt) builder.add_mixture_pair(model, token, fidelity);
+            for (const Token token : prompt) builder.add_mixture_pair(model, token, params.fidelity);
             model.process = std::make_unique<CopyProcess>(std::move(prompt), std::move(entry));
             return model;
           }};

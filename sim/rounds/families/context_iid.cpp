@@ -32,26 +32,25 @@ class IidProcess final : public ContextProcess {
 }  // namespace
 
 ContextEntry iid_context() {
-  return {{"iid",
-           "each text position draws its pair of distributions anew, from a pool or truly fresh",
-           "",
-           {{"pool", config::Type::integer, "256", "prepared pairs to draw from, uniformly", config::between(1, 1 << 20), {}},
-            {"fresh",
-             config::Type::boolean,
-             "false",
-             "a new pair for every position instead of a pool; costs several passes over the vocabulary each",
-             {},
-             {}}},
+  struct P {
+    int pool = 256;
+    bool fresh = false;
+  };
+  static const config::Fields<P> fields = {
+      {"pool", &P::pool, "prepared pairs to draw from, uniformly", config::between(1, 1 << 20)},
+      {"fresh", &P::fresh, "a new pair for every position instead of a pool; costs several passes over the vocabulary each"},
+  };
+  return {{"iid", "each text position draws its pair of distributions anew, from a pool or truly fresh", "", fields,
            "Acceptances at successive positions are independent with the mean alpha of the pool (or of the family), so the "
            "geometric closed form "
            "holds at that mean. A position that is drafted again after a rejection meets the same pair."},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
+            const P params = fields.read(arguments);
             ContextModel model;
             builder.add_pair(model);
-            if (arguments.boolean("fresh") && arguments.given("pool"))
+            if (params.fresh && arguments.given("pool"))
               builder.diagnostics().add(arguments.where("pool"), "pool is given together with fresh: true, allowed: one of them");
-            model.process =
-                std::make_unique<IidProcess>(arguments.boolean("fresh") ? 0 : static_cast<int>(arguments.integer("pool")));
+            model.process = std::make_unique<IidProcess>(params.fresh ? 0 : params.pool);
             return model;
           }};
 }

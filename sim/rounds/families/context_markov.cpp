@@ -50,25 +50,22 @@ class MarkovProcess final : public ContextProcess {
 }  // namespace
 
 ContextEntry markov_context() {
+  struct P {
+    int order = 1;
+    std::optional<int> states;
+  };
+  static const config::Fields<P> fields = {
+      {"order", &P::order, "last tokens that a distribution depends on; vocab^order states, at most 4096",
+       config::between(1, 12)},
+      {"states", &P::states, "instead of order: a hash of state and token moves among so many states, for large vocabularies",
+       config::between(1, kMaxStates)},
+  };
   return {
-      {"markov",
-       "the distributions depend on the tokens emitted so far",
-       "",
-       {{"order",
-         config::Type::integer,
-         "1",
-         "last tokens that a distribution depends on; vocab^order states, at most 4096",
-         config::between(1, 12),
-         {}},
-        {"states",
-         config::Type::integer,
-         "",
-         "instead of order: a hash of state and token moves among so many states, for large vocabularies",
-         config::between(1, kMaxStates),
-         {}}},
+      {"markov", "the distributions depend on the tokens emitted so far", "", fields,
        "Every sequence starts in state 0 (as after token 0 repeated). Rounds of a sequence are correlated through the state; "
        "theory follows them exactly by matrices over the states, from the first round of a sequence on."},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
+        const P params = fields.read(arguments);
         ContextModel model;
         builder.add_pair(model);
         const auto vocab = static_cast<std::int64_t>(builder.vocab());
@@ -77,14 +74,14 @@ ContextEntry markov_context() {
         if (hashed && arguments.given("order"))
           builder.diagnostics().add(arguments.where("order"), "order is given together with states, allowed: one of them");
         if (hashed) {
-          states = arguments.integer("states");
+          states = *params.states;
         } else {
-          for (std::int64_t i = 0; i < arguments.integer("order") && states <= kMaxStates; ++i) states *= vocab;
+          for (std::int64_t i = 0; i < params.order && states <= kMaxStates; ++i) states *= vocab;
           if (states > kMaxStates) {
             builder.diagnostics().add(
                 arguments.where("order"),
                 fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or instead states: N (hashed)",
-                            arguments.integer("order"), vocab, kMaxStates));
+                            params.order, vocab, kMaxStates));
             return model;
           }
         }

@@ -10,38 +10,32 @@
 namespace specsim::families {
 
 ContextEntry regimes_context() {
+  struct P {
+    config::Value states;
+    std::vector<std::vector<double>> transition;
+    std::vector<double> start;
+  };
+  static const config::Fields<P> fields = {
+      {"states", &P::states,
+       "one map for each regime: {target: DISTRIBUTION, draft: DISTRIBUTION}; what is left out is pair's; drafts: [DISTRIBUTION, "
+       "...] in the place of draft for position 1, 2, ... of a block, the last one holds beyond",
+       config::as_list, config::required},
+      {"transition", &P::transition, "row i: distribution of the next position's regime after regime i", config::between(0, 1),
+       config::required},
+      {"start", &P::start, "distribution of the first position's regime; left out: the stationary distribution",
+       config::between(0, 1), config::optional},
+  };
   return {
-      {"regimes",
-       "easy and hard stretches: a hidden Markov chain over text positions picks the pair",
-       "",
-       {{"states",
-         config::Type::value_list,
-         {},
-         "one map for each regime: {target: DISTRIBUTION, draft: DISTRIBUTION}; what is left out is pair's; drafts: "
-         "[DISTRIBUTION, ...] "
-         "in the place of draft for position 1, 2, ... of a block, the last one holds beyond",
-         {},
-         {}},
-        {"transition",
-         config::Type::number_table,
-         {},
-         "row i: distribution of the next position's regime after regime i",
-         config::between(0, 1),
-         {}},
-        {"start",
-         config::Type::number_list,
-         "",
-         "distribution of the first position's regime; left out: the stationary distribution",
-         config::between(0, 1),
-         {}}},
+      {"regimes", "easy and hard stretches: a hidden Markov chain over text positions picks the pair", "", fields,
        "Acceptances cluster; the iid formula at the mean alpha misses the truth, and theory gives it exactly by matrices over "
        "the regimes. The "
        "regime belongs to the text position: a hard position stays hard when it is drafted again.",
        "states: [{}, {draft: {family: uniform}}], transition: [[0.8, 0.2], [0.3, 0.7]]"},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
+        const P params = fields.read(arguments);
         ContextModel model;
-        const std::vector<config::Value>& states = arguments.value("states").items;
-        const std::vector<std::vector<double>>& rows = arguments.table("transition");
+        const std::vector<config::Value>& states = params.states.items;
+        const std::vector<std::vector<double>>& rows = params.transition;
         Diagnostics& diagnostics = builder.diagnostics();
         const std::size_t n = states.size();
         const std::size_t before = diagnostics.list().size();
@@ -58,9 +52,8 @@ ContextEntry regimes_context() {
                             fmt::format("transition row {} has {} entries that sum to {:.12g}, allowed: {} that sum to 1", i,
                                         rows[i].size(), sum, n));
         }
-        std::vector<double> start;
+        std::vector<double> start = params.start;
         if (arguments.has("start")) {
-          start = arguments.numbers("start");
           double sum = 0.0;
           for (const double p : start) sum += p;
           if (start.size() != n || std::abs(sum - 1.0) > 1e-9)

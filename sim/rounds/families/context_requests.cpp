@@ -29,29 +29,27 @@ class RequestsProcess final : public StillProcess {
 }  // namespace
 
 ContextEntry requests_context() {
+  struct P {
+    config::Value types;
+    std::uint64_t request_tokens = 0;
+  };
+  static const config::Fields<P> fields = {
+      {"types", &P::types,
+       "one map for each type: {weight: W, target: DISTRIBUTION, draft: DISTRIBUTION}; distributions left out are pair's",
+       config::as_list, config::required},
+      {"request_tokens", &P::request_tokens, "tokens that each request emits; its last round is cut there",
+       config::between(1, 1e7), config::required},
+  };
   return {
-      {"requests",
-       "each request has parameters of its own, and all emit equally many tokens",
-       "",
-       {{"types",
-         config::Type::value_list,
-         {},
-         "one map for each type: {weight: W, target: DISTRIBUTION, draft: DISTRIBUTION}; distributions left out are pair's",
-         {},
-         {}},
-        {"request_tokens",
-         config::Type::integer,
-         {},
-         "tokens that each request emits; its last round is cut there",
-         config::between(1, 1e7),
-         {}}},
+      {"requests", "each request has parameters of its own, and all emit equally many tokens", "", fields,
        "Requests with a low alpha need more rounds for the same text, so the pooled tokens_per_round is a harmonic mean, below "
        "the formula at the mean alpha. "
        "`rounds` sets the number of requests: 2 rounds / request_tokens, at least 256. Rounds cut by the end are counted apart.",
        "types: [{weight: 2, draft: {family: uniform}}, {weight: 1}], request_tokens: 37"},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
+        const P params = fields.read(arguments);
         ContextModel model;
-        const std::vector<config::Value>& types = arguments.value("types").items;
+        const std::vector<config::Value>& types = params.types.items;
         Diagnostics& diagnostics = builder.diagnostics();
         if (types.empty() || types.size() > 256) {
           diagnostics.add(arguments.where("types"), fmt::format("types has {} entries, allowed: 1 to 256", types.size()));
@@ -67,8 +65,7 @@ ContextEntry requests_context() {
           weights.push_back(weight);
           builder.add_pair(model, types[i], {"weight"}, what);
         }
-        model.process = std::make_unique<RequestsProcess>(std::move(weights),
-                                                          static_cast<std::uint64_t>(arguments.integer("request_tokens")));
+        model.process = std::make_unique<RequestsProcess>(std::move(weights), params.request_tokens);
         return model;
       }};
 }

@@ -8,44 +8,35 @@
 namespace specsim::families {
 
 ContextEntry text_context() {
-  const config::Interval share{0, 1, false, true};
+  struct P {
+    double persistence = 0.0;
+    double between_requests = 0.0;
+    std::uint64_t request_tokens = 0;
+    double drift = 0.0;
+    int depths = 6;
+  };
+  static const config::Fields<P> fields = {
+      {"persistence", &P::persistence,
+       "probability that the next text position belongs to the same stretch, else to any of the request's: n positions on, "
+       "scales have a correlation of between_requests + .64 (1 - between_requests) persistence^n",
+       config::Interval{0, 1, false, true}},
+      {"between_requests", &P::between_requests,
+       "share of the variance of what is open and of what is hard that lies between requests, each of which keeps its own",
+       config::Interval{0, 1, false, true}},
+      {"request_tokens", &P::request_tokens,
+       "tokens that each request emits, its last round is cut there; 0: requests have equally many rounds instead, in which easy "
+       "ones emit more",
+       config::between(0, 10000)},
+      {"drift", &P::drift,
+       "the draft's logits get normal noise with the standard deviation drift sqrt(i) at position i of a block (0 first)",
+       config::between(0, 1000)},
+      {"depths", &P::depths,
+       "positions of a block that drift tells apart, each with tables of its own; the last one holds beyond",
+       config::between(2, kMaxDraftLength)},
+  };
   return {
-      {"text",
-       "contexts as a text's: stretches and requests that are easy or hard, and a draft that gets worse down the block",
-       "",
-       {{"persistence",
-         config::Type::number,
-         "0",
-         "probability that the next text position belongs to the same stretch, else to any of the request's: n positions on, "
-         "scales have "
-         "a correlation of between_requests + .64 (1 - between_requests) persistence^n",
-         share,
-         {}},
-        {"between_requests",
-         config::Type::number,
-         "0",
-         "share of the variance of what is open and of what is hard that lies between requests, each of which keeps its own",
-         share,
-         {}},
-        {"request_tokens",
-         config::Type::integer,
-         "0",
-         "tokens that each request emits, its last round is cut there; 0: requests have equally many rounds instead, in which "
-         "easy ones emit more",
-         config::between(0, 10000),
-         {}},
-        {"drift",
-         config::Type::number,
-         "0",
-         "the draft's logits get normal noise with the standard deviation drift sqrt(i) at position i of a block (0 first)",
-         config::between(0, 1000),
-         {}},
-        {"depths",
-         config::Type::integer,
-         "6",
-         "positions of a block that drift tells apart, each with tables of its own; the last one holds beyond",
-         config::between(2, kMaxDraftLength),
-         {}}},
+      {"text", "contexts as a text's: stretches and requests that are easy or hard, and a draft that gets worse down the block",
+       "", fields,
        "256 contexts whose scales (the spread of families normal_logits and logit_noise) go through the quantiles of their "
        "distribution, so that the mean overlap is about that of iid (kinds of requests are two points and not a bell: with "
        "between_requests near 1 it is lower by up to .03); acceptances cluster, and theory gives tokens_per_round by matrices as "
@@ -53,17 +44,18 @@ ContextEntry text_context() {
        "regimes. Without a spread only drift makes a difference.",
        "persistence: 0.5, drift: 0.3"},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
+        const P params = fields.read(arguments);
         ContextModel model;
-        const double drift = arguments.number("drift");
+        const double drift = params.drift;
         if (drift == 0.0 && arguments.given("depths"))
           builder.diagnostics().add(arguments.where("depths"), "depths is given without drift, allowed: with a drift above 0");
-        const int depths = drift > 0.0 ? static_cast<int>(arguments.integer("depths")) : 1;
+        const int depths = drift > 0.0 ? params.depths : 1;
         builder.add_drifting_pair(model, depths, drift);
-        const TextLayout layout(arguments.number("between_requests"));
+        const TextLayout layout(params.between_requests);
         model.scales = layout.scales();
-        model.process = std::make_unique<HiddenChain>(layout.transition(arguments.number("persistence")),
+        model.process = std::make_unique<HiddenChain>(layout.transition(params.persistence),
                                                       std::vector<double>(TextLayout::kContexts, 1.0 / TextLayout::kContexts),
-                                                      depths, static_cast<std::uint64_t>(arguments.integer("request_tokens")));
+                                                      depths, params.request_tokens);
         return model;
       }};
 }

@@ -83,17 +83,18 @@ Recording read_recording(const std::string& path, const Location& named, const s
 }  // namespace
 
 ContextEntry trace_context() {
+  struct P {
+    std::string file;
+    std::string kind;
+  };
+  static const config::Fields<P> fields = {
+      {"file", &P::file,
+       "JSONL, one request a line: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}",
+       config::required},
+      {"kind", &P::kind, "only requests of this kind"},
+  };
   return {
-      {"trace",
-       "the contexts of real text, as specsim calibrate records them, one after the other",
-       "",
-       {{"file",
-         config::Type::text,
-         {},
-         "JSONL, one request a line: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}",
-         {},
-         {}},
-        {"kind", config::Type::text, "", "only requests of this kind", {}, {}}},
+      {"trace", "the contexts of real text, as specsim calibrate records them, one after the other", "", fields,
        "pair's distributions are not used. An overlap is the probability that a draft for this position is accepted given the "
        "token that the text has there: target and draft are distributions over that token and one other, and acceptance is that "
        "of the drafter and verifier which were recorded. Recorded distributions serve other verifiers too, but a text that goes "
@@ -102,12 +103,13 @@ ContextEntry trace_context() {
        "with fewer tokens than a round may emit gives no round. `rounds` sets the number of requests, each drawn from the "
        "record."},
       [](const config::Arguments& arguments, ContextBuilder& builder) {
+        const P params = fields.read(arguments);
         ContextModel model;
         Diagnostics& diagnostics = builder.diagnostics();
         const std::size_t before = diagnostics.list().size();
         builder.refuse_sampling("trace", "the distributions that were recorded have their sampling settings in them");
-        Recording recording = read_recording(file_beside(arguments.where("file"), arguments.text("file")),
-                                             arguments.where("file"), arguments.text("kind"), diagnostics);
+        Recording recording =
+            read_recording(file_beside(arguments.where("file"), params.file), arguments.where("file"), params.kind, diagnostics);
         for (const RecordedPair& pair : recording.positions)
           if (pair.target.size() > static_cast<std::size_t>(builder.vocab())) {
             diagnostics.add(arguments.where("file"),

@@ -35,19 +35,18 @@ class DirichletDistribution final : public Distribution {
 }  // namespace
 
 FamilyEntry dirichlet_family() {
-  return {{"dirichlet",
-           "a random point of the simplex, symmetric",
-           "",
-           {{"concentration",
-             config::Type::number,
-             {},
-             "small: few tokens hold the mass; large: nearly uniform",
-             config::Interval{1e-3, 1e6},
-             {}}},
+  struct P {
+    double concentration = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"concentration", &P::concentration, "small: few tokens hold the mass; large: nearly uniform", config::between(1e-3, 1e6),
+       config::required},
+  };
+  return {{"dirichlet", "a random point of the simplex, symmetric", "", fields,
            "Distribution: Dirichlet(concentration, ..., concentration), fresh for each context. Two independent ones at "
            "concentration 1 overlap by vocab / (2 vocab - 1) on average."},
           [](const config::Arguments& arguments, DistributionBuilder& builder) {
-            return std::make_unique<DirichletDistribution>(arguments.number("concentration"), builder.next_stream());
+            return std::make_unique<DirichletDistribution>(fields.read(arguments).concentration, builder.next_stream());
           }};
 }
 

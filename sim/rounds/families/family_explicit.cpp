@@ -28,19 +28,16 @@ class ExplicitDistribution final : public Distribution {
 }  // namespace
 
 FamilyEntry explicit_family() {
-  return {{"explicit",
-           "the probabilities as listed",
-           "",
-           {{"probabilities",
-             config::Type::number_list,
-             {},
-             "one for each token, summing to 1 within 1e-9; zeros are legal",
-             config::between(0, 1),
-             {}}},
-           "Distribution: as listed.",
-           "probabilities: [0.5, 0.3, 0.2]"},
+  struct P {
+    std::vector<double> probabilities;
+  };
+  static const config::Fields<P> fields = {
+      {"probabilities", &P::probabilities, "one for each token, summing to 1 within 1e-9; zeros are legal", config::between(0, 1),
+       config::required},
+  };
+  return {{"explicit", "the probabilities as listed", "", fields, "Distribution: as listed.", "probabilities: [0.5, 0.3, 0.2]"},
           [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
-            const std::vector<double>& list = arguments.numbers("probabilities");
+            const std::vector<double> list = fields.read(arguments).probabilities;
             const Location where = arguments.where("probabilities");
             if (list.size() != static_cast<std::size_t>(builder.vocab())) {
               builder.diagnostics().add(

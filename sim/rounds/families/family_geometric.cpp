@@ -22,13 +22,16 @@ class GeometricDistribution final : public Distribution {
 }  // namespace
 
 FamilyEntry geometric_family() {
-  return {{"geometric",
-           "each token less likely than the one before by a constant ratio",
-           "",
-           {{"ratio", config::Type::number, {}, "ratio of neighbouring probabilities", config::Interval{0, 1, true, false}, {}}},
+  struct P {
+    double ratio = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"ratio", &P::ratio, "ratio of neighbouring probabilities", config::above(0, 1), config::required},
+  };
+  return {{"geometric", "each token less likely than the one before by a constant ratio", "", fields,
            "Distribution: proportional to ratio^token; ratio 1 is uniform."},
           [](const config::Arguments& arguments, DistributionBuilder&) {
-            return std::make_unique<GeometricDistribution>(arguments.number("ratio"));
+            return std::make_unique<GeometricDistribution>(fields.read(arguments).ratio);
           }};
 }
 

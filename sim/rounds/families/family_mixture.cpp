@@ -36,34 +36,38 @@ class MixtureDistribution final : public Distribution {
 }  // namespace
 
 FamilyEntry mixture_family() {
-  return {
-      {"mixture",
-       "a weighted mean of other distributions",
-       "",
-       {{"components", config::Type::value_list, {}, "the distributions", {}, {}},
-        {"weights", config::Type::number_list, {}, "one for each component, any positive sum", config::between(0, 1e100), {}}},
-       "Distribution: sum of weight * component, weights normalised.",
-       "components: [{family: uniform}, {family: geometric, ratio: 0.4}], weights: [3, 1]"},
-      [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
-        const config::Value& list = arguments.value("components");
-        const std::vector<double>& weights = arguments.numbers("weights");
-        double sum = 0.0;
-        for (const double w : weights) sum += w;
-        if (list.items.empty() || list.items.size() != weights.size() || !(sum > 0.0)) {
-          builder.diagnostics().add(
-              arguments.where("weights"),
-              fmt::format("weights has {} entries of sum {:.12g}, allowed: {}, one for each component, of a positive sum",
-                          weights.size(), sum, list.items.size()));
-          return nullptr;
-        }
-        std::vector<std::unique_ptr<Distribution>> components;
-        for (std::size_t i = 0; i < list.items.size(); ++i) {
-          auto component = builder.build(list.items[i], fmt::format("components[{}]", i));
-          if (component != nullptr) components.push_back(std::move(component));
-        }
-        if (components.size() != weights.size()) return nullptr;
-        return std::make_unique<MixtureDistribution>(std::move(components), weights);
-      }};
+  struct P {
+    config::Value components;
+    std::vector<double> weights;
+  };
+  static const config::Fields<P> fields = {
+      {"components", &P::components, "the distributions", config::as_list, config::required},
+      {"weights", &P::weights, "one for each component, any positive sum", config::between(0, 1e100), config::required},
+  };
+  return {{"mixture", "a weighted mean of other distributions", "", fields,
+           "Distribution: sum of weight * component, weights normalised.",
+           "components: [{family: uniform}, {family: geometric, ratio: 0.4}], weights: [3, 1]"},
+          [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
+            const P params = fields.read(arguments);
+            const config::Value& list = params.components;
+            const std::vector<double>& weights = params.weights;
+            double sum = 0.0;
+            for (const double w : weights) sum += w;
+            if (list.items.empty() || list.items.size() != weights.size() || !(sum > 0.0)) {
+              builder.diagnostics().add(
+                  arguments.where("weights"),
+                  fmt::format("weights has {} entries of sum {:.12g}, allowed: {}, one for each component, of a positive sum",
+                              weights.size(), sum, list.items.size()));
+              return nullptr;
+            }
+            std::vector<std::unique_ptr<Distribution>> components;
+            for (std::size_t i = 0; i < list.items.size(); ++i) {
+              auto component = builder.build(list.items[i], fmt::format("components[{}]", i));
+              if (component != nullptr) components.push_back(std::move(component));
+            }
+            if (components.size() != weights.size()) return nullptr;
+            return std::make_unique<MixtureDistribution>(std::move(components), weights);
+          }};
 }
 
 }  // namespace specsim::families

@@ -30,27 +30,23 @@ class NormalLogits final : public Distribution {
 }  // namespace
 
 FamilyEntry normal_logits_family() {
+  struct P {
+    double sigma = 0.0;
+    double spread = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"sigma", &P::sigma, "standard deviation of the logits", config::above(0, kLargestScale), config::required},
+      {"spread", &P::spread,
+       "standard deviation over contexts of the logarithm of sigma: some contexts leave no choice, others a wide one",
+       config::between(0, 10)},
+  };
   return {
-      {"normal_logits",
-       "softmax of independent normal logits",
-       "",
-       {{"sigma",
-         config::Type::number,
-         {},
-         "standard deviation of the logits",
-         config::Interval{0, kLargestScale, true, false},
-         {}},
-        {"spread",
-         config::Type::number,
-         "0",
-         "standard deviation over contexts of the logarithm of sigma: some contexts leave no choice, others a wide one",
-         config::between(0, 10),
-         {}}},
+      {"normal_logits", "softmax of independent normal logits", "", fields,
        "Distribution: softmax(sigma * exp(spread * N(0, 1)) * N(0, 1)), the second factor drawn once for a context, all fresh "
        "for each context. For large vocabularies the likeliest tokens hold a log-normal share."},
       [](const config::Arguments& arguments, DistributionBuilder& builder) {
-        return std::make_unique<NormalLogits>(arguments.number("sigma"), arguments.number("spread"), builder.is_draft(),
-                                              builder.next_stream());
+        const P params = fields.read(arguments);
+        return std::make_unique<NormalLogits>(params.sigma, params.spread, builder.is_draft(), builder.next_stream());
       }};
 }
 

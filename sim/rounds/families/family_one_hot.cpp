@@ -28,26 +28,24 @@ class OneHotDistribution final : public Distribution {
 }  // namespace
 
 FamilyEntry one_hot_family() {
-  return {{"one_hot",
-           "all mass on one token, as a target at temperature 0 has",
-           "",
-           {{"token",
-             config::Type::integer,
-             "",
-             "which; left out: a uniformly random one for each context",
-             config::between(0, kMaxVocab - 1),
-             {}}},
+  struct P {
+    std::optional<int> token;
+  };
+  static const config::Fields<P> fields = {
+      {"token", &P::token, "which; left out: a uniformly random one for each context", config::between(0, kMaxVocab - 1)},
+  };
+  return {{"one_hot", "all mass on one token, as a target at temperature 0 has", "", fields,
            "Distribution: a point mass. Two independent random ones agree with probability 1 / vocab."},
           [](const config::Arguments& arguments, DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
-            if (!arguments.has("token")) return std::make_unique<OneHotDistribution>(true, 0, builder.next_stream());
-            const std::int64_t token = arguments.integer("token");
-            if (token >= builder.vocab()) {
-              builder.diagnostics().add(
-                  arguments.where("token"),
-                  "token is " + std::to_string(token) + ", allowed: below pair.vocab = " + std::to_string(builder.vocab()));
+            const P params = fields.read(arguments);
+            if (!params.token) return std::make_unique<OneHotDistribution>(true, 0, builder.next_stream());
+            if (*params.token >= builder.vocab()) {
+              builder.diagnostics().add(arguments.where("token"),
+                                        "token is " + std::to_string(*params.token) +
+                                            ", allowed: below pair.vocab = " + std::to_string(builder.vocab()));
               return nullptr;
             }
-            return std::make_unique<OneHotDistribution>(false, static_cast<Token>(token), 0);
+            return std::make_unique<OneHotDistribution>(false, static_cast<Token>(*params.token), 0);
           }};
 }
 

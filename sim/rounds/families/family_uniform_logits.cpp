@@ -26,15 +26,17 @@ class UniformLogits final : public Distribution {
 }  // namespace
 
 FamilyEntry uniform_logits_family() {
-  return {
-      {"uniform_logits",
-       "softmax of independent uniform logits",
-       "",
-       {{"range", config::Type::number, {}, "the logits lie within range / 2 of 0", config::Interval{0, 1000, true, false}, {}}},
-       "Distribution: softmax(range * (U - 0.5)), fresh for each context; range 3 is the note's example (claim N1)."},
-      [](const config::Arguments& arguments, DistributionBuilder& builder) {
-        return std::make_unique<UniformLogits>(arguments.number("range"), builder.next_stream());
-      }};
+  struct P {
+    double range = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"range", &P::range, "the logits lie within range / 2 of 0", config::above(0, 1000), config::required},
+  };
+  return {{"uniform_logits", "softmax of independent uniform logits", "", fields,
+           "Distribution: softmax(range * (U - 0.5)), fresh for each context; range 3 is the note's example (claim N1)."},
+          [](const config::Arguments& arguments, DistributionBuilder& builder) {
+            return std::make_unique<UniformLogits>(fields.read(arguments).range, builder.next_stream());
+          }};
 }
 
 }  // namespace specsim::families

@@ -24,14 +24,19 @@ class ZipfDistribution final : public Distribution {
 }  // namespace
 
 FamilyEntry zipf_family() {
-  return {{"zipf",
-           "rank-frequency distribution of text (Zipf-Mandelbrot): token 0 is the likeliest",
-           "Mandelbrot 1953",
-           {{"exponent", config::Type::number, {}, "how fast probabilities fall with rank", config::between(0, 100), {}},
-            {"offset", config::Type::number, "0", "flattens the head", config::between(0, 1e9), {}}},
+  struct P {
+    double exponent = 0.0;
+    double offset = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"exponent", &P::exponent, "how fast probabilities fall with rank", config::between(0, 100), config::required},
+      {"offset", &P::offset, "flattens the head", config::between(0, 1e9)},
+  };
+  return {{"zipf", "rank-frequency distribution of text (Zipf-Mandelbrot): token 0 is the likeliest", "Mandelbrot 1953", fields,
            "Distribution: proportional to (rank + offset)^-exponent, rank = token + 1."},
           [](const config::Arguments& arguments, DistributionBuilder&) {
-            return std::make_unique<ZipfDistribution>(arguments.number("exponent"), arguments.number("offset"));
+            const P params = fields.read(arguments);
+            return std::make_unique<ZipfDistribution>(params.exponent, params.offset);
           }};
 }
 

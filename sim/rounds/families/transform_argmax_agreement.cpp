@@ -31,14 +31,17 @@ class ArgmaxAgreementTransform final : public Distribution {
 }  // namespace
 
 TransformEntry argmax_agreement_transform() {
-  return {{"argmax_agreement",
-           "one-hot distributions whose argmaxes agree at a given rate: a draft at temperature 0",
-           "",
-           {{"value", config::Type::number, {}, "the rate", config::between(0, 1), {}}},
+  struct P {
+    double value = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "the rate", config::between(0, 1), config::required},
+  };
+  return {{"argmax_agreement", "one-hot distributions whose argmaxes agree at a given rate: a draft at temperature 0", "", fields,
            "Distribution: a point mass on the source's argmax with probability value, else on another token, uniformly; fresh "
            "for each context. alpha is value on average where the target is one-hot."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
-            return std::make_unique<ArgmaxAgreementTransform>(std::move(source), arguments.number("value"),
+            return std::make_unique<ArgmaxAgreementTransform>(std::move(source), fields.read(arguments).value,
                                                               builder.next_stream());
           }};
 }

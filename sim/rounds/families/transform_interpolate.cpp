@@ -24,10 +24,13 @@ class InterpolateTransform final : public Distribution {
 }  // namespace
 
 TransformEntry interpolate_transform() {
-  return {{"interpolate",
-           "moves a draft towards the target, as distillation does",
-           "",
-           {{"value", config::Type::number, {}, "0: the source, 1: the target", config::between(0, 1), {}}},
+  struct P {
+    double value = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "0: the source, 1: the target", config::between(0, 1), config::required},
+  };
+  return {{"interpolate", "moves a draft towards the target, as distillation does", "", fields,
            "Distribution: (1 - value) source + value target; drafts only. alpha = 1 - (1 - value)(1 - overlap(target, source))."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source,
              DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
@@ -35,7 +38,7 @@ TransformEntry interpolate_transform() {
               builder.diagnostics().add(arguments.where(), "transform interpolate in a target, allowed: in a draft");
               return nullptr;
             }
-            return std::make_unique<InterpolateTransform>(std::move(source), arguments.number("value"));
+            return std::make_unique<InterpolateTransform>(std::move(source), fields.read(arguments).value);
           }};
 }
 

@@ -44,25 +44,25 @@ std::unique_ptr<Distribution> logit_noise(std::unique_ptr<Distribution> source, 
 }
 
 TransformEntry logit_noise_transform() {
-  return {
-      {"logit_noise",
-       "independent normal noise on the source's logits",
-       "",
-       {{"value", config::Type::number, {}, "standard deviation of the noise", config::between(0, kLargestScale), {}},
-        {"spread",
-         config::Type::number,
-         "0",
-         "standard deviation over contexts of the logarithm of value: the draft is right in some contexts and lost in others; "
-         "by published acceptance 0.7 for a model of the target's family, 1 for an EAGLE head, 1.4 for a draft of 68M or "
-         "Medusa's heads",
-         config::between(0, 10),
-         {}}},
-       "Distribution: softmax(log source + value * exp(spread * N(0, 1)) * N(0, 1)), the second factor drawn once for a "
-       "context, all fresh for each context; tokens of probability 0 stay there."},
-      [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
-        return logit_noise(std::move(source), arguments.number("value"), arguments.number("spread"), builder.is_draft(),
-                           builder.next_stream());
-      }};
+  struct P {
+    double value = 0.0;
+    double spread = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "standard deviation of the noise", config::between(0, kLargestScale), config::required},
+      {"spread", &P::spread,
+       "standard deviation over contexts of the logarithm of value: the draft is right in some contexts and lost in others; by "
+       "published acceptance 0.7 for a model of the target's family, 1 for an EAGLE head, 1.4 for a draft of 68M or Medusa's "
+       "heads",
+       config::between(0, 10)},
+  };
+  return {{"logit_noise", "independent normal noise on the source's logits", "", fields,
+           "Distribution: softmax(log source + value * exp(spread * N(0, 1)) * N(0, 1)), the second factor drawn once for a "
+           "context, all fresh for each context; tokens of probability 0 stay there."},
+          [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
+            const P params = fields.read(arguments);
+            return logit_noise(std::move(source), params.value, params.spread, builder.is_draft(), builder.next_stream());
+          }};
 }
 
 }  // namespace specsim::families

@@ -23,13 +23,17 @@ class MinPTransform final : public Distribution {
 }  // namespace
 
 TransformEntry min_p_transform() {
-  return {{"min_p",
-           "tokens with at least a share of the likeliest one's probability, renormalised",
-           "Nguyen et al., arXiv 2407.01082",
-           {{"value", config::Type::number, {}, "the share", config::between(0, 1), {}}},
+  struct P {
+    double value = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "the share", config::between(0, 1), config::required},
+  };
+  return {{"min_p", "tokens with at least a share of the likeliest one's probability, renormalised",
+           "Nguyen et al., arXiv 2407.01082", fields,
            "Distribution: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
-            return std::make_unique<MinPTransform>(std::move(source), arguments.number("value"));
+            return std::make_unique<MinPTransform>(std::move(source), fields.read(arguments).value);
           }};
 }
 

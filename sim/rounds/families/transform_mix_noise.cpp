@@ -28,17 +28,22 @@ class MixNoiseTransform final : public Distribution {
 }  // namespace
 
 TransformEntry mix_noise_transform() {
-  return {{"mix_noise",
-           "a mixture of the source with a noise distribution",
-           "",
-           {{"value", config::Type::number, {}, "the noise's weight", config::between(0, 1), {}},
-            {"noise", config::Type::value, "{family: uniform}", "the noise distribution", {}, {}}},
+  struct P {
+    double value = 0.0;
+    config::Value noise;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "the noise's weight", config::between(0, 1), config::required},
+      {"noise", &P::noise, "the noise distribution", config::Default{"{family: uniform}"}},
+  };
+  return {{"mix_noise", "a mixture of the source with a noise distribution", "", fields,
            "Distribution: (1 - value) source + value noise. From the target: alpha = 1 - value (1 - overlap(target, noise))."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source,
              DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
-            auto noise = builder.build(arguments.value("noise"), "noise");
+            const P params = fields.read(arguments);
+            auto noise = builder.build(params.noise, "noise");
             if (noise == nullptr) return nullptr;
-            return std::make_unique<MixNoiseTransform>(std::move(source), std::move(noise), arguments.number("value"));
+            return std::make_unique<MixNoiseTransform>(std::move(source), std::move(noise), params.value);
           }};
 }
 

@@ -89,17 +89,18 @@ class OverlapTransform final : public Distribution {
 }  // namespace
 
 TransformEntry overlap_transform() {
+  struct P {
+    double value = 0.0;
+    Shape shape = Shape::temperature;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "the overlap, reached to 1e-12", config::between(0, 1), config::required},
+      {"shape", &P::shape, "the path; block and tree rules depend on it",
+       config::one_of<Shape>(
+           {{"temperature", Shape::temperature}, {"uniform_mix", Shape::uniform_mix}, {"disjoint_tail", Shape::disjoint_tail}})},
+  };
   return {
-      {"overlap",
-       "a draft with exactly the requested alpha, along a named path from the target",
-       "",
-       {{"value", config::Type::number, {}, "the overlap, reached to 1e-12", config::between(0, 1), {}},
-        {"shape",
-         config::Type::text,
-         "temperature",
-         "the path; block and tree rules depend on it",
-         {},
-         {"temperature", "uniform_mix", "disjoint_tail"}}},
+      {"overlap", "a draft with exactly the requested alpha, along a named path from the target", "", fields,
        "Distribution by shape. temperature: target^(1/T), normalised, T > 1 found by bisection. uniform_mix: (1 - w) target + w "
        "uniform. disjoint_tail: "
        "(1 - w) target + w on the target's least likely token. alpha = value by construction; a value that the path cannot "
@@ -108,6 +109,7 @@ TransformEntry overlap_transform() {
        "come on top and change alpha."},
       [](const config::Arguments& arguments, std::unique_ptr<Distribution> source,
          DistributionBuilder& builder) -> std::unique_ptr<Distribution> {
+        const P params = fields.read(arguments);
         if (!builder.is_draft()) {
           builder.diagnostics().add(arguments.where(), "transform overlap in a target, allowed: in a draft");
           return nullptr;
@@ -117,12 +119,7 @@ TransformEntry overlap_transform() {
                                     "transform overlap from another distribution than the target, allowed: from: target");
           return nullptr;
         }
-        const std::string& shape = arguments.text("shape");
-        return std::make_unique<OverlapTransform>(arguments.number("value"),
-                                                  shape == "temperature"   ? Shape::temperature
-                                                  : shape == "uniform_mix" ? Shape::uniform_mix
-                                                                           : Shape::disjoint_tail,
-                                                  arguments.where("value"));
+        return std::make_unique<OverlapTransform>(params.value, params.shape, arguments.where("value"));
       }};
 }
 

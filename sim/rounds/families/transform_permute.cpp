@@ -35,15 +35,18 @@ class PermuteTransform final : public Distribution {
 }  // namespace
 
 TransformEntry permute_transform() {
+  struct P {
+    double value = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "each token takes part with this probability", config::between(0, 1), config::required},
+  };
   return {
-      {"permute",
-       "shuffles the probabilities of a random part of the tokens",
-       "",
-       {{"value", config::Type::number, {}, "each token takes part with this probability", config::between(0, 1), {}}},
+      {"permute", "shuffles the probabilities of a random part of the tokens", "", fields,
        "Distribution: the source with the ranks of the chosen tokens permuted at random, fresh for each context: a draft that "
        "confuses tokens."},
       [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder& builder) {
-        return std::make_unique<PermuteTransform>(std::move(source), arguments.number("value"), builder.next_stream());
+        return std::make_unique<PermuteTransform>(std::move(source), fields.read(arguments).value, builder.next_stream());
       }};
 }
 

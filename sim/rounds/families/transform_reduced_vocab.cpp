@@ -24,20 +24,18 @@ class ReducedVocabTransform final : public Distribution {
 }  // namespace
 
 TransformEntry reduced_vocab_transform() {
-  return {{"reduced_vocab",
-           "a draft that knows only the lowest token ids",
-           "Zhao et al., FR-Spec, arXiv 2502.14856",
-           {{"value",
-             config::Type::integer,
-             {},
-             "tokens known: ids below it (in a zipf distribution the most frequent ones)",
-             config::between(1, kMaxVocab),
-             {}}},
+  struct P {
+    std::size_t value = 0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "tokens known: ids below it (in a zipf distribution the most frequent ones)",
+       config::between(1, kMaxVocab), config::required},
+  };
+  return {{"reduced_vocab", "a draft that knows only the lowest token ids", "Zhao et al., FR-Spec, arXiv 2502.14856", fields,
            "Distribution: source restricted to ids below value, renormalised; the source must have mass there. From the target: "
            "alpha = the target's mass there."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
-            return std::make_unique<ReducedVocabTransform>(std::move(source),
-                                                           static_cast<std::size_t>(arguments.integer("value")));
+            return std::make_unique<ReducedVocabTransform>(std::move(source), fields.read(arguments).value);
           }};
 }
 

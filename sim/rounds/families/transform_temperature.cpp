@@ -23,18 +23,17 @@ class TemperatureTransform final : public Distribution {
 }  // namespace
 
 TransformEntry temperature_transform() {
-  return {{"temperature",
-           "the same logits divided by a temperature",
-           "",
-           {{"value",
-             config::Type::number,
-             {},
-             "below 1 sharpens, above 1 flattens; limits: one-hot and uniform",
-             config::Interval{1e-3, 1e6},
-             {}}},
+  struct P {
+    double value = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "below 1 sharpens, above 1 flattens; limits: one-hot and uniform", config::between(1e-3, 1e6),
+       config::required},
+  };
+  return {{"temperature", "the same logits divided by a temperature", "", fields,
            "Distribution: proportional to source^(1 / value). No closed form of the overlap in general; 1 at value 1."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
-            return std::make_unique<TemperatureTransform>(std::move(source), arguments.number("value"));
+            return std::make_unique<TemperatureTransform>(std::move(source), fields.read(arguments).value);
           }};
 }
 

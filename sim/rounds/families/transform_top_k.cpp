@@ -23,13 +23,16 @@ class TopKTransform final : public Distribution {
 }  // namespace
 
 TransformEntry top_k_transform() {
-  return {{"top_k",
-           "the k likeliest tokens, renormalised",
-           "Fan et al., arXiv 1805.04833",
-           {{"value", config::Type::integer, {}, "tokens kept; ties: the lower token stays", config::between(1, kMaxVocab), {}}},
+  struct P {
+    int value = 0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "tokens kept; ties: the lower token stays", config::between(1, kMaxVocab), config::required},
+  };
+  return {{"top_k", "the k likeliest tokens, renormalised", "Fan et al., arXiv 1805.04833", fields,
            "Distribution: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
-            return std::make_unique<TopKTransform>(std::move(source), static_cast<int>(arguments.integer("value")));
+            return std::make_unique<TopKTransform>(std::move(source), fields.read(arguments).value);
           }};
 }
 

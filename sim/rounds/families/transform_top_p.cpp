@@ -23,18 +23,16 @@ class TopPTransform final : public Distribution {
 }  // namespace
 
 TransformEntry top_p_transform() {
-  return {{"top_p",
-           "the shortest run of likeliest tokens that reaches a mass, renormalised",
-           "Holtzman et al., arXiv 1904.09751",
-           {{"value",
-             config::Type::number,
-             {},
-             "the mass to reach; the token that reaches it stays",
-             config::Interval{0, 1, true, false},
-             {}}},
-           "Distribution: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
+  struct P {
+    double value = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"value", &P::value, "the mass to reach; the token that reaches it stays", config::above(0, 1), config::required},
+  };
+  return {{"top_p", "the shortest run of likeliest tokens that reaches a mass, renormalised", "Holtzman et al., arXiv 1904.09751",
+           fields, "Distribution: source / kept mass on the tokens kept. From the target: alpha = the target's mass on them."},
           [](const config::Arguments& arguments, std::unique_ptr<Distribution> source, DistributionBuilder&) {
-            return std::make_unique<TopPTransform>(std::move(source), arguments.number("value"));
+            return std::make_unique<TopPTransform>(std::move(source), fields.read(arguments).value);
           }};
 }
 

@@ -11,7 +11,7 @@ class JudgeRule final : public NodeRule {
   struct Params {
     double rate = 0.5;
   };
-  explicit JudgeRule(const Params& params) : own_(params) {}
+  explicit JudgeRule(const Params& params) : params_(params) {}
 
  protected:
   int step(Block& block, int node, Token& final_token) const override {
@@ -20,13 +20,13 @@ class JudgeRule final : public NodeRule {
     const Token x = block.token(child);
     const double target = distributions.target(x);
     const double draft = distributions.draft(x);
-    if (block.accept(child, {target + own_.rate * std::max(draft - target, 0.0), draft})) return child;
+    if (block.accept(child, {target + params_.rate * std::max(draft - target, 0.0), draft})) return child;
     final_token = block.pick_residual(node, distributions.residual(1.0));
     return kNone;
   }
 
  private:
-  Params own_;
+  Params params_;
 };
 
 }  // namespace

@@ -9,20 +9,20 @@ class LenientRule final : public NodeRule {
   struct Params {
     double lenience = 0.5;
   };
-  explicit LenientRule(const Params& params) : own_(params) {}
+  explicit LenientRule(const Params& params) : params_(params) {}
 
  protected:
   int step(Block& block, int node, Token& final_token) const override {
     const math::RatioTable& distributions = block.distributions(node);
     const int child = block.tree().nodes[static_cast<std::size_t>(node)].first_child;
     const Token x = block.token(child);
-    if (block.accept(child, {distributions.target(x), own_.lenience * distributions.draft(x)})) return child;
+    if (block.accept(child, {distributions.target(x), params_.lenience * distributions.draft(x)})) return child;
     final_token = block.pick_residual(node, distributions.residual(1.0));
     return kNone;
   }
 
  private:
-  Params own_;
+  Params params_;
 };
 
 }  // namespace

@@ -72,7 +72,7 @@ class RelaxedThreshold final : public NodeRule {
     double single = 1.0;
     double acc = 0.9;
   };
-  explicit RelaxedThreshold(const Params& params) : own_(params) {}
+  explicit RelaxedThreshold(const Params& params) : params_(params) {}
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     return std::make_unique<TargetSums>(distributions);
   }
@@ -93,8 +93,8 @@ class RelaxedThreshold final : public NodeRule {
       const Token x = block.token(child);
       tokens.push_back(x);
       sum += distributions.target(x);
-      sure = sure || distributions.target(x) >= own_.single;
-      bars.push_back(sure ? 1.0 : sum / own_.acc);
+      sure = sure || distributions.target(x) >= params_.single;
+      bars.push_back(sure ? 1.0 : sum / params_.acc);
     }
     const Token chosen = block.choose(node, CoinPick(bars));
     if (chosen < static_cast<Token>(children)) return first + static_cast<int>(chosen);
@@ -104,7 +104,7 @@ class RelaxedThreshold final : public NodeRule {
   }
 
  private:
-  Params own_;
+  Params params_;
 };
 
 }  // namespace

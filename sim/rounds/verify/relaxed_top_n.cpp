@@ -20,15 +20,15 @@ class RelaxedTopN final : public BlockRule {
     std::size_t n = 10;
     double delta = 0.6;
   };
-  explicit RelaxedTopN(const Params& params) : own_(params) {}
+  explicit RelaxedTopN(const Params& params) : params_(params) {}
 
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     auto plan = std::make_unique<Admitted>();
-    plan->tokens = admitted(distributions, own_.n);
+    plan->tokens = admitted(distributions, params_.n);
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override {
-    return sizeof(Admitted) + std::min(own_.n, vocab) * sizeof(Token) + 2 * kHeapBytes;
+    return sizeof(Admitted) + std::min(params_.n, vocab) * sizeof(Token) + 2 * kHeapBytes;
   }
 
   AcceptedPath verify(Block& block) const override {
@@ -58,12 +58,12 @@ class RelaxedTopN final : public BlockRule {
       best.insert(at, token);
       if (best.size() > n) best.pop_back();
     }
-    const double least = distributions.target(best.front()) - own_.delta;
+    const double least = distributions.target(best.front()) - params_.delta;
     std::erase_if(best, [&](Token x) { return x != best.front() && distributions.target(x) < least; });
     return best;
   }
 
-  Params own_;
+  Params params_;
 };
 
 }  // namespace

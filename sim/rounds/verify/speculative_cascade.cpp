@@ -77,9 +77,9 @@ class CascadeRule final : public NodeRule {
     Deferral rule = Deferral::token_v3;
     double alpha = 0.5;
   };
-  explicit CascadeRule(const Params& params) : own_(params) {}
+  explicit CascadeRule(const Params& params) : params_(params) {}
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
-    return std::make_unique<CascadePlan>(distributions, own_.rule, own_.alpha);
+    return std::make_unique<CascadePlan>(distributions, params_.rule, params_.alpha);
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override { return CascadePlan::bytes(vocab); }
 
@@ -94,7 +94,7 @@ class CascadeRule final : public NodeRule {
   }
 
  private:
-  Params own_;
+  Params params_;
 };
 
 }  // namespace

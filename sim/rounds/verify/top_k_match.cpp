@@ -19,18 +19,18 @@ class TopMatchRule final : public NodeRule {
   struct Params {
     int k = 3;
   };
-  explicit TopMatchRule(const Params& params) : own_(params) {}
+  explicit TopMatchRule(const Params& params) : params_(params) {}
 
   // At a tie the lower token is the better one.
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     auto plan = std::make_unique<TopTokens>();
     std::vector<double> target(distributions.vocab());
     for (Token x = 0; x < target.size(); ++x) target[x] = distributions.target(x);
-    plan->tokens = math::likeliest(target, static_cast<std::size_t>(own_.k));
+    plan->tokens = math::likeliest(target, static_cast<std::size_t>(params_.k));
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t vocab, int /*children*/) const override {
-    return sizeof(TopTokens) + std::min(static_cast<std::size_t>(own_.k), vocab) * sizeof(Token) + 2 * kHeapBytes;
+    return sizeof(TopTokens) + std::min(static_cast<std::size_t>(params_.k), vocab) * sizeof(Token) + 2 * kHeapBytes;
   }
 
  protected:
@@ -44,7 +44,7 @@ class TopMatchRule final : public NodeRule {
   }
 
  private:
-  Params own_;
+  Params params_;
 };
 
 }  // namespace

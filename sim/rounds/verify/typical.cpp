@@ -19,7 +19,7 @@ class TypicalRule final : public BlockRule {
     double epsilon = 0.09;
     double delta = 0.3;
   };
-  explicit TypicalRule(const Params& params) : own_(params) {}
+  explicit TypicalRule(const Params& params) : params_(params) {}
 
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     double entropy = 0.0;
@@ -28,7 +28,7 @@ class TypicalRule final : public BlockRule {
       if (p > 0.0) entropy -= p * std::log(p);
     }
     auto plan = std::make_unique<Bar>();
-    plan->least = std::min(own_.epsilon, own_.delta * std::exp(-entropy));
+    plan->least = std::min(params_.epsilon, params_.delta * std::exp(-entropy));
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {
@@ -57,7 +57,7 @@ class TypicalRule final : public BlockRule {
     return best;
   }
 
-  Params own_;
+  Params params_;
 };
 
 }  // namespace

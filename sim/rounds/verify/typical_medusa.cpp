@@ -19,7 +19,7 @@ class TypicalMedusaRule final : public BlockRule {
     double epsilon = 0.09;
     double delta = 0.3;
   };
-  explicit TypicalMedusaRule(const Params& params) : own_(params) {}
+  explicit TypicalMedusaRule(const Params& params) : params_(params) {}
 
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
     constexpr double kWithin = 1e-5;  // the program's, within the logarithm
@@ -29,7 +29,7 @@ class TypicalMedusaRule final : public BlockRule {
       entropy -= p * std::log(p + kWithin);
     }
     auto plan = std::make_unique<MedusaBar>();
-    plan->least = std::min(own_.epsilon, own_.delta * std::exp(-entropy));
+    plan->least = std::min(params_.epsilon, params_.delta * std::exp(-entropy));
     return plan;
   }
   [[nodiscard]] std::size_t plan_bytes(std::size_t /*vocab*/, int /*children*/) const override {
@@ -71,7 +71,7 @@ class TypicalMedusaRule final : public BlockRule {
     return best;
   }
 
-  Params own_;
+  Params params_;
 };
 
 }  // namespace

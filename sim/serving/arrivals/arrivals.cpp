@@ -10,14 +10,6 @@
 
 namespace specsim::arrivals {
 
-config::Parameter requests_parameter(const char* fallback) {
-  return {"requests", config::Type::integer, fallback, "how many are sent", config::between(1, 1e8), {}};
-}
-
-config::Parameter rate_parameter() {
-  return {"rate", config::Type::number, {}, "requests a second, in the mean", config::between(1e-9, 1e9), {}};
-}
-
 Picoseconds moment(double seconds) { return std::llround(kPicosecondsPerSecond * std::min(seconds, 1.1 * kLongestRun)); }
 
 void fill_from_gaps(RequestTrace& workload, const std::vector<double>& gaps) {

@@ -40,8 +40,15 @@ config::Registry<ArrivalsEntry>& arrival_processes();
 
 // ---- what processes share ----
 
-config::Parameter requests_parameter(const char* fallback = "1000");
-config::Parameter rate_parameter();
+// The parameters `requests` and `rate` (per second), held by these members.
+template <class P>
+config::Declaration<P> requests_field(std::size_t P::*requests) {
+  return {"requests", requests, "how many are sent", config::between(1, 1e8)};
+}
+template <class P>
+config::Declaration<P> rate_field(double P::*rate) {
+  return {"rate", rate, "requests a second, in the mean", config::between(1e-9, 1e9), config::required};
+}
 // The moment so many seconds after the start. Beyond kLongestRun it is one that every run refuses, so that it does not overflow.
 Picoseconds moment(double seconds);
 // Requests that are due at the sums of these gaps, in seconds.

@@ -8,63 +8,59 @@ namespace {
 
 class Closed final : public ArrivalProcess {
  public:
-  Closed(std::size_t requests, std::uint32_t concurrency, double think_ms, double rate, double burstiness)
-      : requests_(requests), concurrency_(concurrency), think_ms_(think_ms), rate_(rate), burstiness_(burstiness) {}
-  [[nodiscard]] std::size_t requests() const override { return requests_; }
+  struct Params {
+    std::uint32_t concurrency = 0;
+    std::size_t requests = 1000;
+    double think_ms = 0.0;
+    double rate = 0.0;
+    double burstiness = 1.0;
+  };
+  explicit Closed(const Params& params) : params_(params) {}
+  [[nodiscard]] std::size_t requests() const override { return params_.requests; }
   void fill(RequestTrace& workload, rng::Key key) const override {
-    if (rate_ > 0.0)
-      fill_from_gaps(workload, gamma_gaps(requests_, rate_, burstiness_, true, key));
+    if (params_.rate > 0.0)
+      fill_from_gaps(workload, gamma_gaps(params_.requests, params_.rate, params_.burstiness, true, key));
     else
-      workload.requests.resize(requests_);
-    workload.concurrency = concurrency_;
-    workload.think = std::llround(1e-3 * kPicosecondsPerSecond * think_ms_);
+      workload.requests.resize(params_.requests);
+    workload.concurrency = params_.concurrency;
+    workload.think = std::llround(1e-3 * kPicosecondsPerSecond * params_.think_ms);
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_concurrency(std::uint32_t concurrency) const override {
-    return std::make_unique<Closed>(requests_, concurrency, think_ms_, rate_, burstiness_);
+    Params other = params_;
+    other.concurrency = concurrency;
+    return std::make_unique<Closed>(other);
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
-    return rate_ > 0.0 ? std::make_unique<Closed>(requests_, concurrency_, think_ms_, rate, burstiness_) : nullptr;
+    if (!(params_.rate > 0.0)) return nullptr;
+    Params other = params_;
+    other.rate = rate;
+    return std::make_unique<Closed>(other);
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
-    return std::make_unique<Closed>(requests, concurrency_, think_ms_, rate_, burstiness_);
+    Params other = params_;
+    other.requests = requests;
+    return std::make_unique<Closed>(other);
   }
 
  private:
-  std::size_t requests_;
-  std::uint32_t concurrency_;
-  double think_ms_;
-  double rate_;
-  double burstiness_;
+  Params params_;
 };
 
 }  // namespace
 
 ArrivalsEntry closed_arrivals() {
-  return {{"closed",
-           "so many clients, each sends its next request when the one before has ended",
-           "vllm bench serve --max-concurrency",
-           {{"concurrency", config::Type::integer, {}, "requests in flight at most", config::between(1, 1e7), {}},
-            requests_parameter(),
-            {"think_ms", config::Type::number, "0", "between an answer and the next request", config::between(0, 1e9), {}},
-            {"rate",
-             config::Type::number,
-             "0",
-             "requests become due at this rate as well (--request-rate); 0: all at once",
-             config::between(0, 1e9),
-             {}},
-            {"burstiness",
-             config::Type::number,
-             "1",
-             "shape of their gaps, rescaled as vllm bench serve has it",
-             config::between(1e-3, 1e6),
-             {}}},
+  using P = Closed::Params;
+  static const config::Fields<P> fields = {
+      {"concurrency", &P::concurrency, "requests in flight at most", config::between(1, 1e7), config::required},
+      requests_field(&P::requests),
+      {"think_ms", &P::think_ms, "between an answer and the next request", config::between(0, 1e9)},
+      {"rate", &P::rate, "requests become due at this rate as well (--request-rate); 0: all at once", config::between(0, 1e9)},
+      {"burstiness", &P::burstiness, "shape of their gaps, rescaled as vllm bench serve has it", config::between(1e-3, 1e6)},
+  };
+  return {{"closed", "so many clients, each sends its next request when the one before has ended",
+           "vllm bench serve --max-concurrency", fields,
            "What is due while as many are in flight waits in the client: TTFT counts from sending."},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            return std::make_unique<Closed>(static_cast<std::size_t>(arguments.integer("requests")),
-                                            static_cast<std::uint32_t>(arguments.integer("concurrency")),
-                                            arguments.number("think_ms"), arguments.number("rate"),
-                                            arguments.number("burstiness"));
-          }};
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<Closed>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::arrivals

@@ -6,30 +6,40 @@ namespace {
 
 class Regular final : public ArrivalProcess {
  public:
-  Regular(std::size_t requests, double rate) : requests_(requests), rate_(rate) {}
-  [[nodiscard]] std::size_t requests() const override { return requests_; }
+  struct Params {
+    double rate = 1.0;
+    std::size_t requests = 1000;
+  };
+  explicit Regular(const Params& params) : params_(params) {}
+  [[nodiscard]] std::size_t requests() const override { return params_.requests; }
   void fill(RequestTrace& workload, rng::Key /*key*/) const override {
-    fill_from_gaps(workload, std::vector<double>(requests_, 1.0 / rate_));
+    fill_from_gaps(workload, std::vector<double>(params_.requests, 1.0 / params_.rate));
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
-    return std::make_unique<Regular>(requests_, rate);
+    Params other = params_;
+    other.rate = rate;
+    return std::make_unique<Regular>(other);
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
-    return std::make_unique<Regular>(requests, rate_);
+    Params other = params_;
+    other.requests = requests;
+    return std::make_unique<Regular>(other);
   }
 
  private:
-  std::size_t requests_;
-  double rate_;
+  Params params_;
 };
 
 }  // namespace
 
 ArrivalsEntry deterministic_arrivals() {
-  return {{"deterministic", "equal gaps", "", {rate_parameter(), requests_parameter()}, ""},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            return std::make_unique<Regular>(static_cast<std::size_t>(arguments.integer("requests")), arguments.number("rate"));
-          }};
+  using P = Regular::Params;
+  static const config::Fields<P> fields = {
+      rate_field(&P::rate),
+      requests_field(&P::requests),
+  };
+  return {{"deterministic", "equal gaps", "", fields, ""},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<Regular>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::arrivals

@@ -6,52 +6,47 @@ namespace {
 
 class GammaArrivals final : public ArrivalProcess {
  public:
-  GammaArrivals(std::size_t requests, double rate, double shape, bool rescaled)
-      : requests_(requests), rate_(rate), shape_(shape), rescaled_(rescaled) {}
-  [[nodiscard]] std::size_t requests() const override { return requests_; }
+  struct Params {
+    double rate = 1.0;
+    double burstiness = 1.0;
+    std::size_t requests = 1000;
+    bool rescaled = false;
+  };
+  explicit GammaArrivals(const Params& params) : params_(params) {}
+  [[nodiscard]] std::size_t requests() const override { return params_.requests; }
   void fill(RequestTrace& workload, rng::Key key) const override {
-    fill_from_gaps(workload, gamma_gaps(requests_, rate_, shape_, rescaled_, key));
+    fill_from_gaps(workload, gamma_gaps(params_.requests, params_.rate, params_.burstiness, params_.rescaled, key));
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
-    return std::make_unique<GammaArrivals>(requests_, rate, shape_, rescaled_);
+    Params other = params_;
+    other.rate = rate;
+    return std::make_unique<GammaArrivals>(other);
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
-    return std::make_unique<GammaArrivals>(requests, rate_, shape_, rescaled_);
+    Params other = params_;
+    other.requests = requests;
+    return std::make_unique<GammaArrivals>(other);
   }
 
  private:
-  std::size_t requests_;
-  double rate_;
-  double shape_;
-  bool rescaled_;
+  Params params_;
 };
 
 }  // namespace
 
 ArrivalsEntry gamma_arrivals() {
-  return {{"gamma",
-           "gaps with a gamma distribution: burstier than Poisson's below burstiness 1, more regular above",
-           "vLLM's --burstiness",
-           {rate_parameter(),
-            {"burstiness",
-             config::Type::number,
-             "1",
-             "shape of the gaps; their coefficient of variation is 1 / sqrt of it",
-             config::between(1e-3, 1e6),
-             {}},
-            requests_parameter(),
-            {"rescaled",
-             config::Type::boolean,
-             "false",
-             "the last request is due at requests / rate, as vllm bench serve has it",
-             {},
-             {}}},
-           ""},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            return std::make_unique<GammaArrivals>(static_cast<std::size_t>(arguments.integer("requests")),
-                                                   arguments.number("rate"), arguments.number("burstiness"),
-                                                   arguments.boolean("rescaled"));
-          }};
+  using P = GammaArrivals::Params;
+  static const config::Fields<P> fields = {
+      rate_field(&P::rate),
+      {"burstiness", &P::burstiness, "shape of the gaps; their coefficient of variation is 1 / sqrt of it",
+       config::between(1e-3, 1e6)},
+      requests_field(&P::requests),
+      {"rescaled", &P::rescaled, "the last request is due at requests / rate, as vllm bench serve has it"},
+  };
+  return {
+      {"gamma", "gaps with a gamma distribution: burstier than Poisson's below burstiness 1, more regular above",
+       "vLLM's --burstiness", fields, ""},
+      [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<GammaArrivals>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::arrivals

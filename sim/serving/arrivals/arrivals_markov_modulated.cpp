@@ -22,9 +22,13 @@ constexpr std::size_t kMostSwitchesInAll = 100'000'000;
 
 class MarkovModulated final : public ArrivalProcess {
  public:
-  MarkovModulated(std::size_t requests, std::vector<double> rates, std::vector<double> holding)
-      : requests_(requests), rates_(std::move(rates)), holding_(std::move(holding)) {}
-  [[nodiscard]] std::size_t requests() const override { return requests_; }
+  struct Params {
+    std::vector<double> rates;
+    std::vector<double> holding_s;
+    std::size_t requests = 1000;
+  };
+  explicit MarkovModulated(Params params) : params_(std::move(params)) {}
+  [[nodiscard]] std::size_t requests() const override { return params_.requests; }
   void fill(RequestTrace& workload, rng::Key key) const override {
     rng::Stream random_bits(key, rng::Purpose::start, 2, 0);
     const auto exponential = [&](double mean) {
@@ -32,13 +36,13 @@ class MarkovModulated final : public ArrivalProcess {
     };
     std::vector<double> gaps;
     std::size_t state = 0;
-    double left = exponential(holding_[state]);
+    double left = exponential(params_.holding_s[state]);
     double gap = 0.0;
     double sent = 0.0;         // seconds until the last of `gaps`
     std::size_t switches = 0;  // of levels since then
     std::size_t all_switches = 0;
-    while (gaps.size() < requests_ && sent <= kLongestRun) {
-      const double next = rates_[state] > 0.0 ? exponential(1.0 / rates_[state]) : left + 1.0;
+    while (gaps.size() < params_.requests && sent <= kLongestRun) {
+      const double next = params_.rates[state] > 0.0 ? exponential(1.0 / params_.rates[state]) : left + 1.0;
       if (next < left) {
         gaps.push_back(gap + next);
         sent += gaps.back();
@@ -48,17 +52,17 @@ class MarkovModulated final : public ArrivalProcess {
         continue;
       }
       gap += left;
-      state = (state + 1) % rates_.size();
+      state = (state + 1) % params_.rates.size();
       if (++switches > kMostSwitches || ++all_switches > kMostSwitchesInAll) gap += skip_to_next(state, random_bits);
       const bool skipped = switches > kMostSwitches || all_switches > kMostSwitchesInAll;
-      left = exponential(holding_[state]);
+      left = exponential(params_.holding_s[state]);
       if (!skipped) continue;
       gaps.push_back(gap);
       sent += gap;
       gap = 0.0;
       switches = 0;
     }
-    gaps.resize(requests_, 0.0);  // a run so long is refused, whatever comes behind
+    gaps.resize(params_.requests, 0.0);  // a run so long is refused, whatever comes behind
     fill_from_gaps(workload, gaps);
   }
   // The time from the beginning of a stay at level `state` to the next request, and the level that it is sent at, all stays that
@@ -68,19 +72,19 @@ class MarkovModulated final : public ArrivalProcess {
   double skip_to_next(std::size_t& state, rng::Stream& random_bits) const {
     const auto uniform = [&] { return boost::random::uniform_01<double>()(random_bits); };
     double log_empty = 0.0;  // of the probability that a round sends nothing
-    for (std::size_t i = 0; i < rates_.size(); ++i) log_empty -= std::log1p(rates_[i] * holding_[i]);
+    for (std::size_t i = 0; i < params_.rates.size(); ++i) log_empty -= std::log1p(params_.rates[i] * params_.holding_s[i]);
     const double rounds = std::floor(std::log1p(-uniform()) / log_empty);
     double time = 0.0;
     const auto stays = [&](std::size_t level, double count) {
       if (count > 0.0)
-        time += boost::random::gamma_distribution<double>(count,
-                                                          holding_[level] / (1.0 + rates_[level] * holding_[level]))(random_bits);
+        time += boost::random::gamma_distribution<double>(
+            count, params_.holding_s[level] / (1.0 + params_.rates[level] * params_.holding_s[level]))(random_bits);
     };
-    for (std::size_t i = 0; i < rates_.size(); ++i) stays(i, rounds);
+    for (std::size_t i = 0; i < params_.rates.size(); ++i) stays(i, rounds);
     // The round that sends: level by level, given that one of those from here on does.
-    for (double log_rest = log_empty;; state = (state + 1) % rates_.size()) {
+    for (double log_rest = log_empty;; state = (state + 1) % params_.rates.size()) {
       stays(state, 1.0);
-      const double log_own = -std::log1p(rates_[state] * holding_[state]);
+      const double log_own = -std::log1p(params_.rates[state] * params_.holding_s[state]);
       if (uniform() * std::expm1(log_rest) > std::expm1(log_own)) return time;
       log_rest -= log_own;
     }
@@ -89,46 +93,47 @@ class MarkovModulated final : public ArrivalProcess {
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
     double sent = 0.0;
     double time = 0.0;
-    for (std::size_t i = 0; i < rates_.size(); ++i) {
-      sent += rates_[i] * holding_[i];
-      time += holding_[i];
+    for (std::size_t i = 0; i < params_.rates.size(); ++i) {
+      sent += params_.rates[i] * params_.holding_s[i];
+      time += params_.holding_s[i];
     }
-    std::vector<double> rates = rates_;
-    for (double& one : rates) one *= rate * time / sent;
-    return std::make_unique<MarkovModulated>(requests_, std::move(rates), holding_);
+    Params other = params_;
+    for (double& one : other.rates) one *= rate * time / sent;
+    return std::make_unique<MarkovModulated>(std::move(other));
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
-    return std::make_unique<MarkovModulated>(requests, rates_, holding_);
+    Params other = params_;
+    other.requests = requests;
+    return std::make_unique<MarkovModulated>(std::move(other));
   }
 
  private:
-  std::size_t requests_;
-  std::vector<double> rates_;
-  std::vector<double> holding_;
+  Params params_;
 };
 
 }  // namespace
 
 ArrivalsEntry markov_modulated_arrivals() {
-  return {{"markov_modulated",
-           "a Poisson process whose rate goes round several levels, each held for an exponential time",
-           "",
-           {{"rates", config::Type::number_list, {}, "requests a second at each level", config::between(0, 1e9), {}},
-            {"holding_s", config::Type::number_list, {}, "mean seconds at each level", config::between(1e-6, 1e9), {}},
-            requests_parameter()},
-           ""},
-          [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
-            const std::vector<double>& rates = arguments.numbers("rates");
-            if (rates.empty() || rates.size() != arguments.numbers("holding_s").size() ||
-                std::accumulate(rates.begin(), rates.end(), 0.0) <= 0.0) {
-              diagnostics.add(arguments.where("rates"),
-                              fmt::format("{} rates and {} holding_s, allowed: as many of both, and one rate above 0",
-                                          rates.size(), arguments.numbers("holding_s").size()));
-              return nullptr;
-            }
-            return std::make_unique<MarkovModulated>(static_cast<std::size_t>(arguments.integer("requests")), rates,
-                                                     arguments.numbers("holding_s"));
-          }};
+  using P = MarkovModulated::Params;
+  static const config::Fields<P> fields = {
+      {"rates", &P::rates, "requests a second at each level", config::between(0, 1e9), config::required},
+      {"holding_s", &P::holding_s, "mean seconds at each level", config::between(1e-6, 1e9), config::required},
+      requests_field(&P::requests),
+  };
+  return {
+      {"markov_modulated", "a Poisson process whose rate goes round several levels, each held for an exponential time", "",
+       fields, ""},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
+        const P params = fields.read(arguments);
+        const std::vector<double>& rates = params.rates;
+        if (rates.empty() || rates.size() != params.holding_s.size() || std::accumulate(rates.begin(), rates.end(), 0.0) <= 0.0) {
+          diagnostics.add(arguments.where("rates"),
+                          fmt::format("{} rates and {} holding_s, allowed: as many of both, and one rate above 0", rates.size(),
+                                      params.holding_s.size()));
+          return nullptr;
+        }
+        return std::make_unique<MarkovModulated>(params);
+      }};
 }
 
 }  // namespace specsim::arrivals

@@ -6,43 +6,42 @@ namespace {
 
 class Poisson final : public ArrivalProcess {
  public:
-  Poisson(std::size_t requests, double rate, bool rescaled) : requests_(requests), rate_(rate), rescaled_(rescaled) {}
-  [[nodiscard]] std::size_t requests() const override { return requests_; }
+  struct Params {
+    double rate = 1.0;
+    std::size_t requests = 1000;
+    bool rescaled = false;
+  };
+  explicit Poisson(const Params& params) : params_(params) {}
+  [[nodiscard]] std::size_t requests() const override { return params_.requests; }
   void fill(RequestTrace& workload, rng::Key key) const override {
-    fill_from_gaps(workload, gamma_gaps(requests_, rate_, 1.0, rescaled_, key));
+    fill_from_gaps(workload, gamma_gaps(params_.requests, params_.rate, 1.0, params_.rescaled, key));
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
-    return std::make_unique<Poisson>(requests_, rate, rescaled_);
+    Params other = params_;
+    other.rate = rate;
+    return std::make_unique<Poisson>(other);
   }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_requests(std::size_t requests) const override {
-    return std::make_unique<Poisson>(requests, rate_, rescaled_);
+    Params other = params_;
+    other.requests = requests;
+    return std::make_unique<Poisson>(other);
   }
 
  private:
-  std::size_t requests_;
-  double rate_;
-  bool rescaled_;
+  Params params_;
 };
 
 }  // namespace
 
 ArrivalsEntry poisson_arrivals() {
-  return {{"poisson",
-           "independent of each other, at a constant rate",
-           "",
-           {rate_parameter(),
-            requests_parameter(),
-            {"rescaled",
-             config::Type::boolean,
-             "false",
-             "the last request is due at requests / rate, as vllm bench serve has it",
-             {},
-             {}}},
-           ""},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            return std::make_unique<Poisson>(static_cast<std::size_t>(arguments.integer("requests")), arguments.number("rate"),
-                                             arguments.boolean("rescaled"));
-          }};
+  using P = Poisson::Params;
+  static const config::Fields<P> fields = {
+      rate_field(&P::rate),
+      requests_field(&P::requests),
+      {"rescaled", &P::rescaled, "the last request is due at requests / rate, as vllm bench serve has it"},
+  };
+  return {{"poisson", "independent of each other, at a constant rate", "", fields, ""},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<Poisson>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::arrivals

@@ -100,48 +100,50 @@ class Sessions final : public ArrivalProcess {
 }  // namespace
 
 ArrivalsEntry sessions_arrivals() {
+  struct P {
+    double rate = 0.0;
+    std::size_t requests = 1000;
+    config::Value turns;
+    double gap_s = 10.0;
+    std::uint32_t prefix = 0;
+    config::Value prompt;
+    config::Value output;
+    bool closed = false;
+    std::uint32_t most = 32768;
+  };
+  static const config::Fields<P> fields = {
+      {"rate", &P::rate, "sessions that begin a second, a Poisson process", config::between(1e-9, 1e9), config::required},
+      requests_field(&P::requests),
+      {"turns", &P::turns, "requests of a session", config::Default{"{geometric: {mean: 4}}"}},
+      {"gap_s", &P::gap_s, "mean time between two turns of a session, exponential", config::between(1e-6, 1e6)},
+      {"prefix", &P::prefix, "tokens that all sessions begin with", config::between(0, 1e6)},
+      {"prompt", &P::prompt, "tokens that a turn adds", config::required},
+      {"output", &P::output, "tokens of an answer", config::required},
+      {"closed", &P::closed,
+       "a turn is sent gap_s after the end of the answer before it, as a client does; false: gap_s after the turn before it was "
+       "due"},
+      {"most", &P::most, "tokens of a prompt, before which a session ends", config::between(1, 1e7)},
+  };
   return {
-      {"sessions",
-       "conversations: each turn's prompt is all that was said before and something new",
-       "",
-       {{"rate", config::Type::number, {}, "sessions that begin a second, a Poisson process", config::between(1e-9, 1e9), {}},
-        requests_parameter(),
-        {"turns", config::Type::value, "{geometric: {mean: 4}}", "requests of a session", {}, {}},
-        {"gap_s",
-         config::Type::number,
-         "10",
-         "mean time between two turns of a session, exponential",
-         config::between(1e-6, 1e6),
-         {}},
-        {"prefix", config::Type::integer, "0", "tokens that all sessions begin with", config::between(0, 1e6), {}},
-        {"prompt", config::Type::value, {}, "tokens that a turn adds", {}, {}},
-        {"output", config::Type::value, {}, "tokens of an answer", {}, {}},
-        {"closed",
-         config::Type::boolean,
-         "false",
-         "a turn is sent gap_s after the end of the answer before it, as a client does; false: gap_s after the turn before it "
-         "was "
-         "due",
-         {},
-         {}},
-        {"most", config::Type::integer, "32768", "tokens of a prompt, before which a session ends", config::between(1, 1e7), {}}},
+      {"sessions", "conversations: each turn's prompt is all that was said before and something new", "", fields,
        "What a session shares with itself and with others is known to the prefix cache and to routing by prefix; answers are in "
        "the "
        "prompt of the next turn. Unless sessions are closed a turn is due whether the one before has ended or not; a run says "
        "how many "
        "were sent too early."},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
+        const P params = fields.read(arguments);
         SessionSetting setting;
         const std::size_t before = diagnostics.list().size();
-        setting.rate = arguments.number("rate");
-        setting.requests = static_cast<std::size_t>(arguments.integer("requests"));
-        setting.gap_s = arguments.number("gap_s");
-        setting.prefix = static_cast<std::uint32_t>(arguments.integer("prefix"));
-        setting.closed = arguments.boolean("closed");
-        setting.most = static_cast<std::uint32_t>(arguments.integer("most"));
-        setting.turns = read_lengths(arguments.value("turns"), "turns", diagnostics);
-        setting.prompts = read_lengths(arguments.value("prompt"), "prompt", diagnostics);
-        setting.outputs = read_lengths(arguments.value("output"), "output", diagnostics);
+        setting.rate = params.rate;
+        setting.requests = params.requests;
+        setting.gap_s = params.gap_s;
+        setting.prefix = params.prefix;
+        setting.closed = params.closed;
+        setting.most = params.most;
+        setting.turns = read_lengths(params.turns, "turns", diagnostics);
+        setting.prompts = read_lengths(params.prompt, "prompt", diagnostics);
+        setting.outputs = read_lengths(params.output, "output", diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         return std::make_unique<Sessions>(std::move(setting));
       },

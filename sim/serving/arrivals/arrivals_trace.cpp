@@ -377,24 +377,25 @@ class Reader {
 }  // namespace
 
 ArrivalsEntry trace_arrivals() {
-  return {{"trace",
-           "recorded requests, with their lengths",
-           "",
-           {{"file", config::Type::value, {}, "CSV or JSON lines, beside the config or from the working directory", {}, {}},
-            {"requests", config::Type::integer, "100000000", "the first of them alone", config::between(1, 1e8), {}},
-            {"time_scale",
-             config::Type::number,
-             "1",
-             "factor on the times between them: 0.5 is twice the load",
-             config::between(1e-6, 1e6),
-             {}}},
+  struct P {
+    config::Value file;
+    std::size_t requests = 100000000;
+    double time_scale = 1.0;
+  };
+  static const config::Fields<P> fields = {
+      {"file", &P::file, "CSV or JSON lines, beside the config or from the working directory", config::required},
+      {"requests", &P::requests, "the first of them alone", config::between(1, 1e8)},
+      {"time_scale", &P::time_scale, "factor on the times between them: 0.5 is twice the load", config::between(1e-6, 1e6)},
+  };
+  return {{"trace", "recorded requests, with their lengths", "", fields,
            "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: "
            "0-146) and priority. "
            "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; BurstGPT's Timestamp (seconds), Request tokens, "
            "Response tokens; Mooncake's JSON lines, whose hash_ids stand for "
            "512 tokens each."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
-            const config::Value& file = arguments.value("file");
+            const P params = fields.read(arguments);
+            const config::Value& file = params.file;
             const std::string path = file_beside(file.where, file.text);
             std::string text;
             try {
@@ -403,10 +404,10 @@ ArrivalsEntry trace_arrivals() {
               diagnostics.add(file.where, path + ": " + error.message("trace of requests") + looked_for(file.where, file.text));
               return nullptr;
             }
-            Reader reader(path, static_cast<std::size_t>(arguments.integer("requests")), diagnostics);
+            Reader reader(path, params.requests, diagnostics);
             if (!reader.read(text)) return nullptr;
             reader.workload.file = path;
-            return std::make_unique<Recorded>(std::move(reader.workload), arguments.number("time_scale"));
+            return std::make_unique<Recorded>(std::move(reader.workload), params.time_scale);
           },
           true};
 }

@@ -86,21 +86,27 @@ std::vector<std::uint32_t> read_column(const std::string& text, const std::strin
 }  // namespace
 
 LengthsEntry file_lengths() {
+  struct P {
+    std::string path;
+    std::string column;
+  };
+  static const config::Fields<P> fields = {
+      {"path", &P::path, "the file, whose first line names the columns", config::required},
+      {"column", &P::column, "the column's name", config::required},
+  };
   return {
       {"file",
        "a column of a CSV file, one line for each request and from the start again behind the last: {file: {path: requests.csv, "
        "column: prompt}}",
-       "",
-       {{"path", config::Type::text, {}, "the file, whose first line names the columns", {}, {}},
-        {"column", config::Type::text, {}, "the column's name", {}, {}}},
-       "Prompts and outputs of the same file stay together, line by line."},
+       "", fields, "Prompts and outputs of the same file stay together, line by line."},
       [](const config::Value& value, const config::PartInfo& info,
          Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
         const std::size_t before = diagnostics.list().size();
         const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, "lengths of a file", diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
+        const P params = fields.read(arguments);
         const Location& where = arguments.where("path");
-        const std::string path = file_beside(where, arguments.text("path"));
+        const std::string path = file_beside(where, params.path);
         std::string text;
         try {
           text = read_text_file(path);
@@ -108,7 +114,7 @@ LengthsEntry file_lengths() {
           diagnostics.add(where, fmt::format("{}: {}{}", path, error.message("file of lengths"), looked_for(where, path)));
           return nullptr;
         }
-        std::vector<std::uint32_t> tokens = read_column(text, path, arguments.text("column"), diagnostics);
+        std::vector<std::uint32_t> tokens = read_column(text, path, params.column, diagnostics);
         return tokens.empty() ? nullptr : std::make_unique<RecordedLength>(std::move(tokens));
       }};
 }

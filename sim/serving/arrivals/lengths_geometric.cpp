@@ -25,18 +25,20 @@ class GeometricLength final : public LengthDistribution {
 }  // namespace
 
 LengthsEntry geometric_lengths() {
-  return {{"geometric",
-           "every token is the last one with the same chance",
-           "",
-           {{"mean", config::Type::number, {}, "mean number of tokens", config::between(1, kMostTokens), {}}},
-           ""},
+  struct P {
+    double mean = 0.0;
+  };
+  static const config::Fields<P> fields = {
+      {"mean", &P::mean, "mean number of tokens", config::between(1, kMostTokens), config::required},
+  };
+  return {{"geometric", "every token is the last one with the same chance", "", fields, ""},
           [](const config::Value& value, const config::PartInfo& info,
              Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
             const std::size_t before = diagnostics.list().size();
             const config::Arguments arguments =
                 config::read_arguments(value, info.parameters, {}, "lengths geometric", diagnostics);
             if (diagnostics.list().size() != before) return nullptr;
-            return std::make_unique<GeometricLength>(arguments.number("mean"));
+            return std::make_unique<GeometricLength>(fields.read(arguments).mean);
           }};
 }
 

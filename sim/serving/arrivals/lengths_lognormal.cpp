@@ -27,27 +27,27 @@ class LognormalLength final : public LengthDistribution {
 }  // namespace
 
 LengthsEntry lognormal_lengths() {
-  return {
-      {"lognormal",
-       "the logarithm is normal, rounded to whole tokens",
-       "",
-       {{"mean",
-         config::Type::number,
-         {},
-         "mean number of tokens, before rounding and the limit",
-         config::between(1, kMostTokens),
-         {}},
-        {"cv", config::Type::number, {}, "coefficient of variation: standard deviation over mean", config::between(0, 100), {}},
-        {"most", config::Type::integer, "100000000", "most tokens; longer ones are cut", config::between(1, kMostTokens), {}}},
-       ""},
-      [](const config::Value& value, const config::PartInfo& info,
-         Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
-        const std::size_t before = diagnostics.list().size();
-        const config::Arguments arguments = config::read_arguments(value, info.parameters, {}, "lengths lognormal", diagnostics);
-        if (diagnostics.list().size() != before) return nullptr;
-        return std::make_unique<LognormalLength>(arguments.number("mean"), arguments.number("cv"),
-                                                 static_cast<double>(arguments.integer("most")));
-      }};
+  struct P {
+    double mean = 0.0;
+    double cv = 0.0;
+    double most = 1e8;
+  };
+  static const config::Fields<P> fields = {
+      {"mean", &P::mean, "mean number of tokens, before rounding and the limit", config::between(1, kMostTokens),
+       config::required},
+      {"cv", &P::cv, "coefficient of variation: standard deviation over mean", config::between(0, 100), config::required},
+      {"most", &P::most, "most tokens; longer ones are cut", config::between(1, kMostTokens), config::whole},
+  };
+  return {{"lognormal", "the logarithm is normal, rounded to whole tokens", "", fields, ""},
+          [](const config::Value& value, const config::PartInfo& info,
+             Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
+            const std::size_t before = diagnostics.list().size();
+            const config::Arguments arguments =
+                config::read_arguments(value, info.parameters, {}, "lengths lognormal", diagnostics);
+            if (diagnostics.list().size() != before) return nullptr;
+            const P params = fields.read(arguments);
+            return std::make_unique<LognormalLength>(params.mean, params.cv, params.most);
+          }};
 }
 
 }  // namespace specsim::arrivals

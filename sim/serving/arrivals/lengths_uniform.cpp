@@ -21,24 +21,27 @@ class UniformLength final : public LengthDistribution {
 }  // namespace
 
 LengthsEntry uniform_lengths() {
-  return {{"uniform",
-           "every whole number of tokens from one to another equally often",
-           "",
-           {{"from", config::Type::integer, {}, "tokens at least", config::between(1, kMostTokens), {}},
-            {"to", config::Type::integer, {}, "tokens at most", config::between(1, kMostTokens), {}}},
-           ""},
+  struct P {
+    std::uint32_t from = 0;
+    std::uint32_t to = 0;
+  };
+  static const config::Fields<P> fields = {
+      {"from", &P::from, "tokens at least", config::between(1, kMostTokens), config::required},
+      {"to", &P::to, "tokens at most", config::between(1, kMostTokens), config::required},
+  };
+  return {{"uniform", "every whole number of tokens from one to another equally often", "", fields, ""},
           [](const config::Value& value, const config::PartInfo& info,
              Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
             const std::size_t before = diagnostics.list().size();
             const config::Arguments arguments =
                 config::read_arguments(value, info.parameters, {}, "lengths uniform", diagnostics);
             if (diagnostics.list().size() != before) return nullptr;
-            if (arguments.integer("to") < arguments.integer("from")) {
+            const P params = fields.read(arguments);
+            if (params.to < params.from) {
               diagnostics.add(arguments.where("to"), "to is less than from, allowed: at least from");
               return nullptr;
             }
-            return std::make_unique<UniformLength>(static_cast<std::uint32_t>(arguments.integer("from")),
-                                                   static_cast<std::uint32_t>(arguments.integer("to")));
+            return std::make_unique<UniformLength>(params.from, params.to);
           }};
 }
 

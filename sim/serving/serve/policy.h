@@ -88,14 +88,13 @@ class ServerPolicy {
   virtual void forget(arrivals::RequestId /*request*/) {}
 };
 
-// Loads above which nothing is drafted: what most policies take beside their own parameters.
+// Loads above which nothing is drafted: parameters that most policies have among their own.
 struct DisableAbove {
   std::uint32_t batch = 4000000000;
   std::uint32_t queue = 4000000000;
   [[nodiscard]] bool holds(const BatchState& state) const { return state.requests > batch || state.waiting > queue; }
 };
-std::vector<config::Parameter> disable_parameters();
-DisableAbove read_disable_above(const config::Arguments& arguments);
+const config::Fields<DisableAbove>& disable_fields();
 
 // What a policy may ask of the server it works for.
 struct PolicySetting {

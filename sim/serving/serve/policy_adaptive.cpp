@@ -79,21 +79,47 @@ class OfBatch final : public ServerPolicy {
   std::vector<int> drafts_;                          // that each of a step's sequences accepted
 };
 
+struct AdaptiveParams {
+  config::Value policy;
+  bool of_batch = false;
+  int longest = 8;
+  std::optional<std::uint32_t> batch;
+  std::vector<double> batches = {1.0};
+  double context = 512.0;
+  DisableAbove disable;
+};
+const config::Fields<AdaptiveParams>& adaptive_fields() {
+  using P = AdaptiveParams;
+  static const config::Fields<P> fields = {
+      {"policy", &P::policy, "policy that is followed: {kind: NAME, ...}, one of decode's", config::required},
+      {"per", &P::of_batch, "who has a length of its own: each request, or the batch, whose sequences then draft alike",
+       config::one_of<bool>({{"request", false}, {"batch", true}})},
+      {"longest", &P::longest, "tokens that a sequence drafts at most", config::between(1, kMaxDraftLength)},
+      {"batch", &P::batch, "requests of the step that a request's policy by times or by batch plans with; left out: 1",
+       config::between(1, 1e6)},
+      {"batches", &P::batches, "with per: batch, smallest batches that the policy is kept apart for; it plans with these",
+       config::between(1, 1e6)},
+      {"context", &P::context, "cached tokens of each of them", config::between(0, 1e9)},
+      {&P::disable, disable_fields()},
+  };
+  return fields;
+}
+
 // The smallest batches of the slots; empty after reporting.
-std::vector<std::uint32_t> read_batches(const config::Arguments& arguments, bool of_batch, Diagnostics& diagnostics) {
+std::vector<std::uint32_t> read_batches(const config::Arguments& arguments, const AdaptiveParams& own, Diagnostics& diagnostics) {
   std::vector<std::uint32_t> batches;
-  if (!of_batch) {
+  if (!own.of_batch) {
     if (arguments.given("batches"))
       diagnostics.add(arguments.where("batches"), "batches with a length for each request, allowed: batch, or with per: batch");
     else
-      batches.push_back(arguments.has("batch") ? static_cast<std::uint32_t>(arguments.integer("batch")) : 1);
+      batches.push_back(own.batch.value_or(1));
     return batches;
   }
   if (arguments.given("batch")) {
     diagnostics.add(arguments.where("batch"), "batch with per: batch, allowed: batches, or with per: request");
     return batches;
   }
-  for (const double batch : arguments.numbers("batches")) {
+  for (const double batch : own.batches) {
     if (batch != std::floor(batch) || (batches.empty() ? batch != 1.0 : batch <= batches.back())) {
       diagnostics.add(arguments.where("batches"), fmt::format("batches has {:g}, allowed: increasing integers from 1", batch));
       return {};
@@ -105,15 +131,16 @@ std::vector<std::uint32_t> read_batches(const config::Arguments& arguments, bool
 }
 
 PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagnostics) {
-  const auto longest = static_cast<int>(arguments.integer("longest"));
-  const bool of_batch = arguments.text("per") == "batch";
+  const AdaptiveParams own = adaptive_fields().read(arguments);
+  const int longest = own.longest;
+  const bool of_batch = own.of_batch;
   const std::size_t before = diagnostics.list().size();
-  const config::Value section = config::spelled_out(arguments.value("policy"), "kind");
+  const config::Value section = config::spelled_out(own.policy, "kind");
   const auto chosen = config::choose(draft::policies(), section, "kind",
                                      of_batch ? "the batch's policy" : "the policy of each request", diagnostics);
   const draft::PolicyEntry* const entry = chosen.entry;
   if (entry == nullptr) return nullptr;
-  const std::vector<std::uint32_t> batches = read_batches(arguments, of_batch, diagnostics);
+  const std::vector<std::uint32_t> batches = read_batches(arguments, own, diagnostics);
   // How long rounds take is known where a server is started, not here.
   const auto made = [&](std::uint32_t batch) {
     draft::LengthChoice choice{longest, {}, static_cast<int>(batch)};
@@ -150,8 +177,6 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
                                 entry->info.name));
     return nullptr;
   }
-  const double context = arguments.number("context");
-  const DisableAbove disable = read_disable_above(arguments);
   const bool by_times = entry->by_times;
   return [=](const PolicySetting& setting) -> std::unique_ptr<ServerPolicy> {
     std::vector<OfBatch::Slot> timed = slots;
@@ -159,43 +184,20 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
       if (!by_times) break;
       std::vector<double> times;
       for (int length = 0; length <= longest; ++length)
-        times.push_back(setting.seconds({slot.from, 0, slot.from * context}, length));
+        times.push_back(setting.seconds({slot.from, 0, slot.from * own.context}, length));
       slot.policy = slot.policy->with_round_times(times);
       SPECSIM_CHECK(slot.policy != nullptr, "a policy by times that takes none");
     }
-    if (of_batch) return std::make_unique<OfBatch>(std::move(timed), longest, disable);
-    return std::make_unique<ByRequest>(timed.front().policy, longest, disable);
+    if (of_batch) return std::make_unique<OfBatch>(std::move(timed), longest, own.disable);
+    return std::make_unique<ByRequest>(timed.front().policy, longest, own.disable);
   };
 }
 
 }  // namespace
 
 ServerPolicyEntry adaptive_policy() {
-  std::vector<config::Parameter> parameters = {
-      {"policy", config::Type::value, {}, "policy that is followed: {kind: NAME, ...}, one of decode's", {}, {}},
-      {"per",
-       config::Type::text,
-       "request",
-       "who has a length of its own: each request, or the batch, whose sequences then draft alike",
-       {},
-       {"request", "batch"}},
-      {"longest", config::Type::integer, "8", "tokens that a sequence drafts at most", config::between(1, kMaxDraftLength), {}},
-      {"batch",
-       config::Type::integer,
-       "",
-       "requests of the step that a request's policy by times or by batch plans with; left out: 1",
-       config::between(1, 1e6),
-       {}},
-      {"batches",
-       config::Type::number_list,
-       "[1]",
-       "with per: batch, smallest batches that the policy is kept apart for; it plans with these",
-       config::between(1, 1e6),
-       {}},
-      {"context", config::Type::number, "512", "cached tokens of each of them", config::between(0, 1e9), {}}};
-  for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
   return {
-      {"adaptive", "a draft length for each request, or for the batch, by what its rounds accepted", "", std::move(parameters),
+      {"adaptive", "a draft length for each request, or for the batch, by what its rounds accepted", "", adaptive_fields(),
        "Any of decode's policies that goes by what was accepted. Where each request has a length, the draft's passes go on to "
        "the "
        "longest of the batch, and those that draft no further lay no row into them. SGLang's adaptive speculation is one length "

@@ -89,25 +89,27 @@ class TimedPasses {
 
 class SharesRows final : public ServerPolicy {
  public:
-  struct Settings {
+  struct Params {
     int draft_length = 0;
     draft::SharedRows sharing;
-    double context = 0.0;
-    std::uint32_t largest_graph = 0;
+    double context = 8192.0;
+    std::uint32_t largest_graph = 512;
     DisableAbove disable;
   };
-  SharesRows(const Settings& settings, const PolicySetting& server)
-      : own_(settings),
-        length_(index_of(settings.draft_length)),
-        passes_(server.passes, settings.draft_length, settings.context, settings.largest_graph) {
+  SharesRows(const Params& params, const PolicySetting& server)
+      : params_(params),
+        length_(index_of(params.draft_length)),
+        passes_(server.passes, params.draft_length, params.context, params.largest_graph) {
     const bool estimates = server.knows && server.knows(Confidence::estimate);
     goes_by_ =
-        own_.sharing.confidence.value_or(estimates ? Confidence::estimate : Confidence::history);  // but by no perfect head
+        params_.sharing.confidence.value_or(estimates ? Confidence::estimate : Confidence::history);  // but by no perfect head
     learnt_ = draft::AcceptanceFit::start(length_, goes_by_);
   }
-  [[nodiscard]] int draft_length(const BatchState& batch) override { return own_.disable.holds(batch) ? 0 : own_.draft_length; }
-  [[nodiscard]] int longest() const override { return own_.draft_length; }
-  [[nodiscard]] std::vector<int> lengths() const override { return {own_.draft_length}; }
+  [[nodiscard]] int draft_length(const BatchState& batch) override {
+    return params_.disable.holds(batch) ? 0 : params_.draft_length;
+  }
+  [[nodiscard]] int longest() const override { return params_.draft_length; }
+  [[nodiscard]] std::vector<int> lengths() const override { return {params_.draft_length}; }
   [[nodiscard]] bool shares_rows() const override { return true; }
   [[nodiscard]] std::optional<Confidence> confidence() const override { return goes_by_; }
 
@@ -119,11 +121,11 @@ class SharesRows final : public ServerPolicy {
     for (const DraftedChain& chain : chains) drafts += chain.drafted;
     // The budget goes by what was known of the drafts of the step before, and who has it by what is known of these.
     std::size_t budget = 0;
-    if (own_.sharing.budget == RowBudget::previous) budget = draft::best_budget(slots_of(chains), step.emitting, time);
+    if (params_.sharing.budget == RowBudget::previous) budget = draft::best_budget(slots_of(chains), step.emitting, time);
     estimate(chains);
     const std::vector<draft::DraftSlot> slots = slots_of(chains);
-    if (own_.sharing.budget == RowBudget::early_stop) budget = draft::budget_stopped_early(slots, step.emitting, time);
-    if (own_.sharing.budget == RowBudget::rows) budget = own_.sharing.fixed_budget(chains.size());
+    if (params_.sharing.budget == RowBudget::early_stop) budget = draft::budget_stopped_early(slots, step.emitting, time);
+    if (params_.sharing.budget == RowBudget::rows) budget = params_.sharing.fixed_budget(chains.size());
     std::fill(verified.begin(), verified.end(), 0);
     for (std::size_t i = 0; i < std::min(budget, drafts); ++i) ++verified[slots[i].chain];
   }
@@ -134,7 +136,7 @@ class SharesRows final : public ServerPolicy {
     draft::AcceptanceFit fit = fit_of();
     for (std::size_t i = 0; i < chains.size(); ++i)
       if (!chains[i].ended) fit.observe(chains[i].outlooks, verified[i], accepted[i]);
-    if (++steps_ % own_.sharing.refit == 0) fit.refit();
+    if (++steps_ % params_.sharing.refit == 0) fit.refit();
   }
   void forget(arrivals::RequestId request) override { earlier_.erase(request); }
 
@@ -165,7 +167,7 @@ class SharesRows final : public ServerPolicy {
     return slots;
   }
 
-  Settings own_;
+  Params params_;
   std::size_t length_;
   TimedPasses passes_;
   Confidence goes_by_ = Confidence::history;
@@ -177,28 +179,21 @@ class SharesRows final : public ServerPolicy {
 }  // namespace
 
 ServerPolicyEntry adaptive_verification_policy() {
-  std::vector<config::Parameter> parameters = draft::shared_rows_parameters("step");
-  parameters[0].fallback = "";
-  parameters[0].summary += "; left out: estimate where rounds are executed, else history";
-  parameters.insert(
-      parameters.begin(),
-      {"draft_length", config::Type::integer, {}, "tokens that every sequence drafts", config::between(1, kMaxDraftLength), {}});
-  parameters.insert(
-      parameters.end(),
-      {{"context",
-        config::Type::number,
-        "8192",
-        "cached tokens of each request of the timed steps (VLLM_ADAPTIVE_VERIFICATION_PROFILE_CONTEXT_LEN)",
-        config::between(0, 1e9),
-        {}},
-       {"largest_graph",
-        config::Type::integer,
-        "512",
-        "rows of the largest captured graph (max_cudagraph_capture_size), up to which steps are timed as padded; 0: each number "
-        "of rows is timed",
-        config::between(0, 1e6),
-        {}}});
-  for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
+  using P = SharesRows::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens that every sequence drafts", config::between(1, kMaxDraftLength),
+       config::required},
+      {&P::sharing, draft::shared_rows_fields(draft::Sharer::server)},
+      {"context", &P::context,
+       "cached tokens of each request of the timed steps (VLLM_ADAPTIVE_VERIFICATION_PROFILE_CONTEXT_LEN)",
+       config::between(0, 1e9)},
+      {"largest_graph", &P::largest_graph,
+       "rows of the largest captured graph (max_cudagraph_capture_size), up to which steps are timed as padded; 0: each number "
+       "of "
+       "rows is timed",
+       config::between(0, 1e6)},
+      {&P::disable, disable_fields()},
+  };
   return {
       {"adaptive_verification",
        "every sequence drafts all it can, and the step verifies those tokens that are likeliest to survive, out of one budget of "
@@ -206,7 +201,7 @@ ServerPolicyEntry adaptive_verification_policy() {
        "vLLM, enable_adaptive_verification (pull requests 47808, 52228): "
        "vllm/v1/worker/gpu/spec_decode/adaptive_verification.py, "
        "commit 057929c; DeepSeek (DSpark), arXiv 2607.05147",
-       std::move(parameters),
+       fields,
        "Decode's policy of that name, for batches that change from step to step. The scheduler lays all drafts into a step, and "
        "they count fully to its budget and to the cache; when the step begins, what is not verified is dropped from the pass and "
        "is "
@@ -218,13 +213,9 @@ ServerPolicyEntry adaptive_verification_policy() {
        "drafted, where vLLM's counter has all drafts. estimate needs executed distributions, head these or a trace of overlaps; "
        "history is one rate for each position, of all requests."},
       [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
-        SharesRows::Settings settings;
-        settings.draft_length = static_cast<int>(arguments.integer("draft_length"));
-        settings.sharing = draft::read_shared_rows(arguments);
-        settings.context = arguments.number("context");
-        settings.largest_graph = static_cast<std::uint32_t>(arguments.integer("largest_graph"));
-        settings.disable = read_disable_above(arguments);
-        return [settings](const PolicySetting& server) { return std::make_unique<SharesRows>(settings, server); };
+        return [params = fields.read(arguments)](const PolicySetting& server) {
+          return std::make_unique<SharesRows>(params, server);
+        };
       },
       "draft_length"};
 }

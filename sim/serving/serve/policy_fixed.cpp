@@ -14,52 +14,48 @@ namespace {
 
 class Fixed final : public ServerPolicy {
  public:
-  Fixed(int length, DisableAbove disable) : length_(length), disable_(disable) {}
-  [[nodiscard]] int draft_length(const BatchState& batch) override { return disable_.holds(batch) ? 0 : length_; }
-  [[nodiscard]] int longest() const override { return length_; }
-  [[nodiscard]] std::vector<int> lengths() const override { return length_ > 0 ? std::vector<int>{length_} : std::vector<int>(); }
+  struct Params {
+    int draft_length = 0;
+    DisableAbove disable;
+  };
+  explicit Fixed(const Params& params) : params_(params) {}
+  [[nodiscard]] int draft_length(const BatchState& batch) override {
+    return params_.disable.holds(batch) ? 0 : params_.draft_length;
+  }
+  [[nodiscard]] int longest() const override { return params_.draft_length; }
+  [[nodiscard]] std::vector<int> lengths() const override {
+    return params_.draft_length > 0 ? std::vector<int>{params_.draft_length} : std::vector<int>();
+  }
 
  private:
-  int length_;
-  DisableAbove disable_;
+  Params params_;
 };
 
 }  // namespace
 
-std::vector<config::Parameter> disable_parameters() {
-  return {{"disable_above_batch",
-           config::Type::integer,
-           "4000000000",
-           "most requests of a step in which anything is drafted",
-           config::between(0, 4e9),
-           {}},
-          {"disable_above_queue",
-           config::Type::integer,
-           "4000000000",
-           "most waiting requests with which anything is drafted",
-           config::between(0, 4e9),
-           {}}};
-}
-
-DisableAbove read_disable_above(const config::Arguments& arguments) {
-  return {static_cast<std::uint32_t>(arguments.integer("disable_above_batch")),
-          static_cast<std::uint32_t>(arguments.integer("disable_above_queue"))};
+const config::Fields<DisableAbove>& disable_fields() {
+  using P = DisableAbove;
+  static const config::Fields<P> fields = {
+      {"disable_above_batch", &P::batch, "most requests of a step in which anything is drafted", config::between(0, 4e9)},
+      {"disable_above_queue", &P::queue, "most waiting requests with which anything is drafted", config::between(0, 4e9)},
+  };
+  return fields;
 }
 
 PolicyMaker fixed_length(int draft_length) {
-  return [draft_length](const PolicySetting&) { return std::make_unique<Fixed>(draft_length, DisableAbove{}); };
+  return [draft_length](const PolicySetting&) { return std::make_unique<Fixed>(Fixed::Params{draft_length, {}}); };
 }
 
 ServerPolicyEntry fixed_policy() {
-  std::vector<config::Parameter> parameters = {
-      {"draft_length", config::Type::integer, {}, "tokens that every sequence drafts", config::between(0, kMaxDraftLength), {}}};
-  for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
-  return {{"fixed", "the same draft length for every sequence and step", "", std::move(parameters), ""},
+  using P = Fixed::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens that every sequence drafts", config::between(0, kMaxDraftLength),
+       config::required},
+      {&P::disable, disable_fields()},
+  };
+  return {{"fixed", "the same draft length for every sequence and step", "", fields, ""},
           [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
-            const auto length = static_cast<int>(arguments.integer("draft_length"));
-            return [length, disable = read_disable_above(arguments)](const PolicySetting&) {
-              return std::make_unique<Fixed>(length, disable);
-            };
+            return [params = fields.read(arguments)](const PolicySetting&) { return std::make_unique<Fixed>(params); };
           },
           "draft_length"};
 }

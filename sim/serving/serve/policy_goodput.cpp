@@ -16,28 +16,33 @@ namespace {
 // own (SmartSpec, arXiv 2406.14066). What was seen is forgotten by `memory` a step.
 class Goodput final : public ServerPolicy {
  public:
-  Goodput(int longest, double prior, double memory, DisableAbove disable, const PolicySetting& setting)
-      : longest_(longest),
-        memory_(memory),
-        disable_(disable),
+  struct Params {
+    int longest = 8;
+    double prior = 0.7;
+    double memory = 0.99;
+    DisableAbove disable;
+  };
+  Goodput(const Params& params, const PolicySetting& setting)
+      : params_(params),
         seconds_(setting.seconds),
-        offered_(static_cast<std::size_t>(longest) + 1, true),
-        verified_(static_cast<std::size_t>(longest)),
+        offered_(static_cast<std::size_t>(params.longest) + 1, true),
+        verified_(static_cast<std::size_t>(params.longest)),
         accepted_(verified_.size()) {
     if (setting.offers)
-      for (int length = 1; length <= longest; ++length) offered_[static_cast<std::size_t>(length)] = setting.offers(length);
+      for (int length = 1; length <= params_.longest; ++length)
+        offered_[static_cast<std::size_t>(length)] = setting.offers(length);
     for (std::size_t i = 0; i < verified_.size(); ++i) {
       verified_[i] = 1.0;
-      accepted_[i] = prior;
+      accepted_[i] = params_.prior;
     }
   }
   [[nodiscard]] int draft_length(const BatchState& batch) override {
-    if (disable_.holds(batch)) return 0;
+    if (params_.disable.holds(batch)) return 0;
     int best = 0;
     double best_rate = 0.0;
     double reached = 1.0;
     double tokens = 1.0;
-    for (int length = 0; length <= longest_; ++length) {
+    for (int length = 0; length <= params_.longest; ++length) {
       if (length > 0) {
         const auto at = static_cast<std::size_t>(length - 1);
         reached *= accepted_[at] / verified_[at];
@@ -52,24 +57,22 @@ class Goodput final : public ServerPolicy {
     }
     return best;
   }
-  [[nodiscard]] int longest() const override { return longest_; }
+  [[nodiscard]] int longest() const override { return params_.longest; }
   [[nodiscard]] std::vector<int> lengths() const override {
     std::vector<int> all;
-    for (int length = 1; length <= longest_; ++length)
+    for (int length = 1; length <= params_.longest; ++length)
       if (offered_[static_cast<std::size_t>(length)]) all.push_back(length);
     return all;
   }
   void observe(const StepRounds& rounds) override {
     for (std::size_t at = 0; at < std::min(rounds.verified.size(), verified_.size()); ++at) {
-      verified_[at] = memory_ * verified_[at] + rounds.verified[at];
-      accepted_[at] = memory_ * accepted_[at] + rounds.accepted[at];
+      verified_[at] = params_.memory * verified_[at] + rounds.verified[at];
+      accepted_[at] = params_.memory * accepted_[at] + rounds.accepted[at];
     }
   }
 
  private:
-  int longest_;
-  double memory_;
-  DisableAbove disable_;
+  Params params_;
   StepSeconds seconds_;
   std::vector<char> offered_;  // [length]
   std::vector<double> verified_;
@@ -79,21 +82,21 @@ class Goodput final : public ServerPolicy {
 }  // namespace
 
 ServerPolicyEntry goodput_policy() {
-  std::vector<config::Parameter> parameters = {
-      {"longest", config::Type::integer, "8", "draft length that is tried at most", config::between(1, kMaxDraftLength), {}},
-      {"prior", config::Type::number, "0.7", "acceptance of each position before anything is seen", config::between(0, 1), {}},
-      {"memory", config::Type::number, "0.99", "what a step leaves of everything seen before it", config::between(0, 1), {}}};
-  for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
-  return {
-      {"goodput", "the draft length with the most expected tokens a second", "SmartSpec, arXiv 2406.14066", std::move(parameters),
-       "Step times are the cost model's own for the batch as it stands; acceptance is that of the rounds before."},
-      [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
-        return [longest = static_cast<int>(arguments.integer("longest")), prior = arguments.number("prior"),
-                memory = arguments.number("memory"), disable = read_disable_above(arguments)](const PolicySetting& setting) {
-          return std::make_unique<Goodput>(longest, prior, memory, disable, setting);
-        };
-      },
-      "longest"};
+  using P = Goodput::Params;
+  static const config::Fields<P> fields = {
+      {"longest", &P::longest, "draft length that is tried at most", config::between(1, kMaxDraftLength)},
+      {"prior", &P::prior, "acceptance of each position before anything is seen", config::between(0, 1)},
+      {"memory", &P::memory, "what a step leaves of everything seen before it", config::between(0, 1)},
+      {&P::disable, disable_fields()},
+  };
+  return {{"goodput", "the draft length with the most expected tokens a second", "SmartSpec, arXiv 2406.14066", fields,
+           "Step times are the cost model's own for the batch as it stands; acceptance is that of the rounds before."},
+          [](const config::Arguments& arguments, Diagnostics&) -> PolicyMaker {
+            return [params = fields.read(arguments)](const PolicySetting& setting) {
+              return std::make_unique<Goodput>(params, setting);
+            };
+          },
+          "longest"};
 }
 
 }  // namespace specsim::serve

@@ -59,6 +59,22 @@ class ByBatch final : public ServerPolicy {
   int longest_ = 0;
 };
 
+struct TableParams {
+  std::vector<std::vector<double>> table;
+  DisableAbove disable;
+};
+const config::Fields<TableParams>& table_fields() {
+  using P = TableParams;
+  static const config::Fields<P> fields = {
+      {"table", &P::table,
+       "[[from, to, draft_length], ...], where a gap goes on with the range before it; or [[from, to, context from, context to, "
+       "draft_length], ...], of which the first that holds both counts, and none drafts nothing",
+       config::between(0, 1e9), config::required},
+      {&P::disable, disable_fields()},
+  };
+  return fields;
+}
+
 PolicyMaker read_table(const config::Arguments& arguments, Diagnostics& diagnostics) {
   std::vector<ByBatch::Range> ranges;
   double last = 0.0;
@@ -66,7 +82,7 @@ PolicyMaker read_table(const config::Arguments& arguments, Diagnostics& diagnost
     diagnostics.add(arguments.where("table"), what);
     return nullptr;
   };
-  const std::vector<std::vector<double>> table = arguments.table("table");
+  const auto [table, disable_above] = table_fields().read(arguments);
   const bool by_context = !table.empty() && table.front().size() == 5;
   for (const std::vector<double>& row : table) {
     if (row.size() != (by_context ? 5U : 3U))
@@ -90,7 +106,7 @@ PolicyMaker read_table(const config::Arguments& arguments, Diagnostics& diagnost
     last = row[1];
   }
   if (ranges.empty()) return wrong("the table is empty, allowed: [[1, 4, 5], [5, 64, 3], ...]");
-  return [ranges = std::move(ranges), by_context, disable = read_disable_above(arguments)](const PolicySetting&) {
+  return [ranges = std::move(ranges), by_context, disable = disable_above](const PolicySetting&) {
     return std::make_unique<ByBatch>(ranges, by_context, disable);
   };
 }
@@ -118,17 +134,8 @@ config::Value read_word(const std::string& word, const Location& where, Diagnost
 }  // namespace
 
 ServerPolicyEntry table_policy() {
-  std::vector<config::Parameter> parameters = {
-      {"table",
-       config::Type::number_table,
-       {},
-       "[[from, to, draft_length], ...], where a gap goes on with the range before it; or [[from, to, context from, context to, "
-       "draft_length], ...], of which the first that holds both counts, and none drafts nothing",
-       config::between(0, 1e9),
-       {}}};
-  for (config::Parameter& one : disable_parameters()) parameters.push_back(std::move(one));
   return {{"table", "the draft length by the number of requests in the step, and by their context",
-           "vLLM's num_speculative_tokens_per_batch_size", std::move(parameters),
+           "vLLM's num_speculative_tokens_per_batch_size", table_fields(),
            "The context is the mean of the cached tokens of the step's requests."},
           read_table,
           "table",

@@ -23,13 +23,34 @@ std::uint32_t captured_batch(std::uint32_t batch) {
   return (batch + step - 1) / step * step;
 }
 
+struct ThroughputParams {
+  std::vector<std::vector<double>> candidates = {{1, 1, 3, 5, 7}, {8, 1, 3, 5}, {32, 1, 3}, {128, 1}};
+  std::optional<int> first;
+  std::size_t window = 20;
+  int every = 10;
+  double context = 2048.0;
+  std::uint32_t largest_batch = 128;
+};
+const config::Fields<ThroughputParams>& throughput_fields() {
+  using P = ThroughputParams;
+  static const config::Fields<P> fields = {
+      {"candidates", &P::candidates,
+       "[[smallest batch, draft lengths ...], ...]; the program demands them, these are its example", config::between(0, 1e9)},
+      {"first", &P::first,
+       "draft length that begins, --speculative-num-steps of SGLang; left out, or no candidate: the middle one of batch 1",
+       config::between(1, kMaxDraftLength)},
+      {"window", &P::window, "steps that a position's rate is the mean of", config::between(1, 1e5)},
+      {"every", &P::every, "steps from one choice to the next", config::between(1, 1e6)},
+      {"context", &P::context, "cached tokens of each request of the timed steps", config::between(0, 1e9)},
+      {"largest_batch", &P::largest_batch, "the largest batch that is timed", config::between(1, 1e5)},
+  };
+  return fields;
+}
+
 struct Setting {
+  ThroughputParams params;
   std::map<std::uint32_t, std::vector<int>> candidates;  // [smallest batch]: draft lengths, increasing
-  std::size_t window = 0;
-  int every = 0;
   int first = 0;
-  double context = 0.0;
-  std::uint32_t largest_batch = 0;
 };
 
 class ThroughputAware final : public ServerPolicy {
@@ -41,8 +62,8 @@ class ThroughputAware final : public ServerPolicy {
   }
   [[nodiscard]] int draft_length(const BatchState& batch) override {
     const bool warm = std::all_of(windows_.begin(), windows_.begin() + length_,
-                                  [&](const std::deque<double>& window) { return window.size() == own_.window; });
-    if (steps_ > 0 && steps_ % own_.every == 0 && warm) choose(captured_batch(batch.requests));
+                                  [&](const std::deque<double>& window) { return window.size() == own_.params.window; });
+    if (steps_ > 0 && steps_ % own_.params.every == 0 && warm) choose(captured_batch(batch.requests));
     return length_;
   }
   [[nodiscard]] int longest() const override { return longest_; }
@@ -57,7 +78,7 @@ class ThroughputAware final : public ServerPolicy {
     if (rounds.verified.empty()) return;  // the first step of a batch, before which nothing was drafted
     for (std::size_t at = 0; at < std::min(rounds.accepted.size(), static_cast<std::size_t>(length_)); ++at) {
       std::deque<double>& window = windows_[at];
-      if (window.size() == own_.window) window.pop_front();
+      if (window.size() == own_.params.window) window.pop_front();
       window.push_back(static_cast<double>(rounds.accepted[at]) / rounds.verified[0]);
     }
     ++steps_;
@@ -98,9 +119,9 @@ class ThroughputAware final : public ServerPolicy {
   }
   // As measured when the server started, at a context of its choice; batches beyond the largest cost what that does.
   double step_seconds(std::uint32_t batch, int length) {
-    const std::uint32_t priced = std::min(batch, own_.largest_batch);
+    const std::uint32_t priced = std::min(batch, own_.params.largest_batch);
     const auto [found, is_new] = seconds_of_.try_emplace({priced, length}, 0.0);
-    if (is_new) found->second = seconds_({priced, 0, priced * own_.context}, length);
+    if (is_new) found->second = seconds_({priced, 0, priced * own_.params.context}, length);
     return found->second;
   }
 
@@ -114,12 +135,12 @@ class ThroughputAware final : public ServerPolicy {
 };
 
 PolicyMaker read_throughput_aware(const config::Arguments& arguments, Diagnostics& diagnostics) {
-  Setting own;
+  Setting own{throughput_fields().read(arguments), {}, 0};
   const auto wrong = [&](const std::string& what) -> PolicyMaker {
     diagnostics.add(arguments.where("candidates"), what);
     return nullptr;
   };
-  for (const std::vector<double>& row : arguments.table("candidates")) {
+  for (const std::vector<double>& row : own.params.candidates) {
     for (const double x : row)
       if (x != std::floor(x)) return wrong(fmt::format("candidates holds {:g}, allowed: whole numbers", x));
     if (row.size() < 2) return wrong("a row of candidates has no draft length, allowed: [smallest batch, draft lengths]");
@@ -139,15 +160,11 @@ PolicyMaker read_throughput_aware(const config::Arguments& arguments, Diagnostic
   }
   if (own.candidates.empty()) return wrong("candidates is empty, allowed: [[1, 1, 3, 5, 7], [8, 1, 3, 5], ...]");
   const std::vector<int>& single = own.candidates.begin()->second;
-  own.first = arguments.has("first") ? static_cast<int>(arguments.integer("first")) : 0;
+  own.first = own.params.first.value_or(0);
   const bool listed = std::any_of(own.candidates.begin(), own.candidates.end(), [&](const auto& row) {
     return std::find(row.second.begin(), row.second.end(), own.first) != row.second.end();
   });
   if (!listed) own.first = single[single.size() / 2];
-  own.window = static_cast<std::size_t>(arguments.integer("window"));
-  own.every = static_cast<int>(arguments.integer("every"));
-  own.context = arguments.number("context");
-  own.largest_batch = static_cast<std::uint32_t>(arguments.integer("largest_batch"));
   return [own = std::move(own)](const PolicySetting& server) { return std::make_unique<ThroughputAware>(own, server); };
 }
 
@@ -159,27 +176,7 @@ ServerPolicyEntry throughput_aware_policy() {
        "one draft length for the batch, out of a few: the most expected tokens a second, by steps timed beforehand",
        "SGLang, sgl-project/sglang, python/sglang/srt/speculative/throughput_aware_controller.py (strategy throughput_aware), "
        "commit 088c5ab",
-       {{"candidates",
-         config::Type::number_table,
-         "[[1, 1, 3, 5, 7], [8, 1, 3, 5], [32, 1, 3], [128, 1]]",
-         "[[smallest batch, draft lengths ...], ...]; the program demands them, these are its example",
-         config::between(0, 1e9),
-         {}},
-        {"first",
-         config::Type::integer,
-         "",
-         "draft length that begins, --speculative-num-steps of SGLang; left out, or no candidate: the middle one of batch 1",
-         config::between(1, kMaxDraftLength),
-         {}},
-        {"window", config::Type::integer, "20", "steps that a position's rate is the mean of", config::between(1, 1e5), {}},
-        {"every", config::Type::integer, "10", "steps from one choice to the next", config::between(1, 1e6), {}},
-        {"context",
-         config::Type::number,
-         "2048",
-         "cached tokens of each request of the timed steps",
-         config::between(0, 1e9),
-         {}},
-        {"largest_batch", config::Type::integer, "128", "the largest batch that is timed", config::between(1, 1e5), {}}},
+       throughput_fields(),
        "A position's rate is the share of a step's sequences that accept it, in the mean over a window shared by all batches; "
        "where "
        "nothing was drafted the rates go on geometrically. A choice waits until every position that is drafted has a full "

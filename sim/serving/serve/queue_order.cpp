@@ -87,27 +87,17 @@ void by_prefix(QueueOrder order, const std::function<std::uint64_t(arrivals::Req
   std::copy(sorted.begin(), sorted.end(), queue.begin());
 }
 
-constexpr std::pair<const char*, QueueOrder> kNames[] = {{"fcfs", QueueOrder::fcfs},
-                                                         {"lpm", QueueOrder::lpm},
-                                                         {"dfs-weight", QueueOrder::dfs_weight},
-                                                         {"lof", QueueOrder::lof},
-                                                         {"random", QueueOrder::random},
-                                                         {"priority", QueueOrder::priority},
-                                                         {"hrrn", QueueOrder::hrrn},
-                                                         {"shortest-prefill-first", QueueOrder::shortest_prefill_first}};
-
 }  // namespace
 
-std::vector<std::string> queue_order_names() {
-  std::vector<std::string> names;
-  for (const auto& one : kNames) names.emplace_back(one.first);
-  return names;
-}
-
-QueueOrder queue_order(const std::string& name) {
-  for (const auto& one : kNames)
-    if (name == one.first) return one.second;
-  return QueueOrder::fcfs;
+config::Choices<QueueOrder> queue_order_words() {
+  return config::one_of<QueueOrder>({{"fcfs", QueueOrder::fcfs},
+                                     {"lpm", QueueOrder::lpm},
+                                     {"dfs-weight", QueueOrder::dfs_weight},
+                                     {"lof", QueueOrder::lof},
+                                     {"random", QueueOrder::random},
+                                     {"priority", QueueOrder::priority},
+                                     {"hrrn", QueueOrder::hrrn},
+                                     {"shortest-prefill-first", QueueOrder::shortest_prefill_first}});
 }
 
 void OrderedQueue::join(arrivals::RequestId request, const EngineState& state, std::deque<arrivals::RequestId>& queue) {

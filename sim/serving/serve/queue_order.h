@@ -1,6 +1,7 @@
 // The order in which SGLang looks at its queue.
 #pragma once
 
+#include "sim/foundation/config/fields.h"
 #include "sim/serving/serve/cached_blocks.h"
 
 #include <cstdint>
@@ -13,8 +14,7 @@
 namespace specsim::serve {
 
 enum class QueueOrder { fcfs, lpm, dfs_weight, lof, random, priority, hrrn, shortest_prefill_first };
-std::vector<std::string> queue_order_names();
-QueueOrder queue_order(const std::string& name);
+config::Choices<QueueOrder> queue_order_words();
 
 // Keeps a queue in its order: as if all of it were sorted before every step, by a sort that leaves equals as they stand.
 class OrderedQueue {

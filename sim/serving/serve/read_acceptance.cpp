@@ -1,6 +1,6 @@
 // Acceptance as a config states it, read.
 #include "sim/foundation/base/text_file.h"
-#include "sim/foundation/config/arguments.h"
+#include "sim/foundation/config/fields.h"
 #include "sim/foundation/report/csv.h"
 #include "sim/serving/serve/acceptance.h"
 
@@ -16,26 +16,59 @@ namespace specsim::serve {
 
 namespace {
 
-const std::vector<config::Parameter>& rate_parameters() {
-  static const std::vector<config::Parameter> parameters = {
-      {"position_rates",
-       config::Type::number_list,
-       "",
-       "accepted at each position, of all rounds, as vLLM logs it",
-       config::between(0, 1),
-       {}},
-      {"conditional_rates",
-       config::Type::number_list,
-       "",
-       "accepted at each position, of the rounds that reach it",
-       config::between(0, 1),
-       {}},
-      {"alpha", config::Type::number, "", "acceptance rate of every position that is reached", config::between(0, 1), {}}};
-  return parameters;
+struct Rates {
+  std::vector<double> position_rates;
+  std::vector<double> conditional_rates;
+  double alpha = 0.0;
+};
+const config::Fields<Rates>& rate_fields() {
+  using P = Rates;
+  static const config::Fields<P> fields = {
+      {"position_rates", &P::position_rates, "accepted at each position, of all rounds, as vLLM logs it", config::between(0, 1),
+       config::optional},
+      {"conditional_rates", &P::conditional_rates, "accepted at each position, of the rounds that reach it",
+       config::between(0, 1), config::optional},
+      {"alpha", &P::alpha, "acceptance rate of every position that is reached", config::between(0, 1), config::optional},
+  };
+  return fields;
+}
+
+struct ClassParams {
+  Rates rates;
+  double share = 0.0;
+  std::string name;
+};
+const config::Fields<ClassParams>& class_fields() {
+  using P = ClassParams;
+  static const config::Fields<P> fields = {
+      {&P::rates, rate_fields()},
+      {"share", &P::share, "share of all requests that are of this class", config::between(0, 1), config::required},
+      {"name", &P::name, "name of the class, for the reader"},
+  };
+  return fields;
+}
+
+struct AcceptanceParams {
+  Rates rates;
+  config::Value classes;
+  config::Value replay;
+  config::Value trace;
+  std::string kind;
+};
+const config::Fields<AcceptanceParams>& acceptance_fields() {
+  using P = AcceptanceParams;
+  static const config::Fields<P> fields = {
+      {&P::rates, rate_fields()},
+      {"classes", &P::classes, "kinds of requests: each {share, and its rates}", config::as_list},
+      {"replay", &P::replay, "a CSV of request,position,uniform in place of random numbers"},
+      {"trace", &P::trace, "recorded acceptance, JSONL: request i is its record i"},
+      {"kind", &P::kind, "only the trace's requests of this kind"},
+  };
+  return fields;
 }
 
 // Conditional rates; empty after reporting.
-PlaceRates read_rates(const config::Arguments& arguments, Diagnostics& diagnostics) {
+PlaceRates read_rates(const config::Arguments& arguments, const Rates& rates, Diagnostics& diagnostics) {
   const int given =
       (arguments.has("position_rates") ? 1 : 0) + (arguments.has("conditional_rates") ? 1 : 0) + (arguments.has("alpha") ? 1 : 0);
   if (given != 1) {
@@ -44,15 +77,15 @@ PlaceRates read_rates(const config::Arguments& arguments, Diagnostics& diagnosti
         fmt::format("acceptance says {} of position_rates, conditional_rates and alpha, allowed: one of them", given));
     return {};
   }
-  if (arguments.has("alpha")) return {arguments.number("alpha")};
+  if (arguments.has("alpha")) return {rates.alpha};
   if (arguments.has("conditional_rates")) {
-    if (arguments.numbers("conditional_rates").empty())
+    if (rates.conditional_rates.empty())
       diagnostics.add(arguments.where("conditional_rates"), "conditional_rates is empty, allowed: a rate for each position");
-    return arguments.numbers("conditional_rates");
+    return rates.conditional_rates;
   }
-  PlaceRates rates;
+  PlaceRates conditional;
   double before = 1.0;
-  for (const double rate : arguments.numbers("position_rates")) {
+  for (const double rate : rates.position_rates) {
     if (rate > before) {
       diagnostics.add(
           arguments.where("position_rates"),
@@ -61,12 +94,12 @@ PlaceRates read_rates(const config::Arguments& arguments, Diagnostics& diagnosti
               before, rate));
       return {};
     }
-    rates.push_back(before > 0.0 ? rate / before : 0.0);
+    conditional.push_back(before > 0.0 ? rate / before : 0.0);
     before = rate;
   }
-  if (rates.empty())
+  if (conditional.empty())
     diagnostics.add(arguments.where("position_rates"), "position_rates is empty, allowed: a rate for each position");
-  return rates;
+  return conditional;
 }
 
 std::unordered_map<std::uint64_t, double> read_uniforms(const config::Value& file, Diagnostics& diagnostics) {
@@ -106,15 +139,10 @@ std::unordered_map<std::uint64_t, double> read_uniforms(const config::Value& fil
 }  // namespace
 
 std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diagnostics& diagnostics) {
-  std::vector<config::Parameter> parameters = rate_parameters();
-  parameters.push_back({"classes", config::Type::value_list, "", "kinds of requests: each {share, and its rates}", {}, {}});
-  parameters.push_back(
-      {"replay", config::Type::value, "", "a CSV of request,position,uniform in place of random numbers", {}, {}});
   const std::size_t before = diagnostics.list().size();
-  parameters.push_back({"trace", config::Type::value, "", "recorded acceptance, JSONL: request i is its record i", {}, {}});
-  parameters.push_back({"kind", config::Type::text, "", "only the trace's requests of this kind", {}, {}});
-  const config::Arguments arguments = config::read_arguments(value, parameters, {}, "acceptance", diagnostics);
+  const config::Arguments arguments = config::read_arguments(value, acceptance_fields(), {}, "acceptance", diagnostics);
   if (diagnostics.list().size() != before) return std::nullopt;
+  const AcceptanceParams params = acceptance_fields().read(arguments);
   if (arguments.has("kind") && !arguments.has("trace"))
     diagnostics.add(arguments.where("kind"), "kind stands without trace, allowed: with trace");
   if (arguments.has("trace")) {
@@ -122,26 +150,23 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
       if (arguments.has(other))
         diagnostics.add(arguments.where(other), fmt::format("{} stands beside trace, allowed: one of them", other));
     if (diagnostics.list().size() != before) return std::nullopt;
-    return read_recorded_acceptance(arguments.value("trace"), arguments.text("kind"), diagnostics);
+    return read_recorded_acceptance(params.trace, params.kind, diagnostics);
   }
   if (diagnostics.list().size() != before) return std::nullopt;
   std::vector<ClassRates::Class> classes;
   if (arguments.has("classes")) {
-    std::vector<config::Parameter> of_class = rate_parameters();
-    of_class.push_back(
-        {"share", config::Type::number, {}, "share of all requests that are of this class", config::between(0, 1), {}});
-    of_class.push_back({"name", config::Type::text, "", "name of the class, for the reader", {}, {}});
     double share = 0.0;
-    for (const config::Value& item : arguments.value("classes").items) {
-      const config::Arguments own = config::read_arguments(item, of_class, {}, "class of acceptance", diagnostics);
+    for (const config::Value& item : params.classes.items) {
+      const config::Arguments own = config::read_arguments(item, class_fields(), {}, "class of acceptance", diagnostics);
       if (diagnostics.list().size() != before) return std::nullopt;
-      share += own.number("share");
-      classes.push_back({share, read_rates(own, diagnostics), own.has("alpha")});
+      const ClassParams one = class_fields().read(own);
+      share += one.share;
+      classes.push_back({share, read_rates(own, one.rates, diagnostics), own.has("alpha")});
     }
     if (diagnostics.list().size() == before && std::abs(share - 1.0) > 1e-9)
       diagnostics.add(arguments.where("classes"), fmt::format("the shares of the classes add to {:g}, allowed: 1", share));
   } else {
-    classes.push_back({1.0, read_rates(arguments, diagnostics), arguments.has("alpha")});
+    classes.push_back({1.0, read_rates(arguments, params.rates, diagnostics), arguments.has("alpha")});
   }
   if (diagnostics.list().size() != before) return std::nullopt;
   if (!arguments.has("replay")) return ClassRates{std::move(classes)};
@@ -149,7 +174,7 @@ std::optional<StatedAcceptance> read_acceptance(const config::Value& value, Diag
     diagnostics.add(arguments.where("replay"), "replay stands beside classes, allowed: one set of rates");
     return std::nullopt;
   }
-  std::unordered_map<std::uint64_t, double> uniforms = read_uniforms(arguments.value("replay"), diagnostics);
+  std::unordered_map<std::uint64_t, double> uniforms = read_uniforms(params.replay, diagnostics);
   if (diagnostics.list().size() != before) return std::nullopt;
   return ReplayedUniforms{std::move(classes[0].rates), std::move(uniforms)};
 }

@@ -76,20 +76,21 @@ RoutingEntry routing_entry(const char* name, const char* summary) {
 }
 
 RoutingEntry prefix_affinity() {
-  return {
-      {"prefix_affinity",
-       "the replica that got the longest part of the prompt before, where it is not much fuller than the others",
-       "KubeAI's PrefixHash; Mirrokni, Thorup and Zadimoghaddam 2018",
-       {{"load_factor",
-         config::Type::number,
-         "1.25",
-         "most requests of a replica, waiting or running, over the mean of all replicas: one that would get more is passed over",
-         config::between(1, 1000),
-         {}}},
-       "Of replicas that got as much of it, the one with the fewest requests, waiting or running."},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        return std::make_unique<PrefixAffinity>(arguments.number("load_factor"));
-      }};
+  struct P {
+    double load_factor = 1.25;
+  };
+  static const config::Fields<P> fields = {
+      {"load_factor", &P::load_factor,
+       "most requests of a replica, waiting or running, over the mean of all replicas: one that would get more is passed over",
+       config::between(1, 1000)},
+  };
+  return {{"prefix_affinity",
+           "the replica that got the longest part of the prompt before, where it is not much fuller than the others",
+           "KubeAI's PrefixHash; Mirrokni, Thorup and Zadimoghaddam 2018", fields,
+           "Of replicas that got as much of it, the one with the fewest requests, waiting or running."},
+          [](const config::Arguments& arguments, Diagnostics&) {
+            return std::make_unique<PrefixAffinity>(fields.read(arguments).load_factor);
+          }};
 }
 
 }  // namespace

@@ -137,34 +137,21 @@ class LlamaCpp final : public Scheduler {
 }  // namespace
 
 SchedulerEntry llama_cpp_scheduler() {
-  const auto tokens = [](const char* name, const char* fallback, const char* summary, double low) {
-    return config::Parameter{name, config::Type::integer, fallback, summary, config::between(low, 1e9), {}};
+  using P = LlamaCppOptions;
+  static const config::Fields<P> fields = {
+      {"slots", &P::slots, "requests that run at once (--parallel)", config::between(1, 65536)},
+      {"context", &P::context, "tokens of a slot, prompt and output; an output ends there", config::between(2, 1e9)},
+      {"n_batch", &P::batch, "tokens of a batch, which prompts fill up in the order of the slots", config::between(1, 1e9)},
+      {"n_ubatch", &P::ubatch, "tokens of a pass: a batch takes as many passes as it needs", config::between(1, 1e9)},
+      {"draft_min", &P::draft_min, "drafts below which a slot drafts nothing (--draft-min)", config::between(0, 64)},
   };
-  return {{"llama_cpp",
-           "slots that draft one after another, then one batch of their tokens and of prompts",
-           "llama.cpp, tools/server/server-context.cpp (2026)",
-           {{"slots", config::Type::integer, "4", "requests that run at once (--parallel)", config::between(1, 65536), {}},
-            tokens("context", "4096", "tokens of a slot, prompt and output; an output ends there", 2),
-            tokens("n_batch", "2048", "tokens of a batch, which prompts fill up in the order of the slots", 1),
-            tokens("n_ubatch", "512", "tokens of a pass: a batch takes as many passes as it needs", 1),
-            {"draft_min",
-             config::Type::integer,
-             "0",
-             "drafts below which a slot drafts nothing (--draft-min)",
-             config::between(0, 64),
-             {}}},
+  return {{"llama_cpp", "slots that draft one after another, then one batch of their tokens and of prompts",
+           "llama.cpp, tools/server/server-context.cpp (2026)", fields,
            "First come, first served, to the first free slot, whose context is held to the request's end; nothing is preempted. "
            "The draft works for one slot at a time, at batch 1, before the target's batch: the first time over the whole prompt, "
            "later over what it has not seen. Chains alone."},
           [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
-            const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
-            LlamaCppOptions options;
-            options.slots = count("slots");
-            options.context = count("context");
-            options.batch = count("n_batch");
-            options.ubatch = count("n_ubatch");
-            options.draft_min = count("draft_min");
-            return [options] { return std::make_unique<LlamaCpp>(options); };
+            return [options = fields.read(arguments)] { return std::make_unique<LlamaCpp>(options); };
           },
           "its server computes a prompt in the slot that decodes it",
           "llama_cpp",

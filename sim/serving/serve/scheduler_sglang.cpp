@@ -300,36 +300,29 @@ class Sglang final : public Scheduler {
 }  // namespace
 
 SchedulerEntry sglang_scheduler() {
-  const auto tokens = [](const char* name, const char* fallback, const char* summary, double low) {
-    return config::Parameter{name, config::Type::integer, fallback, summary, config::between(low, 1e9), {}};
+  using P = SglangOptions;
+  static const config::Fields<P> fields = {
+      {"max_prefill_tokens", &P::max_prefill_tokens, "tokens of prompts in a step at most, but one prompt always fits",
+       config::between(1, 1e9)},
+      {"chunked_prefill_size", &P::chunked_prefill_size,
+       "tokens of prompts in a step at most, the last of which is cut; 0: never cut", config::between(0, 1e9)},
+      {"max_running_requests", &P::max_running_requests,
+       "requests that run at once at most; 0: the server's own, 48 where it speculates, else 512 for each max_model_len that the "
+       "pool holds, between 2,048 and 4,096",
+       config::between(0, 1e9)},
+      {"max_model_len", &P::max_model_len, "prompt and output of a request at most", config::between(2, 1e9)},
+      {"schedule_conservativeness", &P::schedule_conservativeness, "factor on the share of outputs that an admission reserves",
+       config::between(0.01, 10)},
+      {"schedule_policy", &P::order,
+       "who is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of arrival), the "
+       "most requested branch of the tree, the longest output, at random, by priority, the highest ratio of waiting (in tokens "
+       "of prompts computed meanwhile; beyond 128 waiting in order of arrival) to uncached tokens, the fewest uncached tokens",
+       queue_order_words()},
+      {"radix_cache", &P::radix_cache, "equal prefixes are computed once, in whole blocks"},
   };
   return {
-      {"sglang",
-       "batches of prompts first and alone, then all that run decode; retraction where memory ends",
-       "SGLang, python/sglang/srt/managers/schedule_policy.py and scheduler.py (2025, 2026)",
-       {tokens("max_prefill_tokens", "16384", "tokens of prompts in a step at most, but one prompt always fits", 1),
-        tokens("chunked_prefill_size", "8192", "tokens of prompts in a step at most, the last of which is cut; 0: never cut", 0),
-        tokens("max_running_requests", "0",
-               "requests that run at once at most; 0: the server's own, 48 where it speculates, else 512 for each max_model_len "
-               "that "
-               "the pool holds, between 2,048 and 4,096",
-               0),
-        tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
-        {"schedule_conservativeness",
-         config::Type::number,
-         "1",
-         "factor on the share of outputs that an admission reserves",
-         config::between(0.01, 10),
-         {}},
-        {"schedule_policy",
-         config::Type::text,
-         "fcfs",
-         "who is admitted first: in order of arrival, the longest cached prefix (beyond 128 waiting in order of arrival), the "
-         "most requested branch of the tree, the longest output, at random, by priority, the highest ratio of waiting (in tokens "
-         "of prompts computed meanwhile; beyond 128 waiting in order of arrival) to uncached tokens, the fewest uncached tokens",
-         {},
-         queue_order_names()},
-        {"radix_cache", config::Type::boolean, "false", "equal prefixes are computed once, in whole blocks", {}, {}}},
+      {"sglang", "batches of prompts first and alone, then all that run decode; retraction where memory ends",
+       "SGLang, python/sglang/srt/managers/schedule_policy.py and scheduler.py (2025, 2026)", fields,
        "An admission counts on what runs to need new_token_ratio of its remaining limit (at most 4,096 tokens each): 0.7 at "
        "first, falling over 600 decoding steps to 0.098, set anew by a retraction. Retracted are the shortest outputs, with "
        "speculation the last of the batch; they lose what they computed beyond the cached prefix and go to the end of the queue. "
@@ -337,16 +330,7 @@ SchedulerEntry sglang_scheduler() {
        "it. With them a request that shares more than 32 tokens with one before it in the queue, and has no more than "
        "32 in the cache, waits for that one."},
       [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
-        const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
-        SglangOptions options;
-        options.max_prefill_tokens = count("max_prefill_tokens");
-        options.chunked_prefill_size = count("chunked_prefill_size");
-        options.max_running_requests = count("max_running_requests");
-        options.max_model_len = count("max_model_len");
-        options.schedule_conservativeness = arguments.number("schedule_conservativeness");
-        options.radix_cache = arguments.boolean("radix_cache");
-        options.order = queue_order(arguments.text("schedule_policy"));
-        return [options] { return std::make_unique<Sglang>(options); };
+        return [options = fields.read(arguments)] { return std::make_unique<Sglang>(options); };
       },
       "",
       "sglang",

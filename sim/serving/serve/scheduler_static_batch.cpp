@@ -58,14 +58,16 @@ class StaticBatch final : public Scheduler {
 }  // namespace
 
 SchedulerEntry static_batch_scheduler() {
-  return {{"static",
-           "batches that begin together; the next one when the last sequence has ended",
-           "",
-           {{"batch", config::Type::integer, {}, "requests of a batch at most", config::between(1, 1e7), {}}},
+  struct P {
+    std::uint32_t batch = 0;
+  };
+  static const config::Fields<P> fields = {
+      {"batch", &P::batch, "requests of a batch at most", config::between(1, 1e7), config::required},
+  };
+  return {{"static", "batches that begin together; the next one when the last sequence has ended", "", fields,
            "Blocks are kept to the end of each output, so nothing is ever preempted. What a placement does to one batch."},
           [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
-            return
-                [batch = static_cast<std::uint32_t>(arguments.integer("batch"))] { return std::make_unique<StaticBatch>(batch); };
+            return [batch = fields.read(arguments).batch] { return std::make_unique<StaticBatch>(batch); };
           }};
 }
 

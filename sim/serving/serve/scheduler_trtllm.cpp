@@ -138,34 +138,26 @@ std::vector<std::pair<std::string, std::int64_t>> defaults_of_trtllm(const cost:
 }  // namespace
 
 SchedulerEntry trtllm_scheduler() {
-  return {
-      {"trtllm",
-       "requests are admitted where the cache has room to their end, or for their next step alone",
-       "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp (2026)",
-       {{"capacity",
-         config::Type::text,
-         "guaranteed_no_evict",
-         "guaranteed_no_evict: room to the end of every output, nothing is ever paused; max_utilization: room for the next step, "
-         "the last started is "
-         "paused where it ends",
-         {},
-         {"guaranteed_no_evict", "max_utilization"}},
-        {"max_batch_size", config::Type::integer, "256", "requests that run at once at most", config::between(1, 1e7), {}},
-        {"max_num_tokens", config::Type::integer, "8192", "tokens that a step computes at most", config::between(1, 1e9), {}},
-        {"chunked_context", config::Type::boolean, "true", "a prompt may be cut into several steps, at whole blocks", {}, {}}},
-       "First come, first served. Drafts count fully to max_num_tokens."},
-      [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
-        TrtllmOptions options;
-        options.max_batch_size = static_cast<std::uint32_t>(arguments.integer("max_batch_size"));
-        options.max_num_tokens = static_cast<std::uint32_t>(arguments.integer("max_num_tokens"));
-        options.chunked_context = arguments.boolean("chunked_context");
-        options.max_utilization = arguments.text("capacity") == "max_utilization";
-        return [options] { return std::make_unique<Trtllm>(options); };
-      },
-      "",
-      "trtllm",
-      "TensorRT-LLM",
-      defaults_of_trtllm};
+  using P = TrtllmOptions;
+  static const config::Fields<P> fields = {
+      {"capacity", &P::max_utilization,
+       "guaranteed_no_evict: room to the end of every output, nothing is ever paused; max_utilization: room for the next step, "
+       "the last started is paused where it ends",
+       config::one_of<bool>({{"guaranteed_no_evict", false}, {"max_utilization", true}})},
+      {"max_batch_size", &P::max_batch_size, "requests that run at once at most", config::between(1, 1e7)},
+      {"max_num_tokens", &P::max_num_tokens, "tokens that a step computes at most", config::between(1, 1e9)},
+      {"chunked_context", &P::chunked_context, "a prompt may be cut into several steps, at whole blocks"},
+  };
+  return {{"trtllm", "requests are admitted where the cache has room to their end, or for their next step alone",
+           "TensorRT-LLM, capacityScheduler.cpp and microBatchScheduler.cpp (2026)", fields,
+           "First come, first served. Drafts count fully to max_num_tokens."},
+          [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
+            return [options = fields.read(arguments)] { return std::make_unique<Trtllm>(options); };
+          },
+          "",
+          "trtllm",
+          "TensorRT-LLM",
+          defaults_of_trtllm};
 }
 
 }  // namespace specsim::serve

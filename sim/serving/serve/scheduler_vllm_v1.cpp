@@ -301,14 +301,6 @@ class VllmV1 final : public Scheduler {
   CachedBlocks cached_;  // with prefix caching
 };
 
-config::Parameter tokens(const char* name, const char* fallback, const char* summary, double low) {
-  return {name, config::Type::integer, fallback, summary, config::between(low, 1e9), {}};
-}
-
-config::Parameter option(const char* name, const char* fallback, const char* summary) {
-  return {name, config::Type::boolean, fallback, summary, {}, {}};
-}
-
 std::vector<std::pair<std::string, std::int64_t>> defaults_by_gpu(const cost::Hardware& hardware) {
   const cost::StepLimits step = cost::vllm_step(hardware);
   return {{"max_num_batched_tokens", static_cast<std::int64_t>(step.rows)},
@@ -318,41 +310,29 @@ std::vector<std::pair<std::string, std::int64_t>> defaults_by_gpu(const cost::Ha
 }  // namespace
 
 SchedulerEntry vllm_v1_scheduler() {
+  using P = VllmOptions;
+  static const config::Fields<P> fields = {
+      {"max_num_batched_tokens", &P::max_num_batched_tokens, "tokens that a step computes at most", config::between(1, 1e9)},
+      {"max_num_seqs", &P::max_num_seqs, "requests that run at once at most", config::between(1, 1e9)},
+      {"max_model_len", &P::max_model_len, "prompt and output of a request at most", config::between(2, 1e9)},
+      {"long_prefill_token_threshold", &P::long_prefill_token_threshold, "most tokens of one request in a step; 0: no limit",
+       config::between(0, 1e9)},
+      {"chunked_prefill", &P::chunked_prefill, "a prompt may be cut into several steps"},
+      {"policy", &P::by_priority, "who goes first, and who is preempted",
+       config::one_of<bool>({{"fcfs", false}, {"priority", true}})},
+      {"async", &P::asynchronous, "a step is scheduled while the one before it runs: the host's time passes behind the GPU's"},
+      {"reserve_full_isl", &P::reserve_full_isl, "a request is admitted only where its whole prompt fits the pool"},
+      {"watermark", &P::watermark, "share of the pool that an admission leaves free while others run", config::between(0, 0.5)},
+      {"prefix_caching", &P::prefix_caching, "blocks of equal prefixes are computed once"},
+  };
   return {{"vllm_v1",
            "one budget of tokens a step for prompts and decoding alike, running requests first; preemption by recomputation",
-           "vLLM, vllm/v1/core/sched/scheduler.py (2026)",
-           {tokens("max_num_batched_tokens", "2048", "tokens that a step computes at most", 1),
-            tokens("max_num_seqs", "256", "requests that run at once at most", 1),
-            tokens("max_model_len", "131072", "prompt and output of a request at most", 2),
-            tokens("long_prefill_token_threshold", "0", "most tokens of one request in a step; 0: no limit", 0),
-            option("chunked_prefill", "true", "a prompt may be cut into several steps"),
-            {"policy", config::Type::text, "fcfs", "who goes first, and who is preempted", {}, {"fcfs", "priority"}},
-            option("async", "true", "a step is scheduled while the one before it runs: the host's time passes behind the GPU's"),
-            option("reserve_full_isl", "true", "a request is admitted only where its whole prompt fits the pool"),
-            {"watermark",
-             config::Type::number,
-             "0",
-             "share of the pool that an admission leaves free while others run",
-             config::between(0, 0.5),
-             {}},
-            option("prefix_caching", "false", "blocks of equal prefixes are computed once")},
+           "vLLM, vllm/v1/core/sched/scheduler.py (2026)", fields,
            "A draft's tokens count to the budget; drafts are cut where the budget or max_model_len ends. A decoding request "
            "needs blocks for its "
            "drafts and as many slots again where the draft keeps a cache."},
           [](const config::Arguments& arguments, Diagnostics&) -> SchedulerMaker {
-            const auto count = [&](const char* name) { return static_cast<std::uint32_t>(arguments.integer(name)); };
-            VllmOptions options;
-            options.max_num_batched_tokens = count("max_num_batched_tokens");
-            options.max_num_seqs = count("max_num_seqs");
-            options.max_model_len = count("max_model_len");
-            options.long_prefill_token_threshold = count("long_prefill_token_threshold");
-            options.chunked_prefill = arguments.boolean("chunked_prefill");
-            options.by_priority = arguments.text("policy") == "priority";
-            options.asynchronous = arguments.boolean("async");
-            options.reserve_full_isl = arguments.boolean("reserve_full_isl");
-            options.prefix_caching = arguments.boolean("prefix_caching");
-            options.watermark = arguments.number("watermark");
-            return [options] { return std::make_unique<VllmV1>(options); };
+            return [options = fields.read(arguments)] { return std::make_unique<VllmV1>(options); };
           },
           "",
           "vllm",
