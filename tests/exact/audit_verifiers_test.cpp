@@ -208,9 +208,12 @@ TEST_CASE("soft_argmax is biased by exactly what theory says") {
 TEST_CASE("a lossy verifier of the registry is caught") {
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (entry.lossless) continue;
-    const AuditReport report = audit::audit_cell(cell_of(explicit_pair(kSecondTarget, kSecondDraft), "{process: fixed}",
-                                                         chain(2, entry.demands.argmax_draft), entry.info.name));
-    INFO(entry.info.name);
+    // By its defaults, or its example where these leave the target alone.
+    const std::string verifier =
+        entry.info.example.empty() ? entry.info.name : "{kind: " + entry.info.name + ", " + entry.info.example + "}";
+    const AuditReport report = audit::audit_cell(
+        cell_of(explicit_pair(kSecondTarget, kSecondDraft), "{process: fixed}", chain(2, entry.demands.argmax_draft), verifier));
+    INFO(verifier);
     CHECK_FALSE(report.lossless());
     CHECK(audit::to_text(report).find("verdict: not lossless") != std::string::npos);
   }
@@ -234,6 +237,9 @@ TEST_CASE("what an audit refuses, and where") {
         "vocab is 11, allowed in an audit: at most 10");
   CHECK(refused(cell_of("{vocab: 2, " + uniform, "{process: fixed}", chain(7), "token")) ==
         "draft_length is 7, allowed in an audit: at most 6");
+  // A tree's config has no draft_length.
+  CHECK(refused(cell_of("{vocab: 2, " + uniform, "{process: fixed}", "{kind: spec_exec, budget: 8, max_depth: 7, width: 1}",
+                        "tree_point_mass")) == "the drafter's longest path is 7, allowed in an audit: at most 6");
   CHECK(refused(cell_of("{vocab: 10, " + uniform, "{process: fixed}", chain(6), "token")) ==
         "contexts * vocab^(draft_length + 1) is 10000000, allowed in an audit: at most 5000000");
 }

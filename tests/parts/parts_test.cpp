@@ -156,7 +156,7 @@ TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks
 }
 
 TEST_CASE("drafters of one's own that choose their blocks are not judged by another drafter's theory", "[stat]") {
-  const Registered<draft::DrafterEntry> text(draft::drafters(), block_drafter<EchoDrafter>("toy_echo"));
+  const Registered<draft::DrafterEntry> text(draft::drafters(), echo_drafter());
   const Registered<draft::DrafterEntry> tree(draft::drafters(), block_drafter<BushDrafter>("toy_bush"));
   take_through_commands(
       {.drafter = "{kind: toy_echo}",

@@ -1,4 +1,5 @@
 // A part of each kind of the server's, registered from this program alone, taken through serve, list and describe.
+#include "sim/foundation/base/token.h"
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/serving/arrivals/lengths.h"
 #include "sim/serving/serve/policy.h"
@@ -27,20 +28,35 @@ using Texts = std::vector<std::string>;
 
 // ---- the toys ---------------------------------------------------------------------------------------------------------------
 
-// Six requests, one every quarter of a second from the start.
+// [arrivals]
+// Six requests at equal intervals, the first at the start.
 class QuarterArrivals final : public arrivals::ArrivalProcess {
  public:
+  struct Params {
+    double gap_s = 0.25;
+  };
+  explicit QuarterArrivals(const Params& params) : params_(params) {}
   [[nodiscard]] std::size_t requests() const override { return 6; }
   void fill(arrivals::RequestTrace& workload, rng::Key /*key*/) const override {
     workload.requests.resize(requests());
-    for (std::size_t i = 0; i < requests(); ++i) workload.requests[i].due = arrivals::moment(0.25 * static_cast<double>(i));
+    for (std::size_t i = 0; i < requests(); ++i)
+      workload.requests[i].due = arrivals::moment(params_.gap_s * static_cast<double>(i));
   }
+
+ private:
+  Params params_;
 };
 
 arrivals::ArrivalsEntry quarter_arrivals() {
-  return {{"toy_quarters", "a toy", "", {}, ""},
-          [](const config::Arguments&, Diagnostics&) { return std::make_unique<QuarterArrivals>(); }};
+  using P = QuarterArrivals::Params;
+  static const config::Fields<P> fields = {
+      {"gap_s", &P::gap_s, "seconds from one request to the next", config::above(0, 1e6)},
+  };
+  return {{"toy_quarters", "a toy", "", fields}, [](const config::Arguments& arguments, Diagnostics&) {
+            return std::make_unique<QuarterArrivals>(fields.read(arguments));
+          }};
 }
+// [end of arrivals]
 
 // Each request a token longer than the one before it.
 class ClimbingLength final : public arrivals::LengthDistribution {
@@ -64,6 +80,7 @@ arrivals::LengthsEntry climbing_lengths() {
           }};
 }
 
+// [a scheduler]
 // One request at a time, and of those that wait the one that came last.
 class NewestFirst final : public serve::Scheduler {
  public:
@@ -100,22 +117,38 @@ serve::SchedulerEntry newest_first_scheduler() {
             return [] { return std::make_unique<NewestFirst>(); };
           }};
 }
+// [end of a scheduler]
 
-// 2 drafts behind one step, 1 behind the next, in turn.
+// [a server policy]
+// Two draft lengths in turn: `most` tokens in one step, one fewer in the next.
 class TurnsPolicy final : public serve::ServerPolicy {
  public:
-  [[nodiscard]] int draft_length(const serve::BatchState& /*batch*/) override { return length_ = 3 - length_; }
-  [[nodiscard]] int longest() const override { return 2; }
+  struct Params {
+    int most = 2;
+  };
+  explicit TurnsPolicy(const Params& params) : params_(params) {}
+  [[nodiscard]] int draft_length(const serve::BatchState& /*batch*/) override {
+    longer_ = !longer_;
+    return params_.most - (longer_ ? 0 : 1);
+  }
+  [[nodiscard]] int longest() const override { return params_.most; }
 
  private:
-  int length_ = 1;
+  Params params_;
+  bool longer_ = false;
 };
 
 serve::ServerPolicyEntry turns_policy() {
-  return {{"toy_turns", "a toy", "", {}, ""}, [](const config::Arguments&, Diagnostics&) -> serve::PolicyMaker {
-            return [](const serve::PolicySetting&) { return std::make_unique<TurnsPolicy>(); };
+  using P = TurnsPolicy::Params;
+  static const config::Fields<P> fields = {
+      {"most", &P::most, "draft length of every second step", config::between(2, kMaxDraftLength)},
+  };
+  return {{"toy_turns", "a toy", "", fields}, [](const config::Arguments& arguments, Diagnostics&) -> serve::PolicyMaker {
+            return
+                [params = fields.read(arguments)](const serve::PolicySetting&) { return std::make_unique<TurnsPolicy>(params); };
           }};
 }
+// [end of a server policy]
 
 // ---- what they are taken through --------------------------------------------------------------------------------------------
 

@@ -75,25 +75,42 @@ verify::VerifierEntry block_verifier(const std::string& name, bool lossless) {
 
 // ---- drafters ---------------------------------------------------------------------------------------------------------------
 
-// Drafts the text's last token, twice over.
+// [a drafter]
+// Drafts the text's last token, again and again.
 class EchoDrafter final : public draft::BlockDrafter {
  public:
-  EchoDrafter() {
-    shape_.siblings = tokens::Siblings::point_mass;
-    shape_.draft_length = 2;
-    shape_.nodes = 2;
+  struct Params {
+    int draft_length = 2;
+  };
+  explicit EchoDrafter(const Params& params) {
+    shape_.siblings = tokens::Siblings::point_mass;  // tokens are chosen, not drawn
+    shape_.draft_length = params.draft_length;
+    shape_.nodes = params.draft_length;
     shape_.reads_text = true;
   }
   [[nodiscard]] const Shape& shape() const override { return shape_; }
+  // Adds the round's tokens to the empty block; node 0 is the text so far.
   void choose(draft::Sight& sight, Memory* /*memory*/, draft::ChosenBlock& block) const override {
     if (sight.text().empty()) return;
-    block.add(block.add(0, sight.text().back()), sight.text().back());
+    int node = 0;
+    for (int i = 0; i < shape_.draft_length; ++i) node = block.add(node, sight.text().back());
   }
+  // No pass of a draft model; one target pass over the drafted tokens and the text's last one.
   [[nodiscard]] draft::Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
 
  private:
   Shape shape_;
 };
+
+inline draft::DrafterEntry echo_drafter() {
+  using P = EchoDrafter::Params;
+  static const config::Fields<P> fields = {
+      {"draft_length", &P::draft_length, "tokens drafted per round", config::between(1, kMaxDraftLength)},
+  };
+  return {{"toy_echo", "a toy", "", fields},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<EchoDrafter>(fields.read(arguments)); }};
+}
+// [end of a drafter]
 
 // The two likeliest tokens, and the likeliest one below the first where the draft is surer of it than not.
 class BushDrafter final : public draft::BlockDrafter {
@@ -253,22 +270,43 @@ inline families::TransformEntry mirror_transform() {
           }};
 }
 
-// A draft pass takes 1 ms, a target pass 10 ms and 1 ms for each token.
+// [a cost model]
+// A draft pass takes a fixed time, a target pass a fixed time and more for each token of a sequence.
 class FlatCost final : public cost::CostModel {
  public:
+  struct Params {
+    double draft_ms = 1.0;
+    double target_ms = 10.0;
+    double token_ms = 1.0;
+  };
+  explicit FlatCost(const Params& params) : params_(params) {}
+  // Seconds, in the part of a pass's time that they belong to.
   [[nodiscard]] cost::PassTime pass(cost::Role role, const cost::Pass& pass) const override {
     cost::PassTime time;
-    time.weights = role == cost::Role::draft ? 1e-3 : 10e-3 + 1e-3 * pass.tokens;
+    time.weights = 1e-3 * (role == cost::Role::draft ? params_.draft_ms : params_.target_ms + params_.token_ms * pass.tokens);
     return time;
   }
   [[nodiscard]] double round_overhead(double /*batch*/) const override { return 0.0; }
+
+ private:
+  Params params_;
 };
 
 inline cost::CostEntry flat_cost() {
-  return {{"toy_flat", "a toy", "", {}, ""}, [](const config::Arguments&, Diagnostics&) { return std::make_unique<FlatCost>(); }};
+  using P = FlatCost::Params;
+  static const config::Fields<P> fields = {
+      {"draft_ms", &P::draft_ms, "time of a draft pass, milliseconds", config::above(0, 1e6)},
+      {"target_ms", &P::target_ms, "time of a target pass before its first token, milliseconds", config::above(0, 1e6)},
+      {"token_ms", &P::token_ms, "and for each token of a sequence, milliseconds", config::between(0, 1e6)},
+  };
+  return {{"toy_flat", "a toy", "", fields},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_unique<FlatCost>(fields.read(arguments)); }};
 }
+// [end of a cost model]
 
-// Runs as `serial` does.
+// [a placement]
+// Runs as the placement `serial` does. A placement of its own puts the passes of rounds on servers of an engine::Engine, as
+// sim/hardware/placement/two_gpus.cpp does.
 class BorrowedPlacement final : public placement::Placement {
  public:
   explicit BorrowedPlacement(std::unique_ptr<placement::Placement> other) : other_(std::move(other)) {}
@@ -286,5 +324,6 @@ inline placement::PlacementEntry borrowed_placement() {
             return std::make_unique<BorrowedPlacement>(placement::placements().find("serial")->make(arguments, diagnostics));
           }};
 }
+// [end of a placement]
 
 }  // namespace specsim::tests

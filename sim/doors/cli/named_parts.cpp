@@ -236,6 +236,14 @@ std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, 
                                          config::quote_for_message(wanted), did_you_mean(wanted, names)));
 }
 
+std::string page_of(const NamedPart& part) {
+  const bool method = part.kind == "drafter" || part.kind == "verifier" || part.kind == "policy";
+  if (!method || !part.info.notes.empty()) return "";
+  std::string name = part.info.name;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return fmt::format("methods/{}-{}.md", part.kind, name);
+}
+
 std::string type_text(const config::Parameter& parameter) {
   switch (parameter.type) {
     case config::Type::integer:

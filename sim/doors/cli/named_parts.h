@@ -26,6 +26,10 @@ NamedPart worked_out(const NamedPart& named);
 // Those of `parts` that are called so, as KIND/NAME or, over all kinds, as NAME. Throws BadInput where there is none.
 std::vector<const NamedPart*> parts_called(const std::vector<NamedPart>& parts, const std::string& wanted);
 
+// The page of a drafter, a verifier or a policy below docs/: how it works, when it pays, its figures. "" for other parts, and for
+// those that say it themselves.
+std::string page_of(const NamedPart& part);
+
 // In words: the values that a parameter may have, and the one that it has where a config leaves it out.
 std::string type_text(const config::Parameter& parameter);
 std::string default_text(const config::Parameter& parameter);

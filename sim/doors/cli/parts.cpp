@@ -38,6 +38,8 @@ void describe(const NamedPart& part) {
   if (!part.mark.empty()) print_output("  {}\n", part.mark);
   if (!part.info.notes.empty()) print_output("  {}\n", part.info.notes);
   if (!part.info.paper.empty()) print_output("  source: {}\n", part.info.paper);
+  if (const std::string page = page_of(part); !page.empty())
+    print_output("  page: docs/{}\n", page);
   if (const std::string theory = judge::theory_of_part(part.kind, part.info.name); !theory.empty())
     print_output("  {}\n", theory);
   report::Table table = named_lines();
@@ -80,6 +82,7 @@ void print_parts() {
                    part.mark.empty() ? "" : " (" + part.mark + ")");
       if (!part.info.notes.empty()) print_output(" {}", part.info.notes);
       if (!part.info.paper.empty()) print_output(" Source: {}.", part.info.paper);
+      if (const std::string page = page_of(part); !page.empty()) print_output(" Page: [docs/{0}]({0}).", page);
       print_output("\n");
       print_parameters(part.info.parameters);
     }

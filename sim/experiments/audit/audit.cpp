@@ -28,13 +28,19 @@ std::string obstacle(const spec::Cell& cell) {
   }
 }
 
+// The config's own key where the drafter has it. A tree states its depth in other ways (depth, budget, branching).
+const char* draft_length_in_words(const spec::Cell& cell) {
+  const bool own_words = cell.judges_blocks() && !cell.block()->drafter.entry->info.has_parameter("draft_length");
+  return own_words ? "the drafter's longest path" : "draft_length";
+}
+
 void check_size(const spec::Cell& cell) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   if (cell.vocab > kAuditMaxVocab)
     throw BadInput(cell.places.vocab, fmt::format("vocab is {}, allowed in an audit: at most {}", cell.vocab, kAuditMaxVocab));
   if (cell.draft_length() > kAuditMaxDraftLength)
-    throw BadInput(cell.places.draft_length,
-                   fmt::format("draft_length is {}, allowed in an audit: at most {}", cell.draft_length(), kAuditMaxDraftLength));
+    throw BadInput(cell.places.draft_length, fmt::format("{} is {}, allowed in an audit: at most {}", draft_length_in_words(cell),
+                                                         cell.draft_length(), kAuditMaxDraftLength));
   if (shape.contexts > kAuditMaxContexts)
     throw BadInput(cell.places.context,
                    fmt::format("{} contexts, allowed in an audit: at most {}", shape.contexts, kAuditMaxContexts));
@@ -42,9 +48,8 @@ void check_size(const spec::Cell& cell) {
   auto branches = static_cast<std::uint64_t>(shape.contexts > 0 ? shape.contexts : cell.draft_length() + 1);
   for (int i = 0; i <= cell.draft_length(); ++i) branches *= static_cast<std::uint64_t>(cell.vocab);
   if (branches > kAuditMaxBranches)
-    throw BadInput(
-        cell.places.draft_length,
-        fmt::format("contexts * vocab^(draft_length + 1) is {}, allowed in an audit: at most {}", branches, kAuditMaxBranches));
+    throw BadInput(cell.places.draft_length, fmt::format("contexts * vocab^({} + 1) is {}, allowed in an audit: at most {}",
+                                                         draft_length_in_words(cell), branches, kAuditMaxBranches));
 }
 
 void check_cell(const spec::Cell& cell) {

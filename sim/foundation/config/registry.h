@@ -21,7 +21,9 @@ struct PartInfo {
   std::string summary;  // one line
   std::string paper;    // where it comes from; "" when it is common knowledge
   std::vector<Parameter> parameters;
-  std::string notes;  // its distribution, domain, closed forms: one paragraph, "" when the summary says it all
+  // Its distribution, domain, closed forms: one paragraph, "" when the summary says it all, or where docs/methods has a page of
+  // it.
+  std::string notes = {};
   // Values for parameters, "weights: [3, 1], exponent: 2", where no value of each by itself would do: what tests that know a part
   // by its entry alone build it from, over a vocabulary of 3 tokens.
   std::string example = {};

@@ -80,21 +80,11 @@ DrafterEntry cs_drafting_drafter() {
       {"copied", &P::copied, "tokens that a pass of the draft model verifies at most (_MAG_GENERATION); 0: drafter chain",
        config::between(0, kMaxDraftLength)},
   };
-  return {
-      {"cs_drafting", "a cascade of drafts: a chain whose draft model has a draft of its own, copied from the text",
-       "Chen et al. (Cascade Speculative Drafting), arXiv 2312.11462, vertical cascade with Max-Gram; lfsszd/CS-Drafting, "
-       "csd.py, mag.py, commit 05b22e1",
-       fields,
-       "What followed the longest end of the text, drafted tokens included, at its first place is put before the draft model, "
-       "which verifies all of it in one pass and goes on with a token of its own: passes of the cost section's draft, priced "
-       "by their rows, are fewer than tokens. The draft model keeps its own distribution, so that tokens per round and output "
-       "are drafter chain's. Where nothing matches a pass gives one token; the program asks a table of bigrams there, and "
-       "keeps what its last pass gives beyond draft_length. With copied 0 it is the chain. A draft's draft that is a model "
-       "costs passes that the cost section has no price for: give the draft's pass the time that it takes with it. Larger "
-       "drafts for the first tokens (the paper's horizontal cascade) are by_depth distributions, at one price. It pays where a "
-       "draft pass is dear and the text repeats itself; from text that does not, it is drafter chain.",
-       "draft_length: 3"},
-      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<CsDrafting>(fields.read(arguments)); }};
+  return {{"cs_drafting", "a cascade of drafts: a chain whose draft model has a draft of its own, copied from the text",
+           "Chen et al. (Cascade Speculative Drafting), arXiv 2312.11462, vertical cascade with Max-Gram; lfsszd/CS-Drafting, "
+           "csd.py, mag.py, commit 05b22e1",
+           fields, "", "draft_length: 3"},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<CsDrafting>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::draft

@@ -125,16 +125,7 @@ DrafterEntry dyspec_drafter() {
        config::Interval{0, 1, false, true}},
   };
   return {{"dyspec", "a drawn tree that grows where the tokens drawn so far make acceptance likeliest",
-           "Xiong et al. (DySpec), arXiv 2410.11744, algorithms 1 and 2", fields,
-           "Siblings are drawn without replacement. A node's estimate is its parent's times the draft's probability of its token "
-           "in what was left to draw; the next sibling's is multiplied by one minus that. Elders decide whether there is a next "
-           "sibling, never its own token, so that the output stays the target's. No theory: the tree hangs on its own draws. One "
-           "at a time costs as many passes as inner nodes; the threshold, about 1 / nodes, is what pays on a GPU. "
-           "Simulated, it is ahead of tree_dynamic at a budget of 64 "
-           "(configs/examples/methods/budget_trees.yaml) and below plain decoding at batch 32 with 21 nodes "
-           "(docs/results/methods.md); no measurement of others that separates it from Sequoia's tree was "
-           "checked here.",
-           "nodes: 3, max_depth: 2"},
+           "Xiong et al. (DySpec), arXiv 2410.11744, algorithms 1 and 2", fields, "", "nodes: 3, max_depth: 2"},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<DySpec>(fields.read(arguments)); }};
 }
 

@@ -49,16 +49,7 @@ DrafterEntry eagle_drafter() {
   };
   return {
       {"eagle", "a one-layer head on the target's features: a draft distribution pulled towards the target, less so with depth",
-       "Li et al. (EAGLE), arXiv 2401.15077", fields,
-       "At depth i (0 first) the draft distribution is (1 - s) draft + s target, s = sharpening decay^i: its overlap with the "
-       "target is at least alpha + s (1 - alpha). Where the target is one token (temperature 0) and tokens are chosen (siblings: "
-       "top_k), a share s of the contexts has the target's and the others the draft's. Published acceptance by depth (n-alpha) "
-       "can be given distribution by "
-       "distribution instead: context by_depth. "
-       "It pays from batch 1 to small batches: 2.0 to 2.4 times plain decoding on Spec-Bench's leaderboard "
-       "(Vicuna-7B and 33B); Llama-2-70B on four A100s 3.01 times at batch 1 and 2.40 at 4 (its authors). "
-       "Long chains of it do not: under vLLM on an H100, Llama-3.1-8B gained 1.65 times with 3 tokens and "
-       "1.36 with 7 (vLLM issue 20780)."},
+       "Li et al. (EAGLE), arXiv 2401.15077", fields},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const P params = fields.read(arguments);
         const std::optional<tokens::Tree> tree = tree_of(arguments, params.shape, params.siblings, diagnostics);

@@ -20,26 +20,17 @@ DrafterEntry eagle3_drafter() {
       {"nodes", &P::nodes, "kept for verification; the program's total_token of 60 counts the text's last token",
        config::between(1, kMaxNodes)},
   };
-  return {
-      {"eagle3",
-       "a head on features of several layers, trained on its own guesses: EAGLE-2's tree, with acceptance that hardly falls",
-       "Li et al. (EAGLE-3), arXiv 2503.01840; SafeAILab/EAGLE, eagle/model/ea_model.py (from_pretrained), "
-       "eagle/model/cnets.py (topK_genrate)",
-       fields,
-       "The tree is tree_dynamic's, on the same draft distribution at every depth: EAGLE-3's acceptance (n-alpha) is flat in "
-       "depth where EAGLE's falls, since it is trained on its own guesses. Published rates by position are of tokens that are "
-       "chosen, not drawn; they can be given as they are: context acceptance_table, --acceptance eagle3-chat. Of width 1, "
-       "servers' --speculative-eagle-topk 1, it is a chain, and takes a policy. "
-       "It pays at small batch, more than EAGLE-2: 373 tokens a second against 244, and 158 without, for "
-       "Llama-3.1-8B on one H100 (SGLang's documentation, MT-bench); a chain of 6 gained 1.71 times at batch "
-       "1 and 1.62 at 10 on an RTX 4090 (vLLM pull request 24243). More tokens do not: gpt-oss-120b was "
-       "fastest with 3, a third faster than with 8 (vLLM pull request 32628, HumanEval, batch 1)."},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        const P params = fields.read(arguments);
-        // A chain, so that policies can cut it short, as servers do.
-        if (params.width == 1) return Draft(Chain{std::min(params.depth, params.nodes), true});
-        return Draft(std::make_shared<DynamicTree>(params.depth, params.width, params.nodes));
-      }};
+  return {{"eagle3",
+           "a head on features of several layers, trained on its own guesses: EAGLE-2's tree, with acceptance that hardly falls",
+           "Li et al. (EAGLE-3), arXiv 2503.01840; SafeAILab/EAGLE, eagle/model/ea_model.py (from_pretrained), "
+           "eagle/model/cnets.py (topK_genrate)",
+           fields},
+          [](const config::Arguments& arguments, Diagnostics&) {
+            const P params = fields.read(arguments);
+            // A chain, so that policies can cut it short, as servers do.
+            if (params.width == 1) return Draft(Chain{std::min(params.depth, params.nodes), true});
+            return Draft(std::make_shared<DynamicTree>(params.depth, params.width, params.nodes));
+          }};
 }
 
 }  // namespace specsim::draft

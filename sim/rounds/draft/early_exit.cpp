@@ -48,17 +48,7 @@ DrafterEntry early_exit_drafter() {
   return {{"early_exit", "the target's own first layers as the draft: a flatter target",
            "Elhoushi et al. (LayerSkip), arXiv 2404.16710; Zhang et al. (Draft & Verify), arXiv 2309.08168; "
            "facebookresearch/LayerSkip, self_speculation (forward_remainder)",
-           fields,
-           "Logits are taken to build up evenly over the layers, so that an exit after a share f of them has f of the final "
-           "ones: draft = target^f, normalised, whatever pair.draft says. Of a target of one token (temperature 0) nothing is "
-           "left to flatten, so that every draft is right: distribution: pair_draft takes what was measured of the exit in its "
-           "place, and acceptance tables. The cost section's draft pass is to be f of a target "
-           "pass, with the LM head. Verification goes on from the states and keys that drafting left: it is paid for with 1 - f "
-           "of a pass over all its tokens, and f of a pass over one, the last draft token, which drafting did not go through. "
-           "It pays for models trained to exit early: LayerSkip's authors report up to 2.16 times plain decoding "
-           "on summaries, 1.82 on code, 2.0 on TOPv2; Draft & Verify, which skips layers of untrained Llama-2 "
-           "models, up to 1.99. It does not where the first layers know little: simulated with a quarter of "
-           "them, .65 of plain decoding (docs/results/methods.md)."},
+           fields},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<EarlyExit>(fields.read(arguments)); }};
 }
 

@@ -62,20 +62,11 @@ DrafterEntry hybrid_drafter() {
       {"factor", &P::factor, "copies factor times the match's length at most", config::between(0, 64)},
       {"least", &P::least, "a copy ends where the path's share of the matches falls below", config::between(0, 1)},
   };
-  return {
-      {"hybrid", "copies the text where that promises more than a draft model would propose, and asks the model elsewhere",
-       "snowflakedb/ArcticInference, arctic_inference/vllm/model_runner.py (min_score: drafter.model.n_predict); Oliaro et al. "
-       "(SuffixDecoding), arXiv 2411.04975; Hu et al. (SAM Decoding with EAGLE), arXiv 2411.10666, has the same form",
-       fields,
-       "suffix_decoding scores the text's continuations; the best is drafted where its score, the tokens that it promises, is at "
-       "least draft_length and it has more tokens than that. Else the model drafts its chain. The program takes a copy of "
-       "exactly draft_length tokens as well, which saves the model's passes and drafts as much. It pays on text that repeats "
-       "itself in places: agents, edits, code. text_length and max_tree_depth of 24 are those of vLLM's suffix decoding; the "
-       "program, which alone has the hybrid, sets 64 for both (suffix_cache_max_depth). Other drafters out of the text go before "
-       "a "
-       "model, or before one another, in in_turn, which takes the first draft that there is, as llama.cpp does.",
-       "draft_length: 1, text_length: 3"},
-      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Hybrid>(fields.read(arguments)); }};
+  return {{"hybrid", "copies the text where that promises more than a draft model would propose, and asks the model elsewhere",
+           "snowflakedb/ArcticInference, arctic_inference/vllm/model_runner.py (min_score: drafter.model.n_predict); Oliaro et "
+           "al. (SuffixDecoding), arXiv 2411.04975; Hu et al. (SAM Decoding with EAGLE), arXiv 2411.10666, has the same form",
+           fields, "", "draft_length: 1, text_length: 3"},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Hybrid>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::draft

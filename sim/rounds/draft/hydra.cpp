@@ -34,22 +34,15 @@ class Hydra final : public TreeDrafter {
 }  // namespace
 
 DrafterEntry hydra_drafter() {
-  return {
-      {"hydra", "Medusa's heads made to see the tokens that they follow: one head for each level of a tree",
-       "Ankner et al. (Hydra), arXiv 2402.05109; zankner/Hydra, hydra/model/hydra_choices.py (mc_sim_7b_63), commit 3f39fbd",
-       heads_fields(),
-       "Children are the likeliest tokens of the draft's distribution after the path to them, point masses: what tells them "
-       "from medusa's, which see the text before the block alone. Heads run one after the other, each over its level: as many "
-       "passes of the cost section's draft, a head, as the tree has levels, where Medusa's take one. Without a shape or "
-       "accuracies the tree is the program's: 63 tokens, 4 deep. It pays where Medusa does, at batch 1, by about a fifth more "
-       "(1.1 to 1.3 times Medusa's throughput in the paper). Published accuracies by head and rank can be given as they are: "
-       "context acceptance_table."},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const tokens::Tree shipped = shipped_tree();
-        std::optional<tokens::Tree> tree = heads_tree(arguments, "hydra", &shipped, diagnostics);
-        if (!tree) return Draft();
-        return Draft(std::make_shared<Hydra>(std::move(*tree)));
-      }};
+  return {{"hydra", "Medusa's heads made to see the tokens that they follow: one head for each level of a tree",
+           "Ankner et al. (Hydra), arXiv 2402.05109; zankner/Hydra, hydra/model/hydra_choices.py (mc_sim_7b_63), commit 3f39fbd",
+           heads_fields()},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const tokens::Tree shipped = shipped_tree();
+            std::optional<tokens::Tree> tree = heads_tree(arguments, "hydra", &shipped, diagnostics);
+            if (!tree) return Draft();
+            return Draft(std::make_shared<Hydra>(std::move(*tree)));
+          }};
 }
 
 }  // namespace specsim::draft

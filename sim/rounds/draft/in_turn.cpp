@@ -122,63 +122,50 @@ DrafterEntry in_turn_drafter() {
        "drafters that copy out of the text, in the order in which they are asked; the last one may be a draft model's",
        config::as_list, config::required},
   };
-  return {
-      {"in_turn", "asks several drafters one after the other, and takes the first draft that it gets",
-       "llama.cpp, --spec-type with several types: ggml-org/llama.cpp, common/speculative.cpp (common_speculative_init, "
-       "common_speculative_draft, common_speculative_accept), commit e6ab7c1 (b11118, September 2026)",
-       fields,
-       "llama.cpp's order is its own, whatever the list of --spec-type says: ngram_simple, ngram_map_k, ngram_map_k4v, "
-       "ngram_mod, ngram_cache, then the draft model; list them so here. A drafter that is not asked in a round goes on as if it "
-       "had drafted nothing in it: of what was accepted it is told where the draft was its own, and each reads the text that "
-       "others made. The draft model's chain is of argmaxes: {kind: chain, draft_length: 3, selection: argmax} is draft-simple "
-       "(spec-draft-n-max is 3), {kind: mtp, draft_length: 3} draft-mtp, {kind: eagle3, depth: 3, width: 1} draft-eagle3, "
-       "{kind: dflash, block_size: 4} draft-dflash. A draft that is unsure is not cut short: spec-draft-p-min is 0 in the "
-       "program, too. draft-dspark is out, whose head joins its guesses, and so are trees, drafters that draw their tokens, and "
-       "those that the target's predictions tell; hybrid compares what the text and the model promise instead. "
-       "Passes are counted where the model drafts. The program's model also reads every verified row in a pass of its own behind "
-       "the target's, whoever drafted, which is left out here as it is for each of them alone. "
-       "It pays where a part of the text comes again: ngram_map_k4v before a drafter of DFlash's kind made 4.68 times plain "
-       "decoding over a coding session of 18 turns, that drafter alone 2.26 times over 100 coding prompts, and a second table of "
-       "n-grams made it less (Qwen3.8-27B, RTX PRO 6000, DFlash 2 under llama.cpp; r/LocalLLaMA, August 2026).",
-       "drafters: [{kind: ngram_simple, draft_length: 3, size_n: 1}, {kind: chain, draft_length: 2, selection: argmax}]"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) -> Draft {
-        const P params = fields.read(arguments);
-        std::vector<Blocks> copying;
-        std::optional<Draft> model;
-        if (!arguments.has("drafters")) return Chain{};
-        const std::size_t before = diagnostics.list().size();
-        const std::vector<config::Value>& list = params.drafters.items;
-        if (list.empty()) diagnostics.add(arguments.where("drafters"), "drafters is empty, allowed: at least one drafter");
-        for (const config::Value& value : list) {
-          const config::Choice<DrafterEntry> one =
-              config::choose(drafters(), config::spelled_out(value, "kind"), "kind", "drafters", diagnostics);
-          if (one.entry == nullptr) continue;
-          const std::size_t made_before = diagnostics.list().size();
-          Draft draft = one.entry->make(one.arguments, diagnostics);
-          if (diagnostics.list().size() > made_before) continue;
-          const auto* const blocks = std::get_if<Blocks>(&draft);
-          if (blocks != nullptr && copies(**blocks)) {
-            if (model)
-              diagnostics.add(one.where, fmt::format("drafter {} stands behind a draft model, which has a draft in every round, "
-                                                     "allowed: before it",
-                                                     one.entry->info.name));
-            copying.push_back(*blocks);
-          } else if (blocks != nullptr ? guesses_at_once(**blocks)
-                                       : std::get<Chain>(draft).argmax && std::get<Chain>(draft).draft_length > 0) {
-            if (model)
-              diagnostics.add(one.where, fmt::format("drafter {} is a second draft model, allowed: one, the last of the list",
-                                                     one.entry->info.name));
-            model = std::move(draft);
-          } else {
-            diagnostics.add(one.where,
-                            fmt::format("drafter {} is one of drafters, allowed: drafters that copy one path out of the text, "
-                                        "and a chain of a draft model's argmaxes (selection: argmax; of eagle3, width: 1)",
-                                        one.entry->info.name));
-          }
-        }
-        if (diagnostics.list().size() > before) return Chain{};
-        return std::make_shared<InTurn>(std::move(copying), std::move(model));
-      }};
+  return {{"in_turn", "asks several drafters one after the other, and takes the first draft that it gets",
+           "llama.cpp, --spec-type with several types: ggml-org/llama.cpp, common/speculative.cpp (common_speculative_init, "
+           "common_speculative_draft, common_speculative_accept), commit e6ab7c1 (b11118, September 2026)",
+           fields, "",
+           "drafters: [{kind: ngram_simple, draft_length: 3, size_n: 1}, {kind: chain, draft_length: 2, selection: argmax}]"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) -> Draft {
+            const P params = fields.read(arguments);
+            std::vector<Blocks> copying;
+            std::optional<Draft> model;
+            if (!arguments.has("drafters")) return Chain{};
+            const std::size_t before = diagnostics.list().size();
+            const std::vector<config::Value>& list = params.drafters.items;
+            if (list.empty()) diagnostics.add(arguments.where("drafters"), "drafters is empty, allowed: at least one drafter");
+            for (const config::Value& value : list) {
+              const config::Choice<DrafterEntry> one =
+                  config::choose(drafters(), config::spelled_out(value, "kind"), "kind", "drafters", diagnostics);
+              if (one.entry == nullptr) continue;
+              const std::size_t made_before = diagnostics.list().size();
+              Draft draft = one.entry->make(one.arguments, diagnostics);
+              if (diagnostics.list().size() > made_before) continue;
+              const auto* const blocks = std::get_if<Blocks>(&draft);
+              if (blocks != nullptr && copies(**blocks)) {
+                if (model)
+                  diagnostics.add(one.where,
+                                  fmt::format("drafter {} stands behind a draft model, which has a draft in every round, "
+                                              "allowed: before it",
+                                              one.entry->info.name));
+                copying.push_back(*blocks);
+              } else if (blocks != nullptr ? guesses_at_once(**blocks)
+                                           : std::get<Chain>(draft).argmax && std::get<Chain>(draft).draft_length > 0) {
+                if (model)
+                  diagnostics.add(one.where, fmt::format("drafter {} is a second draft model, allowed: one, the last of the list",
+                                                         one.entry->info.name));
+                model = std::move(draft);
+              } else {
+                diagnostics.add(
+                    one.where, fmt::format("drafter {} is one of drafters, allowed: drafters that copy one path out of the text, "
+                                           "and a chain of a draft model's argmaxes (selection: argmax; of eagle3, width: 1)",
+                                           one.entry->info.name));
+              }
+            }
+            if (diagnostics.list().size() > before) return Chain{};
+            return std::make_shared<InTurn>(std::move(copying), std::move(model));
+          }};
 }
 
 }  // namespace specsim::draft

@@ -133,41 +133,24 @@ DrafterEntry lookahead_drafter() {
       {"guesses", &P::guesses, "G: n-grams kept for each first token, and verified together", config::between(1, 256)},
       {"pool_from_text", &P::pool_from_text, "the n-grams of prompt and emitted text go into the pool as well"},
   };
-  return {
-      {"lookahead",
-       "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
-       "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393", fields,
-       "No draft model. Each round's target pass goes over the window too: N - 1 levels of W guessed tokens, each level the "
-       "target's argmaxes after the one before it. Every column is an n-gram for the pool, which keeps the newest G of each "
-       "first token; the round verifies those that begin with the text's last token. The window moves on by one column a "
-       "round, however many tokens were accepted, and starts from random tokens of the prompt (of the vocabulary, where "
-       "there is none). It is full after N - 2 rounds; no guesses are verified before. End tokens in the window are not "
-       "replaced, and the text fills the pool too unless told otherwise, which in the published program is an option. "
-       "Beginnings that guesses share are verified once. A guess that is right to its end gives its N - 1 tokens and the "
-       "target's own behind them, N in all, as in the paper. The program leaves that token out (N - 1 at most): its loop "
-       "over a guess does not tell one that is right to its end from one whose last token is wrong. Paid for: W (N - 1) rows "
-       "and the guesses, on the filling rounds too. Under a context process whose distributions go by position alone, the "
-       "window sees the distributions to come whatever it guessed: use markov or copy. The formula for b independent n-grams "
-       "is another matter: typical acceptance of b chains drawn apart, at temperature 0, has exactly its distribution. "
-       "It pays a little, at batch 1 with computing power to spare: 1.34 and 1.25 times plain decoding for "
-       "Vicuna-7B and 33B on an A100, 1.13 on an RTX 3090, each time the least of ten methods (Spec-Bench's "
-       "leaderboard). It does not in batches: simulated, it is below plain decoding at 32 "
-       "(docs/results/methods.md).",
-       "window: 0, ngram: 3, guesses: 2"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const P params = fields.read(arguments);
-        constexpr std::size_t kMostNodes = 1024;
-        if (params.guesses * (params.ngram - 1) > kMostNodes)
-          diagnostics.add(arguments.where("guesses"), fmt::format("guesses (ngram - 1) is {}, allowed: at most {}",
-                                                                  params.guesses * (params.ngram - 1), kMostNodes));
-        if (params.window > 0 && params.window < params.ngram - 2)
-          diagnostics.add(arguments.where("window"), fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}",
-                                                                 params.window, params.ngram, params.ngram - 2));
-        if (params.window == 0 && !params.pool_from_text)
-          diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
-        return std::make_shared<Lookahead>(params);
-      },
-      true};
+  return {{"lookahead",
+           "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
+           "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393",
+           fields, "", "window: 0, ngram: 3, guesses: 2"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const P params = fields.read(arguments);
+            constexpr std::size_t kMostNodes = 1024;
+            if (params.guesses * (params.ngram - 1) > kMostNodes)
+              diagnostics.add(arguments.where("guesses"), fmt::format("guesses (ngram - 1) is {}, allowed: at most {}",
+                                                                      params.guesses * (params.ngram - 1), kMostNodes));
+            if (params.window > 0 && params.window < params.ngram - 2)
+              diagnostics.add(arguments.where("window"), fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}",
+                                                                     params.window, params.ngram, params.ngram - 2));
+            if (params.window == 0 && !params.pool_from_text)
+              diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
+            return std::make_shared<Lookahead>(params);
+          },
+          true};
 }
 
 }  // namespace specsim::draft

@@ -22,14 +22,7 @@ class Heads final : public TreeDrafter {
 
 DrafterEntry medusa_drafter() {
   return {{"medusa", "heads that guess each position on their own, from the text before the block",
-           "Cai et al. (Medusa), arXiv 2401.10774", heads_fields(),
-           "Children at depth d are the likeliest tokens of the draft's distribution for depth d in the context before the block "
-           "(context by_depth: one distribution for each head), the same under every parent. No sequential cost: the heads "
-           "together are one pass of the cost section's draft model. "
-           "It pays at small batch where there is no draft model: 2.18 times plain decoding for Vicuna-7B with "
-           "heads alone, 2.83 with the model trained along with them (its authors, batch 1); 1.44 on an RTX 3090 "
-           "and 1.71 on an A100 on Spec-Bench's leaderboard, where EAGLE and Hydra gain more. Its authors saw "
-           "the gain shrink above batch 32."},
+           "Cai et al. (Medusa), arXiv 2401.10774", heads_fields()},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             std::optional<tokens::Tree> tree = heads_tree(arguments, "medusa", nullptr, diagnostics);
             if (!tree) return Draft();

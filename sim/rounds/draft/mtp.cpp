@@ -39,31 +39,20 @@ DrafterEntry mtp_drafter() {
       {"acceptance", &P::acceptance,
        "how likely a drawn token is accepted at depth 1, 2, ..., given that all before it are; the last one holds beyond",
        config::between(0, 1), config::optional}};
-  return {
-      {"mtp", "multi-token prediction: a module of the target's own, trained with it and used again for each further token",
-       "DeepSeek-AI (DeepSeek-V3), arXiv 2412.19437; vllm-project/vllm, vllm/model_executor/models/deepseek_mtp.py (one layer, "
-       "its step taken modulo the layers that there are)",
-       fields,
-       "A chain of modules one after the other, each on the hidden state of the one before: a pass of the cost section's draft "
-       "for each token. With acceptance, which is of drawn tokens, the draft's distribution at each depth is moved towards the "
-       "target (or away from it) until its overlap is that; DeepSeek-V3 reports .85 to .9 for the first token, and a module "
-       "that is used beyond what it was trained for falls off. Published rates by position are of chosen tokens; they can be "
-       "given as they are: context acceptance_table, --acceptance mtp-code. "
-       "It pays at small batch where the model ships one: 1.8 times the tokens per second with one token "
-       "(DeepSeek-V3's report), 2.16 times plain decoding with three for DeepSeek-R1 on eight B200s at batch "
-       "1 (TensorRT-LLM's blog). Taking the argmax does not pay above temperature 0: at 1 DeepSeek-V4-Flash "
-       "made 113 tokens a second with it and 169 with drawn tokens (vLLM pull request 41044, four B200s, "
-       "random prompts)."},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        P params = fields.read(arguments);
-        if (params.argmax && !params.acceptance.empty())
-          diagnostics.add(
-              arguments.where("acceptance"),
-              "acceptance is of drawn tokens, and selection is argmax; allowed: selection: sampled, or published rates "
-              "by context: acceptance_table");
-        if (params.argmax) return Draft(Chain{params.draft_length, true});
-        return Draft(std::make_shared<Mtp>(params.draft_length, std::move(params.acceptance)));
-      }};
+  return {{"mtp", "multi-token prediction: a module of the target's own, trained with it and used again for each further token",
+           "DeepSeek-AI (DeepSeek-V3), arXiv 2412.19437; vllm-project/vllm, vllm/model_executor/models/deepseek_mtp.py (one "
+           "layer, its step taken modulo the layers that there are)",
+           fields},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            P params = fields.read(arguments);
+            if (params.argmax && !params.acceptance.empty())
+              diagnostics.add(
+                  arguments.where("acceptance"),
+                  "acceptance is of drawn tokens, and selection is argmax; allowed: selection: sampled, or published rates "
+                  "by context: acceptance_table");
+            if (params.argmax) return Draft(Chain{params.draft_length, true});
+            return Draft(std::make_shared<Mtp>(params.draft_length, std::move(params.acceptance)));
+          }};
 }
 
 }  // namespace specsim::draft

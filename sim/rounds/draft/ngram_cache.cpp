@@ -143,28 +143,16 @@ DrafterEntry ngram_cache_drafter() {
       {"past", &P::past, "texts of earlier requests, as tokens, that the dynamic cache counts in (lookup-cache-dynamic)",
        config::at_least(0), config::optional},
   };
-  return {
-      {"ngram_cache", "token by token what followed the text's last four to one tokens often and surely enough",
-       "llama.cpp, --spec-type ngram-cache: ggml-org/llama.cpp, common/ngram-cache.cpp, commit 5c5f166, common/speculative.cpp, "
-       "commit 001d906; pull request 5479",
-       fields,
-       "No draft model. Of the text's last 4, 3, 2 and 1 tokens the longest that was seen in prompt and text at least 1, 1, 2, 2 "
-       "times gives the token that followed it in at least 50, 50, 50, 66 % of them; else one in past, at least 2, 2, 3, 4 times "
-       "and 66, 66, 66, 75 %; else what followed the last 2 tokens in the statistics, at least 2 times and 50 %. Of several "
-       "tokens the first two take the one of the largest product of its count and 100 times its count in the statistics (1 where "
-       "it "
-       "is not there). Then the same behind that token, until none is sure. What a round emits is counted by itself: n-grams "
-       "that reach into what stood before are not, so that without prompt, past and statistics next to nothing is drafted. "
-       "Equals are left to the standard library's table, in the program as here. "
-       "It pays a little where one request is served: 1.10 times plain decoding for Llama 3 8B on an RTX 4090, .86 and .77 "
-       "at 4 and 8 requests, without statistics (llama.cpp pull request 6828, of llama-server's bench).",
-       "draft_length: 3"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        check_tokens(arguments, "statistics", diagnostics);
-        check_tokens(arguments, "past", diagnostics);
-        return std::make_shared<NgramCache>(fields.read(arguments));
-      },
-      true};
+  return {{"ngram_cache", "token by token what followed the text's last four to one tokens often and surely enough",
+           "llama.cpp, --spec-type ngram-cache: ggml-org/llama.cpp, common/ngram-cache.cpp, commit 5c5f166, "
+           "common/speculative.cpp, commit 001d906; pull request 5479",
+           fields, "", "draft_length: 3"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            check_tokens(arguments, "statistics", diagnostics);
+            check_tokens(arguments, "past", diagnostics);
+            return std::make_shared<NgramCache>(fields.read(arguments));
+          },
+          true};
 }
 
 }  // namespace specsim::draft

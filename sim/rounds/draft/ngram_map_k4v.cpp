@@ -15,29 +15,16 @@ DrafterEntry ngram_map_k4v_drafter() {
       {"min_hits", &P::min_hits, "rounds that find the text's end before it is drafted behind (spec-ngram-map-k4v-min-hits)",
        config::between(1, 16380)},
   };
-  return {
-      {"ngram_map_k4v",
-       "as ngram_map_k, where one of up to four continuations is much commoner behind the text's last tokens than the others",
-       "llama.cpp, --spec-type ngram-map-k4v: ggml-org/llama.cpp, common/ngram-map.cpp, common/speculative.cpp, commit e6ab7c1 "
-       "(b11118, September 2026); pull requests 18471 and 19253",
-       fields,
-       "No draft model. Ends are found as ngram_map_k finds them. Then what stood behind the end, draft_length tokens each time, "
-       "is counted up to the place that was found: four such values at most, a fifth is not counted. The commonest is drafted "
-       "where it was counted at least twice as often as the others together, the first of equals. As the same place is found "
-       "again and again, its own value is counted once more in every such round, and later places never are. The tokens are "
-       "those "
-       "behind the place that was found, be they the commonest value or not; how many, the commonest value remembers: as many as "
-       "were accepted of its last draft. "
-       "It pays where long stretches come again and a draft model drafts the rest (drafter in_turn): 4.68 times plain decoding "
-       "over a coding session of 18 turns before a drafter of DFlash's kind (Qwen3.8-27B, RTX PRO 6000; r/LocalLLaMA, August "
-       "2026). "
-       "By itself it lost on summaries by Qwen3.6-35B-A3B on an RTX 5060 Ti (r/LocalLLaMA, May 2026).",
-       "draft_length: 3, size_n: 1"},
-      [](const config::Arguments& arguments, Diagnostics&) {
-        const P params = fields.read(arguments);
-        return std::make_shared<NgramMap>(NgramMapRule{params.draft_length, params.size_n, params.min_hits, true});
-      },
-      true};
+  return {{"ngram_map_k4v",
+           "as ngram_map_k, where one of up to four continuations is much commoner behind the text's last tokens than the others",
+           "llama.cpp, --spec-type ngram-map-k4v: ggml-org/llama.cpp, common/ngram-map.cpp, common/speculative.cpp, commit "
+           "e6ab7c1 (b11118, September 2026); pull requests 18471 and 19253",
+           fields, "", "draft_length: 3, size_n: 1"},
+          [](const config::Arguments& arguments, Diagnostics&) {
+            const P params = fields.read(arguments);
+            return std::make_shared<NgramMap>(NgramMapRule{params.draft_length, params.size_n, params.min_hits, true});
+          },
+          true};
 }
 
 }  // namespace specsim::draft

@@ -127,29 +127,15 @@ DrafterEntry ngram_mod_drafter() {
       {"n_min", &P::n_min, "a draft that ends before is not made (spec-ngram-mod-n-min)", config::between(0, kMaxDraftLength)},
       {"past", &P::past, "texts of earlier requests, as tokens: the table is one for all", config::at_least(0), config::optional},
   };
-  return {
-      {"ngram_mod", "follows a hash table of the token behind each n tokens, as far as it goes, if that is far enough",
-       "llama.cpp, --spec-type ngram-mod: ggml-org/llama.cpp, common/ngram-mod.cpp, commit 20a0483, common/speculative.cpp, "
-       "commit "
-       "001d906, pull request 19164",
-       fields,
-       "No draft model. The text's last n_match tokens are hashed into one of 4,194,304 places, which holds the token that "
-       "followed there last; that token is drafted, and the next one looked up behind it, until a place is empty. Other tokens "
-       "of "
-       "the same hash are not told apart. The prompt is in the table at once, what is emitted once more than 32 of its tokens "
-       "are "
-       "not, the newest token aside. After five drafts in succession of which less than a quarter was accepted the table is "
-       "emptied, and the text read anew. The program also empties it where a prompt finds a quarter of it in use, which is left "
-       "out: no text here fills a million places. The defaults are those of --spec-default. "
-       "It pays where text is repeated word for word: nine of ten drafted tokens were accepted when gpt-oss-120b wrote 200 "
-       "given lines of code again, in some runs none (llama.cpp pull request 19164). For Qwen3.6-35B-A3B on an RTX 3090 none of "
-       "19 settings gained, this one's among them (pull request 19493, April 2026).",
-       "draft_length: 4, n_match: 1, n_min: 1"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        check_tokens(arguments, "past", diagnostics);
-        return std::make_shared<NgramMod>(fields.read(arguments));
-      },
-      true};
+  return {{"ngram_mod", "follows a hash table of the token behind each n tokens, as far as it goes, if that is far enough",
+           "llama.cpp, --spec-type ngram-mod: ggml-org/llama.cpp, common/ngram-mod.cpp, commit 20a0483, common/speculative.cpp, "
+           "commit 001d906, pull request 19164",
+           fields, "", "draft_length: 4, n_match: 1, n_min: 1"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            check_tokens(arguments, "past", diagnostics);
+            return std::make_shared<NgramMod>(fields.read(arguments));
+          },
+          true};
 }
 
 }  // namespace specsim::draft

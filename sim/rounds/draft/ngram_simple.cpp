@@ -40,20 +40,11 @@ DrafterEntry ngram_simple_drafter() {
       {"draft_length", &P::draft_length, "tokens copied at most (spec-ngram-simple-size-m)", config::between(1, kMaxDraftLength)},
       {"size_n", &P::size_n, "last tokens to look for (spec-ngram-simple-size-n)", config::between(1, 64)},
   };
-  return {
-      {"ngram_simple", "copies what followed the text's last tokens where they stood last, if enough follows there",
-       "llama.cpp, --spec-type ngram-simple: ggml-org/llama.cpp, common/ngram-map.cpp, commit 6870ab7, pull request 18471",
-       fields,
-       "No draft model: a round without a match is a plain step. Exactly size_n tokens are looked for, from the end backwards; "
-       "the "
-       "text's newest token is not copied, and a stretch at the text's very beginning is not found. Less than size_n tokens are "
-       "not drafted, and nothing while the text has at most size_n + draft_length + 2 tokens: the shipped lengths are for long "
-       "repetitions. prompt_lookup takes shorter ends too, and the first place. "
-       "It pays where code is written again: llama.cpp's maintainer reports significant gains in coding (pull request "
-       "18471), without figures. With the shipped lengths it drafts nothing elsewhere, and costs nothing.",
-       "draft_length: 3, size_n: 1"},
-      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<NgramSimple>(fields.read(arguments)); },
-      true};
+  return {{"ngram_simple", "copies what followed the text's last tokens where they stood last, if enough follows there",
+           "llama.cpp, --spec-type ngram-simple: ggml-org/llama.cpp, common/ngram-map.cpp, commit 6870ab7, pull request 18471",
+           fields, "", "draft_length: 3, size_n: 1"},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<NgramSimple>(fields.read(arguments)); },
+          true};
 }
 
 }  // namespace specsim::draft

@@ -66,17 +66,11 @@ DrafterEntry opt_tree_drafter() {
       {"threshold", &P::threshold, "accepted drafts that another layer must be expected to add", config::between(0, 64)},
       {"max_depth", &P::max_depth, "draft passes at most", config::between(2, kMaxDraftLength)},
   };
-  return {
-      {"opt_tree", "the tree of most expected tokens at a budget of nodes, grown layer by layer while that pays",
-       "Wang et al. (OPT-Tree), arXiv 2406.17276; Jikai0Wang/OPT-Tree, opt_classic/tree.py, commit 4f87f54", fields,
-       "Children are the draft's likeliest tokens, point masses; a node is worth the draft model's probability of its path, at "
-       "temperature 1. Each pass extends the nodes likeliest nodes of the last layer. As in the program, drafting ends with "
-       "the pass behind the first layer that adds no more than threshold to the sum of the nodes best values, and that pass's "
-       "own layer is not used: a tree of max_depth - 1 levels at most. It pays where single drafts are cheap and the text's "
-       "difficulty varies: few passes where the draft is unsure, as a tree of fixed depth cannot.",
-       "nodes: 2, max_depth: 3"},
-      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<OptTree>(fields.read(arguments)); },
-      true};
+  return {{"opt_tree", "the tree of most expected tokens at a budget of nodes, grown layer by layer while that pays",
+           "Wang et al. (OPT-Tree), arXiv 2406.17276; Jikai0Wang/OPT-Tree, opt_classic/tree.py, commit 4f87f54", fields, "",
+           "nodes: 2, max_depth: 3"},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<OptTree>(fields.read(arguments)); },
+          true};
 }
 
 }  // namespace specsim::draft

@@ -11,13 +11,7 @@ DrafterEntry parallel_drafter() {
       {"draft_length", &P::draft_length, "tokens drafted per round", config::between(1, kMaxDraftLength), config::required},
   };
   return {{"parallel", "all positions of a chain in one draft pass, each guessed without the others",
-           "Gloeckle et al. (multi-token prediction), arXiv 2404.19737", fields,
-           "The argmax of the draft's distribution for each depth in the context before the block (context by_depth: one "
-           "distribution for each position); one draft pass over draft_length tokens. "
-           "It pays for models that were trained with such heads: its authors report up to 3 times plain "
-           "decoding with four of them, in large batches too. It does not where a guess hangs on the one before "
-           "it, which later heads do not see; no measurement that separates it from medusa on the same heads is "
-           "known here."},
+           "Gloeckle et al. (multi-token prediction), arXiv 2404.19737", fields},
           [](const config::Arguments& arguments, Diagnostics&) {
             return std::make_shared<ParallelBlock>(fields.read(arguments).draft_length, 0.0, 1,
                                                    ParallelBlock::From::target_state);

@@ -14,11 +14,7 @@ DrafterEntry pard_drafter() {
   return {{"pard", "a draft model that guesses all positions in one pass, from mask tokens behind the text",
            "An et al. (PARD), arXiv 2504.18583; P-EAGLE, the same of an EAGLE head: amazon/gpt-oss-20b-p-eagle, vLLM's "
            "parallel_drafting",
-           fields,
-           "The argmax of the draft's distribution for each depth in the context before the block (context by_depth: one "
-           "distribution for each position), so that a position does not know what the one before it chose. One pass of the cost "
-           "section's draft over the text's last token and draft_length - 1 mask tokens. It pays where draft passes are slow "
-           "beside their tokens (a small draft model at small batches), and loses what a chain gains by knowing its own tokens."},
+           fields},
           [](const config::Arguments& arguments, Diagnostics&) {
             return std::make_shared<ParallelBlock>(fields.read(arguments).draft_length, 0.0, 1, ParallelBlock::From::text);
           }};

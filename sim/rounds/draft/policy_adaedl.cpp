@@ -50,22 +50,13 @@ PolicyEntry adaedl_policy() {
       {"step", &P::step, "size of a step of the threshold", config::between(0, 1)},
       {"keep", &P::keep, "weight of the threshold as it was against the one a step on", config::between(0, 1)},
   };
-  return {
-      {"adaedl", "stops where the draft's entropy bounds acceptance below a threshold that follows the rate of acceptance",
-       "Agrawal et al. (AdaEDL), arXiv 2410.18351; the threshold's update as in Zhang et al. (Draft & Verify), "
-       "dilab-zju/self-speculative-decoding, decoding.py (auto_th_stop_draft), commit f69f2a7",
-       fields,
-       "Drafting stops behind a token whose distribution has 1 - sqrt(gamma entropy) below the threshold. After each round the "
-       "threshold moves by (1 - keep) step: up where the average is below wanted; down where it is not, unless the round drafted "
-       "all it could. The entropy that stops at a fixed place is policy entropy. gamma is the paper's, held at .2 in its "
-       "experiments; the paper calls the method sensitive to first, whose default was not checked against it; the others are the "
-       "program's. "
-       "Its authors report 10 to 57 % over fixed lengths, up to 10 % over other rules without training. It "
-       "does not pay where it stops too soon: simulated with first 0, a fifth below the best fixed length at "
-       "batch 1 (results/method_claims/adaptive)."},
-      [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<AdaEdl>(fields.read(arguments), choice.longest);
-      }};
+  return {{"adaedl", "stops where the draft's entropy bounds acceptance below a threshold that follows the rate of acceptance",
+           "Agrawal et al. (AdaEDL), arXiv 2410.18351; the threshold's update as in Zhang et al. (Draft & Verify), "
+           "dilab-zju/self-speculative-decoding, decoding.py (auto_th_stop_draft), commit f69f2a7",
+           fields},
+          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<AdaEdl>(fields.read(arguments), choice.longest);
+          }};
 }
 
 }  // namespace specsim::draft

@@ -114,33 +114,15 @@ class AdaptiveVerification final : public LengthPolicy {
 
 PolicyEntry adaptive_verification_policy() {
   static const config::Fields<SharedRows> fields = shared_rows_fields(Sharer::decoder);
-  return {
-      {"adaptive_verification",
-       "every sequence drafts all it can, and the batch verifies those tokens that are likeliest to survive, out of one budget "
-       "of rows",
-       "vLLM, enable_adaptive_verification (pull requests 47808, 52228); DeepSeek (DSpark), arXiv 2607.05147", fields,
-       "A token survives if all of its chain are accepted as far as it; the budget goes to the largest estimates of the whole "
-       "batch, a beginning of each chain, and the rest is dropped unseen after it was drafted and paid for. What is verified "
-       "counts as drafted. In a batch the pass is that of the mean number of rows, between the numbers that are captured: within "
-       "0.5 % of the mean over rounds at 64 to 128 requests, 5 % where budgets jump between sizes far apart (specsim serve, "
-       "whose policy of this name has batches that change, "
-       "prices each step by its own rows). No "
-       "estimate looks at the token that it is "
-       "of: it knows the draft's distribution there and the tokens before. By the drafted token's own probability, as a state of "
-       "vLLM's pull request 52228 had it, the output is not the target's. The head is perfect: it knows sum min(target, draft), "
-       "which none does. vLLM's estimator needs logits; history is what is left of it without them. "
-       "It pays where the batch fills the GPU and the draft is long: vLLM reports 19 % more tokens per second in the mean over "
-       "five data sets at 64 requests (GSM8K 21 %, tokens per round 5.11 to 4.87), and another server 20 % fewer at 4 requests "
-       "(pull request 52362, MI355X). Simulated for Llama-3.1-70B with EAGLE-3's head and 7 tokens: 9 % more at 64 requests "
-       "(tokens per round 3.76 to 3.42), 18 % at 128, with a perfect head 18 and 31 %; none at 32 and below. It does not over a "
-       "fixed length that suits the load, 2 % above the perfect head at 128, since all 7 passes of the draft are paid for. "
-       "early_stop ends at the first step of the pass's time: kernels that take rows in tiles stop it at once.",
-       ""},
-      [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<AdaptiveVerification>(fields.read(arguments), choice);
-      },
-      false,
-      true};
+  return {{"adaptive_verification",
+           "every sequence drafts all it can, and the batch verifies those tokens that are likeliest to survive, out of one "
+           "budget of rows",
+           "vLLM, enable_adaptive_verification (pull requests 47808, 52228); DeepSeek (DSpark), arXiv 2607.05147", fields},
+          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<AdaptiveVerification>(fields.read(arguments), choice);
+          },
+          false,
+          true};
 }
 
 }  // namespace specsim::draft

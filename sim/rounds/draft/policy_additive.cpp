@@ -35,19 +35,11 @@ PolicyEntry additive_policy() {
       {"up", &P::up, "added after full acceptance", config::between(1, kMaxDraftLength)},
       {"down", &P::down, "taken off otherwise, down to 1", config::between(1, kMaxDraftLength)},
   };
-  return {
-      {"additive", "more after a round that accepted every draft, fewer after any other",
-       "Hugging Face transformers, num_assistant_tokens_schedule: heuristic", fields,
-       "Never above the drafter's draft_length. transformers since 4.45 stops below assistant_confidence_threshold, .4, on this "
-       "schedule too, and its default is the constant one: what is here runs there with a threshold of 0. "
-       "It pays where easy and hard stretches alternate: simulated, 4.5 % over the best fixed length at "
-       "batch 1 (docs/results/time_and_methods.md). It does not in a batch, which waits for its longest "
-       "chain: 25 % below at 32 (results/method_claims/adaptive, simulated). Under transformers on an RTX "
-       "4090 it gave .89 to 1.82 times plain decoding, less than a threshold on the draft's confidence in "
-       "seven of eight pairs and tasks (Hugging Face's blog, temperature 0)."},
-      [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<Additive>(fields.read(arguments), choice.longest);
-      }};
+  return {{"additive", "more after a round that accepted every draft, fewer after any other",
+           "Hugging Face transformers, num_assistant_tokens_schedule: heuristic", fields},
+          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<Additive>(fields.read(arguments), choice.longest);
+          }};
 }
 
 }  // namespace specsim::draft

@@ -63,15 +63,7 @@ PolicyEntry bandit_policy() {
   return {{"bandit", "one draft length for the batch: that which has given most tokens per time, after each was tried",
            "Hou et al. (BanditSpec), arXiv 2505.15141; sail-sg/BanditSpec, generate_utils.py (ucb_length_spec_generate), commit "
            "a30f56d",
-           fields,
-           "The first 2 arms - 1 rounds go through the lengths in turn; then the one with the largest mean of tokens per time "
-           "follows, the shortest of equals, times from the config's cost model and batch. As shipped: the program adds "
-           "sqrt(6 log(round) / rounds of all lengths) to every mean, which is the same for all and so explores nothing; the "
-           "paper's bound divides by the rounds of each length. "
-           "It pays where the best length is not known beforehand: its authors report a throughput close to that "
-           "of the best fixed setting in simulated serving (LLaMA3, Qwen2). It does not where that is above 4, "
-           "the arms that the program has; simulated, it gives 1.98 times plain decoding where goodput gives "
-           "2.14 (results/methods, policies.yaml)."},
+           fields},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
             const int arms = std::clamp(fields.read(arguments).arms, 1, std::max(choice.longest, 1));
             return std::make_unique<Bandit>(arms, choice.round_times, choice.batch);

@@ -70,28 +70,14 @@ PolicyEntry confidence_roc_policy() {
        "when a new threshold does: next_request, as shipped, in which a sequence keeps its first one; next_round, as was meant",
        config::one_of<bool>({{"next_request", false}, {"next_round", true}})},
   };
-  return {
-      {"confidence_roc",
-       "stops behind the first draft token below a threshold, which transformers meant to follow what was accepted so far",
-       "Hugging Face transformers, assistant_confidence_threshold with scikit-learn installed: "
-       "src/transformers/generation/candidate_generator.py (update_candidate_strategy), commit 02dba31",
-       fields,
-       "With next_round the threshold is set anew after each round. As shipped it is not: update_candidate_strategy writes it to "
-       "the assistant's own generation_config, and drafts are made with a copy that the request took at its start "
-       "(_prepare_generation_args), so that all of a request runs with the first one, as confidence does, and at best the next "
-       "request with the last. By default (since 4.45) transformers drafts 20 tokens at most with a threshold of .4, and "
-       "stops at the threshold whatever num_assistant_tokens_schedule says. The new threshold is the probability of a token seen "
-       "so far that minimises (share of rejected "
-       "tokens at or above it) + 3 (share of accepted tokens below it), once more than five were judged, of both kinds; the "
-       "largest of several. A sequence forgets nothing. Without scikit-learn none is computed. The token below the threshold is "
-       "still judged. "
-       "As shipped it drafts within a request as confidence with .4 does, and pays where that does; "
-       "simulated on text whose tokens are seldom as likely as that it loses a quarter against the best "
-       "fixed length. As meant it gains 8 % there at batch 1 and loses 27 % at batch 32 "
-       "(docs/results/time_and_methods.md); nobody is known to have measured it so."},
-      [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<ConfidenceRoc>(fields.read(arguments), choice.longest);
-      }};
+  return {{"confidence_roc",
+           "stops behind the first draft token below a threshold, which transformers meant to follow what was accepted so far",
+           "Hugging Face transformers, assistant_confidence_threshold with scikit-learn installed: "
+           "src/transformers/generation/candidate_generator.py (update_candidate_strategy), commit 02dba31",
+           fields},
+          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<ConfidenceRoc>(fields.read(arguments), choice.longest);
+          }};
 }
 
 }  // namespace specsim::draft

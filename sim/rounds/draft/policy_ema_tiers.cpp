@@ -107,43 +107,32 @@ PolicyEntry ema_tiers_policy() {
        config::between(-64, 64)},
       {"ceiling", &P::ceiling, "times the average: the longest draft but after a step up; 0: none", config::at_least(0)},
   };
-  return {
-      {"ema_tiers", "one draft length for the batch, out of a few, by a moving average of the drafts accepted",
-       "SGLang, sgl-project/sglang, python/sglang/srt/speculative/adaptive_spec_params.py (strategy ema), commit 015c872", fields,
-       "The average is of the accepted drafts of a round, in the mean over the batch, and starts one below the first tier. It "
-       "steps down while it is at most (next tier) - .5 + down, with 1 for a next tier of 0, else up while it is above (own "
-       "tier) - .5 + up, over several tiers at once. Without drafts the average stands still, and the next change tries the "
-       "shortest tier above 0. From batch "
-       "64 on nothing is drafted. "
-       "It pays where acceptance changes over time: on a load made to alternate, SGLang gave GLM-4.7-FP8 "
-       "with its MTP module 791 tokens a second, 768 with the best fixed length, 3, and 595 with 1 (SGLang "
-       "pull request 23336). It does not where sequences of a batch differ among themselves: simulated, even "
-       "with the best fixed length at batch 1 and 17 % below it at 32, where its tiers end at 1 "
-       "(docs/results/time_and_methods.md).",
-       "tiers: [0, 1]"},
-      [](const config::Arguments& arguments, const LengthChoice& choice,
-         Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
-        P params = fields.read(arguments);
-        const BatchDefault& usual = default_of(choice.batch);
-        if (!arguments.has("tiers")) {
-          params.tiers = usual.tiers;
-          if (params.tiers.back() > choice.longest) {
-            diagnostics.add(
-                arguments.where(),
-                fmt::format("the tiers at batch {} are [{}], the drafter's draft_length is {}; allowed: a draft_length of "
-                            "at least {}, or tiers",
-                            choice.batch, fmt::join(params.tiers, ", "), choice.longest, params.tiers.back()));
-            return nullptr;
-          }
-        } else if (!check_tiers(arguments, 0, choice.longest, diagnostics)) {
-          return nullptr;
-        } else if (params.tiers.empty()) {
-          diagnostics.add(arguments.where("tiers"), "tiers is empty, allowed: at least one draft length");
-          return nullptr;
-        }
-        if (!params.down) params.down = arguments.has("tiers") ? kDown : usual.down;
-        return std::make_unique<EmaTiers>(std::move(params), choice.batch);
-      }};
+  return {{"ema_tiers", "one draft length for the batch, out of a few, by a moving average of the drafts accepted",
+           "SGLang, sgl-project/sglang, python/sglang/srt/speculative/adaptive_spec_params.py (strategy ema), commit 015c872",
+           fields, "", "tiers: [0, 1]"},
+          [](const config::Arguments& arguments, const LengthChoice& choice,
+             Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
+            P params = fields.read(arguments);
+            const BatchDefault& usual = default_of(choice.batch);
+            if (!arguments.has("tiers")) {
+              params.tiers = usual.tiers;
+              if (params.tiers.back() > choice.longest) {
+                diagnostics.add(
+                    arguments.where(),
+                    fmt::format("the tiers at batch {} are [{}], the drafter's draft_length is {}; allowed: a draft_length of "
+                                "at least {}, or tiers",
+                                choice.batch, fmt::join(params.tiers, ", "), choice.longest, params.tiers.back()));
+                return nullptr;
+              }
+            } else if (!check_tiers(arguments, 0, choice.longest, diagnostics)) {
+              return nullptr;
+            } else if (params.tiers.empty()) {
+              diagnostics.add(arguments.where("tiers"), "tiers is empty, allowed: at least one draft length");
+              return nullptr;
+            }
+            if (!params.down) params.down = arguments.has("tiers") ? kDown : usual.down;
+            return std::make_unique<EmaTiers>(std::move(params), choice.batch);
+          }};
 }
 
 }  // namespace specsim::draft

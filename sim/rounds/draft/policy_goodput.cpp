@@ -61,7 +61,7 @@ class Goodput final : public LengthPolicy {
   int sequences_;
 };
 
-PolicyEntry goodput_entry(const char* name, const char* summary, const std::string& text, bool of_batch) {
+PolicyEntry goodput_entry(const char* name, const char* summary, bool of_batch) {
   using P = Goodput::Params;
   static const config::Fields<P> fields = {
       {"first_alpha", &P::first_alpha, "the estimate before the first round", config::between(0, 1)},
@@ -69,9 +69,7 @@ PolicyEntry goodput_entry(const char* name, const char* summary, const std::stri
       {"probe", &P::probe, "after so many rounds in a row without drafts one token is drafted, to see", config::between(1, 1e6)},
   };
   return {
-      {name, summary, "Liu et al. (SmartSpec), arXiv 2406.14066", fields,
-       text + " Maximises sum over i <= k of alpha^i / (time of a round that drafts k), times from the config's cost model and "
-              "batch; k may be 0, and the estimate then stands until one token is drafted to see."},
+      {name, summary, "Liu et al. (SmartSpec), arXiv 2406.14066", fields},
       [of_batch](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
         return std::make_unique<Goodput>(fields.read(arguments), choice.round_times, of_batch ? choice.batch : 1);
       },
@@ -82,19 +80,12 @@ PolicyEntry goodput_entry(const char* name, const char* summary, const std::stri
 
 PolicyEntry goodput_policy() {
   return goodput_entry("goodput", "one draft length for the batch: that of the most tokens per second at the alpha seen so far",
-                       "alpha is what all sequences of the batch accepted of what they tried. It pays where load varies and "
-                       "the best length with it: its authors report a mean latency up to 3.2 times lower than without "
-                       "speculation, under vLLM. Over the best fixed length for one load it gains nothing: simulated, 1 % "
-                       "above at batch 1, even at 32 (docs/results/time_and_methods.md).",
                        true);
 }
 
 PolicyEntry goodput_per_sequence_policy() {
   return goodput_entry("goodput_per_sequence",
                        "each sequence's own draft length of the most tokens per second at the alpha that it has seen so far",
-                       "No server does so: the batch waits for its longest chain. goodput chooses one length for all. "
-                       "It pays at batch 1 alone, where it is goodput. In a batch it does not: simulated, 22 % below the "
-                       "best fixed length at 32 (docs/results/time_and_methods.md).",
                        false);
 }
 

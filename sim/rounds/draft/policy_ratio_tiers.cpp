@@ -55,12 +55,7 @@ PolicyEntry ratio_tiers_policy() {
   };
   return {
       {"ratio_tiers", "each sequence steps between a few draft lengths as its moving average of accepted / drafted leaves a band",
-       "", fields,
-       "A sequence starts in the middle tier, and the average in the middle of the band, to which every step returns it: the "
-       "band is the hysteresis. What SGLang ships is ema_tiers. "
-       "It is in no paper or server that is known here, and nobody has measured it. Simulated, it does not "
-       "pay: 1 % below the best fixed length at batch 1, 23 % below at 32, which waits for its longest chain "
-       "(results/method_claims/adaptive)."},
+       "", fields},
       [](const config::Arguments& arguments, const LengthChoice& choice,
          Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
         const P params = fields.read(arguments);

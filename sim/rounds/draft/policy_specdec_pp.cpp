@@ -43,22 +43,13 @@ PolicyEntry specdec_pp_policy() {
        "what is taken for a token's chance of acceptance: min(1, target / draft), or the draft's probability of it",
        config::one_of<bool>({{"perfect", false}, {"draft", true}})},
   };
-  return {
-      {"specdec_pp", "stops where a rejection among the tokens drafted so far has become likely",
-       "Huang et al. (SpecDec++), arXiv 2405.19715; Kaffaljidhmah2/SpecDec_pp, specdec_pp/hf_generation.py, "
-       "specdec_pp/sample.py, "
-       "commit 9c52edc",
-       fields,
-       "The paper trains a head on the draft model's states that predicts whether each token will be accepted. A perfect one "
-       "knows "
-       "the target's probability, which none does: what it gains bounds every trained head. The draft's own probability needs no "
-       "training. Drafting stops behind the token whose predecessors are all accepted with a chance below 1 - threshold; the "
-       "token itself came out of the same pass and is verified too. The longest draft is the drafter's draft_length (20 in the "
-       "program). It pays where easy and hard stretches alternate and a draft pass costs a tenth of the target's or more.",
-       ""},
-      [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<SpecDecPlus>(fields.read(arguments), choice.longest);
-      }};
+  return {{"specdec_pp", "stops where a rejection among the tokens drafted so far has become likely",
+           "Huang et al. (SpecDec++), arXiv 2405.19715; Kaffaljidhmah2/SpecDec_pp, specdec_pp/hf_generation.py, "
+           "specdec_pp/sample.py, commit 9c52edc",
+           fields},
+          [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<SpecDecPlus>(fields.read(arguments), choice.longest);
+          }};
 }
 
 }  // namespace specsim::draft

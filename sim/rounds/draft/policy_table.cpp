@@ -34,13 +34,7 @@ PolicyEntry table_policy() {
        config::between(0, 1e9), config::required},
   };
   return {
-      {"table", "one draft length for the batch, by its size", "vLLM, num_speculative_tokens_per_batch_size", fields,
-       "The batch is that of the workload, the same in every round. "
-       "It pays where load varies, for the best length falls with the batch: a rule by batch size gave "
-       "SGLang 3.4 % in the mean on Qwen3-235B and 6.2 % on GLM-4.7, up to 12.8 %, over a fixed 3 steps "
-       "(SGLang pull request 22246). It does not as a switch for speculation: a table that never drafts cost "
-       "vLLM 7 % of the time per token at 2 requests and 22 % at 189 (vLLM issue 49548, H100 NVL, a model of "
-       "31B).",
+      {"table", "one draft length for the batch, by its size", "vLLM, num_speculative_tokens_per_batch_size", fields, "",
        "table: [[1, 1000000, 1]]"},
       [](const config::Arguments& arguments, const LengthChoice& choice,
          Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {

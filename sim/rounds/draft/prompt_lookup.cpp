@@ -49,16 +49,7 @@ DrafterEntry prompt_lookup_drafter() {
       {"min_ngram", &P::min_ngram, "last tokens to look for, at least", config::between(1, 64)},
   };
   return {{"prompt_lookup", "copies what followed the text's last tokens where they first stood, in prompt or text",
-           "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens", fields,
-           "No draft model: a round without a match is a plain step. The longest match wins, and of equal ones the first in the "
-           "text. max_ngram of 3 is Saxena's own, with 10 tokens copied; transformers' is 2 (max_matching_ngram_size). "
-           "vLLM's method ngram is the same rule, with prompt_lookup_max and prompt_lookup_min of 5, or of the one that is "
-           "given. SGLang's NGRAM is sglang_ngram, llama.cpp's are ngram_simple, ngram_map_k, ngram_map_k4v, "
-           "ngram_mod and ngram_cache. "
-           "It pays where the answer copies the prompt: 2.46 to 2.66 times plain decoding on summaries, 1.06 to "
-           "1.15 on translation (Spec-Bench's leaderboard, Vicuna-7B, batch 1). It hardly does elsewhere: with 3 "
-           "drafts 2.04 tokens a round on InstructCoder's edits, 1.17 on GSM8K (acceptance recorded under vLLM, "
-           "SpecDecode-Bench)."},
+           "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens", fields},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const P params = fields.read(arguments);
             if (params.min_ngram > params.max_ngram)

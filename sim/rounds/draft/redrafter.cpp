@@ -61,14 +61,7 @@ DrafterEntry redrafter_drafter() {
       {"redrafter", "a small recurrent head on the target's state, searched by beams whose common beginnings are verified once",
        "Zhang et al. (Recurrent Drafter), arXiv 2403.09919; apple/ml-recurrent-drafter, recurrent_drafting/modeling_drafter.py "
        "(beam_search_candidates), recurrent_drafting/tree_attention.py, commit bd8586b",
-       fields,
-       "Each level keeps the beams likeliest continuations of the beams before it, by the draft's probability of the whole "
-       "path at temperature 1; the last level's beams are verified, point masses, and with them the beginnings that they "
-       "share, once each. A level is a pass of the cost section's draft, the head's recurrent step over all beams. The "
-       "program's own rule above temperature 0 takes the beam of which most is accepted, which is not lossless; here any "
-       "rule for point masses judges the tree. It pays where the head is so small that its beams come nearly free: batch 1, "
-       "on devices without room for a draft model.",
-       "beams: 2, draft_length: 2"},
+       fields, "", "beams: 2, draft_length: 2"},
       [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<ReDrafter>(fields.read(arguments)); }};
 }
 

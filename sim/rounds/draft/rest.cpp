@@ -74,21 +74,14 @@ DrafterEntry rest_drafter() {
       {"draft_length", &P::draft_length, "tokens of a path at most", config::between(1, kMaxDraftLength)},
       {"nodes", &P::nodes, "beginnings that are drafted at most", config::between(1, kMaxNodes)},
   };
-  return {
-      {"rest",
-       "retrieves from a datastore what followed the text's longest end that is in it, and drafts the commonest beginnings",
-       "He et al. (REST), arXiv 2311.08252; FasterDecoding/REST, DraftRetriever/src/lib.rs (search), commit 05f57b0", fields,
-       "No draft model. All places of the datastore where the end stands give their next draft_length tokens; of all beginnings "
-       "of these the nodes commonest are a tree, the shorter of equals first, then the lower tokens (the program leaves equals "
-       "to "
-       "a hash map, and cuts again where they are too many). It pays where the datastore knows the text: code, forms. "
-       "Its authors measured 1.62 to 2.36 times plain decoding on code and text at batch 1 (7B and 13B); on "
-       "the mixed tasks of Spec-Bench's leaderboard it gives 1.28 (RTX 3090) to 1.48 (A100).",
-       "datastore: [[0, 1, 0, 2, 1, 0, 0, 1, 0, 2]], shortest: 1"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        check_tokens(arguments, "datastore", diagnostics);
-        return std::make_shared<Rest>(fields.read(arguments));
-      }};
+  return {{"rest",
+           "retrieves from a datastore what followed the text's longest end that is in it, and drafts the commonest beginnings",
+           "He et al. (REST), arXiv 2311.08252; FasterDecoding/REST, DraftRetriever/src/lib.rs (search), commit 05f57b0", fields,
+           "", "datastore: [[0, 1, 0, 2, 1, 0, 0, 1, 0, 2]], shortest: 1"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            check_tokens(arguments, "datastore", diagnostics);
+            return std::make_shared<Rest>(fields.read(arguments));
+          }};
 }
 
 }  // namespace specsim::draft

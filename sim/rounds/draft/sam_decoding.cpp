@@ -143,17 +143,7 @@ DrafterEntry sam_decoding_drafter() {
       {"sam_decoding", "copies what followed the longest end of the text, in the text or in a corpus, where it is long enough",
        "Hu et al. (SAM Decoding), arXiv 2411.10666; hyx1999/SAM-Decoding, samd/draft.py, samd/sam/dyn_sam.py, "
        "samd/sam/static_sam.py, commit 18c41f0",
-       fields,
-       "No draft model. The longest end of the text that has stood in it before, at its first place; while fewer tokens follow "
-       "there than would be drafted, a shorter end that stands earlier. A corpus gives the longest end at its first place, if "
-       "that is longer by more than bias. The program's automata find both in constant time a token. Where less follows, less "
-       "is drafted (the program verifies zeros in its place), and a copy ends with its document. What it falls back on is "
-       "token_recycling with the program's own tree of 60 tokens, 5 deep; the program also keeps what the prompt's pass and "
-       "earlier requests said, which is left out here, so that it begins a request with less. It pays on long copies: summaries, "
-       "retrieval, edits; elsewhere it is what it falls back on. "
-       "Over EAGLE-2 it gave 2.73 against 2.36 times plain decoding for Vicuna-7B on an A100, and 2.59 "
-       "against 2.59 for Vicuna-33B (Spec-Bench's leaderboard, batch 1).",
-       "threshold: 1, draft_length: 3"},
+       fields, "", "threshold: 1, draft_length: 3"},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         check_tokens(arguments, "corpus", diagnostics);
         return std::make_shared<SamDecoding>(fields.read(arguments));

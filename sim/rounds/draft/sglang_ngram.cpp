@@ -242,41 +242,21 @@ DrafterEntry sglang_ngram_drafter() {
        config::one_of<bool>({{"BFS", false}, {"PROB", true}})},
       {"past", &P::past, "texts of earlier requests, as tokens: the trie is one for all", config::at_least(0), config::optional},
   };
-  return {
-      {"sglang_ngram", "a tree of what followed the text's ends, of each length, in a trie of what was emitted lately",
-       "SGLang, --speculative-algorithm NGRAM: sgl-project/sglang, kernels/jit/csrc/ngram_corpus/trie.cpp, commit 2e932a8, "
-       "ngram.cpp, commit 0520a2c, srt/speculative/ngram_worker.py as of pull request 17260; by the trie of Zhao et al. "
-       "(Lookahead), arXiv 2312.12728",
-       fields,
-       "No draft model. After each round the text's last max_trie_depth tokens go into a trie, from each of them on; the prompt "
-       "is "
-       "in it by its own last tokens alone. They go in while the next round is verified, so that a round does not find what the "
-       "one "
-       "before it emitted. Every end of the text that stands in the trie and goes on there gives its strings, the longest end "
-       "first, until all nodes are used. An end is followed token by token: one that was not in the trie a round ago is found "
-       "only "
-       "when it comes again. BFS takes of each string the children that were inserted last, int(breadth) of them: "
-       "min_bfs_breadth behind an end of max_trie_depth - 1 tokens, more behind a shorter one along a line to max_bfs_breadth, "
-       "and "
-       "fewer by a step of that line at each level. PROB takes the string whose shares have the largest product; shares are "
-       "those "
-       "of the max_bfs_breadth commonest children. All rounds are paid for with nodes + 1 rows: SGLang fills up with token 0, "
-       "which is not drafted here. Requests of past are inserted as if each token had been a round; its capacity of 10 million "
-       "strings is never reached here, and external corpora (speculative-ngram-external-corpus-path) are left out. "
-       "It pays where answers repeat what was just written: 1.6 times plain decoding and 1.86 tokens a round with 8 "
-       "tokens on one path, for Qwen2.5-Coder-7B at 4 requests on an Intel GPU (SGLang pull request 31362). A prompt that is "
-       "copied is prompt_lookup's and suffix_decoding's.",
-       "nodes: 4, max_trie_depth: 4"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        check_tokens(arguments, "past", diagnostics);
-        const P params = fields.read(arguments);
-        if (params.min_bfs_breadth > params.max_bfs_breadth)
-          diagnostics.add(arguments.where("min_bfs_breadth"),
-                          fmt::format("min_bfs_breadth is {} with max_bfs_breadth {}, allowed: at most max_bfs_breadth",
-                                      params.min_bfs_breadth, params.max_bfs_breadth));
-        return std::make_shared<SglangNgram>(params);
-      },
-      true};
+  return {{"sglang_ngram", "a tree of what followed the text's ends, of each length, in a trie of what was emitted lately",
+           "SGLang, --speculative-algorithm NGRAM: sgl-project/sglang, kernels/jit/csrc/ngram_corpus/trie.cpp, commit 2e932a8, "
+           "ngram.cpp, commit 0520a2c, srt/speculative/ngram_worker.py as of pull request 17260; by the trie of Zhao et al. "
+           "(Lookahead), arXiv 2312.12728",
+           fields, "", "nodes: 4, max_trie_depth: 4"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            check_tokens(arguments, "past", diagnostics);
+            const P params = fields.read(arguments);
+            if (params.min_bfs_breadth > params.max_bfs_breadth)
+              diagnostics.add(arguments.where("min_bfs_breadth"),
+                              fmt::format("min_bfs_breadth is {} with max_bfs_breadth {}, allowed: at most max_bfs_breadth",
+                                          params.min_bfs_breadth, params.max_bfs_breadth));
+            return std::make_shared<SglangNgram>(params);
+          },
+          true};
 }
 
 }  // namespace specsim::draft

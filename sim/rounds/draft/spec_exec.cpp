@@ -92,13 +92,7 @@ DrafterEntry spec_exec_drafter() {
       {"spec_exec", "the likeliest paths of the draft at a budget of nodes, found by expanding the best of all open ones at once",
        "Svirschevski et al. (SpecExec), arXiv 2406.02532; yandex-research/specexec, specdec/specexec.py (SpecExecBase), "
        "specdec/trees.py, commit c7f24b3",
-       fields,
-       "Children are the draft's likeliest tokens, point masses; a node is worth the draft model's probability of its path, at "
-       "temperature 1, times decay to the power of its depth. A pass extends the best open nodes, whatever their depths; "
-       "children that are not among the best of the budget are dropped, and a pass that finds none better than the tree's "
-       "worst is the last. It pays where a pass of the target costs so much that hundreds of nodes come free: weights that "
-       "are read from the host's memory at each pass.",
-       "budget: 4, beams: 2, width: 2, max_depth: 3"},
+       fields, "", "budget: 4, beams: 2, width: 2, max_depth: 3"},
       [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<SpecExec>(fields.read(arguments)); },
       true};
 }

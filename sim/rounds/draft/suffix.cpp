@@ -62,18 +62,10 @@ DrafterEntry suffix_drafter() {
       {"factor", &P::factor, "drafts factor times the match's length at most", config::above(0, 64)},
       {"least", &P::least, "stops where the path's share of the matches falls below", config::between(0, 1)},
   };
-  return {
-      {"suffix", "goes on as the text did after the longest earlier stretch that ends as it does now",
-       "Oliaro et al. (SuffixDecoding), arXiv 2411.04975", fields,
-       "No draft model. Of the places where the longest match stands, the commonest next token is followed, then the commonest "
-       "after it; the paper leaves open which of equals, here it is suffix_decoding's. A tree of suffixes finds the same places "
-       "faster. What Arctic Inference and vLLM ship scores every length of "
-       "the end: suffix_decoding. "
-       "It pays where text repeats itself, as suffix_decoding does; no measurement that separates the two is "
-       "known here, for what was measured is the shipped one. On text that does not repeat itself it drafts "
-       "next to nothing, and neither gains nor costs much."},
-      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Suffix>(fields.read(arguments)); },
-      true};
+  return {{"suffix", "goes on as the text did after the longest earlier stretch that ends as it does now",
+           "Oliaro et al. (SuffixDecoding), arXiv 2411.04975", fields},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Suffix>(fields.read(arguments)); },
+          true};
 }
 
 }  // namespace specsim::draft

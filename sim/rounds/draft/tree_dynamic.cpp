@@ -77,16 +77,7 @@ DrafterEntry tree_dynamic_drafter() {
       {"nodes", &P::nodes, "kept for verification, by the draft's probability of their path", config::between(1, kMaxNodes)},
   };
   return {{"tree_dynamic", "a tree grown where the draft is sure: expand the likeliest nodes, keep the likeliest of all",
-           "Li et al. (EAGLE-2), arXiv 2406.16858; SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate), commit cb7e084", fields,
-           "Children are the draft's likeliest tokens, point masses. Tokens and paths rank by the draft model's own "
-           "distribution, at temperature 1: draft_sampling changes nothing, and a draft of temperature 0 still proposes second "
-           "tokens. The program's total_token of 60 counts the text's last token, which leaves 59 drafted. The depth of 6 is the "
-           "paper's; the program's 7 counts the passes after the first, 8 levels here. Each level's pass after the first extends "
-           "width nodes. "
-           "It pays over a fixed tree at small batch: 3.39 against 2.78 times plain decoding for Vicuna-7B at "
-           "temperature 0 (its authors, mean of six tasks), 7 to 12 % on Spec-Bench's leaderboard (RTX 3090, "
-           "A100). It does not in large batches: simulated, a tree of 21 nodes is below plain decoding at batch "
-           "32, where a chain of 2 still gains (docs/results/methods.md)."},
+           "Li et al. (EAGLE-2), arXiv 2406.16858; SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate), commit cb7e084", fields},
           [](const config::Arguments& arguments, Diagnostics&) {
             const P params = fields.read(arguments);
             return std::make_shared<DynamicTree>(params.depth, params.width, params.nodes);

@@ -25,30 +25,22 @@ DrafterEntry tree_ranked_drafter() {
        config::between(1, kMaxDraftLength)},
       siblings_field(&P::siblings),
   };
-  return {
-      {"tree_ranked", "the tree of the most expected tokens for acceptance by depth and rank",
-       "Cai et al. (Medusa), arXiv 2401.10774, section 2.3.3", fields,
-       "Nodes by falling product of the acceptances on their path; a node takes its parent along, which makes it the best tree "
-       "there is. Siblings that are drawn come one after the other: a node takes its elder siblings along too, and the tree is "
-       "the best where no row rises with the rank. Each level is one pass of the draft model. "
-       "It pays where the table was measured on text like that at hand: in Medusa's ablation heads alone "
-       "gave about 1.5 times plain decoding, with a tree about 1.9, with the optimised tree about 2.2. Its "
-       "authors saw no more gain beyond about 64 nodes, and less above batch 32.",
-       "acceptance: [[0.5, 0.2], [0.4]], nodes: 3"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const P params = fields.read(arguments);
-        const auto& acceptance = params.acceptance;
-        if (const std::string mistake = mistake_in_acceptance(acceptance); !mistake.empty()) {
-          diagnostics.add(arguments.where("acceptance"), "acceptance " + mistake);
-          return Draft();
-        }
-        std::vector<std::vector<double>> rows = acceptance;
-        if (params.depth) rows.resize(std::min(rows.size(), *params.depth));
-        tokens::Tree tree =
-            rank_tree(rows, params.nodes, params.siblings == tokens::Siblings::point_mass ? Ranks::any : Ranks::first);
-        return Draft(std::make_shared<TreeDrafter>(std::move(tree), params.siblings));
-      },
-      true};
+  return {{"tree_ranked", "the tree of the most expected tokens for acceptance by depth and rank",
+           "Cai et al. (Medusa), arXiv 2401.10774, section 2.3.3", fields, "", "acceptance: [[0.5, 0.2], [0.4]], nodes: 3"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const P params = fields.read(arguments);
+            const auto& acceptance = params.acceptance;
+            if (const std::string mistake = mistake_in_acceptance(acceptance); !mistake.empty()) {
+              diagnostics.add(arguments.where("acceptance"), "acceptance " + mistake);
+              return Draft();
+            }
+            std::vector<std::vector<double>> rows = acceptance;
+            if (params.depth) rows.resize(std::min(rows.size(), *params.depth));
+            tokens::Tree tree =
+                rank_tree(rows, params.nodes, params.siblings == tokens::Siblings::point_mass ? Ranks::any : Ranks::first);
+            return Draft(std::make_shared<TreeDrafter>(std::move(tree), params.siblings));
+          },
+          true};
 }
 
 }  // namespace specsim::draft

@@ -47,14 +47,7 @@ DrafterEntry tree_sequoia_drafter() {
   };
   return {
       {"tree_sequoia", "the tree of the most expected tokens for a budget, by Sequoia's dynamic programme",
-       "Chen et al. (Sequoia), arXiv 2402.12374", fields,
-       "T(size, depth, b children) = max over the last child's size y of T(size - y, depth, b - 1) + acceptance_b max_b' T(y, "
-       "depth - 1, b'); with times, the size and depth of the least (depth draft_time + verify time) / T. Sequoia draws siblings "
-       "without replacement: siblings: without_replacement. "
-       "It pays where verified rows are nearly free: 2.7 to 4.0 times plain decoding for Llama-2-7B with a "
-       "draft of 68M, 1.05 to 1.34 times SpecInfer's tree, at batch 1 on an A100 (its authors). It does not "
-       "where they are not: simulated, a tree of 44 nodes that leads at batch 1 is slower than plain "
-       "decoding at 32 (results/method_claims/trees)."},
+       "Chen et al. (Sequoia), arXiv 2402.12374", fields},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const P params = fields.read(arguments);
         const std::vector<double>& acceptance = params.acceptance;

@@ -169,18 +169,10 @@ class GreedyMultiPathRule final : public BlockRule {
 
 VerifierEntry greedy_multi_path_verifier() {
   return {{"greedy_multi_path",
-           "greedy multi-path block verification: the best of several drafted paths, judged as a block drawn from the "
-           "best's distribution",
+           "greedy multi-path block verification: the best of several drafted paths, judged as a block drawn from the best's "
+           "distribution",
            "Thomas, Pal, arXiv 2602.16961",
-           {},
-           "Lossless. Of k paths drawn independently, the best is taken: at each depth, of the paths that agree so far, "
-           "the token of the largest target/draft (ties: the larger id, so that no two paths are equal in rank). It is "
-           "drawn from a distribution of its own, chosen(x | prefix) = ((A + B + q)^k - (A + B)^k)/((A + X)^k - A^k), with "
-           "X the draft's probability of the prefix, A that of all worse ones, B and q that of the prefix with a worse "
-           "token and with x; block verification judges it with chosen in the draft's place. With one path it is block. "
-           "Every round costs a pass over the vocabulary per position, and the other paths' rows are verified for nothing: "
-           "it pays at small batch with long paths (its authors: over 30 % more tokens a round than one path at best, "
-           "fastest with 3); traversal, which goes on with the other paths, needs no paths apart."},
+           {}},
           true,
           {.trees = {tokens::Siblings::independent}, .joint = true, .paths = true},
           {},

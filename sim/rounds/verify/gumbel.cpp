@@ -75,19 +75,14 @@ class GumbelRule final : public NodeRule {
 }  // namespace
 
 VerifierEntry gumbel_verifier() {
-  return {
-      {"gumbel",
-       "draft and target sample by the same Gumbel noise; the draft token is kept while the two are equal",
-       "Daliri, Musco, Suresh (drafter-invariant speculative decoding), arXiv 2408.07978",
-       {},
-       "Lossless, and no probabilities are sent: the target needs the draft's token alone, and what is emitted does not depend "
-       "on the drafter at all. alpha = sum over x of 1 / (sum over y of max(target(y)/target(x), draft(y)/draft(x))), between "
-       "(1 - d)/(1 + d) and 1 - d, where d is the total variation of the two; the token verifier has 1 - d. It pays where "
-       "probabilities would have to travel: placement network with send: ids, against token with send: probabilities."},
-      true,
-      {},
-      {},
-      [](const config::Arguments&) { return std::make_unique<GumbelRule>(); }};
+  return {{"gumbel",
+           "draft and target sample by the same Gumbel noise; the draft token is kept while the two are equal",
+           "Daliri, Musco, Suresh (drafter-invariant speculative decoding), arXiv 2408.07978",
+           {}},
+          true,
+          {},
+          {},
+          [](const config::Arguments&) { return std::make_unique<GumbelRule>(); }};
 }
 
 }  // namespace specsim::verify

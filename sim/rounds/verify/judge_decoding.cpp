@@ -40,14 +40,7 @@ VerifierEntry judge_decoding_verifier() {
        config::between(0, 1)},
   };
   return {{"judge_decoding", "judge decoding: a judge lets pass a share of the draft tokens that the token verifier would reject",
-           "Bachmann et al. (Judge Decoding), arXiv 2501.19309", fields,
-           "Not lossless: what is emitted at a drafted position is (1 - rate) target + rate draft, so it is rate times their "
-           "total variation away from the target. The paper's judge reads the target's embedding of the draft token, which no "
-           "distribution tells: here it passes a token with the same probability whatever the token is. x stays with min(1, "
-           "target(x)/draft(x)) + rate (1 - that), alpha = overlap + rate (1 - overlap); a rejection resamples from max(target "
-           "- draft, 0). It pays where drafts are long and most rejected tokens are as good as the target's: tokens per round "
-           "go by alpha alone, and the rate is the figure that a trained judge's recall and false alarms have to be measured "
-           "for."},
+           "Bachmann et al. (Judge Decoding), arXiv 2501.19309", fields},
           false,
           {},
           {},

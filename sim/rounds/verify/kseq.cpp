@@ -53,22 +53,12 @@ class KSeqRule final : public NodeRule {
 }  // namespace
 
 VerifierEntry kseq_verifier() {
-  return {{"kseq",
-           "K-SEQ: every sibling judged against the target divided by one rho",
-           "Sun et al. (SpecTr), arXiv 2310.15141",
-           {},
-           "Lossless. Walks down a tree node by node. Of k siblings drawn with replacement, x is accepted with min(1, "
-           "target(x)/(rho draft(x))), in turn; rho in [1, k] solves 1 - (1 - beta)^k = rho beta, beta = sum min(draft, "
-           "target/rho), found once per context. The residual is then max(target - rho draft, 0). P(some sibling is accepted) = "
-           "1 - (1 - beta)^k, at least (1 - 1/e) of the optimum's. "
-           "It pays over one chain above temperature 0: its authors report 2.13 times plain decoding with 8 "
-           "drafts of 8 tokens, 1.37 times one chain (PaLM-2). Over multi_draft_recursive it gains little: "
-           "simulated, 2.55 tokens a round against 2.54 (configs/examples/methods/optimal_transport.yaml); and "
-           "nothing where a batch fills the GPU, as all drawn trees."},
-          true,
-          {.trees = {tokens::Siblings::independent}},
-          {},
-          [](const config::Arguments&) { return std::make_unique<KSeqRule>(); }};
+  return {
+      {"kseq", "K-SEQ: every sibling judged against the target divided by one rho", "Sun et al. (SpecTr), arXiv 2310.15141", {}},
+      true,
+      {.trees = {tokens::Siblings::independent}},
+      {},
+      [](const config::Arguments&) { return std::make_unique<KSeqRule>(); }};
 }
 
 }  // namespace specsim::verify

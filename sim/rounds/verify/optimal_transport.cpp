@@ -157,14 +157,7 @@ VerifierEntry optimal_transport_verifier() {
   return {{"optimal_transport",
            "the best rule there can be for siblings drawn with replacement, as an executed coupling",
            "Sun et al. (SpecTr), arXiv 2310.15141",
-           {},
-           "Lossless. Walks down a tree node by node. A largest flow couples the drawn set of tokens with the target's token, "
-           "worked out once per context; small vocabularies only. P(some sibling is accepted) = 1 + min over sets H of "
-           "(target(H) - draft(H)^k), which no other rule for k such siblings exceeds. "
-           "It does not pay on a server: its authors propose kseq in its place, for the coupling of a real "
-           "vocabulary is too large to work out for each token; no timed measurement is known here. Simulated, "
-           "2.60 tokens a round against 2.55 of kseq and 2.54 of multi_draft_recursive "
-           "(configs/examples/methods/optimal_transport.yaml): the room that rules for such siblings have."},
+           {}},
           true,
           {.trees = {tokens::Siblings::independent}, .vocab = kMostTokens, .children = kMostChildren},
           {},

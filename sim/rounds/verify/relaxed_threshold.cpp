@@ -70,7 +70,7 @@ class RelaxedThreshold final : public NodeRule {
  public:
   struct Params {
     double single = 1.0;
-    double acc = 0.9;
+    double acc = 1.0;
   };
   explicit RelaxedThreshold(const Params& params) : params_(params) {}
   [[nodiscard]] std::unique_ptr<NodePlan> plan(const math::RatioTable& distributions, int /*children*/) const override {
@@ -117,23 +117,15 @@ VerifierEntry relaxed_threshold_verifier() {
       {"acc", &P::acc, "divisor of the children's summed target probability so far, before the coin is compared with it",
        config::above(0, 1)},
   };
-  return {
-      {"relaxed_threshold",
-       "relaxed acceptance as SGLang has it: children by the target's own probabilities, with two thresholds",
-       "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh (TreeSpeculativeSamplingTargetOnly), commit "
-       "120affb; options --speculative-accept-threshold-single and -acc",
-       fields,
-       "Not lossless unless both are 1, which are SGLang's defaults and make it tree_point_mass. One coin for all children of a "
-       "node, in turn: the first is accepted where the coin is below their summed target probability over acc, or its own is at "
-       "least single; the token after a rejection is drawn from the target without the children. The draft's probabilities "
-       "play no part. "
-       "It pays where a changed text is allowed, as in thinking: with both thresholds .01 there DeepSeek-R1 "
-       "emitted 2.9 tokens a round against 2.4 (SGLang pull request 7702, one request, temperature .6), "
-       "which gives no figure of quality. As shipped, with both 1, it gains nothing."},
-      false,
-      {.trees = {tokens::Siblings::point_mass}},
-      {},
-      [](const config::Arguments& arguments) { return std::make_unique<RelaxedThreshold>(fields.read(arguments)); }};
+  return {{"relaxed_threshold",
+           "relaxed acceptance as SGLang has it: children by the target's own probabilities, with two thresholds",
+           "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh (TreeSpeculativeSamplingTargetOnly), commit "
+           "120affb; options --speculative-accept-threshold-single and -acc",
+           fields, "", "acc: 0.9"},
+          false,
+          {.trees = {tokens::Siblings::point_mass}},
+          {},
+          [](const config::Arguments& arguments) { return std::make_unique<RelaxedThreshold>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

@@ -74,24 +74,16 @@ VerifierEntry relaxed_top_n_verifier() {
       {"n", &P::n, "likeliest tokens of the target that may stay (relaxed_topk)", config::between(1, 1024)},
       {"delta", &P::delta, "how far below the first's probability they may be (relaxed_delta)", config::between(0, 1)},
   };
-  return {
-      {"relaxed_top_n",
-       "relaxed acceptance as TensorRT-LLM has it for thinking: a draft token among the target's N likeliest, not far below "
-       "the first",
-       "NVIDIA/TensorRT-LLM, cpp/tensorrt_llm/kernels/speculativeDecoding/mtpKernels.cu (mtpRelaxedAcceptanceKernel), "
-       "tensorrt_llm/_torch/speculative/mtp.py (relaxed_topk, relaxed_delta)",
-       fields,
-       "Not lossless. A draft token x is accepted iff it is among the target's n likeliest and target(x) >= max target - delta, "
-       "the likeliest one always; the token behind the accepted ones is the target's argmax, whatever the temperature. The "
-       "defaults are those that its authors recommend for DeepSeek-R1; delta 0 is greedy decoding. It is on between the "
-       "tokens that begin and end thinking, and delta is 0 elsewhere. "
-       "It pays in thinking, at small batch: 2.33 times plain decoding for DeepSeek-R1 against 2.16 with "
-       "exact acceptance (TensorRT-LLM's blog: eight B200s, batch 1, three MTP tokens), for a slight loss of "
-       "accuracy. It does not pay where the answer itself is judged so, which its authors leave exact."},
-      false,
-      {},
-      {},
-      [](const config::Arguments& arguments) { return std::make_unique<RelaxedTopN>(fields.read(arguments)); }};
+  return {{"relaxed_top_n",
+           "relaxed acceptance as TensorRT-LLM has it for thinking: a draft token among the target's N likeliest, not far below "
+           "the first",
+           "NVIDIA/TensorRT-LLM, cpp/tensorrt_llm/kernels/speculativeDecoding/mtpKernels.cu (mtpRelaxedAcceptanceKernel), "
+           "tensorrt_llm/_torch/speculative/mtp.py (relaxed_topk, relaxed_delta)",
+           fields},
+          false,
+          {},
+          {},
+          [](const config::Arguments& arguments) { return std::make_unique<RelaxedTopN>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

@@ -18,21 +18,14 @@ class SoftArgmaxRule final : public PositionRule {
 }  // namespace
 
 VerifierEntry soft_argmax_verifier() {
-  return {
-      {"soft_argmax",
-       "a published mistake: an argmax draft judged with the draft model's soft probability",
-       "pseudocode in circulation; kept to show its bias",
-       {},
-       "Not lossless. The draft token is the draft model's argmax m, yet it is accepted with min(1, target(m)/draft(m)) and a "
-       "rejection resamples from max(target - draft, 0). Where target(m) >= draft(m) it is always emitted; elsewhere it is "
-       "emitted with probability "
-       "target(m)/draft(m) instead of target(m). Exact for a draft token that is sampled; needs drafter.selection: argmax. "
-       "It never pays: the text is wrong (simulated, the known pair's first token with .62 in place of .40: "
-       "docs/results/claims.md, G1), and a point mass judged as such costs nothing more."},
-      false,
-      {.one_hot_target = false, .argmax_draft = true},
-      [](const config::Arguments&) { return std::make_unique<SoftArgmaxRule>(); },
-      {}};
+  return {{"soft_argmax",
+           "a published mistake: an argmax draft judged with the draft model's soft probability",
+           "pseudocode in circulation; kept to show its bias",
+           {}},
+          false,
+          {.one_hot_target = false, .argmax_draft = true},
+          [](const config::Arguments&) { return std::make_unique<SoftArgmaxRule>(); },
+          {}};
 }
 
 }  // namespace specsim::verify

@@ -100,16 +100,9 @@ class SpecHubRule final : public NodeRule {
 VerifierEntry spec_hub_verifier() {
   return {{"spec_hub",
            "SpecHub: two siblings, one of which is the draft's likeliest token, coupled with the target by a sparse transport",
-           "Sun et al. (SpecHub), arXiv 2411.05289; MasterGodzilla/Speculative_decoding_OT, Sequoia/Tree/MyTree.py "
-           "(verify), commit b67e121",
-           {},
-           "Lossless. With siblings: hub, where a is the draft's likeliest token: x of the pair (x, a) is accepted with "
-           "min(1, target(x)/draft(x)); x of (a, x), drawn with Q = draft(a) draft(x)/(1 - draft(a)), with min(1, "
-           "max(target - draft, 0)(x)/Q); then a of (a, x) and at last a of (x, a) take what a's target probability allows "
-           "of the pairs that are left; the final token comes from what no pair took. An only child is judged as the token "
-           "verifier does. Every token but a can come first or second, and a stands by in every pair, so that a draft that "
-           "is sure of the right token hardly ever fails. It pays against siblings without replacement where the draft's "
-           "first token is likely (its authors: .02 to .16 more tokens a step); one width alone, 2."},
+           "Sun et al. (SpecHub), arXiv 2411.05289; MasterGodzilla/Speculative_decoding_OT, Sequoia/Tree/MyTree.py (verify), "
+           "commit b67e121",
+           {}},
           true,
           {.trees = {tokens::Siblings::hub}, .children = 2},
           {},

@@ -115,28 +115,16 @@ VerifierEntry speculative_cascade_verifier() {
        "under diff, token_v1 and token_v2 leave all to the target",
        config::between(-1000, 1000)},
   };
-  return {
-      {"speculative_cascade",
-       "speculative cascades: the token verifier for a distribution that keeps the draft's tokens where a deferral rule "
-       "trusts it",
-       "Narasimhan et al. (Faster Cascades via Speculative Decoding), arXiv 2405.19261, equations 2, 5, 10, 13 to 15; "
-       "google-research/google-research, speculative_cascades/speculative_cascades_gemma.ipynb, commit 19e1dcf",
-       fields,
-       "Not lossless towards the target, but lossless towards the cascade's own distribution: a draft token x is accepted "
-       "with min(1, cascade(x)/draft(x)), and a rejection resamples from max(cascade - draft, 0). The draft is kept whole "
-       "iff max draft >= 1 - alpha (chow), >= max target - alpha (diff), >= max target - alpha d with d the total "
-       "variation of the two (opt), else cascade = target. By token, x is kept iff draft(x) >= max target - alpha "
-       "(token_v1), target(x) >= max target - alpha (token_v2), target(x) >= (1 - alpha) max target (token_v3), and "
-       "cascade(x) = draft(x) [x is kept] + target(x) (draft's mass that is not kept). Rules go by the distributions that "
-       "tokens are drawn from (the authors' notebook: by those at temperature 1), so that at a target of temperature 0 token_v2 "
-       "and token_v3 with alpha below 1 are greedy decoding; after full acceptance the final token is the target's own, for the "
-       "draft has not looked "
-       "there. It pays where the draft is sure and as right as the target, and costs quality elsewhere: the total "
-       "variation that audit prints is the price of the tokens per round that it adds to token's."},
-      false,
-      {},
-      {},
-      [](const config::Arguments& arguments) { return std::make_unique<CascadeRule>(fields.read(arguments)); }};
+  return {{"speculative_cascade",
+           "speculative cascades: the token verifier for a distribution that keeps the draft's tokens where a deferral rule "
+           "trusts it",
+           "Narasimhan et al. (Faster Cascades via Speculative Decoding), arXiv 2405.19261, equations 2, 5, 10, 13 to 15; "
+           "google-research/google-research, speculative_cascades/speculative_cascades_gemma.ipynb, commit 19e1dcf",
+           fields},
+          false,
+          {},
+          {},
+          [](const config::Arguments& arguments) { return std::make_unique<CascadeRule>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

@@ -115,18 +115,7 @@ class TraversalRule final : public BlockRule {
 }  // namespace
 
 VerifierEntry traversal_verifier() {
-  return {{"traversal",
-           "traversal verification: from the leaves up, paths judged jointly",
-           "Weng et al., arXiv 2505.12398",
-           {},
-           "Lossless. Block verification of trees: the path to a leaf is accepted whole with the probability with which it may "
-           "stay, p = min(1, p_parent residual(x)/draft(x)); a rejected leaf is taken out, its parent's distribution becomes "
-           "max(p residual - draft, 0), normalised, its p becomes Z/(Z + 1 - p), and the next leaf is judged. On a chain it is "
-           "the block verifier. "
-           "It pays where trees are drawn and deep: 2.2 to 5.7 % more accepted than by rules that go down the "
-           "tree (its authors); simulated, 2.92 tokens a round against 2.83 "
-           "(configs/examples/methods/paths.yaml). It does not at temperature 0, where rules that go down accept "
-           "as much."},
+  return {{"traversal", "traversal verification: from the leaves up, paths judged jointly", "Weng et al., arXiv 2505.12398", {}},
           true,
           {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement}, .joint = true},
           {},

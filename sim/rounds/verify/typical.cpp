@@ -70,15 +70,7 @@ VerifierEntry typical_verifier() {
        config::between(0, 1e6)},
   };
   return {
-      {"typical", "typical acceptance: whatever the target finds likely enough", "Cai et al. (Medusa), arXiv 2401.10774", fields,
-       "Not lossless. A draft token x is accepted iff target(x) > min(epsilon, delta exp(-H(target))); of a tree, the longest "
-       "accepted path stays, the first of several; the final token is the target's own sample. What Medusa's program does is "
-       "typical_medusa. "
-       "It pays with chosen drafts above temperature 0: simulated on Medusa's tree, 3.38 tokens a round "
-       "against 2.19 of a lossless rule (configs/examples/methods/medusa.yaml). It does not with sampled "
-       "ones: 1.63 against the token verifier's 2.30 (lossy.yaml). No measurement that separates it from "
-       "Medusa's other parts is known here; with all of them MT-bench scores moved by -.14 to +.05 (its "
-       "authors)."},
+      {"typical", "typical acceptance: whatever the target finds likely enough", "Cai et al. (Medusa), arXiv 2401.10774", fields},
       false,
       {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
       {},

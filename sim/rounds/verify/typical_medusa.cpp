@@ -88,15 +88,7 @@ VerifierEntry typical_medusa_verifier() {
       {"typical_medusa",
        "typical acceptance as Medusa's program has it: the likeliest of the longest paths, then the target's argmax",
        "Cai et al. (Medusa), arXiv 2401.10774; FasterDecoding/Medusa, medusa/model/utils.py (evaluate_posterior), commit 10a2697",
-       fields,
-       "Not lossless. A draft token x is accepted iff target(x) > min(epsilon, delta exp(-H(target))), H = - sum target "
-       "log(target + 1e-5); of the longest accepted paths the one of the largest product of target probabilities stays; the "
-       "token behind it is the target's argmax, whatever the temperature. typical keeps the first of the longest paths and "
-       "samples the token behind it. "
-       "It pays and costs as typical does: simulated, 3.38 tokens a round against 2.19 of a lossless rule on "
-       "the same tree (configs/examples/methods/medusa.yaml); its authors report 2.35 to 2.83 times plain "
-       "decoding with Medusa-2 at batch 1, all parts together. It does not pay where the text is to vary: "
-       "every last token is the target's argmax."},
+       fields},
       false,
       {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
       {},
