@@ -20,11 +20,8 @@ using serve::CachedBlocks;
 using serve::EngineState;
 using serve::kUnlimitedBlocks;
 using serve::OrderedQueue;
-using serve::queue_order;
-using serve::queue_order_names;
 using serve::QueueOrder;
 using serve::Sequence;
-
 
 constexpr std::uint32_t kBlock = 16;
 
@@ -63,9 +60,7 @@ struct Sorted {
     if (order == QueueOrder::lof) return by([&](RequestId id) { return -std::int64_t{state.at(id).limit}; });
     if (order == QueueOrder::priority) return by([&](RequestId id) { return state.at(id).priority; });
     if (order == QueueOrder::random)
-      return by([&](RequestId id) {
-        return rng::philox4x32_10({id, static_cast<std::uint32_t>(number), 0, 0}, rng::Key{})[0];
-      });
+      return by([&](RequestId id) { return rng::philox4x32_10({id, static_cast<std::uint32_t>(number), 0, 0}, rng::Key{})[0]; });
     if (order == QueueOrder::fcfs || ((order == QueueOrder::lpm || order == QueueOrder::hrrn) && queue.size() > 128)) return;
     std::vector<Waiting> all(queue.size());
     std::set<std::uint64_t> ahead;
@@ -129,7 +124,7 @@ struct Requests {
 }  // namespace
 
 TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][queue]") {
-  for (const std::string& name : queue_order_names()) {
+  for (const auto& [name, order] : serve::queue_order_words().list) {
     for (const std::uint32_t blocks : {kUnlimitedBlocks, 40U}) {
       std::mt19937 random(static_cast<unsigned>(name.size() * 31 + blocks % 97));
       Requests requests(400, random);
@@ -140,8 +135,8 @@ TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][qu
       state.pool = &pool;
       CachedBlocks cached;
       std::deque<RequestId> queue;
-      OrderedQueue kept(queue_order(name));
-      Sorted sorted{queue_order(name), {}};
+      OrderedQueue kept(order);
+      Sorted sorted{order, {}};
       std::vector<RequestId> running;
       std::uint64_t computed = 0;
       std::map<RequestId, std::uint64_t> came;
@@ -193,7 +188,7 @@ TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][qu
 TEST_CASE("a queue to which nothing has happened is not gone through", "[serve][queue]") {
   std::mt19937 random(5);
   Requests requests(300, random);
-  for (const std::string& name : queue_order_names()) {
+  for (const auto& [name, order] : serve::queue_order_words().list) {
     BlockPool pool(kUnlimitedBlocks, kBlock, true);
     EngineState state;
     state.first_sequence = requests.sequences.data();
@@ -201,7 +196,7 @@ TEST_CASE("a queue to which nothing has happened is not gone through", "[serve][
     state.pool = &pool;
     const CachedBlocks cached;
     std::deque<RequestId> queue;
-    OrderedQueue kept(queue_order(name));
+    OrderedQueue kept(order);
     for (RequestId id = 0; id < 100; ++id) kept.join(id, state, queue);
     for (int step = 0; step < 1000; ++step)
       kept.order(
