@@ -19,7 +19,7 @@ from pathlib import Path
 from faults_test import CONFIG, TIMED, WithResults, run
 
 sys.path.insert(0, "tests/support")
-from program import DISAGREE, FINE, IO_FAILED, SANITIZERS, SPECSIM, UNTESTED  # noqa: E402
+from program import BAD_INPUT, DISAGREE, FINE, IO_FAILED, SANITIZERS, SPECSIM, UNTESTED  # noqa: E402
 
 SERVING = ["serve", "configs/serve/chat.yaml", "--requests", "20"]
 
@@ -121,6 +121,29 @@ class HostilePlaces(WithResults):
                 self.assertEqual([p.name for p in out.rglob("*.part")] if out.exists() else [], [])
                 number = 3 * number
         self.assertGreater(ended, 12)
+
+    @unittest.skipIf(SANITIZERS, "a sanitizer keeps what is freed")
+    def test_memory_does_not_follow_what_a_file_asks_for(self):
+        """A log with labels of its own on each line, and a trace of 400 bytes that asks for 75 million hashes."""
+        def most_mib(*arguments):
+            process = subprocess.Popen([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return process.returncode, used.ru_maxrss / 1024
+        log = self.scratch / "labels.txt"
+        drafts = 'vllm:spec_decode_num_drafts_total{{engine="{}",instance="{}",model_name="{}"}} 5.0\n'
+        for label in range(3):  # each in its turn: servers, models, engines
+            with open(log, "w") as file:
+                for i in range(200000):
+                    file.write(drafts.format(*(f"x{i:050d}" if at == label else "x" for at in range(3))))
+            status, mib = most_mib("import", log)
+            self.assertIn(status, (FINE, BAD_INPUT))
+            self.assertLess(mib, 120)
+        trace = self.scratch / "trace.csv"
+        trace.write_text("arrived_us,prompt,output,block_hashes\n" + "0,100000000,1,0-6249999\n" * 12)
+        status, mib = most_mib("serve", "configs/serve/chat.yaml", "--trace", trace)
+        self.assertEqual(status, BAD_INPUT)
+        self.assertLess(mib, 600)
 
     def test_names_that_no_xml_has(self):
         config = self.scratch / "named.yaml"
