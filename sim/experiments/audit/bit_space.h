@@ -2,14 +2,12 @@
 #pragma once
 
 #include "sim/foundation/base/check.h"
-#include "sim/foundation/base/token.h"
 #include "sim/foundation/base/wide.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace specsim::audit {
@@ -25,7 +23,10 @@ struct Piece {
 inline long double share(uint128 count) { return std::ldexp(static_cast<long double>(count), -64); }
 
 // One of `columns` equal columns, as an alias table of that size has them.
-Piece column(std::size_t index, std::size_t columns);
+inline Piece column(std::size_t index, std::size_t columns) {
+  const auto begin = [&](std::size_t i) { return ((uint128{i} << 64) + columns - 1) / columns; };
+  return {static_cast<std::uint64_t>(begin(index)), static_cast<std::uint64_t>(begin(index + 1) - 1)};
+}
 
 // Finds where `at` flips from at(whole.first) to at(whole.last), which differ: the first number of the second kind. `hints` are
 // tried first.
@@ -88,8 +89,5 @@ void add_to(std::vector<Group<Effect>>& groups, const Effect& effect, const Piec
   at->size += piece.size();
   at->pieces.push_back(piece);
 }
-
-// The share of random numbers that draw each of `size` tokens from a table of `size` columns. `pick` is the draw under test.
-std::vector<double> implied_distribution(std::size_t size, const std::function<Token(std::uint64_t)>& pick);
 
 }  // namespace specsim::audit

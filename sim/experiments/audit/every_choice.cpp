@@ -4,6 +4,7 @@
 #include "sim/foundation/base/check.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace specsim::audit {
 
@@ -68,20 +69,15 @@ Token EveryChoice::pick(Use use, int node, int depth, const verify::Pickable& di
 
 bool EveryChoice::accept(int node, verify::Odds odds) {
   if (at_ == made_.size()) {
-    std::uint64_t low = 0;  // uniforms m / 2^53 with m below `low` pass, those from `high` on do not
-    std::uint64_t high = verify::kAcceptAlways;
-    while (low < high) {
-      const std::uint64_t middle = low + (high - low) / 2;
-      if (verify::accepts(rng::to_unit(middle << 11), odds))
-        low = middle + 1;
-      else
-        high = middle;
-    }
+    // Uniforms m / 2^53 with m below this pass, the others do not.
+    const std::uint64_t bar =
+        *std::ranges::partition_point(std::views::iota(std::uint64_t{0}, verify::kAcceptAlways),
+                                      [&](std::uint64_t m) { return verify::accepts(rng::to_unit(m << 11), odds); });
     Choice choice;
     choice.position = static_cast<std::uint32_t>(node) - 1;
     choice.second = true;
-    if (low > 0) choice.add(1, {0, (low << 11) - 1});
-    if (low < verify::kAcceptAlways) choice.add(0, {low << 11, ~std::uint64_t{0}});
+    if (bar > 0) choice.add(1, {0, (bar << 11) - 1});
+    if (bar < verify::kAcceptAlways) choice.add(0, {bar << 11, ~std::uint64_t{0}});
     made_.push_back(std::move(choice));
   }
   return made_[at_++].option().token == 1;

@@ -4,6 +4,8 @@
 #include "sim/rounds/decode/simulator.h"
 #include "sim/rounds/families/context.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -18,14 +20,13 @@ struct SeenRound {
   std::uint32_t next_context = 0;
   std::uint32_t accepted = 0;  // as the simulation counts it
   std::uint32_t judged = 0;    // counted likewise
+  bool operator==(const SeenRound&) const = default;
 };
 
-class WatchedRound {
+class WatchedRound : boost::noncopyable {
  public:
   // Both must outlive it.
   WatchedRound(const decode::PreparationPlan& plan, const decode::Prepared& prepared, rng::Key key, int draft_length);
-  WatchedRound(const WatchedRound&) = delete;
-  WatchedRound& operator=(const WatchedRound&) = delete;
   ~WatchedRound();
 
   // `loop`, if there is one, stands for the simulator's own: (chunk, random bits, counts, sink).
