@@ -15,18 +15,20 @@ namespace specsim::fit {
 
 namespace {
 
-enum Outcome : std::uint8_t { kRejected, kAccepted, kUnjudged, kOutcomes };
+double covariate(std::size_t depth) { return std::log1p(static_cast<double>(depth)); }
 
-// What a text position showed.
+// What a text position showed of its draft.
+enum Shown : std::uint8_t { kRejected, kAccepted, kUnjudged, kOutcomes };
+
 struct Position {
   std::uint16_t depth = 0;
-  Outcome outcome = kUnjudged;
+  Shown outcome = kUnjudged;
 };
 
 // Outcomes at `judged_depth` and deeper are left out.
 std::vector<Position> positions_of(const RecordedRequest& request, int judged_depth = kMaxDraftLength) {
   std::vector<Position> text;
-  const auto add = [&](int depth, Outcome outcome) {
+  const auto add = [&](int depth, Shown outcome) {
     text.push_back({static_cast<std::uint16_t>(depth), depth < judged_depth ? outcome : kUnjudged});
   };
   for (const RecordedRound& round : request.rounds) {
@@ -47,6 +49,74 @@ constexpr std::size_t kWrittenDepths = 16;
 void write_out(FittedProcess& model) {
   for (std::size_t s = 0; s < model.alpha.size(); ++s)
     for (std::size_t d = 0; d < model.alpha[s].size(); ++d) model.alpha[s][d] = model.rates.alpha(s, d);
+}
+
+// Expected counts of a step of expectation and maximisation, [state][depth].
+struct OutcomeCounts {
+  std::vector<std::vector<double>> judged;
+  std::vector<std::vector<double>> accepted;
+};
+
+double likelihood_of(const FallingRates& rates, const OutcomeCounts& counts) {
+  double sum = 0.0;
+  for (std::size_t s = 0; s < counts.judged.size(); ++s)
+    for (std::size_t d = 0; d < counts.judged[s].size(); ++d) {
+      const double x = rates.level[s] + rates.slope * covariate(d);
+      // accepted log alpha + rejected log(1 - alpha), by log(1 - alpha) = -log(1 + e^x) without overflow
+      sum += counts.accepted[s][d] * x - counts.judged[s][d] * (std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))));
+    }
+  return sum;
+}
+
+// Newton's step: the Hessian is an arrow, a diagonal for the levels and a row for the slope.
+FallingRates newton_step(const FallingRates& rates, const OutcomeCounts& counts) {
+  const std::size_t states = counts.judged.size();
+  std::vector<double> gradient(states, 0.0);
+  std::vector<double> diagonal(states, 1e-9);
+  std::vector<double> row(states, 0.0);
+  double slope_gradient = 0.0;
+  double corner = 1e-9;
+  for (std::size_t s = 0; s < states; ++s)
+    for (std::size_t d = 0; d < counts.judged[s].size(); ++d) {
+      const double alpha = rates.alpha(s, d);
+      const double residual = counts.accepted[s][d] - counts.judged[s][d] * alpha;
+      const double weight = counts.judged[s][d] * alpha * (1.0 - alpha);
+      const double g = covariate(d);
+      gradient[s] += residual;
+      diagonal[s] += weight;
+      row[s] += weight * g;
+      slope_gradient += residual * g;
+      corner += weight * g * g;
+    }
+  for (std::size_t s = 0; s < states; ++s) {
+    slope_gradient -= row[s] * gradient[s] / diagonal[s];
+    corner -= row[s] * row[s] / diagonal[s];
+  }
+  FallingRates step;
+  step.slope = corner > 1e-8 ? slope_gradient / corner : 0.0;  // one depth alone tells no slope
+  for (std::size_t s = 0; s < states; ++s) step.level.push_back((gradient[s] - row[s] * step.slope) / diagonal[s]);
+  return step;
+}
+
+// Moves `rates` towards the maximum of the counts' likelihood by a few of Newton's steps, each halved until it gains.
+void improve_rates(FallingRates& rates, const OutcomeCounts& counts) {
+  constexpr int kSteps = 4;
+  constexpr int kHalvings = 20;
+  double now = likelihood_of(rates, counts);
+  for (int i = 0; i < kSteps; ++i) {
+    const FallingRates step = newton_step(rates, counts);
+    double share = 1.0;
+    for (int halving = 0; halving < kHalvings; ++halving, share *= 0.5) {
+      FallingRates moved = rates;
+      moved.slope += share * step.slope;
+      for (std::size_t s = 0; s < moved.level.size(); ++s) moved.level[s] += share * step.level[s];
+      if (const double gained = likelihood_of(moved, counts); gained > now) {
+        rates = moved;
+        now = gained;
+        break;
+      }
+    }
+  }
 }
 
 // A model's probabilities side by side.
@@ -321,7 +391,7 @@ Texts texts_of(const std::vector<RecordedRequest>& requests, int judged_depth, s
   Texts texts;
   for (const std::size_t i : spread_choice(requests.size(), most)) {
     texts.positions.push_back(positions_of(requests[i], judged_depth));
-    const auto count = [&](Outcome outcome) {
+    const auto count = [&](Shown outcome) {
       return static_cast<double>(std::count_if(texts.positions.back().begin(), texts.positions.back().end(),
                                                [&](const Position& at) { return at.outcome == outcome; }));
     };
@@ -334,22 +404,14 @@ Texts texts_of(const std::vector<RecordedRequest>& requests, int judged_depth, s
 
 }  // namespace
 
+double FallingRates::alpha(std::size_t state, std::size_t depth) const {
+  return 1.0 / (1.0 + std::exp(-(level[state] + slope * covariate(depth))));
+}
+
 const char* to_text(Process process) {
-  switch (process) {
-    case Process::constant:
-      return "constant";
-    case Process::by_depth:
-      return "by_depth";
-    case Process::kept_state:
-      return "kept_state";
-    case Process::regimes:
-      return "regimes";
-    case Process::regimes_by_depth:
-      return "regimes_by_depth";
-    case Process::requests_and_regimes:
-      break;
-  }
-  return "requests_and_regimes";
+  constexpr std::array kNames = {"constant", "by_depth", "kept_state", "regimes", "regimes_by_depth", "requests_and_regimes"};
+  static_assert(kNames.size() == kAllProcesses.size());
+  return kNames.at(static_cast<std::size_t>(process));
 }
 
 int FittedProcess::parameters() const {

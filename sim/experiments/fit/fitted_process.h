@@ -3,23 +3,32 @@
 // All of them are one model: a hidden state at each text position, with a probability of acceptance for each state and depth in
 // the block. `constant` has one state; by_depth one state and a probability for each depth; kept_state a state that a request
 // keeps; regimes states that follow one another as a Markov chain; regimes_by_depth such a chain with acceptance that falls with
-// depth in every state (falling_rates.h); requests_and_regimes two kinds of requests, each with two such regimes of its own.
+// depth in every state (FallingRates); requests_and_regimes two kinds of requests, each with two such regimes of its own.
 // Positions that no draft was judged at (bonus tokens) show nothing. Likelihoods are maximised by expectation and maximisation
 // (Baum, Petrie, Soules, Weiss 1970).
 #pragma once
 
-#include "sim/experiments/fit/falling_rates.h"
 #include "sim/experiments/fit/recorded_rounds.h"
 #include "sim/foundation/base/token.h"
 #include "sim/foundation/rng/address.h"
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace specsim::fit {
+
+// Acceptance that falls with depth, the same way in every state: logit alpha(state, depth) = level(state) + slope log(1 + depth).
+// Recorded drafts fall fastest over the first positions and level off; one slope can be told from few rounds and says how longer
+// drafts go on, where a rate for each depth says nothing of those that were not recorded.
+struct FallingRates {
+  std::vector<double> level;  // [state]
+  double slope = 0.0;
+  [[nodiscard]] double alpha(std::size_t state, std::size_t depth) const;
+};
 
 enum class Process { constant, by_depth, kept_state, regimes, regimes_by_depth, requests_and_regimes };
 inline constexpr std::array kAllProcesses = {Process::constant, Process::by_depth,         Process::kept_state,

@@ -2,13 +2,16 @@
 #pragma once
 
 #include "sim/experiments/fit/spread_contexts.h"
-#include "sim/experiments/fit/stretch_rates.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace specsim::fit {
+
+// Mean acceptance in each kind of stretch: halves of what is open by halves of what is hard, all equally likely.
+using StretchRates = std::array<double, 4>;
 
 // What a table's ranks are of.
 struct RankKind {

@@ -20,13 +20,6 @@ double scale(double middle, double spread, double deviate) {
 
 }  // namespace
 
-double entropy_of(std::span<const double> distribution) {
-  double sum = 0.0;
-  for (const double p : distribution)
-    if (p > 0.0) sum -= p * std::log(p);
-  return sum;
-}
-
 SpreadContexts::SpreadContexts(int vocab, std::uint64_t set) : vocab_(static_cast<std::size_t>(vocab)) {
   constexpr double kNumbers = 1e6;
   constexpr double kGolden = 0.6180339887498949;
@@ -52,7 +45,7 @@ std::vector<double> SpreadContexts::entropies(const SpreadValues& values) const 
   for (std::size_t c = 0; c < count(); ++c) {
     fill_target(values, scales_[c].target, c, target);
     math::softmax(target);
-    result.push_back(entropy_of(target));
+    result.push_back(math::entropy(target));
   }
   return result;
 }
@@ -93,9 +86,7 @@ double SpreadContexts::overlap(const SpreadValues& values, double deviate, std::
   const double noise = scale(values.noise, values.noise_spread, deviate);
   for (std::size_t x = 0; x < vocab_; ++x) draft[x] += noise * static_cast<double>(draft_[context * vocab_ + x]);
   math::softmax(draft);
-  double sum = 0.0;
-  for (std::size_t x = 0; x < vocab_; ++x) sum += std::min(target[x], draft[x]);
-  return sum;
+  return math::overlap(target, draft);
 }
 
 // The targets' distributions, which stay while the draft's scale and spread are sought: half of what an overlap takes.

@@ -12,8 +12,6 @@ namespace specsim::fit {
 
 inline constexpr int kVocab = 1000;  // the one in docs/results/language.md
 
-double entropy_of(std::span<const double> distribution);  // nats
-
 struct SpreadValues {
   double sigma = 8.0;
   double sigma_spread = 0.4;

@@ -40,7 +40,7 @@ struct SpreadFit {
 };
 
 // Means and standard deviations over positions are met: of the target's entropy by sigma and its spread, of the overlap by the
-// noise and its spread; covariances along a text by what process `text` has for them (text_fit.h). Without distributions the
+// noise and its spread; covariances along a text by what process `text` has for them. Without distributions the
 // target is the one of docs/results/language.md, and where only outcomes are known so is the noise's spread, which they do not
 // tell, nor anything of what goes with what. A spread of 0: the record's positions differ no more than such contexts do anyway.
 SpreadFit fit_spread(const SpreadRecord& record);

@@ -2,14 +2,19 @@
 
 #include "sim/experiments/fit/spread_file.h"
 #include "sim/foundation/base/token.h"
+#include "sim/foundation/math/quantiles.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <boost/math/tools/roots.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 namespace specsim::fit {
 
@@ -26,19 +31,21 @@ constexpr double kRise = 0.002;  // tokens per round, relative: what a chain has
 constexpr std::size_t kDepthsOfRise = 3;
 constexpr std::size_t kDepthsOfSpread = 4;
 
-// Where a function that falls crosses zero; the nearer end where it does not.
-double falls_to_zero(const std::function<double(double)>& f, double low, double high, int steps = 40) {
-  if (!(f(low) > 0.0)) return low;
-  if (!(f(high) < 0.0)) return high;
-  for (int step = 0; step < steps; ++step) {
-    const double middle = 0.5 * (low + high);
-    (f(middle) > 0.0 ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
+// Where a function that falls crosses zero, to 2^-halvings of the interval; the nearer end where it does not.
+double falls_to_zero(const std::function<double(double)>& f, double low, double high, int halvings = 40) {
+  const double at_low = f(low);
+  if (!(at_low > 0.0)) return low;
+  const double at_high = f(high);
+  if (!(at_high < 0.0)) return high;
+  const auto known = [&](double x) { return x == low ? at_low : x == high ? at_high : f(x); };
+  auto evaluations = static_cast<std::uintmax_t>(halvings) + 3;  // the two ends count, and one more
+  const auto [from, to] = boost::math::tools::bisect(
+      known, low, high, [](double, double) { return false; }, evaluations);
+  return 0.5 * (from + to);
 }
 
-double falls_to_zero_by_logarithm(const std::function<double(double)>& f, double low, double high, int steps = 40) {
-  return std::exp(falls_to_zero([&](double x) { return f(std::exp(x)); }, std::log(low), std::log(high), steps));
+double falls_to_zero_by_logarithm(const std::function<double(double)>& f, double low, double high, int halvings = 40) {
+  return std::exp(falls_to_zero([&](double x) { return f(std::exp(x)); }, std::log(low), std::log(high), halvings));
 }
 
 // What the table says that the parameters are to meet.
@@ -74,6 +81,71 @@ Aims aims_of(const TableRecord& record) {
 // Depths that the context process tells apart: the last stands for what is beyond.
 std::size_t depths_of(std::size_t rows) { return std::clamp<std::size_t>(rows, 2, kMaxDraftLength); }
 
+// A distribution over kinds of stretches.
+using Law = StretchRates;
+
+double sum_of(const Law& law) { return std::accumulate(law.begin(), law.end(), 0.0); }
+
+Law step_on(const Law& law, double persistence) {
+  const double any = (1.0 - persistence) * sum_of(law) / static_cast<double>(law.size());
+  Law next = law;
+  for (double& share : next) share = persistence * share + any;
+  return next;
+}
+
+struct RoundLaws {
+  std::vector<double> reached;  // [depth]: share of rounds that accept so many tokens and more
+  Law next = {};                // where the next round begins
+};
+
+RoundLaws go_round(const std::vector<StretchRates>& by_depth, double persistence, Law law) {
+  RoundLaws round;
+  round.reached.push_back(sum_of(law));
+  const auto end = [&](const Law& own) {
+    const Law moved = step_on(own, persistence);
+    for (std::size_t s = 0; s < own.size(); ++s) round.next[s] += moved[s];
+  };
+  for (const StretchRates& rates : by_depth) {
+    Law rejected = law;
+    for (std::size_t s = 0; s < law.size(); ++s) {
+      rejected[s] *= 1.0 - rates[s];
+      law[s] *= rates[s];
+    }
+    end(rejected);
+    round.reached.push_back(sum_of(law));
+    law = step_on(law, persistence);
+  }
+  end(law);
+  return round;
+}
+
+}  // namespace
+
+std::vector<double> rates_along_text(const std::vector<StretchRates>& by_depth, double persistence) {
+  constexpr std::size_t kStates = std::tuple_size_v<StretchRates>;
+  std::array<Law, kStates> rounds;  // [from][to]
+  for (std::size_t from = 0; from < kStates; ++from) {
+    Law law = {};
+    law[from] = 1.0;
+    rounds[from] = go_round(by_depth, persistence, law).next;
+  }
+  // After 2^20 rounds every beginning has led to the same law.
+  for (int doubling = 0; doubling < 20; ++doubling) {
+    std::array<Law, kStates> twice = {};
+    for (std::size_t from = 0; from < kStates; ++from)
+      for (std::size_t by = 0; by < kStates; ++by)
+        for (std::size_t to = 0; to < kStates; ++to) twice[from][to] += rounds[from][by] * rounds[by][to];
+    rounds = twice;
+  }
+  const RoundLaws round = go_round(by_depth, persistence, rounds[0]);
+  std::vector<double> rates;
+  for (std::size_t depth = 0; depth < by_depth.size(); ++depth)
+    rates.push_back(round.reached[depth] > 0.0 ? round.reached[depth + 1] / round.reached[depth] : 0.0);
+  return rates;
+}
+
+namespace {
+
 // [depth], of a chain of `depths`.
 std::vector<double> chain_of(const RankShares& shares, const TableValues& values, std::size_t depths, std::size_t block) {
   if (values.persistence > 0.0)  // without drift every depth is alike
@@ -89,7 +161,7 @@ double first_share(const RankShares& shares, const TableValues& values, std::siz
 
 // The first rank of the first depth is met by the noise, or by the target's sigma and then the noise. `values` has the spread and
 // the persistence.
-TableValues meet_first(const RankShares& shares, const Aims& aims, TableValues values, std::size_t block, int steps = 40) {
+TableValues meet_first(const RankShares& shares, const Aims& aims, TableValues values, std::size_t block, int halvings = 40) {
   const auto above = [&](double noise, double sigma) {
     TableValues own = values;
     own.noise = noise;
@@ -97,13 +169,13 @@ TableValues meet_first(const RankShares& shares, const Aims& aims, TableValues v
     return first_share(shares, own, aims.chain.size(), block) - aims.first;
   };
   const auto noise_at = [&](double sigma) {
-    return falls_to_zero_by_logarithm([&](double noise) { return above(noise, sigma); }, kLeastNoise, kMostNoise, steps);
+    return falls_to_zero_by_logarithm([&](double noise) { return above(noise, sigma); }, kLeastNoise, kMostNoise, halvings);
   };
   values.noise = noise_at(values.sigma);
   if (!aims.tells_sigma || values.noise >= kSurestNoise) return values;
   values.noise = kSurestNoise;
   values.sigma = falls_to_zero_by_logarithm([&](double sigma) { return -above(kSurestNoise, sigma); }, values.sigma,
-                                            RankShares::kMostSigma, steps);
+                                            RankShares::kMostSigma, halvings);
   if (values.sigma >= RankShares::kMostSigma) values.noise = noise_at(values.sigma);
   return values;
 }
@@ -182,35 +254,21 @@ TableValues meet(const RankShares& shares, const Aims& aims, std::size_t block) 
   return values;
 }
 
-double deviation_of(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0.0;
-  for (const double x : values) squares += (x - mean) * (x - mean);
-  return std::sqrt(squares / (n - 1.0));
-}
-
 // Standard errors from fits with each of the independent parts of the contexts.
 void add_errors(TableFit& fit, const RankShares& shares, const Aims& aims) {
-  std::vector<double> sigma;
-  std::vector<double> noise;
-  std::vector<double> spread;
-  std::vector<double> drift;
-  std::vector<double> persistence;
-  for (std::size_t block = 0; block < RankShares::kBlocks; ++block) {
-    const TableValues values = meet(shares, aims, block);
-    sigma.push_back(values.sigma);
-    noise.push_back(values.noise);
-    spread.push_back(values.noise_spread);
-    drift.push_back(values.drift);
-    persistence.push_back(values.persistence);
-  }
-  const double root = std::sqrt(static_cast<double>(RankShares::kBlocks));
-  if (fit.sigma.fitted) fit.sigma.error = deviation_of(sigma) / root;
-  if (fit.noise.fitted) fit.noise.error = deviation_of(noise) / root;
-  if (fit.noise_spread.fitted) fit.noise_spread.error = deviation_of(spread) / root;
-  if (fit.drift.fitted) fit.drift.error = deviation_of(drift) / root;
-  if (fit.persistence.fitted) fit.persistence.error = deviation_of(persistence) / root;
+  std::vector<TableValues> by_block;
+  for (std::size_t block = 0; block < RankShares::kBlocks; ++block) by_block.push_back(meet(shares, aims, block));
+  const auto set_error = [&](SpreadParameter TableFit::*parameter, double TableValues::*value) {
+    if (!(fit.*parameter).fitted) return;
+    std::vector<double> values;
+    for (const TableValues& own : by_block) values.push_back(own.*value);
+    (fit.*parameter).error = math::sample_deviation(values) / std::sqrt(static_cast<double>(RankShares::kBlocks));
+  };
+  set_error(&TableFit::sigma, &TableValues::sigma);
+  set_error(&TableFit::noise, &TableValues::noise);
+  set_error(&TableFit::noise_spread, &TableValues::noise_spread);
+  set_error(&TableFit::drift, &TableValues::drift);
+  set_error(&TableFit::persistence, &TableValues::persistence);
 }
 
 void add_slopes(TableFit& fit, const RankShares& shares, const Aims& aims) {
@@ -265,15 +323,7 @@ std::string told(const SpreadParameter& one) {
 }  // namespace
 
 const char* to_text(FigureRole role) {
-  switch (role) {
-    case FigureRole::fitted:
-      return "fitted";
-    case FigureRole::together:
-      return "fitted together";
-    case FigureRole::predicted:
-      return "predicted";
-  }
-  return "";
+  return role == FigureRole::fitted ? "fitted" : role == FigureRole::together ? "fitted together" : "predicted";
 }
 
 TableFit fit_table(const TableRecord& record, std::uint64_t seed) {
