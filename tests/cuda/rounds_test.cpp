@@ -16,7 +16,7 @@ using namespace specsim::tests;
 namespace {
 
 struct Pair {
-  std::unique_ptr<cuda::LaunchCounter> device = std::make_unique<cuda::LaunchCounter>(test_device());
+  std::unique_ptr<cuda::Device> device = test_device();
   std::unique_ptr<cuda::DeviceModel> target = model("novels-0.2m-distilled", 6);
   std::unique_ptr<cuda::DeviceModel> draft = model("novels-0.2m-distilled", 1);  // the same with its last layer cut off
 

@@ -231,14 +231,14 @@ class Twin final : public cuda::Device {
   }
   void release(void* memory) noexcept override { std::free(memory); }
 
-  void launch(const cuda::Kernel& kernel) override {
+  void launch_kernel(const cuda::Kernel& kernel) override {
     act([this, kernel] {
       cuda::Kernel own = kernel;
       const auto start = [&] { std::visit([this](const auto& k) { run(k); }, own); };
       change_ ? change_(own, start) : start();
     });
   }
-  bool multiply(const cuda::Gemm& /*product*/) override { return false; }
+  bool launch_product(const cuda::Gemm& /*product*/) override { return false; }
   void upload(void* to, const void* from, std::size_t bytes) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }

@@ -1,11 +1,10 @@
 #include "sim/foundation/base/error.h"
 #include "sim/lab/llm/gguf_file.h"
 #include "sim/lab/llm/gguf_model.h"
-#include "sim/lab/llm/gguf_tokenizer.h"
 #include "sim/lab/llm/model_config.h"
 #include "sim/lab/llm/prompts.h"
 #include "sim/lab/llm/tensor_file.h"
-#include "sim/lab/llm/tokenizer_json.h"
+#include "sim/lab/llm/tokenizer.h"
 #include "tests/fuzz/fuzzers.h"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ TEST_CASE("a config.json that leaves keys out means what transformers makes of i
   CHECK_FALSE(model.qkv_bias);
   CHECK_FALSE(model.qk_norm);
   CHECK(model.begin_token == 1);
-  CHECK(model.rope_scaling.kind == llm::RopeScaling::Kind::none);
+  CHECK(model.rope_scaling.method == llm::RopeScaling::Method::none);
 }
 
 }  // namespace specsim::config_defaults_test

@@ -1,7 +1,7 @@
 // Recorded distributions in classes: what they keep.
-#include "sim/lab/llm/distribution_classes.h"
 #include "sim/foundation/math/simplex.h"
 #include "sim/foundation/rng/address.h"
+#include "sim/lab/llm/acceptance.h"
 
 #include <catch2/catch.hpp>
 

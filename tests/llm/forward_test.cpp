@@ -89,7 +89,8 @@ TEST_CASE("every constant of the forward pass moves the logits beyond the tolera
   CHECK(differs("tiny-qwen", [](auto& w) { w.layers[1].qkv_bias.clear(); }) > 10 * kTolerance);
   CHECK(differs("tiny-qwen", [](auto& w) { w.config.norm_epsilon = 1e-2; }) > 10 * kTolerance);
   CHECK(differs("tiny-qwen", [](auto& w) { w.config.tied_embeddings = true; }) > 10 * kTolerance);
-  CHECK(differs("tiny-llama3", [](auto& w) { w.config.rope_scaling.kind = llm::RopeScaling::Kind::linear; }) > 10 * kTolerance);
+  CHECK(differs("tiny-llama3", [](auto& w) { w.config.rope_scaling.method = llm::RopeScaling::Method::linear; }) >
+        10 * kTolerance);
   CHECK(differs("tiny-llama3", [](auto& w) { w.config.rope_scaling.trained_context = 64; }) > 10 * kTolerance);
   CHECK(differs("tiny-llama3", [](auto& w) { w.config.rope_scaling.high_frequency_factor = 2; }) > 10 * kTolerance);
 }

@@ -64,7 +64,7 @@ TEST_CASE("a GGUF file of architecture llama has its heads turned back and its o
   const llm::Matrix& qkv = ours.layers[1].qkv;
   REQUIRE(theirs.layers[1].qkv.bytes() == qkv.bytes());
   CHECK(std::equal(qkv.row(0), qkv.row(0) + qkv.bytes(), theirs.layers[1].qkv.row(0)));
-  CHECK(theirs.config.rope_scaling.kind == llm::RopeScaling::Kind::factors);
+  CHECK(theirs.config.rope_scaling.method == llm::RopeScaling::Method::factors);
   const std::vector<Token> tokens = tests::some_tokens(ours.config, 40);
   const std::vector<float> a = logits_of("tiny-llama3", tokens);
   const std::vector<float> b = logits_of("tiny-llama3.gguf", tokens);

@@ -298,7 +298,7 @@ TEST_CASE("transformers 5 writes the rotary base within rope_parameters", "[llm]
       "\"rope_parameters\": {\"rope_theta\": 5e5, \"rope_type\": \"llama3\", \"factor\": 32.0, \"low_freq_factor\": 1.0, "
       "\"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 8192}");
   CHECK(llama.rope_theta == 5e5);
-  CHECK(llama.rope_scaling.kind == llm::RopeScaling::Kind::llama3);
+  CHECK(llama.rope_scaling.method == llm::RopeScaling::Method::llama3);
   CHECK(llama.rope_scaling.factor == 32.0);
   using Catch::Contains;
   CHECK_THROWS_WITH(read("\"rope_parameters\": {\"rope_theta\": 5e5, \"rope_type\": \"yarn\", \"factor\": 4.0}"),

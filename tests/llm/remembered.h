@@ -4,7 +4,7 @@
 #include "sim/foundation/base/check.h"
 #include "sim/lab/llm/distributions.h"
 #include "sim/lab/llm/prompts.h"
-#include "sim/lab/llm/read_tokenizer.h"
+#include "sim/lab/llm/tokenizer.h"
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/verify/verifier.h"
 #include "tests/llm/fixtures.h"

@@ -1,9 +1,9 @@
 // Tokenizers against the tokens that Hugging Face's library gives (scripts/golden/tokenizer_golden.mjs), and files that are broken.
+#include "sim/lab/llm/tokenizer.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/rng/address.h"
 #include "sim/lab/llm/text_pieces.h"
-#include "sim/lab/llm/tokenizer_json.h"
 
 #include <catch2/catch.hpp>
 

@@ -2,6 +2,7 @@
 #include "sim/experiments/judge/agreement.h"
 #include "sim/rounds/theory/round_distribution.h"
 #include "tests/support/cells.h"
+#include "tests/support/round_figures.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <numeric>
 
 namespace specsim::math {
 
@@ -20,17 +21,24 @@ double sample_quantile(std::span<const double> sorted, double share) {
   return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
+double sample_deviation(std::span<const double> values) {
+  if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0.0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / (n - 1.0));
+}
+
 double normal_quantile(double p) { return boost::math::quantile(boost::math::normal(), p); }
 
 double normal_upper_quantile(double p) { return boost::math::quantile(boost::math::complement(boost::math::normal(), p)); }
 
 double normal_tail(double z) { return boost::math::cdf(boost::math::complement(boost::math::normal(), z)); }
 
-double student_t_upper_quantile(double p, double freedom) {
-  return boost::math::quantile(boost::math::complement(boost::math::students_t(freedom), p));
+double student_t_half_width(double level, double freedom) {
+  return boost::math::quantile(boost::math::complement(boost::math::students_t(freedom), 0.5 * (1.0 - level)));
 }
-
-double student_t_half_width(double level, double freedom) { return student_t_upper_quantile(0.5 * (1.0 - level), freedom); }
 
 double chi_squared_tail(double x, double freedom) {
   return boost::math::cdf(boost::math::complement(boost::math::chi_squared(freedom), x));

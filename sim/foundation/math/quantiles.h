@@ -10,15 +10,17 @@ namespace specsim::math {
 // share <= 1.
 [[nodiscard]] double sample_quantile(std::span<const double> sorted, double share);
 
+// The standard deviation of a sample, with n - 1 in the denominator; NaN of fewer than two values.
+[[nodiscard]] double sample_deviation(std::span<const double> values);
+
 // The standard normal: P(Z <= it) = p, and P(Z > it) = p; 0 < p < 1.
 [[nodiscard]] double normal_quantile(double p);
 [[nodiscard]] double normal_upper_quantile(double p);
 // P(Z > z).
 [[nodiscard]] double normal_tail(double z);
 
-// Student's t: P(T > it) = p; freedom > 0.
-[[nodiscard]] double student_t_upper_quantile(double p, double freedom);
-// Half the width, in standard errors, of the two-sided interval that holds the truth with probability `level`.
+// Student's t: half the width, in standard errors, of the two-sided interval that holds the truth with probability `level`;
+// freedom > 0.
 [[nodiscard]] double student_t_half_width(double level, double freedom);
 
 // P(X > x) for chi-squared; x >= 0, freedom > 0.

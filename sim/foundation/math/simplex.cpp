@@ -71,6 +71,13 @@ double overlap(std::span<const double> a, std::span<const double> b) {
   return sum;
 }
 
+double entropy(std::span<const double> distribution) {
+  double sum = 0.0;
+  for (const double p : distribution)
+    if (p > 0.0) sum -= p * std::log(p);
+  return sum;
+}
+
 void apply_temperature(std::span<double> distribution, double temperature) {
   const double highest = *std::max_element(distribution.begin(), distribution.end());
   const double log_highest = std::log(highest);

@@ -31,6 +31,9 @@ void point_mass(std::span<double> distribution, Token token);
 // sum over x of min(a, b): 1 - the total variation distance.
 double overlap(std::span<const double> a, std::span<const double> b);
 
+// -sum of p ln p, in nats.
+double entropy(std::span<const double> distribution);
+
 // Divides the logits by `temperature` > 0, i.e. distribution^(1 / temperature), normalised. Tokens of probability 0 stay at 0.
 void apply_temperature(std::span<double> distribution, double temperature);
 

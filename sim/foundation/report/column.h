@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace specsim::report {
@@ -18,6 +19,22 @@ struct Column {
   std::string meaning;
   std::function<std::string(const Row&)> text;
 };
+
+// How a row prints one of its members: a text as it is, a whole number, a real number with so many significant digits.
+template <class Row, class T>
+auto field(T Row::*member) {
+  return [member](const Row& row) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return std::to_string(row.*member);
+    } else {
+      return std::string(row.*member);
+    }
+  };
+}
+template <class Row>
+auto field(double Row::*member, int digits) {
+  return [member, digits](const Row& row) { return csv_real(row.*member, digits); };
+}
 
 // A CSV file with a header and a line for each row.
 template <class Row>

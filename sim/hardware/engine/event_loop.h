@@ -23,6 +23,8 @@
 #include "sim/hardware/engine/action.h"
 #include "sim/hardware/engine/key_heap.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -48,12 +50,8 @@ class EventId {
   std::uint64_t bits_ = 0;
 };
 
-class EventLoop {
+class EventLoop : boost::noncopyable {
  public:
-  EventLoop() = default;
-  EventLoop(const EventLoop&) = delete;
-  EventLoop& operator=(const EventLoop&) = delete;
-
   [[nodiscard]] SimTime now() const { return now_; }
   [[nodiscard]] std::size_t pending() const { return live_; }
   [[nodiscard]] std::uint64_t executed() const { return executed_; }

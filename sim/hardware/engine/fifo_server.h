@@ -16,18 +16,18 @@
 #include "sim/hardware/engine/ring.h"
 #include "sim/hardware/engine/timeline.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace specsim::engine {
 
-class FifoServer {
+class FifoServer : boost::noncopyable {
  public:
   // The engine, and a timeline if there is one, must outlive the server.
   FifoServer(EventLoop& engine, std::string lane, unsigned capacity = 1, Priority finish_priority = kNormal);
-  FifoServer(const FifoServer&) = delete;
-  FifoServer& operator=(const FifoServer&) = delete;
 
   // Asks for `service` of one unit. The name is for the timeline and must stay valid.
   void request(Duration service, Action on_finish = {}, Action on_start = {}, const char* name = "job") {

@@ -12,17 +12,17 @@
 #include "sim/hardware/engine/event_loop.h"
 #include "sim/hardware/engine/timeline.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstdint>
 #include <string>
 
 namespace specsim::engine {
 
-class Link {
+class Link : boost::noncopyable {
  public:
   // The engine, and a timeline if there is one, must outlive the link.
   Link(EventLoop& engine, std::string lane, Duration latency, double bytes_per_second, Priority delivery_priority = kNormal);
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
 
   // Returns when it will be delivered. The name is for the timeline and must stay valid.
   SimTime send(std::uint64_t bytes, Action on_delivery = {}, const char* name = "message");

@@ -21,6 +21,8 @@
 #include "sim/hardware/engine/level.h"
 #include "sim/hardware/engine/timeline.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -33,12 +35,10 @@ struct Share {
   double most = 1.0;  // the greatest part of the full speed that the job can use
 };
 
-class SharedServer {
+class SharedServer : boost::noncopyable {
  public:
   // The engine, and a timeline if there is one, must outlive the server.
   SharedServer(EventLoop& engine, std::string lane, Priority finish_priority = kNormal);
-  SharedServer(const SharedServer&) = delete;
-  SharedServer& operator=(const SharedServer&) = delete;
 
   // Starts at once. The name is for the timeline and must stay valid.
   void request(Duration work, Action on_finish = {}, Share share = {}, const char* name = "job");

@@ -81,11 +81,11 @@ const std::vector<report::Column<Condition>>& acceptance_columns() {
   using Row = Condition;
   using report::csv_real;
   static const std::vector<report::Column<Row>> list = {
-      {"temperature", "1", "temperature of both models", [](const Row& r) { return csv_real(r.temperature, 6); }},
+      {"temperature", "1", "temperature of both models", report::field(&Row::temperature, 6)},
       {"condition", "",
        "depth D: the D-th draft of a round, given that it is reached; after rejection, after full: the first one, by how the "
        "round before ended",
-       [](const Row& r) { return r.name; }},
+       report::field(&Row::name)},
       {"judged", "1", "positions judged", [](const Row& r) { return std::to_string(r.tally.judged); }},
       {"accepted", "1", "positions accepted", [](const Row& r) { return std::to_string(r.tally.accepted); }},
       {"accepted_per_round", "1", "accepted / all rounds",
@@ -122,9 +122,9 @@ std::vector<AcceptedCount> accepted_counts(const TemperatureAcceptance& acceptan
 const std::vector<report::Column<AcceptedCount>>& accepted_count_columns() {
   using Row = AcceptedCount;
   static const std::vector<report::Column<Row>> list = {
-      {"temperature", "1", "temperature of both models", [](const Row& r) { return report::csv_real(r.temperature, 6); }},
-      {"accepted", "tokens", "drafts accepted in a round", [](const Row& r) { return std::to_string(r.accepted); }},
-      {"rounds", "1", "rounds that accepted so many", [](const Row& r) { return std::to_string(r.rounds); }},
+      {"temperature", "1", "temperature of both models", report::field(&Row::temperature, 6)},
+      {"accepted", "tokens", "drafts accepted in a round", report::field(&Row::accepted)},
+      {"rounds", "1", "rounds that accepted so many", report::field(&Row::rounds)},
   };
   return list;
 }

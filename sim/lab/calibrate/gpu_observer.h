@@ -6,6 +6,8 @@
 #include "sim/lab/calibrate/validation.h"
 #include "sim/lab/cuda/device_times.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,11 +54,8 @@ struct GpuRun : ValidationRow {
   [[nodiscard]] double tokens_per_second() const { return static_cast<double>(emitted) / measured; }
 };
 
-class GpuObserver {
+class GpuObserver : boost::noncopyable {
  public:
-  GpuObserver() = default;
-  GpuObserver(const GpuObserver&) = delete;
-  GpuObserver& operator=(const GpuObserver&) = delete;
   virtual ~GpuObserver() = default;
   // A file of the results, whole, anew whenever it has grown.
   virtual void file(const std::string& name, const std::string& text) = 0;

@@ -25,29 +25,28 @@ struct BandwidthRow {
 
 const std::vector<report::Column<BandwidthRow>>& bandwidth_columns() {
   using Row = BandwidthRow;
-  static const std::vector<report::Column<Row>> list =
-      joined<Row>({{"what", "", "read, copy", [](const Row& r) { return r.what; }},
-                   {"bytes", "bytes", "read and written", [](const Row& r) { return std::to_string(r.bytes); }}},
-                  time_columns(&Row::seconds),
-                  {{"gb_per_s", "GB/s", "bytes / median", [](const Row& r) { return csv_real(1e-9 * r.rate, 6); }}});
+  static const std::vector<report::Column<Row>> list = joined<Row>(
+      {{"what", "", "read, copy", report::field(&Row::what)}, {"bytes", "bytes", "read and written", report::field(&Row::bytes)}},
+      time_columns(&Row::seconds),
+      {{"gb_per_s", "GB/s", "bytes / median", [](const Row& r) { return csv_real(1e-9 * r.rate, 6); }}});
   return list;
 }
 
 const std::vector<report::Column<GpuPass>>& gpu_pass_columns() {
   using Row = GpuPass;
-  static const std::vector<report::Column<Row>> list = joined<Row>(
-      {{"model", "", "target, draft", [](const Row& r) { return r.model; }},
-       {"weights", "", "real, random, enlarged", [](const Row& r) { return r.weights; }},
-       {"tokens", "tokens", "tokens of each sequence in the pass", [](const Row& r) { return std::to_string(r.tokens); }},
-       {"batch", "sequences", "sequences in the pass", [](const Row& r) { return std::to_string(r.batch); }},
-       {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }}},
-      time_columns(&Row::seconds),
-      {{"bytes", "bytes", "weights, keys and values that the pass reads", [](const Row& r) { return std::to_string(r.bytes); }},
-       {"gb_per_s", "GB/s", "bytes / median", [](const Row& r) { return csv_real(1e-9 * r.rate(), 6); }},
-       {"share_of_read_bandwidth", "1", "gb_per_s / that of reading alone",
-        [](const Row& r) { return fmt::format("{:.4f}", r.read_share); }},
-       {"logits_hash", "", "hash of the last row of logits",
-        [](const Row& r) { return fmt::format("{:016x}", r.logits_hash); }}});
+  static const std::vector<report::Column<Row>> list =
+      joined<Row>({{"model", "", "target, draft", report::field(&Row::model)},
+                   {"weights", "", "real, random, enlarged", report::field(&Row::weights)},
+                   {"tokens", "tokens", "tokens of each sequence in the pass", report::field(&Row::tokens)},
+                   {"batch", "sequences", "sequences in the pass", report::field(&Row::batch)},
+                   {"context", "tokens", "tokens that each sequence has cached", report::field(&Row::context)}},
+                  time_columns(&Row::seconds),
+                  {{"bytes", "bytes", "weights, keys and values that the pass reads", report::field(&Row::bytes)},
+                   {"gb_per_s", "GB/s", "bytes / median", [](const Row& r) { return csv_real(1e-9 * r.rate(), 6); }},
+                   {"share_of_read_bandwidth", "1", "gb_per_s / that of reading alone",
+                    [](const Row& r) { return fmt::format("{:.4f}", r.read_share); }},
+                   {"logits_hash", "", "hash of the last row of logits",
+                    [](const Row& r) { return fmt::format("{:016x}", r.logits_hash); }}});
   return list;
 }
 
@@ -70,9 +69,9 @@ const std::vector<report::Column<TermRow>>& term_columns() {
   using Row = TermRow;
   static const std::vector<report::Column<Row>> list = [] {
     std::vector<report::Column<Row>> columns = joined<Row>(
-        {{"what", "", "a part of a round", [](const Row& r) { return r.what; }},
-         {"batch", "sequences", "in the round", [](const Row& r) { return std::to_string(r.batch); }},
-         {"draft_length", "tokens", "tokens drafted in the round", [](const Row& r) { return std::to_string(r.draft_length); }}},
+        {{"what", "", "a part of a round", report::field(&Row::what)},
+         {"batch", "sequences", "in the round", report::field(&Row::batch)},
+         {"draft_length", "tokens", "tokens drafted in the round", report::field(&Row::draft_length)}},
         time_columns(&Row::seconds),
         {{"launches", "1", "kernels launched", [](const Row& r) { return r.launches > 0 ? std::to_string(r.launches) : ""; }},
          {"share_of_round", "1", "share of the time of a round with graphs, the host's time included",
@@ -96,9 +95,9 @@ struct StreamRow {
 const std::vector<report::Column<StreamRow>>& stream_columns() {
   using Row = StreamRow;
   static const std::vector<report::Column<Row>> list =
-      joined<Row>({{"what", "", "target, draft, both at once", [](const Row& r) { return r.what; }},
-                   {"target_passes", "1", "one after the other", [](const Row& r) { return std::to_string(r.target_passes); }},
-                   {"draft_passes", "1", "one after the other", [](const Row& r) { return std::to_string(r.draft_passes); }}},
+      joined<Row>({{"what", "", "target, draft, both at once", report::field(&Row::what)},
+                   {"target_passes", "1", "one after the other", report::field(&Row::target_passes)},
+                   {"draft_passes", "1", "one after the other", report::field(&Row::draft_passes)}},
                   time_columns(&Row::seconds));
   return list;
 }

@@ -29,15 +29,15 @@ struct GpuRound {
 
 const std::vector<report::Column<GpuRound>>& gpu_round_columns() {
   using Row = GpuRound;
-  static const std::vector<report::Column<Row>> list = joined<Row>(
-      {{"batch", "sequences", "in the round", [](const Row& r) { return std::to_string(r.batch); }},
-       {"draft_length", "tokens", "drafted in the round", [](const Row& r) { return std::to_string(r.draft_length); }},
-       {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }}},
-      time_columns(&Row::seconds),
-      {{"predicted_ms", "ms", "its passes by the cost table, and what is beside them",
-        [](const Row& r) { return report::csv_real(1e3 * r.predicted, 6); }},
-       {"error", "1", "predicted_ms / ms - 1",
-        [](const Row& r) { return std::isnan(r.error()) ? "" : fmt::format("{:+.5f}", r.error()); }}});
+  static const std::vector<report::Column<Row>> list =
+      joined<Row>({{"batch", "sequences", "in the round", report::field(&Row::batch)},
+                   {"draft_length", "tokens", "drafted in the round", report::field(&Row::draft_length)},
+                   {"context", "tokens", "tokens that each sequence has cached", report::field(&Row::context)}},
+                  time_columns(&Row::seconds),
+                  {{"predicted_ms", "ms", "its passes by the cost table, and what is beside them",
+                    [](const Row& r) { return report::csv_real(1e3 * r.predicted, 6); }},
+                   {"error", "1", "predicted_ms / ms - 1",
+                    [](const Row& r) { return std::isnan(r.error()) ? "" : fmt::format("{:+.5f}", r.error()); }}});
   return list;
 }
 
@@ -52,9 +52,9 @@ struct Generation {
 const std::vector<report::Column<Generation>>& generation_columns() {
   using Row = Generation;
   static const std::vector<report::Column<Row>> list = joined<Row>(
-      {{"draft_length", "tokens", "drafted a round", [](const Row& r) { return std::to_string(r.draft_length); }},
-       {"tokens", "tokens", "emitted", [](const Row& r) { return std::to_string(r.tokens); }},
-       {"rounds", "1", "rounds that it took", [](const Row& r) { return std::to_string(r.rounds); }}},
+      {{"draft_length", "tokens", "drafted a round", report::field(&Row::draft_length)},
+       {"tokens", "tokens", "emitted", report::field(&Row::tokens)},
+       {"rounds", "1", "rounds that it took", report::field(&Row::rounds)}},
       time_columns(&Row::seconds), {{"ms_per_token", "ms", "median / tokens", [](const Row& r) {
                                        return report::csv_real(1e3 * r.seconds.median / static_cast<double>(r.tokens), 6);
                                      }}});
@@ -72,11 +72,10 @@ std::size_t total(const std::vector<std::size_t>& lengths) {
 const std::vector<report::Column<GpuRun>>& gpu_run_columns() {
   using Row = GpuRun;
   static const std::vector<report::Column<Row>> list = validation_columns_and<Row>({
-      {"weights", "", "real, enlarged", [](const Row& r) { return r.weights; }},
-      {"sequences", "1", "runs of a prompt", [](const Row& r) { return std::to_string(r.sequences); }},
-      {"rounds", "1", "timed, of the whole batch", [](const Row& r) { return std::to_string(r.rounds); }},
-      {"emitted", "tokens", "tokens that all sequences emitted in timed rounds",
-       [](const Row& r) { return std::to_string(r.emitted); }},
+      {"weights", "", "real, enlarged", report::field(&Row::weights)},
+      {"sequences", "1", "runs of a prompt", report::field(&Row::sequences)},
+      {"rounds", "1", "timed, of the whole batch", report::field(&Row::rounds)},
+      {"emitted", "tokens", "tokens that all sequences emitted in timed rounds", report::field(&Row::emitted)},
       {"tokens_per_second", "tokens/s", "emitted / measured_s",
        [](const Row& r) { return report::csv_real(r.tokens_per_second(), 6); }},
       {"share_of_bound", "1", "time of the passes alone, by the cost table / measured_s",

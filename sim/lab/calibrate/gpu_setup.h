@@ -56,7 +56,7 @@ struct GpuSetup {
 
   Settings settings;
   GpuSettings gpu;
-  std::unique_ptr<cuda::LaunchCounter> device;
+  std::unique_ptr<cuda::Device> device;
   OnDevice target;
   OnDevice draft;
   std::vector<std::size_t> contexts;  // cached tokens at which passes are timed, ascending

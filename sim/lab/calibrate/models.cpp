@@ -6,7 +6,7 @@
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/config/choose.h"
 #include "sim/hardware/cost/cost_model.h"
-#include "sim/lab/llm/read_tokenizer.h"
+#include "sim/lab/llm/tokenizer.h"
 #include "sim/rounds/verify/positions_in_turn.h"
 #include "sim/rounds/verify/tree_demands.h"
 

@@ -43,11 +43,11 @@ Passes time_passes(LoadedModels& models, const Settings& settings, const OnProgr
 const std::vector<report::Column<cost::MeasuredPass>>& cost_table_columns() {
   using Row = cost::MeasuredPass;
   static const std::vector<report::Column<Row>> list = {
-      {"model", "", "target, draft, draft_first", [](const Row& r) { return r.model; }},
+      {"model", "", "target, draft, draft_first", report::field(&Row::model)},
       {"tokens", "tokens", "tokens of each sequence in the pass", [](const Row& r) { return fmt::format("{}", r.tokens); }},
       {"batch", "sequences", "sequences in the pass", [](const Row& r) { return fmt::format("{}", r.batch); }},
       {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return fmt::format("{}", r.context); }},
-      {"ms", "ms", "median", [](const Row& r) { return csv_real(r.ms, 6); }}};
+      {"ms", "ms", "median", report::field(&Row::ms, 6)}};
   return list;
 }
 
@@ -76,10 +76,10 @@ std::vector<TimedPass> timed_passes(const Passes& passes) {
 const std::vector<report::Column<TimedPass>>& pass_columns() {
   using Row = TimedPass;
   static const std::vector<report::Column<Row>> list = {
-      {"model", "", "target, draft_first (follows the target's pass), draft", [](const Row& r) { return r.model; }},
-      {"tokens", "tokens", "tokens of each sequence in the pass", [](const Row& r) { return std::to_string(r.tokens); }},
-      {"batch", "sequences", "sequences in the pass", [](const Row& r) { return std::to_string(r.batch); }},
-      {"context", "tokens", "tokens that each sequence has cached", [](const Row& r) { return std::to_string(r.context); }},
+      {"model", "", "target, draft_first (follows the target's pass), draft", report::field(&Row::model)},
+      {"tokens", "tokens", "tokens of each sequence in the pass", report::field(&Row::tokens)},
+      {"batch", "sequences", "sequences in the pass", report::field(&Row::batch)},
+      {"context", "tokens", "tokens that each sequence has cached", report::field(&Row::context)},
       {"ms", "ms", "median, with what is done to the pass's distributions",
        [](const Row& r) { return csv_real(1e3 * r.seconds.median, kDigits); }},
       {"ms_quartile_1", "ms", "lower quartile", [](const Row& r) { return csv_real(1e3 * r.seconds.low, kDigits); }},

@@ -183,17 +183,11 @@ std::string waterfall_text(const std::vector<ValidationLine>& lines, std::size_t
   llm::RoundSeconds measured;
   llm::RoundSeconds predicted;
   double whole = 0.0;
-  const auto add = [](llm::RoundSeconds& sum, const llm::RoundSeconds& one) {
-    sum.first_draft += one.first_draft;
-    sum.other_drafts += one.other_drafts;
-    sum.target += one.target;
-    sum.judging += one.judging;
-  };
   for (const ValidationLine& line : lines) {
     if (line.batch != batch) continue;
     whole += line.measured;
-    add(measured, line.measured_parts);
-    add(predicted, line.predicted_parts);
+    measured += line.measured_parts;
+    predicted += line.predicted_parts;
   }
   const auto share = [&](double seconds) { return 100.0 * seconds / whole; };
   return fmt::format(
@@ -246,7 +240,7 @@ const std::vector<report::Column<ValidationLine>>& validation_line_columns() {
       {"timing_noise", "1",
        "standard error of timing_error: of the run, from repetitions drawn anew, and of the table's samples, all taken as "
        "independent",
-       [](const Row& r) { return csv_real(r.timing_noise, 3); }},
+       report::field(&Row::timing_noise, 3)},
       {"measured_first_draft_s", "s", "part of measured_s in first draft passes of rounds",
        [](const Row& r) { return csv_real(r.measured_parts.first_draft, 6); }},
       {"predicted_first_draft_s", "s", "part of predicted_s in first draft passes of rounds",
@@ -262,7 +256,7 @@ const std::vector<report::Column<ValidationLine>>& validation_line_columns() {
       {"predicted_target_s", "s", "part of predicted_s in target passes with acceptance",
        [](const Row& r) { return csv_real(r.predicted_parts.target, 6); }},
       {"speedup_noise", "1", "standard error of speedup, from repetitions and from tokens_per_round_se",
-       [](const Row& r) { return csv_real(r.speedup_noise, 3); }},
+       report::field(&Row::speedup_noise, 3)},
   });
   return list;
 }

@@ -28,13 +28,11 @@ const std::vector<report::Column<ValidationRow>>& validation_columns() {
   using Row = ValidationRow;
   using report::csv_real;
   static const std::vector<report::Column<Row>> list = {
-      {"temperature", "1", "temperature of both models", [](const Row& r) { return csv_real(r.temperature, 6); }},
-      {"batch", "sequences", "decoded together", [](const Row& r) { return std::to_string(r.batch); }},
-      {"draft_length", "tokens", "drafted a round; 0: plain decoding",
-       [](const Row& r) { return std::to_string(r.draft_length); }},
-      {"measured_s", "s", "time of the runs", [](const Row& r) { return csv_real(r.measured, 6); }},
-      {"predicted_s", "s", "the cost table's, given the runs' own accepted counts",
-       [](const Row& r) { return csv_real(r.predicted, 6); }},
+      {"temperature", "1", "temperature of both models", report::field(&Row::temperature, 6)},
+      {"batch", "sequences", "decoded together", report::field(&Row::batch)},
+      {"draft_length", "tokens", "drafted a round; 0: plain decoding", report::field(&Row::draft_length)},
+      {"measured_s", "s", "time of the runs", report::field(&Row::measured, 6)},
+      {"predicted_s", "s", "the cost table's, given the runs' own accepted counts", report::field(&Row::predicted, 6)},
       {"timing_error", "1", "predicted_s / measured_s - 1", [](const Row& r) { return csv_real(r.timing_error(), 4); }},
       {"tokens_per_round", "tokens", "tokens per round of held-out prompts",
        [](const Row& r) { return csv_real(r.tokens_per_round.value, 6); }},
@@ -54,11 +52,10 @@ const std::vector<report::Column<ValidationRow>>& validation_columns() {
          return !test.judged() ? std::string() : test.inside() ? "1" : "0";
        }},
       {"iid_tokens_per_round", "tokens", "predicted by one alpha of all positions instead of the trace",
-       [](const Row& r) { return csv_real(r.iid_tokens_per_round, 6); }},
-      {"speedup", "1", "tokens per second over those of plain decoding, measured",
-       [](const Row& r) { return csv_real(r.speedup, 6); }},
+       report::field(&Row::iid_tokens_per_round, 6)},
+      {"speedup", "1", "tokens per second over those of plain decoding, measured", report::field(&Row::speedup, 6)},
       {"predicted_speedup", "1", "speedup by predicted times and predicted tokens per round",
-       [](const Row& r) { return csv_real(r.predicted_speedup, 6); }},
+       report::field(&Row::predicted_speedup, 6)},
       {"speedup_error", "1", "predicted_speedup / speedup - 1", [](const Row& r) { return csv_real(r.speedup_error(), 4); }},
   };
   return list;

@@ -97,8 +97,7 @@ struct ResidualSums {
 
   [[nodiscard]] Grid grid() const { return {slices_of(trial.vocab), trial.ends(), trial.count, kThreads, sizeof(Room)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const unsigned s = thread.block_z();
     auto* const room = reinterpret_cast<Room*>(thread.shared());
     trial.mark(thread, s, &room->marks);
@@ -110,8 +109,7 @@ struct ResidualSums {
       if (accepts > room->marks.last) return;  // no one asks for these
     }
     const double cut = trial.cut(accepts, room->marks);
-    const unsigned begin = thread.block_x() * kSlice;
-    const unsigned end = begin + kSlice < trial.vocab ? begin + kSlice : trial.vocab;
+    const auto [begin, end] = slice_of(thread, trial.vocab);
     double own[kSlicePart];
     SPECSIM_UNROLL
     for (unsigned k = 0; k < kSlicePart; ++k) {
@@ -148,8 +146,7 @@ struct Accept {
   [[nodiscard]] Grid grid() const { return {trial.count, 1, 1, kThreads, sizeof(Room)}; }
 
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const unsigned s = thread.block_x();
     const Sequences& sequences = trial.sequences;
     auto* const room = reinterpret_cast<Room*>(thread.shared());

@@ -311,8 +311,7 @@ struct Combine {
 
   [[nodiscard]] Grid grid() const { return {heads, count, 1, kThreads, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const unsigned row = thread.block_y();
     const unsigned head = thread.block_x();
     const auto used = static_cast<unsigned>((rows.cached(row) + row_all[row] + kChunk - 1) / kChunk);

@@ -26,8 +26,7 @@ struct Rotate {
     return {((heads + 2 * kv_heads) * (head_dim / 2) + kThreads - 1) / kThreads, count, 1, kThreads, 0};
   }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const unsigned half = head_dim / 2;
     const unsigned item = thread.block_x() * kThreads + thread.index();
     const unsigned head = item / half;
@@ -73,8 +72,7 @@ struct KeepPath {
 
   [[nodiscard]] Grid grid() const { return {layers * kv_heads, 1, 1, cache.width, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const unsigned d = thread.index();
     const std::size_t head = static_cast<std::size_t>(sequence) * kv_heads + thread.block_x() % kv_heads;
     const std::size_t layer = thread.block_x() / kv_heads * layer_stride;

@@ -9,6 +9,8 @@
 #include "sim/lab/cuda/probe.h"
 #include "sim/lab/cuda/product.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -19,6 +21,8 @@
 
 namespace specsim::cuda {
 
+// All kernels that a device runs. A closed list: the CUDA compiler has to compile each of them for the device, and the tests'
+// stand-in for a device, which runs on the host, has to know them too.
 using Kernel =
     std::variant<Embed, RmsNorm, ProductKernel<1>, ProductKernel<2>, ProductKernel<4>, Swiglu, Rotate, KeepPath,
                  AttentionKernel<32>, AttentionKernel<64>, AttentionKernel<128>, Combine, FillRandom, ReadAll, SlicePeaks,
@@ -47,19 +51,13 @@ struct DeviceInfo {
 };
 
 // A sequence of launches and copies, ready to be repeated.
-class Graph {
+class Graph : boost::noncopyable {
  public:
-  Graph() = default;
-  Graph(const Graph&) = delete;
-  Graph& operator=(const Graph&) = delete;
   virtual ~Graph() = default;
 };
 
-class Device {
+class Device : boost::noncopyable {
  public:
-  Device() = default;
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
   virtual ~Device() = default;
 
   [[nodiscard]] virtual const DeviceInfo& info() const = 0;
@@ -68,9 +66,18 @@ class Device {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) noexcept = 0;
 
-  virtual void launch(const Kernel& kernel) = 0;
+  void launch(const Kernel& kernel) {
+    launch_kernel(kernel);
+    ++launches_;
+  }
   // False where no library does it; nothing has happened then.
-  virtual bool multiply(const Gemm& product) = 0;
+  bool multiply(const Gemm& product) {
+    const bool done = launch_product(product);
+    launches_ += done ? 1 : 0;
+    return done;
+  }
+  // Kernels launched so far; a library's product is one launch.
+  [[nodiscard]] std::size_t launches() const { return launches_; }
   virtual void upload(void* to, const void* from, std::size_t bytes) = 0;
   // Returns when the bytes are there.
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;
@@ -89,6 +96,11 @@ class Device {
   virtual double seconds(const std::function<void()>& work) = 0;
   // Another stream of the same device; its work runs beside this one's.
   virtual std::unique_ptr<Device> another_stream() = 0;
+
+ private:
+  virtual void launch_kernel(const Kernel& kernel) = 0;
+  virtual bool launch_product(const Gemm& product) = 0;
+  std::size_t launches_ = 0;
 };
 
 // The GPU of this number. Throws BadInput: none there, a driver too old, a chip that nothing was compiled for, a program built

@@ -20,10 +20,10 @@ std::size_t chunks_of(std::size_t context) { return (context + kChunk - 1) / kCh
 std::size_t padded_capacity(std::size_t capacity) { return (capacity + 31) / 32 * 32; }
 
 // Elements of the working buffers, in the order of the model's members.
-struct Work {
+struct BufferSizes {
   std::size_t hidden, normed, qkv, queries, partial, peak_sum, attended, gate_up, gated, logits;
 };
-Work work_of(const llm::ModelConfig& c, const Limits& limits) {
+BufferSizes sizes_of(const llm::ModelConfig& c, const Limits& limits) {
   const std::size_t rows = limits.rows;
   const std::size_t width = cache_width(c);
   const std::size_t parts = rows * c.heads * chunks_of(limits.context);
@@ -52,7 +52,7 @@ std::size_t cache_bytes(const llm::ModelConfig& config, std::size_t sequences, s
 }
 
 std::size_t work_bytes(const llm::ModelConfig& config, const Limits& limits) {
-  const Work w = work_of(config, limits);
+  const BufferSizes w = sizes_of(config, limits);
   return 4 * (w.hidden + w.qkv + w.partial + w.peak_sum + w.gate_up + w.logits) +
          2 * (w.normed + w.queries + w.attended + w.gated);
 }
@@ -154,17 +154,17 @@ PassRows::PassRows(Device& device, std::span<const llm::Extension> extensions) :
 
 DeviceModel::DeviceModel(Device& device, std::shared_ptr<const DeviceWeights> weights, const Limits& limits)
     : device_(device), weights_(std::move(weights)), limits_(limits), width_(cache_width(weights_->config)) {
-  const Work work = work_of(config(), limits);
-  hidden_ = Buffer<float>(device, work.hidden);
-  normed_ = Buffer<Bf16>(device, work.normed, true);  // what lies behind a row's columns stays zero
-  qkv_ = Buffer<float>(device, work.qkv);
-  queries_ = Buffer<Bf16>(device, work.queries, true);
-  partial_ = Buffer<float>(device, work.partial);
-  peak_sum_ = Buffer<float>(device, work.peak_sum);
-  attended_ = Buffer<Bf16>(device, work.attended, true);
-  gate_up_ = Buffer<float>(device, work.gate_up);
-  gated_ = Buffer<Bf16>(device, work.gated);
-  logits_ = Buffer<float>(device, work.logits);
+  const BufferSizes sizes = sizes_of(config(), limits);
+  hidden_ = Buffer<float>(device, sizes.hidden);
+  normed_ = Buffer<Bf16>(device, sizes.normed, true);  // what lies behind a row's columns stays zero
+  qkv_ = Buffer<float>(device, sizes.qkv);
+  queries_ = Buffer<Bf16>(device, sizes.queries, true);
+  partial_ = Buffer<float>(device, sizes.partial);
+  peak_sum_ = Buffer<float>(device, sizes.peak_sum);
+  attended_ = Buffer<Bf16>(device, sizes.attended, true);
+  gate_up_ = Buffer<float>(device, sizes.gate_up);
+  gated_ = Buffer<Bf16>(device, sizes.gated);
+  logits_ = Buffer<float>(device, sizes.logits);
 }
 
 std::unique_ptr<llm::Cache> DeviceModel::make_cache(std::size_t sequences, std::size_t capacity) const {
@@ -249,9 +249,9 @@ void DeviceModel::norm(const Buffer<float>& weight, const std::uint32_t* source,
                          .mean_columns = static_cast<float>(weights_->norm_columns)});
 }
 
-void DeviceModel::multiply(Kind kind, const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out,
+void DeviceModel::multiply(Product product, const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out,
                            Bf16* gated) {
-  const bool many = rows > kFewRows || (rows > 8 && by_library_[kind][rows > 16 ? 1 : 0]);
+  const bool many = rows > kFewRows || (rows > 8 && by_library_[product][rows > 16 ? 1 : 0]);
   if (many && multiply_many(matrix, x, rows, finish, out, gated)) return;
   const std::size_t out_stride = matrix.rows;
   for (unsigned first = 0; first < rows; first += kFewRows)
@@ -347,7 +347,7 @@ void DeviceModel::tune() {
   for (const Buffer<Bf16>* const x : {&normed_, &attended_, &gated_})  // times of zeros would be others
     device_.launch(FillRandom{.out = x->data(), .count = x->size() / 8 * 8, .deviation = 1.0F, .key = 1, .index = 0});
   // One product of each layer in turn: more memory than caches hold, as in a pass.
-  for (const Kind kind : {kQkv, kOutput, kGateUp, kDown, kHead}) {
+  for (const Product product : {kQkv, kOutput, kGateUp, kDown, kHead}) {
     const auto each = [&](unsigned rows, bool library) {
       bool there = true;
       const auto once = [&](const DeviceMatrix& matrix, const Bf16* x, Finish finish, float* out) {
@@ -357,21 +357,21 @@ void DeviceModel::tune() {
         else
           multiply_few(matrix, x, rows, finish, out, gated);
       };
-      if (kind == kHead) {
+      if (product == kHead) {
         once(weights_->lm_head(), normed_.data(), Finish::store, logits_.data());
         return there;
       }
       for (const DeviceLayer& layer : weights_->layers) {
-        if (kind == kQkv) once(layer.qkv, normed_.data(), Finish::store, qkv_.data());
-        if (kind == kOutput) once(layer.output, attended_.data(), Finish::add, hidden_.data());
-        if (kind == kGateUp) once(layer.gate_up, normed_.data(), Finish::swiglu, nullptr);
-        if (kind == kDown) once(layer.down, gated_.data(), Finish::add, hidden_.data());
+        if (product == kQkv) once(layer.qkv, normed_.data(), Finish::store, qkv_.data());
+        if (product == kOutput) once(layer.output, attended_.data(), Finish::add, hidden_.data());
+        if (product == kGateUp) once(layer.gate_up, normed_.data(), Finish::swiglu, nullptr);
+        if (product == kDown) once(layer.down, gated_.data(), Finish::add, hidden_.data());
       }
       return there;
     };
     for (std::size_t bucket = 0; bucket < 2; ++bucket) {
       const auto rows = static_cast<unsigned>(std::size_t{16} << bucket);
-      if (rows > limits_.rows || (kind == kHead && rows > limits_.logit_rows)) continue;
+      if (rows > limits_.rows || (product == kHead && rows > limits_.logit_rows)) continue;
       // As graphs, which is how passes run: one by one, short products would be timed by how fast the host asks for them.
       std::array<std::unique_ptr<Graph>, 2> graphs;
       bool there = true;
@@ -389,7 +389,7 @@ void DeviceModel::tune() {
           if (i > 0) times[way].push_back(seconds);
         }
       for (std::vector<double>& list : times) std::sort(list.begin(), list.end());
-      by_library_[kind][bucket] = times[1][kTries / 2] < times[0][kTries / 2];
+      by_library_[product][bucket] = times[1][kTries / 2] < times[0][kTries / 2];
     }
   }
   for (const Buffer<Bf16>* const x : {&normed_, &attended_, &gated_})  // a row's padding is zero again

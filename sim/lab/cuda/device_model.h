@@ -102,9 +102,10 @@ class DeviceModel final : public llm::Model {
   [[nodiscard]] Device& device() const { return device_; }
 
  private:
-  enum Kind { kQkv, kOutput, kGateUp, kDown, kHead, kKinds };
+  enum Product { kQkv, kOutput, kGateUp, kDown, kHead, kProducts };
 
-  void multiply(Kind kind, const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out, Bf16* gated);
+  void multiply(Product product, const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out,
+                Bf16* gated);
   void multiply_few(const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out, Bf16* gated);
   bool multiply_many(const DeviceMatrix& matrix, const Bf16* x, unsigned rows, Finish finish, float* out, Bf16* gated);
   void attend(const PassRows& pass, const Rows& rows, const LayerCache& cache, unsigned chunks);
@@ -114,8 +115,8 @@ class DeviceModel final : public llm::Model {
   std::shared_ptr<const DeviceWeights> weights_;
   Limits limits_;
   unsigned width_;
-  // [kind][rows up to 16, or up to 32]: whether the library multiplies in the place of the kernel for few rows.
-  std::array<std::array<bool, 2>, kKinds> by_library_ = {};
+  // [product][rows up to 16, or up to 32]: whether the library multiplies in the place of the kernel for few rows.
+  std::array<std::array<bool, 2>, kProducts> by_library_ = {};
   Buffer<float> hidden_;
   Buffer<Bf16> normed_;
   Buffer<float> qkv_;

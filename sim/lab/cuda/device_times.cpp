@@ -17,17 +17,6 @@ std::uint64_t hash_of(std::span<const float> values) {
 
 }  // namespace
 
-void LaunchCounter::launch(const Kernel& kernel) {
-  device_->launch(kernel);
-  ++launches_;
-}
-
-bool LaunchCounter::multiply(const Gemm& product) {
-  const bool done = device_->multiply(product);
-  if (done) ++launches_;
-  return done;
-}
-
 llm::Quartiles time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work) {
   std::vector<double> seconds;
   for (int i = 0; i <= repetitions; ++i) {
@@ -73,9 +62,7 @@ PassTimer::PassTimer(DeviceModel& model, std::size_t batch, std::size_t capacity
       text_(model.device(), batch * capacity),
       lengths_(model.device(), batch) {
   cache_.fill_random(batch);
-  std::vector<std::uint32_t> text(batch * capacity);
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::uint32_t>((i * 7919 + 13) % model.config().vocab);
-  text_.upload(text);
+  text_.upload(llm::filler_text(batch * capacity, model.config().vocab));
 }
 
 std::unique_ptr<Graph> PassTimer::record(std::size_t tokens, std::size_t logit_rows, std::size_t context) {

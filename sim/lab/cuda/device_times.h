@@ -8,39 +8,6 @@
 
 namespace specsim::cuda {
 
-// A device that counts what it is asked to launch; a library's product is one launch.
-class LaunchCounter final : public Device {
- public:
-  explicit LaunchCounter(std::unique_ptr<Device> device) : device_(std::move(device)) {}
-  [[nodiscard]] std::size_t launches() const { return launches_; }
-
-  [[nodiscard]] const DeviceInfo& info() const override { return device_->info(); }
-  [[nodiscard]] std::size_t free_memory() const override { return device_->free_memory(); }
-  void* allocate(std::size_t bytes) override { return device_->allocate(bytes); }
-  void release(void* memory) noexcept override { device_->release(memory); }
-  void launch(const Kernel& kernel) override;
-  bool multiply(const Gemm& product) override;
-  void upload(void* to, const void* from, std::size_t bytes) override { device_->upload(to, from, bytes); }
-  void download(void* to, const void* from, std::size_t bytes) override { device_->download(to, from, bytes); }
-  void upload_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t bytes,
-                   std::size_t rows) override {
-    device_->upload_rows(to, to_pitch, from, from_pitch, bytes, rows);
-  }
-  void clear_rows(void* to, std::size_t pitch, std::size_t bytes, std::size_t rows) override {
-    device_->clear_rows(to, pitch, bytes, rows);
-  }
-  void copy(void* to, const void* from, std::size_t bytes) override { device_->copy(to, from, bytes); }
-  void finish() override { device_->finish(); }
-  std::unique_ptr<Graph> record(const std::function<void()>& work) override { return device_->record(work); }
-  void replay(const Graph& graph) override { device_->replay(graph); }
-  double seconds(const std::function<void()>& work) override { return device_->seconds(work); }
-  std::unique_ptr<Device> another_stream() override { return device_->another_stream(); }
-
- private:
-  std::unique_ptr<Device> device_;
-  std::size_t launches_ = 0;
-};
-
 // Seconds of `work`, asked for `at_once` times in a row and divided: medians over repetitions, after one to warm up.
 llm::Quartiles time_work(Device& device, int repetitions, int at_once, const std::function<void()>& work);
 

@@ -133,17 +133,7 @@ class Builder {
 
 }  // namespace
 
-const char* to_text(Origin origin) {
-  switch (origin) {
-    case Origin::real:
-      return "real";
-    case Origin::random:
-      return "random";
-    case Origin::enlarged:
-      return "enlarged";
-  }
-  return "";
-}
+const char* to_text(Origin origin) { return origin == Origin::real ? "real" : origin == Origin::random ? "random" : "enlarged"; }
 
 std::size_t DeviceWeights::pass_bytes() const {
   std::size_t bytes = lm_head().bytes();

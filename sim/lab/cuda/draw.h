@@ -111,8 +111,7 @@ struct DrawDraft {
 
   [[nodiscard]] Grid grid() const { return {count, 1, 1, kThreads, sizeof(DrawRoom)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const unsigned s = thread.block_x();
     auto* const room = reinterpret_cast<DrawRoom*>(thread.shared());
     for (unsigned b = thread.index(); b < scans_of(vocab); b += kThreads)

@@ -19,8 +19,7 @@ struct Embed {
 
   [[nodiscard]] Grid grid() const { return {count, (columns + 8 * kThreads - 1) / (8 * kThreads), 1, kThreads, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const unsigned row = thread.block_x();
     const unsigned first = 8 * (thread.block_y() * kThreads + thread.index());
     if (first >= columns) return;

@@ -6,6 +6,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <boost/core/noncopyable.hpp>
+
 #include <memory>
 #include <string>
 
@@ -15,12 +17,9 @@
 
 namespace specsim::cuda {
 
-class GemmLibrary {
+class GemmLibrary : boost::noncopyable {
  public:
   static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
-  GemmLibrary() = default;
-  GemmLibrary(const GemmLibrary&) = delete;
-  GemmLibrary& operator=(const GemmLibrary&) = delete;
   virtual ~GemmLibrary() = default;
   [[nodiscard]] virtual std::string name() const = 0;
   // False where the library has no way for this shape, or refuses all that it offers: nothing has happened then, and stderr says

@@ -81,8 +81,6 @@ class Gpu final : public Device {
   }
   void release(void* memory) noexcept override { cudaFree(memory); }
 
-  void launch(const Kernel& kernel) override { check(start(kernel, stream_, info_.dependent_launch), "launching a kernel"); }
-  bool multiply(const Gemm& product) override { return gemm_ != nullptr && gemm_->multiply(product, workspace_.data(), stream_); }
   void upload(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return;
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "copying to the device");
@@ -138,6 +136,12 @@ class Gpu final : public Device {
   std::unique_ptr<Device> another_stream() override { return std::make_unique<Gpu>(number_, info_, poison_); }
 
  private:
+  void launch_kernel(const Kernel& kernel) override {
+    check(start(kernel, stream_, info_.dependent_launch), "launching a kernel");
+  }
+  bool launch_product(const Gemm& product) override {
+    return gemm_ != nullptr && gemm_->multiply(product, workspace_.data(), stream_);
+  }
   static double gib(std::size_t bytes) { return static_cast<double>(bytes) * 0x1.0p-30; }
 
   int number_;

@@ -74,12 +74,16 @@ class Thread {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
   }
-  // ... and waits here until the one before it has ended: nothing that a kernel wrote is read, and nothing written, before. Small
-  // kernels wait first and release then, so that those behind them do not take places two kernels early.
+  // ... and waits here until the one before it has ended: nothing that a kernel wrote is read, and nothing written, before.
   SPECSIM_KERNEL void wait_for_previous() const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+  }
+  // Small kernels wait first and release then, so that those after them do not take places two kernels early.
+  SPECSIM_KERNEL void take_turn() const {
+    wait_for_previous();
+    release_next();
   }
 };
 
@@ -148,6 +152,7 @@ class Thread {
   }
   void release_next() const {}
   void wait_for_previous() const {}
+  void take_turn() const {}
 
  private:
   HostBlock& block_;

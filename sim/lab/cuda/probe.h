@@ -20,8 +20,7 @@ struct FillRandom {
     return {static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks), 1, 1, kThreads, 0};
   }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const std::size_t stride = static_cast<std::size_t>(thread.blocks_x()) * kThreads;
     for (std::size_t i = static_cast<std::size_t>(thread.block_x()) * kThreads + thread.index(); i < count / 8; i += stride) {
       const RandomBits words = random_bits_at(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), index, key);
@@ -44,8 +43,7 @@ struct ReadAll {
 
   [[nodiscard]] Grid grid() const { return {blocks, 1, 1, kThreads, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     constexpr unsigned kAtOnce = 8;
     const std::size_t step = static_cast<std::size_t>(thread.blocks_x()) * kThreads * kAtOnce;
     std::uint32_t sum = 0;

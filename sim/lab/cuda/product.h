@@ -150,8 +150,7 @@ struct Swiglu {
 
   [[nodiscard]] Grid grid() const { return {(width + kThreads - 1) / kThreads, count, 1, kThreads, 0}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const unsigned i = thread.block_x() * kThreads + thread.index();
     if (i >= width) return;
     const float* const from = y + static_cast<std::size_t>(thread.block_y()) * 2 * width + i / 8 * 16 + i % 8;

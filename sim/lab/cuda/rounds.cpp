@@ -2,6 +2,7 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/error.h"
+#include "sim/lab/llm/measure.h"
 
 #include <fmt/format.h>
 
@@ -154,16 +155,14 @@ void Rounds::start(const std::vector<std::vector<Token>>& prompts, std::span<con
 
 void Rounds::pretend(std::size_t length) {
   SPECSIM_CHECK(length >= 2 && length <= settings_.capacity, "{} tokens, {} places", length, settings_.capacity);
-  std::vector<std::uint32_t> text(settings_.batch * stride_);
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::uint32_t>((i * 7919 + 13) % vocab_);
   std::vector<std::uint64_t> ids(settings_.batch);
-  for (std::size_t s = 0; s < ids.size(); ++s) ids[s] = s;
+  std::iota(ids.begin(), ids.end(), std::uint64_t{0});
   if (lengths_.empty()) {  // the first time: times of zeros would be others
     target_cache_->fill_random(1);
     if (draft_ != nullptr) draft_cache_->fill_random(2);
   }
   lengths_.assign(settings_.batch, length);
-  text_.upload(text);
+  text_.upload(llm::filler_text(settings_.batch * stride_, vocab_));
   device_lengths_.upload(std::vector<std::uint32_t>(settings_.batch, static_cast<std::uint32_t>(length - 1)));
   rounds_.upload(std::vector<std::uint32_t>(settings_.batch, 0));
   ids_.upload(ids);

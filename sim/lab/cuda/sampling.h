@@ -34,6 +34,16 @@ SPECSIM_KERNEL void load_part(const T* from, unsigned first, unsigned end, T (&t
 SPECSIM_KERNEL unsigned scans_of(unsigned vocab) { return (vocab + kScan - 1) / kScan; }
 inline unsigned slices_of(unsigned vocab) { return (vocab + kSlice - 1) / kSlice; }
 
+// The stretch of a row that a block takes.
+struct Slice {
+  unsigned begin;
+  unsigned end;
+};
+SPECSIM_KERNEL Slice slice_of(const Thread& thread, unsigned vocab) {
+  const unsigned begin = thread.block_x() * kSlice;
+  return {begin, begin + kSlice < vocab ? begin + kSlice : vocab};
+}
+
 struct Peak {
   float value;
   std::uint32_t token;
@@ -169,14 +179,12 @@ struct SlicePeaks {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, kThreads / kWarp * sizeof(Peak)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const std::size_t row = thread.block_y();
     const std::size_t turn = std::size_t{count} * thread.blocks_x() * kThreads;
     for (std::size_t i = (row * thread.blocks_x() + thread.block_x()) * kThreads + thread.index(); i < zeros_size; i += turn)
       zeros[i] = 0;
-    const unsigned begin = thread.block_x() * kSlice;
-    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    const auto [begin, end] = slice_of(thread, vocab);
     float own[kSlicePart];
     load_part(logits + row * vocab, begin + thread.index(), end, own);
     Peak peak = {negative_infinity(), vocab};
@@ -206,12 +214,10 @@ struct DistributionWeights {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const std::size_t row = thread.block_y();
     const unsigned slices = thread.blocks_x();
-    const unsigned begin = thread.block_x() * kSlice;
-    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    const auto [begin, end] = slice_of(thread, vocab);
     float own[kSlicePart];
     load_part(logits + row * vocab, begin + thread.index(), end, own);
     Peak peak = {negative_infinity(), vocab};
@@ -245,13 +251,11 @@ struct NarrowCut {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const std::size_t row = thread.block_y();
     const Cut::Found found = cut.search(thread, kThreads, row, level - 1);
     if (thread.block_x() == 0 && thread.index() == 0) cut.found[row * Cut::kLevels + level - 1] = found;
-    const unsigned begin = thread.block_x() * kSlice;
-    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    const auto [begin, end] = slice_of(thread, vocab);
     cut.count(thread, distributions + row * vocab, begin, end, row, level, found.prefix);
   }
 };
@@ -270,8 +274,7 @@ struct CutDistribution {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, 2 * Cut::kBins * sizeof(std::uint32_t)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const std::size_t row = thread.block_y();
     double* const distribution = distributions + row * vocab;
     const Cut::Found found = cut.search(thread, kThreads, row, Cut::kLevels - 1);
@@ -279,8 +282,7 @@ struct CutDistribution {
     const std::uint64_t each = cut.measure(static_cast<double>(float_of(least)));
     const std::uint64_t places = each > 0 ? (found.wanted + each - 1) / each : 0;  // places for weights that equal the least
     const bool all_stay = places * each >= found.there;
-    const unsigned begin = thread.block_x() * kSlice;
-    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    const auto [begin, end] = slice_of(thread, vocab);
     const unsigned first = begin + thread.index() * kSlicePart;  // neighbours: equals are counted in the order of tokens
     double own[kSlicePart];
     load_some(distribution, first, end, own);
@@ -346,14 +348,12 @@ struct NormaliseDistribution {
 
   [[nodiscard]] Grid grid() const { return {slices_of(vocab), count, 1, kThreads, sizeof(Room)}; }
   SPECSIM_KERNEL void operator()(const Thread& thread) const {
-    thread.wait_for_previous();
-    thread.release_next();
+    thread.take_turn();
     const std::size_t row = thread.block_y();
     const unsigned slices = thread.blocks_x();
     auto* const room = reinterpret_cast<Room*>(thread.shared());
     double* const distribution = distributions + row * vocab;
-    const unsigned begin = thread.block_x() * kSlice;
-    const unsigned end = begin + kSlice < vocab ? begin + kSlice : vocab;
+    const auto [begin, end] = slice_of(thread, vocab);
     double own[kSlicePart];
     load_part(distribution, begin + thread.index(), end, own);
     const double total =

@@ -12,13 +12,6 @@ namespace specsim::llm {
 
 namespace {
 
-double entropy(std::span<const double> distribution) {
-  double sum = 0.0;
-  for (const double x : distribution)
-    if (x > 0.0) sum -= x * std::log(x);
-  return sum;
-}
-
 // What a rule accepts of each token, as a part of what is drafted: sums to how likely the position is accepted.
 void accepted_masses(const verify::PositionRule& rule, const verify::PositionDistributions& distributions,
                      std::vector<double>& masses) {
@@ -60,6 +53,27 @@ void add_given_text(RunningMethod& speculation, const Method& method, std::span<
 
 }  // namespace
 
+DistributionClasses distribution_classes(std::span<const double> target, std::span<const double> draft, std::size_t tokens) {
+  std::vector<double> larger(target.size());
+  for (std::size_t x = 0; x < larger.size(); ++x) larger[x] = std::max(target[x], draft[x]);
+  const std::vector<Token> alone = math::likeliest(larger, tokens);
+  std::vector<std::size_t> place(target.size());
+  constexpr std::size_t kClasses = 4;
+  for (std::size_t x = 0; x < place.size(); ++x)
+    place[x] = alone.size() + (target[x] > 4.0 * draft[x]   ? 0U
+                               : target[x] > draft[x]       ? 1U
+                               : target[x] > draft[x] / 4.0 ? 2U
+                                                            : 3U);
+  for (std::size_t i = 0; i < alone.size(); ++i) place[alone[i]] = i;
+  DistributionClasses distributions{std::vector<double>(alone.size() + kClasses, 0.0),
+                                    std::vector<double>(alone.size() + kClasses, 0.0)};
+  for (std::size_t x = 0; x < place.size(); ++x) {
+    distributions.target[place[x]] += target[x];
+    distributions.draft[place[x]] += draft[x];
+  }
+  return distributions;
+}
+
 void Tally::add(const Judged& position, double expected_of_it) {
   const std::span<const double> target = position.distributions.target;
   const std::span<const double> draft_model = position.distributions.draft_model;
@@ -67,8 +81,8 @@ void Tally::add(const Judged& position, double expected_of_it) {
   if (position.accepted) ++accepted;
   expected += expected_of_it;
   outcome_variance += expected_of_it * (1.0 - expected_of_it);
-  target_entropy += entropy(target);
-  draft_entropy += entropy(draft_model);
+  target_entropy += math::entropy(target);
+  draft_entropy += math::entropy(draft_model);
   double divergence = 0.0;
   for (std::size_t x = 0; x < target.size(); ++x)
     if (target[x] > 0.0) divergence += target[x] * std::log(target[x] / draft_model[x]);

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "sim/foundation/math/series.h"
-#include "sim/lab/llm/distribution_classes.h"
 #include "sim/lab/llm/method.h"
 #include "sim/lab/llm/prompts.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,17 @@ struct Tally {
   // leave nothing to chance, as at temperature 0, 0 or infinite.
   [[nodiscard]] double z() const;
 };
+
+// A pair of distributions over a vocabulary, kept small for a trace.
+struct DistributionClasses {
+  std::vector<double> target;
+  std::vector<double> draft;
+};
+
+// The `tokens` likeliest under either distribution by themselves, the likeliest first (ties: the lower token), then the rest in
+// four classes by target / draft: above 4, above 1, above 1/4, below. No class mixes tokens that the draft makes too likely with
+// others, so the overlap stays what it was; the ratio of a token that is not kept by itself moves within its class.
+DistributionClasses distribution_classes(std::span<const double> target, std::span<const double> draft, std::size_t tokens);
 
 // What one prompt's decoding gave.
 struct RequestAcceptance {

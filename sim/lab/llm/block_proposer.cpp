@@ -6,6 +6,8 @@
 #include "sim/foundation/math/simplex.h"
 #include "sim/lab/llm/drafted_block.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -16,12 +18,10 @@ namespace {
 
 // The draft's distributions after nodes of a tree that grows level by level. The draft's cache holds the levels while this lives,
 // and the text alone afterwards.
-class GrowingDistributions {
+class GrowingDistributions : boost::noncopyable {
  public:
   GrowingDistributions(DistributionSource& draft, std::size_t sequence, std::span<const Token> text)
       : draft_(draft), sequence_(sequence), text_(text) {}
-  GrowingDistributions(const GrowingDistributions&) = delete;
-  GrowingDistributions& operator=(const GrowingDistributions&) = delete;
   ~GrowingDistributions() { draft_.rewind(sequence_, std::min(text_.size(), draft_.length(sequence_))); }
 
   // One pass over `nodes`, all of one depth, gives the distributions after them; their parents have been prepared.

@@ -1,6 +1,7 @@
 #include "sim/lab/llm/bpe_tokenizer.h"
 
 #include "sim/foundation/base/error.h"
+#include "sim/foundation/base/overloaded.h"
 #include "sim/foundation/config/value.h"
 
 #include <fmt/format.h>
@@ -13,13 +14,6 @@
 namespace specsim::llm {
 
 namespace {
-
-template <class... Functions>
-struct Cases : Functions... {
-  using Functions::operator()...;
-};
-template <class... Functions>
-Cases(Functions...) -> Cases<Functions...>;
 
 // A stretch of text, or an added token in its place.
 struct Stretch {
@@ -139,11 +133,11 @@ class BpeTokenizer final : public Tokenizer {
 
   [[nodiscard]] std::string normalised(std::string text) const {
     for (const Normaliser& one : parts_.normalisers)
-      std::visit(Cases{[&](const Compose&) { text = compose(text); },
-                       [&](const Prepend& prefix) {
-                         if (!text.empty()) text.insert(0, prefix.text);
-                       },
-                       [&](const Replace& r) { replace_all(text, r.from, r.to); }},
+      std::visit(Overloaded{[&](const Compose&) { text = compose(text); },
+                            [&](const Prepend& prefix) {
+                              if (!text.empty()) text.insert(0, prefix.text);
+                            },
+                            [&](const Replace& r) { replace_all(text, r.from, r.to); }},
                  one);
     return text;
   }
@@ -160,24 +154,24 @@ class BpeTokenizer final : public Tokenizer {
     return pieces;
   }
   static std::vector<std::string> apply(const PieceStep& step, const std::string& piece, bool first) {
-    return std::visit(Cases{[&](SplitPattern pattern) { return split(piece, pattern); },
-                            [&](const SplitDigits& digits) { return split_digits(piece, digits.each); },
-                            [&](const SplitBytes& bytes) {
-                              const std::string text = bytes.prefix_space && !piece.starts_with(' ') ? " " + piece : piece;
-                              std::vector<std::string> parts =
-                                  bytes.by_expression ? split(text, SplitPattern::gpt2) : std::vector<std::string>{text};
-                              for (std::string& part : parts) part = bytes_as_text(part);
-                              return parts;
-                            },
-                            [&](const SplitBehind& at) { return cut(piece, at.text, false); },
-                            [&](const Metaspace& space) {
-                              std::string text = piece;
-                              replace_all(text, " ", space.replacement);
-                              const bool prefixed = space.prefix == Metaspace::Prefix::always ||
-                                                    (space.prefix == Metaspace::Prefix::first && first);
-                              if (prefixed && !text.starts_with(space.replacement)) text.insert(0, space.replacement);
-                              return space.cut ? cut(text, space.replacement, true) : std::vector<std::string>{text};
-                            }},
+    return std::visit(Overloaded{[&](SplitPattern pattern) { return split(piece, pattern); },
+                                 [&](const SplitDigits& digits) { return split_digits(piece, digits.each); },
+                                 [&](const SplitBytes& bytes) {
+                                   const std::string text = bytes.prefix_space && !piece.starts_with(' ') ? " " + piece : piece;
+                                   std::vector<std::string> parts =
+                                       bytes.by_expression ? split(text, SplitPattern::gpt2) : std::vector<std::string>{text};
+                                   for (std::string& part : parts) part = bytes_as_text(part);
+                                   return parts;
+                                 },
+                                 [&](const SplitBehind& at) { return cut(piece, at.text, false); },
+                                 [&](const Metaspace& space) {
+                                   std::string text = piece;
+                                   replace_all(text, " ", space.replacement);
+                                   const bool prefixed = space.prefix == Metaspace::Prefix::always ||
+                                                         (space.prefix == Metaspace::Prefix::first && first);
+                                   if (prefixed && !text.starts_with(space.replacement)) text.insert(0, space.replacement);
+                                   return space.cut ? cut(text, space.replacement, true) : std::vector<std::string>{text};
+                                 }},
                       step);
   }
   // In front of each occurrence of `mark`, or behind it.

@@ -28,9 +28,9 @@ std::vector<double> rope_frequencies(const ModelConfig& config) {
   const RopeScaling& scaling = config.rope_scaling;
   for (std::size_t i = 0; i < config.head_dim / 2; ++i) {
     double frequency = std::pow(config.rope_theta, -2.0 * static_cast<double>(i) / static_cast<double>(config.head_dim));
-    if (scaling.kind == RopeScaling::Kind::linear) frequency /= scaling.factor;
-    if (scaling.kind == RopeScaling::Kind::factors) frequency /= scaling.factors[i];
-    if (scaling.kind == RopeScaling::Kind::llama3) {
+    if (scaling.method == RopeScaling::Method::linear) frequency /= scaling.factor;
+    if (scaling.method == RopeScaling::Method::factors) frequency /= scaling.factors[i];
+    if (scaling.method == RopeScaling::Method::llama3) {
       const double turns = scaling.trained_context * frequency / (2.0 * std::numbers::pi);  // within the trained context
       const double kept = std::clamp(
           (turns - scaling.low_frequency_factor) / (scaling.high_frequency_factor - scaling.low_frequency_factor), 0.0, 1.0);

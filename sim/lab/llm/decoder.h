@@ -29,6 +29,13 @@ struct RoundSeconds {
   double target = 0.0;        // the target's pass, its logits made into distributions
   double judging = 0.0;
   [[nodiscard]] double total() const { return first_draft + other_drafts + target + judging; }
+  RoundSeconds& operator+=(const RoundSeconds& other) {
+    first_draft += other.first_draft;
+    other_drafts += other.other_drafts;
+    target += other.target;
+    judging += other.judging;
+    return *this;
+  }
 };
 
 class Decoder {

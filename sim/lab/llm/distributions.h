@@ -5,6 +5,8 @@
 #include "sim/foundation/math/simplex.h"
 #include "sim/lab/llm/model.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <memory>
 #include <span>
 #include <vector>
@@ -14,11 +16,8 @@ namespace specsim::llm {
 // Softmax at the temperature, then top-k, top-p, min-p; temperature 0: all mass on the largest logit, ties to the lowest token.
 void distribution_of_logits(std::span<const float> logits, const math::Sampling& sampling, std::span<double> distribution);
 
-class DistributionSource {
+class DistributionSource : boost::noncopyable {
  public:
-  DistributionSource() = default;
-  DistributionSource(const DistributionSource&) = delete;
-  DistributionSource& operator=(const DistributionSource&) = delete;
   virtual ~DistributionSource() = default;
   [[nodiscard]] virtual std::size_t vocab() const = 0;
   [[nodiscard]] virtual std::size_t capacity() const = 0;  // most tokens of a sequence

@@ -21,10 +21,10 @@ void DraftedBlock::draw(int node, Node& own) {
   own.u = rng::to_unit(address_.accept_bits(node));
   if (siblings_ != tokens::Siblings::without_replacement) return;
   const int parent = tree_->nodes[static_cast<std::size_t>(node)].parent;
-  std::vector<Token> elders;
-  for (int elder = tree_->nodes[static_cast<std::size_t>(parent)].first_child; elder < node; ++elder)
-    elders.push_back(token(elder));
-  own.remaining = distributions(parent).draft_without(elders);
+  std::vector<Token> earlier;
+  for (int sibling = tree_->nodes[static_cast<std::size_t>(parent)].first_child; sibling < node; ++sibling)
+    earlier.push_back(token(sibling));
+  own.remaining = distributions(parent).draft_without(earlier);
 }
 
 void DraftedBlock::place(int node, Node& own) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <string_view>
 
@@ -20,23 +21,17 @@ struct Rename {
   std::string_view ours;
   std::string_view theirs;
 };
-constexpr std::array<Rename, 14> kOfLayer = {{{"input_layernorm.weight", "attn_norm.weight"},
-                                              {"post_attention_layernorm.weight", "ffn_norm.weight"},
-                                              {"self_attn.q_proj.weight", "attn_q.weight"},
-                                              {"self_attn.k_proj.weight", "attn_k.weight"},
-                                              {"self_attn.v_proj.weight", "attn_v.weight"},
-                                              {"self_attn.q_proj.bias", "attn_q.bias"},
-                                              {"self_attn.k_proj.bias", "attn_k.bias"},
-                                              {"self_attn.v_proj.bias", "attn_v.bias"},
-                                              {"self_attn.q_norm.weight", "attn_q_norm.weight"},
-                                              {"self_attn.k_norm.weight", "attn_k_norm.weight"},
-                                              {"self_attn.o_proj.weight", "attn_output.weight"},
-                                              {"mlp.gate_proj.weight", "ffn_gate.weight"},
-                                              {"mlp.up_proj.weight", "ffn_up.weight"},
-                                              {"mlp.down_proj.weight", "ffn_down.weight"}}};
-constexpr std::array<Rename, 3> kOfModel = {{{"model.embed_tokens.weight", "token_embd.weight"},
-                                             {"lm_head.weight", "output.weight"},
-                                             {"model.norm.weight", "output_norm.weight"}}};
+constexpr Rename kOfLayer[] = {
+    {"input_layernorm.weight", "attn_norm.weight"},    {"post_attention_layernorm.weight", "ffn_norm.weight"},
+    {"self_attn.q_proj.weight", "attn_q.weight"},      {"self_attn.k_proj.weight", "attn_k.weight"},
+    {"self_attn.v_proj.weight", "attn_v.weight"},      {"self_attn.q_proj.bias", "attn_q.bias"},
+    {"self_attn.k_proj.bias", "attn_k.bias"},          {"self_attn.v_proj.bias", "attn_v.bias"},
+    {"self_attn.q_norm.weight", "attn_q_norm.weight"}, {"self_attn.k_norm.weight", "attn_k_norm.weight"},
+    {"self_attn.o_proj.weight", "attn_output.weight"}, {"mlp.gate_proj.weight", "ffn_gate.weight"},
+    {"mlp.up_proj.weight", "ffn_up.weight"},           {"mlp.down_proj.weight", "ffn_down.weight"}};
+constexpr Rename kOfModel[] = {{"model.embed_tokens.weight", "token_embd.weight"},
+                               {"lm_head.weight", "output.weight"},
+                               {"model.norm.weight", "output_norm.weight"}};
 constexpr const char* kRopeFactors = "rope_freqs.weight";
 
 std::string gguf_name(const std::string& ours) {
@@ -114,15 +109,15 @@ void GgufModel::read_rope(const std::string& prefix) {
     if (*type != "linear")
       throw BadInput({file_.path(), 0, 0},
                      fmt::format("{}rope.scaling.type is {}, allowed: none, linear", prefix, config::quote_for_message(*type)));
-    scaling.kind = RopeScaling::Kind::linear;
+    scaling.method = RopeScaling::Method::linear;
   }
   scaling.factor = file_.number(prefix + "rope.scaling.factor", 1.0, 1.0, 1e4);
   if (!file_.tensors().contains(kRopeFactors)) return;
-  if (scaling.kind != RopeScaling::Kind::none)
+  if (scaling.method != RopeScaling::Method::none)
     throw BadInput({file_.path(), 0, 0}, "rope_freqs.weight beside linear scaling, allowed: one of them");
   std::vector<float> factors(config_.head_dim / 2);
   rows(kRopeFactors, {factors.size()}).read(0, factors);
-  scaling.kind = RopeScaling::Kind::factors;
+  scaling.method = RopeScaling::Method::factors;
   for (const float x : factors) {
     if (!(x > 0.0F && std::isfinite(x)))
       throw BadInput({file_.path(), 0, 0}, fmt::format("rope_freqs.weight holds {}, allowed: finite numbers above 0", x));
@@ -132,28 +127,28 @@ void GgufModel::read_rope(const std::string& prefix) {
 
 // Refuses keys of the architecture, and tensors, that are not known.
 void GgufModel::check_names(const std::string& prefix) const {
-  static const std::set<std::string, std::less<>> kKeys = {"embedding_length",
-                                                           "block_count",
-                                                           "attention.head_count",
-                                                           "attention.head_count_kv",
-                                                           "feed_forward_length",
-                                                           "context_length",
-                                                           "attention.key_length",
-                                                           "attention.value_length",
-                                                           "attention.layer_norm_rms_epsilon",
-                                                           "rope.freq_base",
-                                                           "rope.scaling.type",
-                                                           "rope.scaling.factor",
-                                                           "rope.scaling.finetuned",
-                                                           "rope.scaling.original_context_length",
-                                                           "rope.dimension_count",
-                                                           "expert_count",
-                                                           "expert_used_count",
-                                                           "vocab_size",
-                                                           "attention.causal"};
+  static constexpr std::string_view kKeys[] = {"attention.causal",
+                                               "attention.head_count",
+                                               "attention.head_count_kv",
+                                               "attention.key_length",
+                                               "attention.layer_norm_rms_epsilon",
+                                               "attention.value_length",
+                                               "block_count",
+                                               "context_length",
+                                               "embedding_length",
+                                               "expert_count",
+                                               "expert_used_count",
+                                               "feed_forward_length",
+                                               "rope.dimension_count",
+                                               "rope.freq_base",
+                                               "rope.scaling.factor",
+                                               "rope.scaling.finetuned",
+                                               "rope.scaling.original_context_length",
+                                               "rope.scaling.type",
+                                               "vocab_size"};
   Diagnostics diagnostics;
   for (const auto& entry : file_.metadata())
-    if (entry.first.starts_with(prefix) && !kKeys.contains(entry.first.substr(prefix.size())))
+    if (entry.first.starts_with(prefix) && std::ranges::find(kKeys, entry.first.substr(prefix.size())) == std::end(kKeys))
       diagnostics.add({file_.path(), 0, 0}, fmt::format("key {} is not known and may change what the model computes, allowed: {}",
                                                         config::quote_for_message(entry.first), fmt::join(kKeys, ", ")));
   std::set<std::string> names = {kRopeFactors};

@@ -1,8 +1,7 @@
-#include "sim/lab/llm/gguf_tokenizer.h"
-
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/config/value.h"
 #include "sim/lab/llm/bpe_tokenizer.h"
+#include "sim/lab/llm/gguf_file.h"
 
 #include <fmt/format.h>
 

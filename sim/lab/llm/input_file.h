@@ -1,19 +1,19 @@
 // A large file that is read in pieces. Not mapped: what somebody cuts meanwhile would end the program.
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstddef>
 #include <span>
 #include <string>
 
 namespace specsim::llm {
 
-class InputFile {
+class InputFile : boost::noncopyable {
  public:
   // Throws BadInput where the file cannot be read or is no regular one; `what` says what was expected: "a readable GGUF file".
   InputFile(std::string path, const char* what);
   ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::size_t size() const { return size_; }  // when it was opened
   // Throws BadInput where the file is shorter than it was, IoError where it cannot be read.

@@ -50,18 +50,27 @@ double Quartiles::median_error() const {
   return kMedianToMean * (high - low) / (2.0 * quartile) / std::sqrt(n);
 }
 
+std::vector<std::size_t> shuffled(std::size_t count, const char* purpose, std::uint64_t call) {
+  rng::Stream random(rng::make_key(0, rng::hash_text(purpose)), rng::Purpose::start, 0, call);
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[scale_bits(random(), i)]);
+  return order;
+}
+
+std::vector<Token> filler_text(std::size_t count, std::size_t vocab) {
+  std::vector<Token> tokens(count);
+  for (std::size_t i = 0; i < count; ++i) tokens[i] = static_cast<Token>((i * 7919 + 13) % vocab);
+  return tokens;
+}
+
 void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::function<void(double, double)>& progress,
                 const SampleStore& store) {
-  std::vector<std::size_t> order(tasks.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
   const double all = static_cast<double>(tasks.size()) * (repetitions + 1);
   double done = 0.0;
   std::vector<std::size_t> parts(tasks.size());
   for (int repetition = -1; repetition < repetitions; ++repetition) {
-    rng::Stream random(rng::make_key(0, rng::hash_text("order of tasks")), rng::Purpose::start, 0,
-                       static_cast<std::uint64_t>(repetition + 1));
-    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[scale_bits(random(), i)]);
-    for (const std::size_t index : order) {
+    for (const std::size_t index : shuffled(tasks.size(), "order of tasks", static_cast<std::uint64_t>(repetition + 1))) {
       TimedTask& task = tasks[index];
       std::vector<double> seconds;
       if (repetition >= 0 && store.kept) seconds = store.kept(repetition, index);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/foundation/base/huge_array.h"
+#include "sim/foundation/base/token.h"
 #include "sim/lab/llm/thread_team.h"
 
 #include <functional>
@@ -38,6 +39,11 @@ struct SampleStore {
   std::function<std::vector<double>(int repetition, std::size_t task)> kept;  // empty: not timed yet
   std::function<void(int repetition, std::size_t task, const std::vector<double>&)> keep;
 };
+
+// 0 .. count - 1 in a random order, another one for each purpose and call.
+[[nodiscard]] std::vector<std::size_t> shuffled(std::size_t count, const char* purpose, std::uint64_t call);
+// Tokens that differ, so that no row of the embedding stays in a register.
+[[nodiscard]] std::vector<Token> filler_text(std::size_t count, std::size_t vocab);
 
 // One round to warm up, then `repetitions` rounds over all tasks, each round in another order.
 void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::function<void(double done, double all)>& progress,

@@ -6,6 +6,8 @@
 #include "sim/lab/llm/thread_team.h"
 #include "sim/lab/llm/weights.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,11 +16,8 @@
 namespace specsim::llm {
 
 // Keys and values of the tokens that a batch of sequences has behind it.
-class Cache {
+class Cache : boost::noncopyable {
  public:
-  Cache() = default;
-  Cache(const Cache&) = delete;
-  Cache& operator=(const Cache&) = delete;
   virtual ~Cache() = default;
   [[nodiscard]] virtual std::size_t length(std::size_t sequence) const = 0;
   // Forgets what lies beyond the first `length` tokens.
@@ -38,11 +37,8 @@ struct Extension {
       {};  // empty: a chain; else parents[i] < i is the place of token i's parent in the tree, -1: the text before it
 };
 
-class Model {
+class Model : boost::noncopyable {
  public:
-  Model() = default;
-  Model(const Model&) = delete;
-  Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
   [[nodiscard]] virtual const ModelConfig& config() const = 0;
   // Bytes of weights that every pass reads.

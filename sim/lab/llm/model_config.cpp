@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -17,118 +17,51 @@ namespace {
 using config::Type;
 
 // What config.json says besides the function of the model: training, generation, bookkeeping of transformers.
-constexpr std::array<std::string_view, 78> kIgnored = {
-    "_attn_implementation",
-    "_attn_implementation_autoset",
-    "_name_or_path",
-    "add_cross_attention",
-    "architectures",
-    "attention_dropout",
-    "attn_implementation",
-    "auto_map",
-    "bad_words_ids",
-    "begin_suppress_tokens",
-    "cache_implementation",
-    "chunk_size_feed_forward",
-    "cross_attention_hidden_size",
-    "decoder_start_token_id",
-    "diversity_penalty",
-    "do_sample",
-    "dtype",
-    "early_stopping",
-    "embd_pdrop",
-    "encoder_no_repeat_ngram_size",
-    "eos_token_id",
-    "exponential_decay_length_penalty",
-    "finetuning_task",
-    "forced_bos_token_id",
-    "forced_eos_token_id",
-    "gradient_checkpointing",
-    "hidden_dropout",
-    "id2label",
-    "initializer_range",
-    "is_decoder",
-    "is_encoder_decoder",
-    "keys_to_ignore_at_inference",
-    "label2id",
-    "length_penalty",
-    "max_length",
-    "max_window_layers",
-    "min_length",
-    "no_repeat_ngram_size",
-    "num_beam_groups",
-    "num_beams",
-    "num_return_sequences",
-    "output_attentions",
-    "output_hidden_states",
-    "output_scores",
-    "pad_token_id",
-    "prefix",
-    "pretraining_tp",
-    "problem_type",
-    "pruned_heads",
-    "remove_invalid_values",
-    "repetition_penalty",
-    "resid_pdrop",
-    "return_dict",
-    "return_dict_in_generate",
-    "sep_token_id",
-    "suppress_tokens",
-    "task_specific_params",
-    "temperature",
-    "tf_legacy_loss",
-    "tie_encoder_decoder",
-    "tokenizer_class",
-    "top_k",
-    "top_p",
-    "torch_dtype",
-    "torchscript",
-    "transformers_version",
-    "transformers.js_config",
-    "typical_p",
-    "unk_token_id",
-    "unsloth_fixed",
-    "unsloth_version",
-    "use_bfloat16",
-    "use_cache",
-    "use_flash_attn",
-    "use_return_dict",
-    "architecture_version",
-    "model_max_length",
-    "license",
-};
+// With a space before and after each key.
+constexpr std::string_view kIgnored =
+    " "
+    "_attn_implementation _attn_implementation_autoset _name_or_path add_cross_attention architecture_version "
+    "architectures attention_dropout attn_implementation auto_map bad_words_ids begin_suppress_tokens cache_implementation "
+    "chunk_size_feed_forward cross_attention_hidden_size decoder_start_token_id diversity_penalty do_sample dtype "
+    "early_stopping embd_pdrop encoder_no_repeat_ngram_size eos_token_id exponential_decay_length_penalty finetuning_task "
+    "forced_bos_token_id forced_eos_token_id gradient_checkpointing hidden_dropout id2label initializer_range is_decoder "
+    "is_encoder_decoder keys_to_ignore_at_inference label2id length_penalty license max_length max_window_layers "
+    "min_length model_max_length no_repeat_ngram_size num_beam_groups num_beams num_return_sequences output_attentions "
+    "output_hidden_states output_scores pad_token_id prefix pretraining_tp problem_type pruned_heads remove_invalid_values "
+    "repetition_penalty resid_pdrop return_dict return_dict_in_generate sep_token_id suppress_tokens task_specific_params "
+    "temperature tf_legacy_loss tie_encoder_decoder tokenizer_class top_k top_p torch_dtype torchscript "
+    "transformers.js_config transformers_version typical_p unk_token_id unsloth_fixed unsloth_version use_bfloat16 "
+    "use_cache use_flash_attn use_return_dict ";
 
 // Keys that other architectures have, and the one value at which they leave this forward pass as it is; null always does.
 struct Neutral {
   std::string_view key;
   std::string_view value;
 };
-constexpr std::array<Neutral, 24> kNeutral = {{
-    {"partial_rotary_factor", "1"},
-    {"attn_logit_softcapping", "null"},
-    {"final_logit_softcapping", "null"},
-    {"embedding_multiplier", "1"},
-    {"residual_multiplier", "1"},
-    {"attention_multiplier", "null"},
-    {"attention_factor", "1"},
-    {"logits_scaling", "1"},
-    {"logit_scale", "1"},
-    {"scale_emb", "1"},
-    {"scale_depth", "null"},
-    {"clip_qkv", "null"},
-    {"use_qk_norm", "false"},
-    {"qk_layernorm", "false"},
-    {"num_experts", "0"},
-    {"num_local_experts", "0"},
-    {"n_routed_experts", "0"},
-    {"attention_out_bias", "false"},
-    {"attn_output_gate", "false"},
-    {"alibi", "false"},
-    {"rope_interleaved", "false"},
-    {"no_rope_layers", "null"},
-    {"mrope_section", "null"},
-    {"attention_chunk_size", "null"},
-}};
+constexpr Neutral kNeutral[] = {{"partial_rotary_factor", "1"},
+                                {"attn_logit_softcapping", "null"},
+                                {"final_logit_softcapping", "null"},
+                                {"embedding_multiplier", "1"},
+                                {"residual_multiplier", "1"},
+                                {"attention_multiplier", "null"},
+                                {"attention_factor", "1"},
+                                {"logits_scaling", "1"},
+                                {"logit_scale", "1"},
+                                {"scale_emb", "1"},
+                                {"scale_depth", "null"},
+                                {"clip_qkv", "null"},
+                                {"use_qk_norm", "false"},
+                                {"qk_layernorm", "false"},
+                                {"num_experts", "0"},
+                                {"num_local_experts", "0"},
+                                {"n_routed_experts", "0"},
+                                {"attention_out_bias", "false"},
+                                {"attn_output_gate", "false"},
+                                {"alibi", "false"},
+                                {"rope_interleaved", "false"},
+                                {"no_rope_layers", "null"},
+                                {"mrope_section", "null"},
+                                {"attention_chunk_size", "null"}};
 
 bool equals(const config::Value& value, std::string_view wanted) {
   if (!value.is_scalar()) return false;
@@ -150,14 +83,13 @@ config::Value only(const config::Value& map, const std::vector<config::Parameter
   kept.fields.clear();
   for (const config::Field& field : map.fields) {
     const auto named = [&](const config::Parameter& parameter) { return parameter.name == field.key; };
-    const auto* const neutral =
-        std::find_if(kNeutral.begin(), kNeutral.end(), [&](const Neutral& one) { return one.key == field.key; });
-    if (field.value.is_null() || std::find(kIgnored.begin(), kIgnored.end(), field.key) != kIgnored.end()) continue;
+    const auto* const neutral = std::ranges::find(kNeutral, field.key, &Neutral::key);
+    if (field.value.is_null() || kIgnored.find(" " + field.key + " ") != std::string_view::npos) continue;
     if (std::any_of(wanted.begin(), wanted.end(), named))
       kept.fields.push_back(field);
     else if (field.key == "quantization_config" || field.key == "compression_config")
       refuse_quantised(field.value, diagnostics);
-    else if (neutral == kNeutral.end())
+    else if (neutral == std::end(kNeutral))
       diagnostics.add(field.where, fmt::format("key {} is not known and may change what the model computes, allowed: the keys of "
                                                "Llama, Mistral, Qwen2, Qwen3 and Gemma; remove it if it changes nothing",
                                                config::quote_for_message(field.key)));
@@ -195,9 +127,9 @@ void read_rope(const char* key, const config::Value& value, ModelConfig& model, 
   if (a.has("rope_theta")) model.rope_theta = a.number("rope_theta");
   RopeScaling& scaling = model.rope_scaling;
   scaling.factor = a.number("factor");
-  if (type == "linear") scaling.kind = RopeScaling::Kind::linear;
+  if (type == "linear") scaling.method = RopeScaling::Method::linear;
   if (type == "llama3") {
-    scaling.kind = RopeScaling::Kind::llama3;
+    scaling.method = RopeScaling::Method::llama3;
     scaling.low_frequency_factor = a.number("low_freq_factor");
     scaling.high_frequency_factor = a.number("high_freq_factor");
     scaling.trained_context = static_cast<double>(a.integer("original_max_position_embeddings"));

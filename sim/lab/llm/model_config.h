@@ -13,8 +13,8 @@ namespace specsim::llm {
 // slow ones, keeps the fast ones and blends between, by the wavelength against the trained context; `factors` divides each by its
 // own, as a GGUF file has them.
 struct RopeScaling {
-  enum class Kind { none, linear, llama3, factors };
-  Kind kind = Kind::none;
+  enum class Method { none, linear, llama3, factors };
+  Method method = Method::none;
   double factor = 1.0;
   double low_frequency_factor = 1.0;
   double high_frequency_factor = 4.0;

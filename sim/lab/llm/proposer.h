@@ -6,6 +6,8 @@
 #include "sim/lab/llm/measure.h"
 #include "sim/rounds/draft/drafter.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -28,11 +30,8 @@ struct Proposal {
   std::vector<double> draft_model;  // [node]: the draft model's own distribution; of chains
 };
 
-class Proposer {
+class Proposer : boost::noncopyable {
  public:
-  Proposer() = default;
-  Proposer(const Proposer&) = delete;
-  Proposer& operator=(const Proposer&) = delete;
   virtual ~Proposer() = default;
   [[nodiscard]] virtual std::size_t capacity() const = 0;  // most tokens of a sequence
   // Most tokens that a pass of a round puts behind the text, of either model.

@@ -3,6 +3,8 @@
 
 #include "sim/lab/llm/precision.h"
 
+#include <boost/core/noncopyable.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -19,11 +21,8 @@ struct TensorRows {
   std::function<void(std::size_t row, std::span<float> values)> read;
 };
 
-class TensorSource {
+class TensorSource : boost::noncopyable {
  public:
-  TensorSource() = default;
-  TensorSource(const TensorSource&) = delete;
-  TensorSource& operator=(const TensorSource&) = delete;
   virtual ~TensorSource() = default;
   // Throws BadInput with the file: no such tensor, or none of this shape ([rows, columns] or [size]). The source must outlive
   // what it returns.

@@ -2,6 +2,8 @@
 // for a moment before they sleep.
 #pragma once
 
+#include <boost/core/noncopyable.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +13,11 @@
 
 namespace specsim::llm {
 
-class ThreadTeam {
+class ThreadTeam : boost::noncopyable {
  public:
   // `threads` in all, the caller among them. 0: as many as there are cores. Throws std::system_error where there are not so many.
   explicit ThreadTeam(unsigned threads);
   ~ThreadTeam();
-  ThreadTeam(const ThreadTeam&) = delete;
-  ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   [[nodiscard]] unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
   // Calls work(first, last) on disjoint stretches that cover [0, count), one per thread, and waits for all of them. Fewer than

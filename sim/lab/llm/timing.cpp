@@ -1,6 +1,7 @@
 #include "sim/lab/llm/timing.h"
 
 #include "sim/foundation/base/wide.h"
+#include "sim/foundation/math/quantiles.h"
 
 #include <fmt/format.h>
 
@@ -20,30 +21,6 @@ constexpr std::size_t kTries = 2;  // timings of a draft length in one call: the
 
 void add_parts(const RoundSeconds& round, std::vector<double>& parts) {
   parts.insert(parts.end(), {round.first_draft, round.other_drafts, round.target, round.judging});
-}
-
-// Tokens that differ, so that no row of the embedding stays in a register.
-std::vector<Token> filler(std::size_t count, std::size_t vocab) {
-  std::vector<Token> tokens(count);
-  for (std::size_t i = 0; i < count; ++i) tokens[i] = static_cast<Token>((i * 7919 + 13) % vocab);
-  return tokens;
-}
-
-std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t call) {
-  rng::Stream random(rng::make_key(0, rng::hash_text("order in a task")), rng::Purpose::start, 0, call);
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  for (std::size_t i = count; i > 1; --i) std::swap(order[i - 1], order[scale_bits(random(), i)]);
-  return order;
-}
-
-double deviation(const std::vector<double>& values) {
-  if (values.size() < 2) return std::nan("");
-  const auto n = static_cast<double>(values.size());
-  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
-  double squares = 0.0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return std::sqrt(squares / (n - 1.0));
 }
 
 std::vector<double> timed_rounds(Decoder& decoder, RunRecord& record, std::size_t batch, std::size_t tokens) {
@@ -79,7 +56,8 @@ std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method
         std::make_shared<RunningMethod>(*models.target, models.draft.get(), method, method.sampling(temperature), point.batch,
                                         draft_lengths.back(), rng::make_key(0, rng::hash_text("table")), clock);
     std::vector<Text> texts;
-    for (std::size_t s = 0; s < point.batch; ++s) texts.push_back({filler(point.context + 1, models.target->config().vocab), s});
+    for (std::size_t s = 0; s < point.batch; ++s)
+      texts.push_back({filler_text(point.context + 1, models.target->config().vocab), s});
     speculation->decoder().start(texts);
     std::vector<int> lengths = {0};
     lengths.insert(lengths.end(), draft_lengths.begin(), draft_lengths.end());
@@ -89,7 +67,7 @@ std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method
                        decoder.forget(1);
                        decoder.round(0);  // so that the first one counted also stands behind a round of its own sequences
                        std::vector<std::vector<double>> rounds(lengths.size() * kTries);
-                       for (const std::size_t i : shuffled(rounds.size(), (*calls)++)) {
+                       for (const std::size_t i : shuffled(rounds.size(), "order in a task", (*calls)++)) {
                          decoder.forget(1 + i % kTries);
                          decoder.round(lengths[i / kTries]);
                          add_parts(decoder.seconds(), rounds[i]);
@@ -183,7 +161,7 @@ std::vector<TimedTask> run_tasks(const ModelPair& models, const Method& method, 
     tasks.push_back({fmt::format("runs {:g} {}", group.temperature, group.batch),
                      [&models, method, &prompts, &group, tokens, seed, clock, call = std::uint64_t{0}]() mutable {
                        std::vector<std::vector<double>> timed(group.runs.size());
-                       for (const std::size_t i : shuffled(timed.size(), call++)) {
+                       for (const std::size_t i : shuffled(timed.size(), "order in a task", call++)) {
                          RunningMethod speculation(*models.target, models.draft.get(), method, method.sampling(group.temperature),
                                                    group.batch, group.runs[i].draft_length,
                                                    rng::make_key(seed, rng::hash_text("timed runs")), clock);
@@ -208,10 +186,7 @@ TimedRun timed_run(const RunGroup& group, const TimedTask& task, std::size_t ind
   std::vector<std::vector<double>> rounds;  // [round][repetition]
   const auto median = [&](std::size_t part) { return quartiles_of(task.parts[part]).median; };
   for (std::size_t round = 0; round < group.runs[index].rounds.size(); ++round, at += kParts) {
-    run.typical.first_draft += median(at);
-    run.typical.other_drafts += median(at + 1);
-    run.typical.target += median(at + 2);
-    run.typical.judging += median(at + 3);
+    run.typical += {median(at), median(at + 1), median(at + 2), median(at + 3)};
     std::vector<double> whole(repetitions, 0.0);
     for (std::size_t r = 0; r < repetitions; ++r)
       for (std::size_t part = 0; part < kParts; ++part) whole[r] += task.parts[at + part][r];
@@ -234,13 +209,13 @@ TimedRun timed_run(const RunGroup& group, const TimedTask& task, std::size_t ind
   return run;
 }
 
-double TimedRun::error() const { return deviation(resampled); }
+double TimedRun::error() const { return math::sample_deviation(resampled); }
 
 Speedup speedup_of(const RunGroup& group, const TimedRun& plain, const TimedRun& run, std::size_t index) {
   const double tokens = static_cast<double>(group.runs[index].emitted) / static_cast<double>(group.runs[0].emitted);
   std::vector<double> ratios;
   for (std::size_t i = 0; i < run.resampled.size(); ++i) ratios.push_back(tokens * plain.resampled[i] / run.resampled[i]);
-  return {tokens * plain.seconds / run.seconds, deviation(ratios)};
+  return {tokens * plain.seconds / run.seconds, math::sample_deviation(ratios)};
 }
 
 }  // namespace specsim::llm

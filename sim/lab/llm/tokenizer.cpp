@@ -2,10 +2,12 @@
 
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
+#include "sim/lab/llm/gguf_model.h"
 
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
+#include <filesystem>
 #include <utility>
 
 namespace specsim::llm {
@@ -52,6 +54,14 @@ std::unique_ptr<Tokenizer> read_sentencepiece(const std::string& path) {
   } catch (const IoError& error) {
     throw BadInput({"", 0, 0}, fmt::format("{}, allowed: a SentencePiece model", error.what()));
   }
+}
+
+std::unique_ptr<Tokenizer> read_tokenizer(const std::string& path) {
+  if (is_gguf(path)) return read_gguf_tokenizer(GgufFile(path));
+  const std::string json = path + "/tokenizer.json";
+  const std::string sentencepiece = path + "/tokenizer.model";
+  if (std::filesystem::exists(json)) return read_tokenizer_json(json);
+  return std::filesystem::exists(sentencepiece) ? read_sentencepiece(sentencepiece) : nullptr;
 }
 
 }  // namespace specsim::llm

@@ -1,5 +1,3 @@
-#include "sim/lab/llm/tokenizer_json.h"
-
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/lab/llm/bpe_tokenizer.h"
