@@ -1,10 +1,10 @@
 // Every shipped verifier, every branch: the joint distribution of the first draft_length + 1 tokens, against the target and
 // against an enumeration that shares no code with it.
 #include "tests/exact/exact_cells.h"
+#include "tests/support/acceptance_bounds.h"
 #include "tests/support/mutants.h"
 #include "tests/support/sanitizers.h"
 
-#include "sim/rounds/theory/bounds.h"
 #include "sim/rounds/verify/recursive_rule.h"
 
 #include <numeric>

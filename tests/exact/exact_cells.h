@@ -5,7 +5,7 @@
 #include "sim/experiments/spec/spec.h"
 #include "sim/foundation/base/check.h"
 #include "sim/rounds/decode/simulator.h"
-#include "sim/rounds/theory/enumeration.h"
+#include "tests/support/enumeration.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>

@@ -2,6 +2,7 @@
 // points of the simplex and its corners.
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/exact/exact_cells.h"
+#include "tests/support/optimal_acceptance.h"
 #include "tests/support/sanitizers.h"
 
 #include <map>

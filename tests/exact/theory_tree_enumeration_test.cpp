@@ -11,6 +11,8 @@
 #include "sim/rounds/theory/bounds.h"
 #include "sim/rounds/theory/multi_draft.h"
 #include "sim/rounds/theory/tree_enumeration.h"
+#include "tests/support/best_trees.h"
+#include "tests/support/enumeration.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_tree_enumeration_test {

@@ -1,7 +1,7 @@
 // Placements against closed forms that hold to the picosecond, whatever was accepted.
 #include "sim/foundation/base/check.h"
-#include "sim/rounds/theory/placement.h"
 #include "tests/placement/batches.h"
+#include "tests/support/placement_theory.h"
 #include "tests/support/samples.h"
 
 #include <algorithm>

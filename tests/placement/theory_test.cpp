@@ -1,7 +1,7 @@
 // Placements against exact recursions over independent acceptance, statistically; and those recursions against enumeration.
 #include "sim/rounds/theory/multi_draft.h"
-#include "sim/rounds/theory/placement.h"
 #include "tests/placement/batches.h"
+#include "tests/support/placement_theory.h"
 
 #include <algorithm>
 #include <array>

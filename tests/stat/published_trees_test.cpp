@@ -4,8 +4,8 @@
 #include "tests/support/published_trees.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/math/simplex.h"
-#include "sim/rounds/theory/trees.h"
 #include "tests/exact/exact_cells.h"
+#include "tests/support/best_trees.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 // Published trees and what was published of their acceptance.
 #pragma once
 
-#include "sim/rounds/theory/trees.h"
+#include "tests/support/best_trees.h"
 
 #include <iterator>
 #include <vector>

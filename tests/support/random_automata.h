@@ -1,8 +1,8 @@
 // Small distributions and automata for tests of the theory, from a generator of their own.
 #pragma once
 
+#include "sim/rounds/theory/automaton.h"
 #include "sim/rounds/theory/bounds.h"
-#include "sim/rounds/theory/enumeration.h"
 
 #include <cstdint>
 #include <utility>

@@ -1,6 +1,6 @@
 // The best tree for acceptance by depth and rank, and the table's own context process.
 #include "sim/rounds/draft/rank_tree.h"
-#include "sim/rounds/theory/trees.h"
+#include "tests/support/best_trees.h"
 
 #include <catch2/catch.hpp>
 

@@ -6,8 +6,9 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/index.h"
-#include "sim/rounds/theory/block.h"
 #include "sim/rounds/theory/bounds.h"
+#include "tests/support/block_bounds.h"
+#include "tests/support/enumeration.h"
 #include "tests/support/linear_programme.h"
 #include "tests/support/random_automata.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/foundation/base/check.h"
-#include "sim/rounds/theory/bounds.h"
+#include "tests/support/acceptance_bounds.h"
 
 namespace specsim::theory_bounds_test {
 

@@ -5,7 +5,9 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/rounds/theory/bounds.h"
-#include "sim/rounds/theory/enumeration.h"
+#include "tests/support/acceptance_bounds.h"
+#include "tests/support/enumeration.h"
+#include "tests/support/modulated_rounds.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_enumeration_test {

@@ -7,7 +7,7 @@
 #include "sim/foundation/base/check.h"
 #include "sim/rounds/theory/bounds.h"
 #include "sim/rounds/theory/lossy.h"
-#include "sim/rounds/theory/trees.h"
+#include "tests/support/best_trees.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_lossy_test {

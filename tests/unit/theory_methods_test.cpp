@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "sim/foundation/base/whole_file.h"
-#include "sim/rounds/theory/block.h"
-#include "sim/rounds/theory/trees.h"
+#include "tests/support/best_trees.h"
+#include "tests/support/block_bounds.h"
 #include "tests/support/published_trees.h"
 
 namespace specsim::theory_methods_test {

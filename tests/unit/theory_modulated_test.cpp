@@ -8,6 +8,8 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/rounds/theory/modulated.h"
+#include "tests/support/modulated_rounds.h"
+#include "tests/support/round_figures.h"
 
 namespace specsim::theory_modulated_test {
 

@@ -10,6 +10,7 @@
 #include "sim/rounds/theory/bounds.h"
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/support/linear_programme.h"
+#include "tests/support/optimal_acceptance.h"
 #include "tests/support/random_automata.h"
 #include "tests/support/sanitizers.h"
 

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "sim/rounds/theory/block.h"
-#include "sim/rounds/theory/chosen_trees.h"
+#include "sim/rounds/theory/budget_trees.h"
 #include "sim/rounds/theory/lossy.h"
 #include "sim/rounds/theory/multi_draft.h"
 #include "sim/rounds/theory/round_chain.h"
 #include "sim/rounds/theory/tree_enumeration.h"
+#include "tests/support/best_trees.h"
 #include "tests/support/random_automata.h"
 
 namespace specsim::theory_round_chain_test {

@@ -6,6 +6,7 @@
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/math/series.h"
 #include "sim/rounds/theory/round_distribution.h"
+#include "tests/support/round_figures.h"
 
 namespace specsim::theory_round_distribution_test {
 

@@ -9,7 +9,7 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/rounds/theory/multi_draft.h"
-#include "sim/rounds/theory/trees.h"
+#include "tests/support/best_trees.h"
 #include "tests/support/random_automata.h"
 #include "tests/support/sanitizers.h"
 

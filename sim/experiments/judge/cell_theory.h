@@ -6,7 +6,7 @@
 #include "sim/experiments/spec/spec.h"
 #include "sim/foundation/config/registry.h"
 #include "sim/rounds/theory/length_policies.h"
-#include "sim/rounds/theory/moving_requests.h"
+#include "sim/rounds/theory/requests.h"
 #include "sim/rounds/theory/round_distribution.h"
 #include "sim/rounds/theory/round_tokens.h"
 #include "sim/rounds/verify/position_rule.h"

@@ -4,7 +4,7 @@
 
 #include "sim/experiments/judge/block_rounds.h"
 #include "sim/experiments/judge/method.h"
-#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/automaton.h"
 
 #include <optional>
 #include <string>

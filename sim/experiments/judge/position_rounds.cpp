@@ -5,7 +5,7 @@
 #include "sim/rounds/decode/simulator.h"
 #include "sim/rounds/theory/lossy.h"
 #include "sim/rounds/theory/modulated.h"
-#include "sim/rounds/theory/moving_requests.h"
+#include "sim/rounds/theory/requests.h"
 #include "sim/rounds/theory/trace_walk.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 // Rules that let the draft speak for the target: speculative cascades, and a judge of rejected tokens.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
-#include "sim/rounds/theory/cascades.h"
 #include "sim/rounds/theory/lossy.h"
 
 namespace specsim::judge {

@@ -1,7 +1,7 @@
 // EAGLE-2's trees, grown where the draft is sure.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
-#include "sim/rounds/theory/chosen_trees.h"
+#include "sim/rounds/theory/budget_trees.h"
 
 namespace specsim::judge {
 

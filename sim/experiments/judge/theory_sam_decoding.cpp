@@ -1,7 +1,7 @@
 // Drafts that followed the longest end of the text where it stood first.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
-#include "sim/rounds/theory/copied_drafts.h"
+#include "sim/rounds/theory/chosen_trees.h"
 
 namespace specsim::judge {
 

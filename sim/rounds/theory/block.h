@@ -7,7 +7,7 @@
 // of E[carry_i], and a whole round follows from the carry's atoms: no acceptance test is walked.
 #pragma once
 
-#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/automaton.h"
 #include "sim/rounds/theory/round_distribution.h"
 
 #include <functional>
@@ -57,9 +57,6 @@ void each_joint_ratio_end(const BlockContext& context, int draft_length, int sta
                           const std::function<void(std::span<const int> kept, std::span<const double> final)>& f);
 // Distribution of accepted for a round that starts in `state`.
 [[nodiscard]] RoundDistribution block_distribution(const BlockContext& context, int draft_length, int state = 0);
-// Mean emitted per round of an endless sequence. Requires one recurrent class.
-[[nodiscard]] double block_long_run_tokens_per_round(const BlockContext& context, int draft_length);
-
 struct Bracket {
   double low = 0.0;
   double high = 0.0;
@@ -68,21 +65,5 @@ struct Bracket {
 // carry before it, so replacing the values in a cell by their mean raises it, and spreading them to the cell's ends lowers
 // it. O(draft_length cells^2 + vocab); 1024 cells leave about 1e-6.
 [[nodiscard]] std::vector<Bracket> block_tails(std::span<const WeightedPair> pool, int draft_length, int cells = 1024);
-
-// The pair of overlap alpha in (0, 1) with the largest block gain over the token rule, which is the least among pairs of that
-// overlap: two tokens whose distributions are swapped. By the same concavity two ratios do best, one on either side of 1, with no
-// target mass where nothing is drafted; of those pairs, one for each share of the draft above 1, this one was best at every
-// length searched.
-[[nodiscard]] WeightedPair widest_block_pair(double alpha);
-
-// P(accepted >= i), i = 1..draft_length, of the best lossless rule for one path, over rules that see all drafts and distributions
-// of the round: the largest A(x^i) = P(accepted >= i, drafts x^i) with A(x^i) <= draft(x^i) and A(x^i x) <= A(x^i) target(x |
-// x^i), since what is emitted after x^i must leave a mass >= 0 to the final token. It equals block verification's (as Sun et al.
-// 2024 prove; for rules that see off-path distributions Thomas and Pal 2026, arXiv 2602.16961). vocab^draft_length is limited to
-// 2^22.
-[[nodiscard]] std::vector<double> optimal_chain_tails(const Automaton& automaton, int draft_length);
-// Overlap of the joint distributions of the first i tokens, i = 1..draft_length: an upper bound for rules that may also bend the
-// distribution of later rounds. The published ideal of 12/9 for the first known pair is its sum.
-[[nodiscard]] std::vector<double> joint_overlaps(const Automaton& automaton, int draft_length);
 
 }  // namespace specsim::theory

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <queue>
-#include <utility>
 
 namespace specsim::theory {
 namespace {
@@ -23,30 +22,41 @@ struct Path {
 std::vector<Path> longer_paths(const Automaton& distributions, const std::vector<Path>& paths, int above, int width,
                                double decay) {
   const Path& path = paths[index_of(above)];
-  const std::size_t row = std::min(index_of(path.depth), distributions.draft.size() - 1);
-  const std::vector<double>& draft = distributions.draft[row][index_of(path.state)];
-  std::vector<int> tokens(draft.size());
-  std::iota(tokens.begin(), tokens.end(), 0);
-  std::stable_sort(tokens.begin(), tokens.end(), [&](int a, int b) { return draft[index_of(a)] > draft[index_of(b)]; });
+  const std::vector<double>& draft = distributions.draft_at(path.depth, path.state);
   std::vector<Path> longer;
-  for (int rank = 0; rank < std::min(width, distributions.vocab); ++rank) {
-    const int token = tokens[index_of(rank)];
+  for (const int token : likeliest(draft, index_of(width))) {
     if (draft[index_of(token)] == 0.0) break;
-    longer.push_back({above, rank, token, distributions.next[index_of(path.state * distributions.vocab + token)], path.depth + 1,
+    longer.push_back({above, static_cast<int>(longer.size()), token, distributions.after(path.state, token), path.depth + 1,
                       path.weight * draft[index_of(token)] * decay});
   }
   return longer;
 }
 
-// The `most` heaviest of paths[1 ..], parents before children.
-std::vector<int> heaviest(const std::vector<Path>& paths, int most) {
-  std::vector<int> order(paths.size() - 1);
-  std::iota(order.begin(), order.end(), 1);
+// The `most` heaviest of paths[first ..], parents before children.
+std::vector<int> heaviest(const std::vector<Path>& paths, int first, int most) {
+  std::vector<int> order(paths.size() - index_of(first));
+  std::iota(order.begin(), order.end(), first);
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return paths[index_of(a)].weight > paths[index_of(b)].weight; });
   order.resize(std::min(order.size(), index_of(most)));
   std::sort(order.begin(), order.end());
   return order;
+}
+
+// Adds the continuations of `level`, `width` for each path, to `paths`, all of them or the `most` heaviest. Returns the new ones.
+std::vector<int> add_level(const Automaton& distributions, std::vector<Path>& paths, const std::vector<int>& level, int width,
+                           int most) {
+  std::vector<Path> next;
+  for (const int above : level) {
+    const std::vector<Path> longer = longer_paths(distributions, paths, above, width, 1.0);
+    next.insert(next.end(), longer.begin(), longer.end());
+  }
+  std::vector<int> added;
+  for (const int one : heaviest(next, 0, most)) {
+    added.push_back(static_cast<int>(paths.size()));
+    paths.push_back(next[index_of(one)]);
+  }
+  return added;
 }
 
 ChosenTree tree_from(const std::vector<Path>& paths, const std::vector<int>& kept) {
@@ -62,27 +72,29 @@ ChosenTree tree_from(const std::vector<Path>& paths, const std::vector<int>& kep
 
 }  // namespace
 
+ChosenTree dynamic_tree(const Automaton& distributions, int state, int depth, int width, int nodes) {
+  std::vector<Path> paths = {Path{.state = state}};
+  int first = 0;  // of the last level
+  for (int d = 0; d < depth; ++d) {
+    const std::vector<int> level = heaviest(paths, first, width);
+    first = static_cast<int>(paths.size());
+    add_level(distributions, paths, level, width, distributions.vocab * width);
+  }
+  return tree_from(paths, heaviest(paths, 1, nodes));
+}
+
 ChosenTree opt_tree(const Automaton& distributions, int state, int nodes, double threshold, int layers) {
   std::vector<Path> paths = {Path{.state = state}};
   std::vector<int> layer = {0};
   double expected = 0.0;
   for (int d = 0; d < layers && !layer.empty(); ++d) {
-    std::vector<Path> next = {Path()};
-    for (const int above : layer) {
-      const std::vector<Path> longer = longer_paths(distributions, paths, above, nodes, 1.0);
-      next.insert(next.end(), longer.begin(), longer.end());
-    }
-    layer.clear();
-    for (const int one : heaviest(next, nodes)) {
-      layer.push_back(static_cast<int>(paths.size()));
-      paths.push_back(next[index_of(one)]);
-    }
+    layer = add_level(distributions, paths, layer, nodes, nodes);
     double sum = 0.0;
-    for (const int one : heaviest(paths, nodes)) sum += paths[index_of(one)].weight;
+    for (const int one : heaviest(paths, 1, nodes)) sum += paths[index_of(one)].weight;
     if (sum - expected <= threshold) break;
     expected = sum;
   }
-  return tree_from(paths, heaviest(paths, nodes));
+  return tree_from(paths, heaviest(paths, 1, nodes));
 }
 
 ChosenTree likeliest_paths(const Automaton& distributions, int state, int budget, int depth, int width, double decay) {
@@ -99,26 +111,13 @@ ChosenTree likeliest_paths(const Automaton& distributions, int state, int budget
     open.pop();
     extend(static_cast<int>(kept.size()) - 1);
   }
-  std::vector<int> all(kept.size() - 1);
-  std::iota(all.begin(), all.end(), 1);
-  return tree_from(kept, all);
+  return tree_from(kept, heaviest(kept, 1, budget));
 }
 
 ChosenTree beam_tree(const Automaton& distributions, int state, int beams, int depth) {
   std::vector<Path> paths = {Path{.state = state}};
   std::vector<int> ends = {0};
-  for (int level = 0; level < depth && !ends.empty(); ++level) {
-    std::vector<Path> next = {Path()};
-    for (const int end : ends) {
-      const std::vector<Path> longer = longer_paths(distributions, paths, end, beams, 1.0);
-      next.insert(next.end(), longer.begin(), longer.end());
-    }
-    ends.clear();
-    for (const int one : heaviest(next, beams)) {
-      ends.push_back(static_cast<int>(paths.size()));
-      paths.push_back(next[index_of(one)]);
-    }
-  }
+  for (int level = 0; level < depth && !ends.empty(); ++level) ends = add_level(distributions, paths, ends, beams, beams);
   std::vector<bool> needed(paths.size(), false);
   for (int path : ends)
     for (; path > 0; path = paths[index_of(path)].parent) needed[index_of(path)] = true;
@@ -153,18 +152,15 @@ ChosenTree marginal_tree(const Automaton& distributions, int state, const Margin
   std::vector<int> level = {0};
   for (int depth = 0; depth < rule.positions && !level.empty(); ++depth) {
     const std::vector<double>& own = marginal[index_of(depth)];
-    std::vector<int> tokens(own.size());
-    std::iota(tokens.begin(), tokens.end(), 0);
-    std::stable_sort(tokens.begin(), tokens.end(), [&](int a, int b) { return own[index_of(a)] > own[index_of(b)]; });
-    if (rule.width > 0) tokens.resize(std::min(tokens.size(), index_of(rule.width)));
-    std::vector<Path> next = {Path()};
+    const std::vector<int> tokens = likeliest(own, rule.width > 0 ? index_of(rule.width) : own.size());
+    std::vector<Path> next;
     for (const int above : level)
       for (std::size_t rank = 0; rank < std::min(tokens.size(), index_of(rule.nodes)) && own[index_of(tokens[rank])] > 0.0;
            ++rank)
         next.push_back({above, static_cast<int>(rank), tokens[rank], state, depth + 1,
                         paths[index_of(above)].weight * own[index_of(tokens[rank])]});
     level.clear();
-    for (const int one : heaviest(next, rule.nodes)) {
+    for (const int one : heaviest(next, 0, rule.nodes)) {
       level.push_back(static_cast<int>(paths.size()));
       paths.push_back(next[index_of(one)]);
     }
@@ -186,7 +182,7 @@ ChosenTree marginal_tree(const Automaton& distributions, int state, const Margin
       }
     }
   }
-  return tree_from(paths, heaviest(paths, best));
+  return tree_from(paths, heaviest(paths, 1, best));
 }
 
 }  // namespace specsim::theory

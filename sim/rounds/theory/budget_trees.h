@@ -6,6 +6,11 @@
 
 namespace specsim::theory {
 
+// EAGLE-2 (Li et al. 2024, arXiv 2406.16858): level by level the `width` nodes of the largest draft probability get their
+// `width` likeliest children, and of all nodes the `nodes` of the largest probability are kept; the earlier one in breadth-first
+// order among equals.
+[[nodiscard]] ChosenTree dynamic_tree(const Automaton& distributions, int state, int depth, int width, int nodes);
+
 // OPT-Tree (Wang et al. 2024, arXiv 2406.17276): layer d + 1 is the `nodes` likeliest children of layer d, and E(d) the sum of
 // the `nodes` largest path probabilities of layers 0 .. d. The tree is of the layers up to the first d with E(d) - E(d-1) <=
 // threshold, or layers - 1: the `nodes` likeliest paths of these.

@@ -13,20 +13,6 @@
 namespace specsim::theory {
 namespace {
 
-const std::vector<double>& draft_at(const Automaton& distributions, int depth, int state) {
-  return distributions.draft[std::min(index_of(depth), distributions.draft.size() - 1)][index_of(state)];
-}
-
-// The distribution's tokens, the likeliest first, the lowest id first among equals; at most `most` of them.
-std::vector<int> likeliest(const std::vector<double>& distribution, std::size_t most) {
-  std::vector<int> order(distribution.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return distribution[index_of(a)] > distribution[index_of(b)]; });
-  order.resize(std::min(order.size(), most));
-  return order;
-}
-
 // Where the states of a distribution `row` go with the target's token.
 std::vector<double> moved(const Automaton& distributions, const StateMatrix& transition, const std::vector<double>& row,
                           int token) {
@@ -35,7 +21,7 @@ std::vector<double> moved(const Automaton& distributions, const StateMatrix& tra
     const double mass = row[s] == 0.0 ? 0.0 : row[s] * distributions.target[s][index_of(token)];
     if (mass == 0.0) continue;
     if (transition.empty()) {
-      next[index_of(distributions.next[s * index_of(distributions.vocab) + index_of(token)])] += mass;
+      next[index_of(distributions.after(static_cast<int>(s), token))] += mass;
     } else {
       for (std::size_t to = 0; to < row.size(); ++to) next[to] += mass * transition[s * row.size() + to];
     }
@@ -79,55 +65,11 @@ ChosenTree guessed_tree(const TreeShape& shape, const Automaton& distributions, 
   for (int node = 1; node < shape.size(); ++node) {
     const int parent = place[index_of(shape.parent[index_of(node)])];
     const int rank = shape.rank[index_of(node)];
-    const std::vector<double>& draft = draft_at(distributions, depths[index_of(node)] - 1, state);
+    const std::vector<double>& draft = distributions.draft_at(depths[index_of(node)] - 1, state);
     const std::vector<int> tokens = likeliest(draft, index_of(rank) + 1);
     if (parent == kLeftOut || index_of(rank) >= tokens.size() || draft[index_of(tokens.back())] == 0.0) continue;
     place[index_of(node)] = chosen.tree.add(parent, rank);
     chosen.tokens.push_back(tokens.back());
-  }
-  return chosen;
-}
-
-ChosenTree dynamic_tree(const Automaton& distributions, int state, int depth, int width, int nodes) {
-  struct Candidate {
-    int parent;  // among the candidates
-    int rank;
-    int token;
-    int state;
-    double probability;
-  };
-  std::vector<Candidate> candidates = {{-1, -1, -1, state, 1.0}};
-  const auto likelier = [&](int a, int b) { return candidates[index_of(a)].probability > candidates[index_of(b)].probability; };
-  std::vector<int> level = {0};
-  for (int d = 0; d < depth; ++d) {
-    std::stable_sort(level.begin(), level.end(), likelier);
-    level.resize(std::min(level.size(), index_of(width)));
-    std::sort(level.begin(), level.end());
-    std::vector<int> below;
-    for (const int parent : level) {
-      const Candidate above = candidates[index_of(parent)];
-      const std::vector<double>& distribution = draft_at(distributions, d, above.state);
-      int rank = 0;
-      for (const int token : likeliest(distribution, index_of(width))) {
-        if (distribution[index_of(token)] == 0.0) break;
-        below.push_back(static_cast<int>(candidates.size()));
-        candidates.push_back({parent, rank++, token, distributions.next[index_of(above.state * distributions.vocab + token)],
-                              above.probability * distribution[index_of(token)]});
-      }
-    }
-    level = std::move(below);
-  }
-  std::vector<int> kept(candidates.size() - 1);
-  std::iota(kept.begin(), kept.end(), 1);
-  std::stable_sort(kept.begin(), kept.end(), likelier);
-  kept.resize(std::min(kept.size(), index_of(nodes)));
-  std::sort(kept.begin(), kept.end());
-  ChosenTree chosen;
-  std::vector<int> index(candidates.size(), 0);
-  for (const int candidate : kept) {
-    const Candidate& own = candidates[index_of(candidate)];
-    index[index_of(candidate)] = chosen.tree.add(index[index_of(own.parent)], own.rank);
-    chosen.tokens.push_back(own.token);
   }
   return chosen;
 }
@@ -246,14 +188,12 @@ class LookaheadPast {
   int output(int r, int column) {
     const auto [at, fresh] = outputs_.try_emplace({r, column}, 0);
     if (!fresh) return at->second;
-    std::size_t state = index_of(start_);
-    const auto read = [&](int token) {
-      state = index_of(distributions_->next[state * index_of(distributions_->vocab) + index_of(token)]);
-    };
+    int state = start_;
+    const auto read = [&](int token) { state = distributions_->after(state, token); };
     for (std::size_t i = prompt_; i < index_of(rounds_[index_of(r)]); ++i) read(text_[i]);
     for (int i = 1; i <= column; ++i) read(guess(r, 0, i));
     for (int level = 1; level <= std::min(r, own_.ngram - 2); ++level) read(guess(r, level, column));
-    return outputs_[{r, column}] = likeliest(distributions_->target[state], 1)[0];
+    return outputs_[{r, column}] = likeliest(distributions_->target[index_of(state)], 1)[0];
   }
 
   const Automaton* distributions_;

@@ -5,7 +5,7 @@
 // instead, whatever the tokens are.
 #pragma once
 
-#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/automaton.h"
 #include "sim/rounds/theory/round_chain.h"
 #include "sim/rounds/theory/trees.h"
 
@@ -25,11 +25,6 @@ struct ChosenTree {
 // likeliest token of the draft's distribution for depth d in `state`, the lowest id first among equals. Nodes whose token that
 // distribution gives no probability are left out, and what is below them.
 [[nodiscard]] ChosenTree guessed_tree(const TreeShape& shape, const Automaton& distributions, int state);
-
-// EAGLE-2 (Li et al. 2024, arXiv 2406.16858): level by level the `width` nodes of the largest draft probability get their
-// `width` likeliest children, and of all nodes the `nodes` of the largest probability are kept; the earlier one in breadth-first
-// order among equals. Tokens that the draft cannot emit are left out.
-[[nodiscard]] ChosenTree dynamic_tree(const Automaton& distributions, int state, int depth, int width, int nodes);
 
 // draft_length: of the longest path that tree_of gives.
 [[nodiscard]] RoundKernel chosen_kernel(const Automaton& distributions, const StateMatrix& transition, int draft_length,
@@ -61,6 +56,18 @@ struct SuffixScores {
   std::vector<std::vector<int>> past;
 };
 [[nodiscard]] TextDraft suffix_scores_draft(const SuffixScores& rule);
+
+// SAM Decoding (Hu et al. 2024, arXiv 2411.10666) without a second method: the longest end of the text that stands in the text
+// without its last token, at its first place, if it has at least `threshold` tokens; or one of a document that is longer by more
+// than `bias`. Of the text's own ends a shorter one where no more than draft_length tokens follow the longer one's first place,
+// the shortest if that is so of all.
+struct SamDraft {
+  int draft_length = 1;
+  int threshold = 1;
+  double bias = 0.0;
+  std::vector<std::vector<int>> corpus;
+};
+[[nodiscard]] TextDraft sam_draft(const SamDraft& rule);
 
 // A sequence's rounds, over every text that they can emit. nullopt: more than 2^18 texts.
 [[nodiscard]] std::optional<RunMoments> text_moments(const Automaton& distributions, const StateMatrix& transition,

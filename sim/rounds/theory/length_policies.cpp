@@ -2,8 +2,8 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/math/series.h"
-#include "sim/rounds/theory/modulated.h"
 #include "sim/rounds/theory/round_distribution.h"
+#include "sim/rounds/theory/stationary.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,42 +31,13 @@ PolicyFigures mixed(std::vector<double> length_distribution, const std::vector<d
   return {std::move(length_distribution), emitted.value(), time.value()};
 }
 
-std::vector<double> tokens_by_length(double alpha, std::size_t count) {
-  std::vector<double> tokens;
-  for (std::size_t k = 0; k < count; ++k) tokens.push_back(tokens_per_round(alpha, static_cast<int>(k)));
-  return tokens;
-}
-
 }  // namespace
-
-PolicyFigures fixed_length(double alpha, int draft_length, const std::vector<double>& round_time) {
-  check_inputs(alpha, round_time);
-  SPECSIM_CHECK(draft_length >= 0 && static_cast<std::size_t>(draft_length) < round_time.size(), "draft_length = {} of {}",
-                draft_length, round_time.size() - 1);
-  std::vector<double> distribution(round_time.size(), 0.0);
-  distribution[static_cast<std::size_t>(draft_length)] = 1.0;
-  return mixed(std::move(distribution), tokens_by_length(alpha, round_time.size()), round_time);
-}
-
-PolicyFigures goodput_optimum(double alpha, const std::vector<double>& round_time) {
-  PolicyFigures best = fixed_length(alpha, 0, round_time);
-  for (std::size_t k = 1; k < round_time.size(); ++k) {
-    PolicyFigures figures = fixed_length(alpha, static_cast<int>(k), round_time);
-    if (figures.rate() > best.rate()) best = std::move(figures);
-  }
-  return best;
-}
 
 PolicyFigures oracle_length(double alpha, const std::vector<double>& round_time) {
   check_inputs(alpha, round_time);
   std::vector<double> emitted;
   for (std::size_t k = 0; k < round_time.size(); ++k) emitted.push_back(static_cast<double>(k + 1));
   return mixed(constant_alpha(alpha, static_cast<int>(round_time.size()) - 1).accepted, emitted, round_time);
-}
-
-double oracle_speedup(double alpha, double cost_ratio) {
-  SPECSIM_CHECK(alpha >= 0.0 && alpha <= 1.0 && cost_ratio >= 0.0, "alpha = {}, cost_ratio = {}", alpha, cost_ratio);
-  return 1.0 / (1.0 - alpha + cost_ratio * alpha);
 }
 
 PolicyFigures additive_length(double alpha, int increase, int decrease, int shortest, const std::vector<double>& round_time) {
@@ -84,7 +55,9 @@ PolicyFigures additive_length(double alpha, int increase, int decrease, int shor
   }
   std::vector<double> distribution(static_cast<std::size_t>(shortest), 0.0);
   for (const double share : stationary_distribution(transition, states)) distribution.push_back(share);
-  return mixed(std::move(distribution), tokens_by_length(alpha, round_time.size()), round_time);
+  std::vector<double> tokens;
+  for (std::size_t k = 0; k < round_time.size(); ++k) tokens.push_back(tokens_per_round(alpha, static_cast<int>(k)));
+  return mixed(std::move(distribution), tokens, round_time);
 }
 
 LengthRule additive_rule(int first, int up, int down, int longest) {

@@ -58,21 +58,10 @@ struct PolicyFigures {
   [[nodiscard]] double rate() const { return tokens_per_round / time_per_round; }
 };
 
-// The same draft length in every round.
-[[nodiscard]] PolicyFigures fixed_length(double alpha, int draft_length, const std::vector<double>& round_time);
-
-// Goodput (Liu et al. 2024, SmartSpec, arXiv 2406.14066) at a known alpha: the fixed length with the largest rate, the shortest
-// among equals. A policy at constant alpha that does not see outcomes in advance cannot do better.
-[[nodiscard]] PolicyFigures goodput_optimum(double alpha, const std::vector<double>& round_time);
-
 // Knows how many drafts would be accepted, up to the longest length, and drafts exactly these: a round of length k has
 // probability alpha^k (1 - alpha), or alpha^longest at the end, and always emits k + 1. At cost ratios below 1 no policy with the
 // same limit does better: every token is a final token or a draft, and these rounds are the fewest.
 [[nodiscard]] PolicyFigures oracle_length(double alpha, const std::vector<double>& round_time);
-// Its speedup under the ratio model without a limit on the length: 1 / (1 - alpha + cost_ratio alpha), since every token costs a
-// target pass or, with probability alpha, a draft pass.
-[[nodiscard]] double oracle_speedup(double alpha, double cost_ratio);
-
 // Additive steps (Hugging Face's heuristic: +2 after full acceptance, -1 otherwise, at least 1): the draft length is a Markov
 // chain that rises with probability alpha^length; its stationary distribution, with lengths clamped to shortest..longest (longest
 // is round_time.size() - 1). Requires 1 <= shortest <= longest, increase and decrease >= 1.

@@ -5,127 +5,49 @@
 #include "sim/foundation/math/series.h"
 #include "sim/rounds/theory/bounds.h"
 #include "sim/rounds/theory/chosen_trees.h"
-#include "sim/rounds/theory/sibling_draws.h"
+#include "sim/rounds/theory/typical_walk.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <numeric>
-#include <utility>
 
 namespace specsim::theory {
 namespace {
 
 using Distribution = std::vector<double>;
 
-// The distribution, for a subtree, of the height of its longest accepted path and the state after the round: [height][state].
-// What is missing from 1 is the probability that its top node is not accepted.
-using Heights = std::vector<Distribution>;
+// The state after the rounds of one height.
+struct TypicalStates {
+  using Part = Distribution;  // [state]
+  const Automaton& distributions;
+  std::vector<Distribution> accepts;  // [state]
 
-double mass_of(const Heights& heights, std::size_t below) {
-  double sum = 0.0;
-  for (std::size_t h = 0; h < std::min(below, heights.size()); ++h)
-    for (const double share : heights[h]) sum += share;
-  return sum;
-}
-
-class TypicalTree {
- public:
-  TypicalTree(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling, double epsilon, double delta,
-              double within)
-      : distributions_(distributions),
-        tree_(tree),
-        sampling_(sampling),
-        depths_(tree.depths()),
-        children_(index_of(tree.size())) {
-    for (int node = 1; node < tree.size(); ++node) children_[index_of(tree.parent[index_of(node)])].push_back(node);
-    for (const Distribution& target : distributions.target)
-      accepts_.push_back(typical_acceptance(target, epsilon, delta, within));
+  [[nodiscard]] Part none() const { return Part(index_of(distributions.states), 0.0); }
+  [[nodiscard]] static double mass(const Part& part) { return std::accumulate(part.begin(), part.end(), 0.0); }
+  static void add(const Part& from, double weight, Part& to) {
+    for (std::size_t s = 0; s < to.size(); ++s) to[s] += weight * from[s];
   }
-
-  // What follows below a node that is accepted at a state.
-  const Heights& below(int node, int state) {
-    const auto [place, fresh] = known_.try_emplace({node, state});
-    if (fresh) place->second = heights_below(node, state);
-    return place->second;
+  void add_final(int state, double weight, Part& to) const {
+    for (int x = 0; x < distributions.vocab; ++x)
+      to[index_of(distributions.after(state, x))] += weight * distributions.target[index_of(state)][index_of(x)];
   }
-
- private:
-  [[nodiscard]] Heights heights_below(int node, int state) {
-    const std::vector<int>& children = children_[index_of(node)];
-    Heights heights(index_of(tree_.depth() - depths_[index_of(node)]) + 1, Distribution(index_of(distributions_.states), 0.0));
-    if (children.empty()) {
-      add_final(state, 1.0, heights[0]);
-      return heights;
-    }
-    const auto depth = std::min(index_of(depths_[index_of(node)]), distributions_.draft.size() - 1);
-    const Distribution& draft = distributions_.draft[depth][index_of(state)];
-    if (sampling_ == TreeSampling::with_replacement) {
-      std::vector<Heights> each;
-      for (const int child : children) {
-        Heights own(heights.size(), Distribution(index_of(distributions_.states), 0.0));
-        for (int x = 0; x < distributions_.vocab; ++x) add_child(child, state, x, draft[index_of(x)], own);
-        each.push_back(std::move(own));
-      }
-      add_longest(each, state, 1.0, heights);
-      return heights;
-    }
-    int ranks = 0;
-    for (const int child : children) ranks = std::max(ranks, tree_.rank[index_of(child)] + 1);
-    each_draw(draft, ranks, sampling_, [&](const std::vector<int>& tokens, double probability) {
-      std::vector<Heights> each;
-      for (const int child : children) {
-        const std::size_t rank = index_of(tree_.rank[index_of(child)]);
-        if (rank >= tokens.size()) continue;
-        each.emplace_back(heights.size(), Distribution(index_of(distributions_.states), 0.0));
-        add_child(child, state, tokens[rank], 1.0, each.back());
-      }
-      add_longest(each, state, probability, heights);
-    });
-    return heights;
-  }
-
-  [[nodiscard]] int next(int state, int token) const {
-    return distributions_.next[index_of(state * distributions_.vocab + token)];
-  }
-  void add_final(int state, double weight, Distribution& states) const {
-    for (int x = 0; x < distributions_.vocab; ++x)
-      states[index_of(next(state, x))] += weight * distributions_.target[index_of(state)][index_of(x)];
-  }
-  void add_child(int child, int state, int token, double weight, Heights& own) {
-    if (weight == 0.0 || accepts_[index_of(state)][index_of(token)] == 0.0) return;
-    const Heights& deeper = below(child, next(state, token));
-    for (std::size_t h = 0; h < deeper.size(); ++h)
-      for (std::size_t s = 0; s < deeper[h].size(); ++s) own[h][s] += weight * deeper[h][s];
-  }
-  // The first of the highest of independent children, one more than its own height; none: the round ends here.
-  void add_longest(const std::vector<Heights>& each, int state, double probability, Heights& heights) const {
-    double none = probability;
-    for (const Heights& own : each) none *= 1.0 - mass_of(own, own.size());
-    add_final(state, none, heights[0]);
-    for (std::size_t h = 0; h + 1 < heights.size(); ++h) {
-      for (std::size_t k = 0; k < each.size(); ++k) {
-        double others = probability;
-        for (std::size_t i = 0; i < each.size(); ++i) {
-          if (i == k) continue;
-          const double higher = mass_of(each[i], each[i].size()) - mass_of(each[i], i < k ? h : h + 1);
-          others *= std::max(0.0, 1.0 - higher);
-        }
-        for (std::size_t s = 0; s < each[k][h].size(); ++s) heights[h + 1][s] += others * each[k][h][s];
-      }
+  template <class Deeper>
+  void add_child(int state, std::span<const double> drafted, const Deeper& deeper, std::vector<Part>& own) const {
+    for (int x = 0; x < distributions.vocab; ++x) {
+      if (drafted[index_of(x)] == 0.0 || accepts[index_of(state)][index_of(x)] == 0.0) continue;
+      const std::vector<Part>& heights = deeper(distributions.after(state, x));
+      for (std::size_t h = 0; h < heights.size(); ++h) add(heights[h], drafted[index_of(x)], own[h]);
     }
   }
-
-  const Automaton& distributions_;
-  const TreeShape& tree_;
-  TreeSampling sampling_;
-  std::vector<int> depths_;
-  std::vector<std::vector<int>> children_;
-  std::vector<Distribution> accepts_;
-  std::map<std::pair<int, int>, Heights> known_;  // [node and state]
 };
+
+std::vector<Distribution> typical_acceptances(const Automaton& distributions, double epsilon, double delta, double within) {
+  std::vector<Distribution> accepts;
+  for (const Distribution& target : distributions.target) accepts.push_back(typical_acceptance(target, epsilon, delta, within));
+  return accepts;
+}
 
 }  // namespace
 
@@ -166,11 +88,8 @@ std::vector<double> residual_distribution(std::span<const double> target, std::s
 
 std::vector<double> top_k_acceptance(std::span<const double> target, int k) {
   SPECSIM_CHECK(k >= 1, "k = {}", k);
-  std::vector<std::size_t> order(target.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return target[a] > target[b]; });
   std::vector<double> acceptance(target.size(), 0.0);
-  for (std::size_t i = 0; i < std::min(order.size(), static_cast<std::size_t>(k)); ++i) acceptance[order[i]] = 1.0;
+  for (const int token : likeliest(target, index_of(k))) acceptance[index_of(token)] = 1.0;
   return acceptance;
 }
 
@@ -244,6 +163,40 @@ double bias(const Judgement& judgement, std::span<const double> target) {
   return total_variation(emitted_distribution(judgement), target);
 }
 
+std::vector<double> cascade_distribution(std::span<const double> target, std::span<const double> draft, const std::string& rule,
+                                         double alpha) {
+  const double distance = total_variation(target, draft);  // throws unless both are distributions of one size
+  const double target_best = *std::max_element(target.begin(), target.end());
+  const double draft_best = *std::max_element(draft.begin(), draft.end());
+  if (rule == "chow" || rule == "diff" || rule == "opt") {
+    const double bar = rule == "chow" ? 1.0 - alpha : target_best - alpha * (rule == "opt" ? distance : 1.0);
+    const std::span<const double> chosen = draft_best < bar ? target : draft;
+    return {chosen.begin(), chosen.end()};
+  }
+  SPECSIM_CHECK(rule == "token_v1" || rule == "token_v2" || rule == "token_v3", "rule {}", rule);
+  std::vector<double> distribution(target.size(), 0.0);
+  math::CompensatedSum replaced;
+  for (std::size_t x = 0; x < draft.size(); ++x) {
+    const bool trusted = rule == "token_v1"   ? draft[x] >= target_best - alpha
+                         : rule == "token_v2" ? target[x] >= target_best - alpha
+                                              : target[x] >= (1.0 - alpha) * target_best;
+    if (trusted)
+      distribution[x] = draft[x];
+    else
+      replaced += draft[x];
+  }
+  for (std::size_t x = 0; x < target.size(); ++x) distribution[x] += replaced.value() * target[x];
+  return distribution;
+}
+
+std::vector<double> judge_acceptance(std::span<const double> target, std::span<const double> drafted, double rate) {
+  SPECSIM_CHECK(rate >= 0.0 && rate <= 1.0, "rate = {}", rate);
+  std::vector<double> acceptance = lenience_acceptance(target, drafted, 1.0);
+  for (std::size_t x = 0; x < target.size(); ++x)
+    if (drafted[x] > 0.0) acceptance[x] += rate * (1.0 - acceptance[x]);
+  return acceptance;
+}
+
 std::vector<std::vector<double>> first_accepted(std::span<const double> acceptance, std::span<const double> draft, int drafts,
                                                 TreeSampling sampling) {
   std::vector<Distribution> by_token(index_of(drafts), Distribution(draft.size(), 0.0));
@@ -272,10 +225,11 @@ std::vector<std::vector<double>> first_accepted(std::span<const double> acceptan
 RoundKernel typical_kernel(const Automaton& distributions, const TreeShape& tree, TreeSampling sampling, double epsilon,
                            double delta, double within) {
   check_tree(tree);
-  TypicalTree typical(distributions, tree, sampling, epsilon, delta, within);
+  TypicalWalk<TypicalStates> typical(distributions, tree, sampling,
+                                     {distributions, typical_acceptances(distributions, epsilon, delta, within)});
   RoundKernel kernel(distributions.states, tree.depth());
   for (int s = 0; s < distributions.states; ++s) {
-    const Heights& heights = typical.below(0, s);
+    const std::vector<Distribution>& heights = typical.below(0, s);
     for (int h = 0; h <= tree.depth(); ++h)
       for (int next = 0; next < distributions.states; ++next) kernel.at(h, s, next) = heights[index_of(h)][index_of(next)];
   }
@@ -285,8 +239,7 @@ RoundKernel typical_kernel(const Automaton& distributions, const TreeShape& tree
 RoundKernel typical_guess_kernel(const Automaton& distributions, const StateMatrix& transition, const TreeShape& tree,
                                  double epsilon, double delta, double within) {
   RoundKernel kernel(distributions.states, tree.depth());
-  std::vector<Distribution> accepts;
-  for (const Distribution& target : distributions.target) accepts.push_back(typical_acceptance(target, epsilon, delta, within));
+  const std::vector<Distribution> accepts = typical_acceptances(distributions, epsilon, delta, within);
   for (int start = 0; start < distributions.states; ++start) {
     const ChosenTree guessed = guessed_tree(tree, distributions, start);
     const std::function<void(int, int, const std::vector<bool>&, double)> go =

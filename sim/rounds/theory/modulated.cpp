@@ -13,46 +13,6 @@
 namespace specsim::theory {
 namespace {
 
-double total(std::span<const double> values) {
-  math::CompensatedSum sum;
-  for (const double value : values) sum += value;
-  return sum.value();
-}
-
-// out += left * right, in blocks of rows of `right` that stay in cache, four at a time; zero blocks are skipped, so that
-// contexts with few successors per state stay cheap.
-void add_blocked_product(const Matrix& left, const Matrix& right, std::size_t states, Matrix& out) {
-  constexpr std::size_t kBlock = 32;
-  for (std::size_t first = 0; first < states; first += kBlock) {
-    const std::size_t last = std::min(first + kBlock, states);
-    for (std::size_t s = 0; s < states; ++s) {
-      double* target_row = out.data() + s * states;
-      const double* weights = left.data() + s * states;
-      std::size_t mid = first;
-      for (; mid + 4 <= last; mid += 4) {
-        const double w0 = weights[mid];
-        const double w1 = weights[mid + 1];
-        const double w2 = weights[mid + 2];
-        const double w3 = weights[mid + 3];
-        if (w0 == 0.0 && w1 == 0.0 && w2 == 0.0 && w3 == 0.0) continue;
-        const double* row0 = right.data() + mid * states;
-        const double* row1 = row0 + states;
-        const double* row2 = row1 + states;
-        const double* row3 = row2 + states;
-        for (std::size_t next = 0; next < states; ++next) {
-          target_row[next] += (w0 * row0[next] + w1 * row1[next]) + (w2 * row2[next] + w3 * row3[next]);
-        }
-      }
-      for (; mid < last; ++mid) {
-        const double weight = weights[mid];
-        if (weight == 0.0) continue;
-        const double* row = right.data() + mid * states;
-        for (std::size_t next = 0; next < states; ++next) target_row[next] += weight * row[next];
-      }
-    }
-  }
-}
-
 // sum over j of value[j] K_j: the round's kernel weighted by a function of accepted.
 Matrix weighted_kernel(const Modulation& modulation, int draft_length, std::span<const double> value) {
   const std::size_t states = index_of(modulation.states);
@@ -61,7 +21,7 @@ Matrix weighted_kernel(const Modulation& modulation, int draft_length, std::span
   for (int j = draft_length - 1; j >= 0; --j) {
     Matrix previous(at_position(modulation.reject, j));
     for (double& entry : previous) entry *= value[index_of(j)];
-    add_blocked_product(at_position(modulation.accept, j), kernel, states, previous);
+    add_product(at_position(modulation.accept, j), kernel, states, previous);
     kernel = std::move(previous);
   }
   return kernel;
@@ -79,17 +39,6 @@ Vector weighted_kernel_times(const Modulation& modulation, int draft_length, std
     result = std::move(previous);
   }
   return result;
-}
-
-Vector unchecked_next_start(const Modulation& modulation, std::span<const double> start, int draft_length) {
-  Vector next(start.size(), 0.0);
-  Vector here(start.begin(), start.end());
-  for (int j = 0; j < draft_length; ++j) {
-    add_row_times(here, at_position(modulation.reject, j), 1.0, next);
-    here = row_times(here, at_position(modulation.accept, j));
-  }
-  add_row_times(here, modulation.bonus, 1.0, next);
-  return next;
 }
 
 void check_start(const Modulation& modulation, std::span<const double> start) {
@@ -131,6 +80,17 @@ SequenceTotals totals_of(const Modulation& modulation, Vector started, int draft
 }
 
 }  // namespace
+
+std::vector<double> next_start(const Modulation& modulation, std::span<const double> start, int draft_length) {
+  Vector next(start.size(), 0.0);
+  Vector here(start.begin(), start.end());
+  for (int j = 0; j < draft_length; ++j) {
+    add_row_times(here, at_position(modulation.reject, j), 1.0, next);
+    here = row_times(here, at_position(modulation.accept, j));
+  }
+  add_row_times(here, modulation.bonus, 1.0, next);
+  return next;
+}
 
 void check_modulation(const Modulation& modulation, int draft_length) {
   SPECSIM_CHECK(modulation.states >= 1, "states = {}", modulation.states);
@@ -191,12 +151,6 @@ Modulation hidden_regimes(const std::vector<std::vector<double>>& alpha_by_depth
   return modulation;
 }
 
-RoundDistribution round_distribution(const Modulation& modulation, std::span<const double> start, int draft_length) {
-  check_modulation(modulation, draft_length);
-  check_start(modulation, start);
-  return totals_of(modulation, Vector(start.begin(), start.end()), draft_length).distribution;
-}
-
 std::vector<RoundDistribution> round_distribution_by_state(const Modulation& modulation, int draft_length) {
   check_modulation(modulation, draft_length);
   const std::size_t states = index_of(modulation.states);
@@ -209,17 +163,6 @@ std::vector<RoundDistribution> round_distribution_by_state(const Modulation& mod
     for (std::size_t s = 0; s < states; ++s) distributions[s].accepted.push_back(mass[s]);
   }
   return distributions;
-}
-
-std::vector<double> round_transition(const Modulation& modulation, int draft_length) {
-  check_modulation(modulation, draft_length);
-  return weighted_kernel(modulation, draft_length, Vector(index_of(draft_length) + 1, 1.0));
-}
-
-std::vector<double> next_start(const Modulation& modulation, std::span<const double> start, int draft_length) {
-  check_modulation(modulation, draft_length);
-  check_start(modulation, start);
-  return unchecked_next_start(modulation, start, draft_length);
 }
 
 double SequenceTotals::alpha() const {
@@ -240,7 +183,7 @@ SequenceTotals expected_totals(const Modulation& modulation, std::span<const dou
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t s = 0; s < states; ++s) started[s] += here[s];
     if (round + 1 == rounds) break;
-    Vector next = transition.empty() ? unchecked_next_start(modulation, here, draft_length) : row_times(here, transition);
+    Vector next = transition.empty() ? next_start(modulation, here, draft_length) : row_times(here, transition);
     double moved = 0.0;
     for (std::size_t s = 0; s < states; ++s) moved += std::abs(next[s] - here[s]);
     here = std::move(next);
@@ -256,18 +199,6 @@ SequenceTotals expected_totals(const Modulation& modulation, std::span<const dou
   SequenceTotals totals = totals_of(modulation, std::move(sums), draft_length);
   totals.rounds = rounds;
   return totals;
-}
-
-std::vector<double> stationary_start(const Modulation& modulation, int draft_length) {
-  return stationary_distribution(round_transition(modulation, draft_length), index_of(modulation.states));
-}
-
-SequenceTotals long_run(const Modulation& modulation, int draft_length) {
-  return totals_of(modulation, stationary_start(modulation, draft_length), draft_length);
-}
-
-double long_run_tokens_per_round(const Modulation& modulation, int draft_length) {
-  return long_run(modulation, draft_length).tokens_per_round();
 }
 
 double reward_variance(const Modulation& modulation, std::span<const double> start, int draft_length, int rounds,

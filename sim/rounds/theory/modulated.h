@@ -8,7 +8,6 @@
 #pragma once
 
 #include "sim/rounds/theory/round_distribution.h"
-#include "sim/rounds/theory/stationary.h"
 
 #include <cstddef>
 #include <span>
@@ -26,7 +25,7 @@ struct Modulation {
 };
 
 // Throws InvariantBroken unless shapes fit draft_length, entries are >= 0, and every row of accept_j + reject_j and of
-// bonus sums to 1 within 1e-9. Every function below does this on entry.
+// bonus sums to 1 within 1e-9. The functions below do this on entry.
 void check_modulation(const Modulation& modulation, int draft_length);
 
 // The state moves by `transition` (states x states) at each text position, whatever the tokens are; state s accepts with
@@ -35,14 +34,10 @@ void check_modulation(const Modulation& modulation, int draft_length);
 [[nodiscard]] Modulation hidden_regimes(const std::vector<std::vector<double>>& alpha_by_depth,
                                         const std::vector<double>& transition);
 
-// Distribution of accepted for a round whose first position's state has distribution `start` (size states, sums to 1).
-[[nodiscard]] RoundDistribution round_distribution(const Modulation& modulation, std::span<const double> start, int draft_length);
-// The same for each start state.
+// Distribution of accepted for a round that starts in each state.
 [[nodiscard]] std::vector<RoundDistribution> round_distribution_by_state(const Modulation& modulation, int draft_length);
 
-// states x states, row-major: distribution of the next round's start state given this round's.
-[[nodiscard]] std::vector<double> round_transition(const Modulation& modulation, int draft_length);
-// The same applied to one distribution of the start state, without forming the matrix: O(draft_length states^2).
+// Distribution of the next round's start state given this round's. Checks nothing: a sequence takes it round by round.
 [[nodiscard]] std::vector<double> next_start(const Modulation& modulation, std::span<const double> start, int draft_length);
 
 // Expectations over one sequence.
@@ -61,12 +56,6 @@ struct SequenceTotals {
 // A sequence of exactly `rounds` >= 1 rounds whose first starts in a state of distribution `start`. Exact for the finite horizon.
 [[nodiscard]] SequenceTotals expected_totals(const Modulation& modulation, std::span<const double> start, int draft_length,
                                              int rounds);
-
-// Stationary distribution of the state at the start of a round.
-[[nodiscard]] std::vector<double> stationary_start(const Modulation& modulation, int draft_length);
-// Figures per round of an endless sequence (rounds = 1 in the totals).
-[[nodiscard]] SequenceTotals long_run(const Modulation& modulation, int draft_length);
-[[nodiscard]] double long_run_tokens_per_round(const Modulation& modulation, int draft_length);
 
 // Exact variance, over one sequence of exactly `rounds` rounds, of the sum of reward[accepted] (size draft_length + 1).
 // Reward j + 1 gives emitted_variance().

@@ -1,11 +1,14 @@
 #include "sim/rounds/theory/multi_draft.h"
 
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/base/index.h"
 #include "sim/foundation/math/series.h"
+#include "sim/rounds/theory/automaton.h"
 #include "sim/rounds/theory/bounds.h"
 
+#include <boost/math/tools/roots.hpp>
+
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -21,11 +24,35 @@ void check_inputs(std::span<const double> target, std::span<const double> draft,
   SPECSIM_CHECK(drafts >= 1, "drafts = {}", drafts);
 }
 
+void check_draws(std::size_t vocab, int drafts) {
+  double draws = 1.0;
+  for (int k = 0; k < drafts; ++k) draws *= std::max(1.0, static_cast<double>(vocab) - k);
+  SPECSIM_CHECK(draws <= 0x1p22, "{} ordered draws are too many to enumerate", draws);
+}
+
 MultiDraftJudgement empty_judgement(std::size_t vocab, int drafts) {
   const auto count = static_cast<std::size_t>(drafts);
   return {Distribution(count, 0.0),
           std::vector<Distribution>(count, Distribution(vocab, 0.0)),
           {Distribution(vocab, 0.0), Distribution(vocab, 0.0)}};
+}
+
+void draw_on(std::span<const double> draft, int drafts, TreeSampling sampling, std::vector<int>& tokens, double probability,
+             const std::function<void(const std::vector<int>&, double)>& f) {
+  std::vector<double> distribution(draft.begin(), draft.end());
+  if (sampling == TreeSampling::without_replacement)
+    for (const int token : tokens) distribution[index_of(token)] = 0.0;
+  const double left = std::accumulate(distribution.begin(), distribution.end(), 0.0);
+  if (tokens.size() == index_of(drafts) || left == 0.0) {
+    f(tokens, probability);
+    return;
+  }
+  for (std::size_t x = 0; x < distribution.size(); ++x) {
+    if (distribution[x] == 0.0) continue;
+    tokens.push_back(static_cast<int>(x));
+    draw_on(draft, drafts, sampling, tokens, probability * distribution[x] / left, f);
+    tokens.pop_back();
+  }
 }
 
 // What the rejection of a draft from `draft` leaves of the target, divided by its sum; empty if nothing is left.
@@ -62,20 +89,6 @@ void walk_draws(const Distribution& target, const Distribution& draft, std::size
   }
 }
 
-// The probability of each token at each draw from `rank` on, of what the draws before have left of the draft.
-void add_draws(const Distribution& draft, std::size_t rank, double reach, std::vector<Distribution>& drawn) {
-  const double left = std::accumulate(draft.begin(), draft.end(), 0.0);
-  if (rank == drawn.size() || left == 0.0) return;
-  for (std::size_t x = 0; x < draft.size(); ++x) {
-    if (draft[x] == 0.0) continue;
-    const double chance = reach * draft[x] / left;
-    drawn[rank][x] += chance;
-    Distribution shorter = draft;
-    shorter[x] = 0.0;
-    add_draws(shorter, rank + 1, chance, drawn);
-  }
-}
-
 double kseq_beta(std::span<const double> target, std::span<const double> draft, double factor) {
   math::CompensatedSum beta;
   for (std::size_t x = 0; x < target.size(); ++x) beta += std::min(draft[x], target[x] / factor);
@@ -86,6 +99,15 @@ double kseq_beta(std::span<const double> target, std::span<const double> draft, 
 double any_of(double beta, int drafts) { return beta < 1.0 ? -std::expm1(drafts * std::log1p(-beta)) : 1.0; }
 
 }  // namespace
+
+void each_draw(std::span<const double> draft, int drafts, TreeSampling sampling,
+               const std::function<void(const std::vector<int>&, double)>& f) {
+  std::vector<int> tokens;
+  if (sampling != TreeSampling::top) return draw_on(draft, drafts, sampling, tokens, 1.0, f);
+  tokens = likeliest(draft, index_of(drafts));
+  while (!tokens.empty() && draft[index_of(tokens.back())] == 0.0) tokens.pop_back();  // not proposed
+  f(tokens, 1.0);
+}
 
 MultiDraftJudgement judge_recursive(std::span<const double> target, std::span<const double> draft, int drafts) {
   check_inputs(target, draft, drafts);
@@ -114,9 +136,7 @@ MultiDraftJudgement judge_recursive(std::span<const double> target, std::span<co
 
 MultiDraftJudgement judge_without_replacement(std::span<const double> target, std::span<const double> draft, int drafts) {
   check_inputs(target, draft, drafts);
-  double draws = 1.0;
-  for (int k = 0; k < drafts; ++k) draws *= std::max(1.0, static_cast<double>(target.size()) - k);
-  SPECSIM_CHECK(draws <= 0x1p22, "{} ordered draws are too many to enumerate", draws);
+  check_draws(target.size(), drafts);
   MultiDraftJudgement result = empty_judgement(target.size(), drafts);
   walk_draws({target.begin(), target.end()}, {draft.begin(), draft.end()}, 0, 1.0, result);
   return result;
@@ -125,15 +145,15 @@ MultiDraftJudgement judge_without_replacement(std::span<const double> target, st
 double kseq_factor(std::span<const double> target, std::span<const double> draft, int drafts) {
   check_inputs(target, draft, drafts);
   // factor beta = sum of min(factor draft, target) rises and any_of(beta) falls with the factor: one root.
-  double low = 1.0;
-  double high = drafts;
-  for (int i = 0; i < 200 && low < high; ++i) {
-    const double middle = 0.5 * (low + high);
-    if (middle == low || middle == high) break;
-    const double beta = kseq_beta(target, draft, middle);
-    (any_of(beta, drafts) > middle * beta ? low : high) = middle;
-  }
-  return high;  // the side on which nothing is accepted beyond the target
+  const auto excess = [&](double factor) {
+    const double beta = kseq_beta(target, draft, factor);
+    return any_of(beta, drafts) - factor * beta;
+  };
+  const double most = drafts;
+  if (!(excess(1.0) > 0.0)) return 1.0;
+  if (!(excess(most) < 0.0)) return most;
+  // The upper end of the bracket: nothing is accepted there beyond the target.
+  return boost::math::tools::bisect(excess, 1.0, most, boost::math::tools::eps_tolerance<double>()).second;
 }
 
 MultiDraftJudgement judge_kseq(std::span<const double> target, std::span<const double> draft, int drafts) {
@@ -175,11 +195,11 @@ MultiDraftJudgement judge_matching(std::span<const double> target, std::span<con
 MultiDraftJudgement judge_matching_without_replacement(std::span<const double> target, std::span<const double> draft,
                                                        int drafts) {
   check_inputs(target, draft, drafts);
-  double draws = 1.0;
-  for (int k = 0; k < drafts; ++k) draws *= std::max(1.0, static_cast<double>(target.size()) - k);
-  SPECSIM_CHECK(draws <= 0x1p22, "{} ordered draws are too many to enumerate", draws);
+  check_draws(target.size(), drafts);
   MultiDraftJudgement result = empty_judgement(target.size(), drafts);
-  add_draws({draft.begin(), draft.end()}, 0, 1.0, result.by_token);
+  each_draw(draft, drafts, TreeSampling::without_replacement, [&](const std::vector<int>& tokens, double probability) {
+    for (std::size_t k = 0; k < tokens.size(); ++k) result.by_token[k][index_of(tokens[k])] += probability;
+  });
   result.judgement.rejected.assign(target.begin(), target.end());
   for (std::size_t k = 0; k < result.by_rank.size(); ++k)
     for (std::size_t x = 0; x < target.size(); ++x) {
@@ -194,13 +214,11 @@ MultiDraftJudgement judge_matching_without_replacement(std::span<const double> t
 
 MultiDraftJudgement judge_top_ranked(std::span<const double> target, std::span<const double> draft, int drafts) {
   check_inputs(target, draft, drafts);
-  std::vector<std::size_t> order(target.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return draft[a] > draft[b]; });
+  const std::vector<int> order = likeliest(draft, index_of(drafts));
   MultiDraftJudgement result = empty_judgement(target.size(), drafts);
   result.judgement.rejected.assign(target.begin(), target.end());
-  for (std::size_t k = 0; k < std::min(order.size(), result.by_rank.size()); ++k) {
-    const std::size_t x = order[k];
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    const std::size_t x = index_of(order[k]);
     if (draft[x] == 0.0) break;  // a candidate is what the draft proposes
     result.by_rank[k] = result.by_token[k][x] = result.judgement.accepted[x] = target[x];
     result.judgement.rejected[x] = 0.0;
@@ -228,42 +246,6 @@ double optimal_acceptance(std::span<const double> target, std::span<const double
     target_sum += token.target;
     draft_sum += token.draft;
     least = std::min(least, target_sum.value() - std::pow(draft_sum.value(), drafts));
-  }
-  return 1.0 + least;
-}
-
-double optimal_acceptance_without_replacement(std::span<const double> target, std::span<const double> draft, int drafts) {
-  check_inputs(target, draft, drafts);
-  const std::size_t vocab = target.size();
-  SPECSIM_CHECK(vocab <= 16, "vocabulary {} is too large for every subset", vocab);
-  const auto support = std::count_if(draft.begin(), draft.end(), [](double share) { return share > 0.0; });
-  const int size = static_cast<int>(std::min<std::ptrdiff_t>(drafts, support));
-  const std::size_t sets = std::size_t{1} << vocab;
-  std::vector<double> drawn(sets, 0.0);  // P(the first |S| drafts are the set S)
-  drawn[0] = 1.0;
-  double least = 0.0;
-  for (std::size_t set = 0; set < sets; ++set) {
-    double left = 0.0;
-    double target_mass = 0.0;
-    const auto members = std::popcount(set);
-    for (std::size_t x = 0; x < vocab; ++x) {
-      if (((set >> x) & 1U) == 0) {
-        left += draft[x];
-      } else {
-        target_mass += target[x];
-      }
-    }
-    if (members < size) {
-      for (std::size_t x = 0; x < vocab; ++x) {
-        if (((set >> x) & 1U) == 0 && draft[x] > 0.0) drawn[set | (std::size_t{1} << x)] += drawn[set] * draft[x] / left;
-      }
-    }
-    if (members < size) continue;
-    math::CompensatedSum inside;  // P(all drafts in the set)
-    for (std::size_t subset = set; subset > 0; subset = (subset - 1) & set) {
-      if (std::popcount(subset) == size) inside += drawn[subset];
-    }
-    least = std::min(least, target_mass - inside.value());
   }
   return 1.0 + least;
 }

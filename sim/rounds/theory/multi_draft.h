@@ -6,10 +6,26 @@
 
 #include "sim/rounds/theory/judgement.h"
 
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace specsim::theory {
+
+// How the children of a node are drawn.
+enum class TreeSampling {
+  with_replacement,
+  // Siblings differ; a node is left out where the draft distribution's support is used up.
+  without_replacement,
+  // The child of rank k is the draft's k-th likeliest token (lowest id among equals), a point mass to the rule (EAGLE). A node is
+  // left out where the draft has fewer tokens of positive probability.
+  top,
+};
+
+// Every ordered draw of at most `drafts` siblings, f(tokens, probability): without replacement it ends with the distribution's
+// support, and the likeliest tokens end with it too.
+void each_draw(std::span<const double> draft, int drafts, TreeSampling sampling,
+               const std::function<void(const std::vector<int>&, double)>& f);
 
 struct MultiDraftJudgement {
   std::vector<double> by_rank;                // [drafts]: P(the draft drawn k-th is the accepted one); sums to the node's alpha
@@ -51,9 +67,5 @@ struct MultiDraftJudgement {
 // target / draft order (at a given draft(H) it has the least target(H), and between prefixes the difference is concave), so a
 // sort does: O(vocab log vocab). At one draft it is the overlap.
 [[nodiscard]] double optimal_acceptance(std::span<const double> target, std::span<const double> draft, int drafts);
-
-// The same on drafts without replacement: 1 + min over H of target(H) - P(all drafts in H), over every subset; vocab <= 16.
-[[nodiscard]] double optimal_acceptance_without_replacement(std::span<const double> target, std::span<const double> draft,
-                                                            int drafts);
 
 }  // namespace specsim::theory

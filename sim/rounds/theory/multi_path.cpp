@@ -62,12 +62,11 @@ class PathWalk {
     const Masses& target = distributions_.target[index_of(state)];
     const double reached = last(prefix);
     const bool end = depth == kernel_.draft_length();
-    const auto position = std::min(index_of(depth), distributions_.draft.size() - 1);
-    const Masses& draft = distributions_.draft[position][index_of(state)];
+    const Masses& draft = distributions_.draft_at(depth, state);
     const Masses before = mass_before(target, draft);
     for (int x = 0; x < distributions_.vocab; ++x) {
       const auto token = index_of(x);
-      const int next = distributions_.next[index_of(state) * target.size() + token];
+      const int next = distributions_.after(state, x);
       const double kept = carry * reached * target[token];
       const Prefix longer = {prefix.before + prefix.own * before[token], prefix.own * draft[token]};
       const double drafted = end ? 0.0 : last(longer);

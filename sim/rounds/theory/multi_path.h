@@ -2,7 +2,7 @@
 // token.
 #pragma once
 
-#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/automaton.h"
 #include "sim/rounds/theory/round_chain.h"
 
 #include <span>

@@ -2,9 +2,12 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/math/series.h"
+#include "sim/rounds/theory/state_matrices.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <utility>
 
 namespace specsim::theory {
 namespace {
@@ -46,14 +49,63 @@ Moments residual_moments(const RoundDistribution& distribution, int request_toke
   return left.back();
 }
 
+// The same, by the state that the next round begins in.
+struct StateMoments {
+  Vector first;
+  Vector second;
+};
+
+// The second moment over requests that begin in `start`, by the round that comes first.
+double second_moment(const Modulation& modulation, std::span<const double> start, int draft_length, std::size_t request_tokens,
+                     double ratio) {
+  const std::size_t states = start.size();
+  const Vector nothing(states, 0.0);
+  std::vector<StateMoments> left;  // [tokens left]
+  for (std::size_t tokens = 0; tokens <= request_tokens; ++tokens) {
+    left.push_back({nothing, nothing});
+    if (tokens == 0) continue;
+    // A round of so many tokens: what it adds, and what comes after it. One that would go beyond the end is cut and adds
+    // nothing.
+    const auto after_round = [&](int accepted, Vector& first, Vector& second) {
+      const std::size_t emitted = static_cast<std::size_t>(accepted) + 1;
+      first = second = nothing;
+      if (emitted > tokens) return;
+      const double gain = static_cast<double>(emitted) - ratio;
+      const StateMoments& after = left[tokens - emitted];
+      for (std::size_t s = 0; s < states; ++s) {
+        first[s] = gain + after.first[s];
+        second[s] = gain * gain + 2.0 * gain * after.first[s] + after.second[s];
+      }
+    };
+    Vector first;
+    Vector second;
+    after_round(draft_length, first, second);
+    Vector first_here = times_column(modulation.bonus, first);
+    Vector second_here = times_column(modulation.bonus, second);
+    for (int j = draft_length - 1; j >= 0; --j) {
+      after_round(j, first, second);
+      const Matrix& accept = at_position(modulation.accept, j);
+      const Matrix& reject = at_position(modulation.reject, j);
+      const Vector first_on = times_column(accept, first_here);
+      const Vector second_on = times_column(accept, second_here);
+      first_here = times_column(reject, first);
+      second_here = times_column(reject, second);
+      for (std::size_t s = 0; s < states; ++s) {
+        first_here[s] += first_on[s];
+        second_here[s] += second_on[s];
+      }
+    }
+    left.back() = {std::move(first_here), std::move(second_here)};
+  }
+  return dot(start, left.back().second);
+}
+
 }  // namespace
 
 double RequestTotals::tokens_per_round() const {
   SPECSIM_CHECK(whole_rounds > 0.0, "no round is ever whole: whole_rounds = {}", whole_rounds);
   return whole_tokens / whole_rounds;
 }
-
-double RequestTotals::tokens_per_round_counting_cut() const { return (whole_tokens + cut_tokens) / (whole_rounds + cut_rounds); }
 
 RequestTotals request_totals(const RoundDistribution& distribution, int request_tokens) {
   check_request(distribution, request_tokens);
@@ -117,11 +169,51 @@ double equal_tokens_limit(std::span<const RequestType> types) {
   return 1.0 / rounds_per_token;
 }
 
-double equal_rounds_mean(std::span<const RequestType> types) {
-  const double weights = total_weight(types);
-  double mean = 0.0;
-  for (const RequestType& type : types) mean += type.weight / weights * type.distribution.mean_emitted();
-  return mean;
+double MovingRequests::tokens_per_round_standard_error(double requests) const {
+  SPECSIM_CHECK(requests > 0.0, "requests = {}", requests);
+  return std::sqrt(residual / requests) / totals.whole_rounds;
+}
+
+MovingRequests moving_requests(const Modulation& modulation, std::span<const double> start, int draft_length,
+                               int request_tokens) {
+  check_modulation(modulation, draft_length);
+  SPECSIM_CHECK(start.size() == index_of(modulation.states), "{} entries for {} states", start.size(), modulation.states);
+  SPECSIM_CHECK(request_tokens >= 1, "request_tokens = {}", request_tokens);
+  const auto end = static_cast<std::size_t>(request_tokens);
+  std::vector<Vector> ends(end + 1, Vector(start.size(), 0.0));  // u_n
+  ends[0].assign(start.begin(), start.end());
+  MovingRequests result;
+  for (std::size_t n = 0; n <= end; ++n) {
+    const double here = total(ends[n]);
+    if (n > 0) {
+      result.totals.whole_rounds += here;
+      if (n == end) result.totals.whole_tokens += static_cast<double>(n) * here;
+    }
+    if (n == end) break;
+    Vector row = ends[n];
+    const std::size_t left = end - n;
+    double cut = 0.0;
+    const auto emit = [&](std::size_t emitted, const Vector& from, const Matrix& matrix) {
+      if (emitted <= left)
+        add_row_times(from, matrix, 1.0, ends[n + emitted]);
+      else
+        cut += total(row_times(from, matrix));
+    };
+    for (int j = 0; j < draft_length; ++j) {
+      result.tries += total(row);
+      emit(static_cast<std::size_t>(j) + 1, row, at_position(modulation.reject, j));
+      row = row_times(row, at_position(modulation.accept, j));
+      result.accepted += total(row);
+    }
+    emit(static_cast<std::size_t>(draft_length) + 1, row, modulation.bonus);
+    // The last whole round ended here if the next one overshoots.
+    result.totals.whole_tokens += static_cast<double>(n) * cut;
+    result.totals.cut_tokens += static_cast<double>(left) * cut;
+    result.totals.cut_rounds += cut;
+  }
+  if (result.totals.whole_rounds > 0.0)
+    result.residual = second_moment(modulation, start, draft_length, end, result.totals.tokens_per_round());
+  return result;
 }
 
 PoolingFigures pooling_figures(std::span<const double> alpha, std::span<const double> weight, int draft_length) {
@@ -132,10 +224,10 @@ PoolingFigures pooling_figures(std::span<const double> alpha, std::span<const do
   const double weights = total_weight(types);
   PoolingFigures figures;
   figures.equal_tokens = equal_tokens_limit(types);
-  figures.equal_rounds = equal_rounds_mean(types);
   double tries = 0.0;
   double accepted = 0.0;
   for (std::size_t i = 0; i < alpha.size(); ++i) {
+    figures.equal_rounds += weight[i] / weights * types[i].distribution.mean_emitted();
     figures.mean_alpha += weight[i] / weights * alpha[i];
     // Equal tokens: a request of this type takes 1 / E[emitted] rounds per token, each with geometric_sum tries.
     const double rounds = weight[i] / weights / tokens_per_round(alpha[i], draft_length);

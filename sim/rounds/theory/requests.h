@@ -1,6 +1,8 @@
-// Requests that draw their own parameters and emit equally many tokens: exact by renewal, and what pooling them hides.
+// Requests that draw their own parameters, or whose context moves, and emit equally many tokens: exact by renewal, and what
+// pooling them hides.
 #pragma once
 
+#include "sim/rounds/theory/modulated.h"
 #include "sim/rounds/theory/round_distribution.h"
 
 #include <span>
@@ -21,8 +23,7 @@ struct RequestTotals {
   double cut_rounds = 0.0;    // probability that the last round is cut
   double cut_tokens = 0.0;    // tokens kept of cut rounds; whole_tokens + cut_tokens = request_tokens
 
-  [[nodiscard]] double tokens_per_round() const;               // whole rounds only
-  [[nodiscard]] double tokens_per_round_counting_cut() const;  // kept tokens over all rounds
+  [[nodiscard]] double tokens_per_round() const;  // whole rounds only
 };
 
 // One type, request_tokens >= 1: u(n) = P(some round ends after n tokens) obeys u(n) = sum over e of P(emitted = e) u(n - e).
@@ -36,8 +37,23 @@ struct RequestTotals {
 
 // Limit of tokens per round for many tokens per request: the harmonic mean of E[emitted] by weight.
 [[nodiscard]] double equal_tokens_limit(std::span<const RequestType> types);
-// Requests given equal numbers of rounds instead: the arithmetic mean of E[emitted] by weight.
-[[nodiscard]] double equal_rounds_mean(std::span<const RequestType> types);
+
+// Requests that emit equally many tokens while their context moves: exact by renewal, the state of the text carried along.
+struct MovingRequests {
+  RequestTotals totals;   // expectations per request, as of requests that keep their context
+  double tries = 0.0;     // judged positions of all rounds, cut ones too
+  double accepted = 0.0;  // those of them that are
+  double residual = 0.0;  // variance, over requests, of whole_tokens - tokens_per_round whole_rounds
+
+  // The standard error of whole_tokens / whole_rounds pooled over so many independent requests (delta method).
+  [[nodiscard]] double tokens_per_round_standard_error(double requests) const;
+};
+
+// A request begins in a state of distribution `start` (size states, sums to 1) and ends with `request_tokens` >= 1 tokens, within
+// a round if need be; drafting is not shortened near the end. O(request_tokens draft_length states^2). u_n(s) = P(a round ends
+// after n tokens, and the next begins in s) obeys u_n = sum over e of u_{n-e} K_{e-1}, with the kernels K of modulated.h.
+[[nodiscard]] MovingRequests moving_requests(const Modulation& modulation, std::span<const double> start, int draft_length,
+                                             int request_tokens);
 
 // What one figure for several constant alphas gives, at equal (many) tokens per request.
 struct PoolingFigures {

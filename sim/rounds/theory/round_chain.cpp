@@ -2,26 +2,17 @@
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/index.h"
+#include "sim/rounds/theory/state_matrices.h"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace specsim::theory {
 namespace {
-
-// out += left * right.
-void add_product(const StateMatrix& left, const StateMatrix& right, std::size_t states, StateMatrix& out) {
-  for (std::size_t s = 0; s < states; ++s) {
-    for (std::size_t mid = 0; mid < states; ++mid) {
-      const double weight = left[s * states + mid];
-      if (weight == 0.0) continue;
-      for (std::size_t next = 0; next < states; ++next) out[s * states + next] += weight * right[mid * states + next];
-    }
-  }
-}
 
 // What a node does when none of these ranks is accepted.
 StateMatrix rejection(const NodeMoves& moves, const std::vector<int>& ranks, std::size_t states, const StateMatrix& target) {
@@ -63,8 +54,7 @@ RoundKernel walked_kernel(const TreeShape& tree, int states, const std::vector<N
   SPECSIM_CHECK(!by_depth.empty() || tree.size() == 1, "no moves for {} nodes", tree.size());
   const std::size_t size = index_of(states);
   const std::vector<int> depths = tree.depths();
-  std::vector<std::vector<int>> children(index_of(tree.size()));
-  for (int node = 1; node < tree.size(); ++node) children[index_of(tree.parent[index_of(node)])].push_back(node);
+  const std::vector<std::vector<int>> children = tree.children();
   RoundKernel kernel(states, tree.depth());
   std::vector<StateMatrix> reach(index_of(tree.size()));
   reach[0].assign(size * size, 0.0);
@@ -98,30 +88,50 @@ RoundKernel walked_kernel(const TreeShape& tree, int states, const std::vector<N
   return kernel;
 }
 
+namespace {
+
+using Window = std::vector<int>;  // the states of the next positions
+
+// Fills a window up to `length` positions, states moving by `transition` from the last one on; f(window, probability).
+void fill_window(const StateMatrix& transition, int states, std::size_t length, Window& window, int last, double probability,
+                 const std::function<void(const Window&, double)>& f) {
+  if (window.size() == length) return f(window, probability);
+  for (int s = 0; s < states; ++s) {
+    const double chance = transition[index_of(last * states + s)];
+    if (chance == 0.0) continue;
+    window.push_back(s);
+    fill_window(transition, states, length, window, s, probability * chance, f);
+    window.pop_back();
+  }
+}
+
+// All windows of so many positions, in order.
+std::vector<Window> all_windows(int states, int length) {
+  std::vector<Window> windows = {{}};
+  for (int position = 0; position < length; ++position) {
+    std::vector<Window> longer;
+    for (const Window& window : windows)
+      for (int s = 0; s < states; ++s) {
+        longer.push_back(window);
+        longer.back().push_back(s);
+      }
+    windows = std::move(longer);
+  }
+  return windows;
+}
+
+}  // namespace
+
 WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& transition, std::span<const double> start,
                            int draft_length, const RoundOfPath& round) {
   SPECSIM_CHECK(draft_length >= 1, "draft_length = {}", draft_length);
   const int states = distributions.states;
   const std::size_t length = index_of(draft_length);
-  int windows = 1;
-  for (int i = 0; i < draft_length; ++i) windows *= states;
-  // The first position is the lowest digit in base `states`.
-  const auto state_at = [&](int window, int position) {
-    for (int i = 0; i < position; ++i) window /= states;
-    return window % states;
+  const std::vector<Window> windows = all_windows(states, draft_length);
+  const int count = static_cast<int>(windows.size());
+  const auto place = [&](const Window& window) {  // among all windows
+    return std::accumulate(window.begin(), window.end(), 0, [&](int sum, int state) { return sum * states + state; });
   };
-  // Fills positions from `position` on, states moving by `transition`; f(window, probability).
-  const std::function<void(std::size_t, int, int, int, double, const std::function<void(int, double)>&)> fill =
-      [&](std::size_t position, int stride, int window, int last, double probability, const std::function<void(int, double)>& f) {
-        if (position == length) {
-          f(window, probability);
-          return;
-        }
-        for (int s = 0; s < states; ++s) {
-          const double chance = transition[index_of(last * states + s)];
-          if (chance > 0.0) fill(position + 1, stride * states, window + s * stride, s, probability * chance, f);
-        }
-      };
 
   Automaton path;
   path.vocab = distributions.vocab;
@@ -132,50 +142,50 @@ WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& tr
   path.draft.assign(distributions.draft.size(),
                     std::vector<std::vector<double>>(index_of(path.states), distributions.draft.front().front()));
   std::vector<RoundDistribution> distribution;  // [window]
-  for (int window = 0; window < windows; ++window) {
-    for (int p = 0; p < draft_length; ++p) {
-      const std::size_t s = index_of(state_at(window, p));
-      path.target[index_of(p)] = distributions.target[s];
-      for (std::size_t d = 0; d < distributions.draft.size(); ++d) path.draft[d][index_of(p)] = distributions.draft[d][s];
+  for (const Window& window : windows) {
+    for (std::size_t p = 0; p < length; ++p) {
+      const std::size_t s = index_of(window[p]);
+      path.target[p] = distributions.target[s];
+      for (std::size_t d = 0; d < distributions.draft.size(); ++d) path.draft[d][p] = distributions.draft[d][s];
     }
     distribution.push_back(round(path));
     distribution.back().accepted.resize(length + 1, 0.0);
   }
 
-  WindowRounds result{RoundKernel(windows, draft_length), std::vector<double>(index_of(windows), 0.0), std::nullopt};
-  for (int s = 0; s < states; ++s)
-    fill(1, states, s, s, start[index_of(s)],
-         [&](int window, double probability) { result.start[index_of(window)] += probability; });
+  WindowRounds result{RoundKernel(count, draft_length), std::vector<double>(windows.size(), 0.0), std::nullopt};
+  std::vector<RoundDistribution> by_state;
+  for (int s = 0; s < states; ++s) {
+    RoundDistribution& own = by_state.emplace_back();
+    own.accepted.assign(length + 1, 0.0);
+    Window first = {s};
+    fill_window(transition, states, length, first, s, 1.0, [&](const Window& window, double probability) {
+      const std::size_t at = index_of(place(window));
+      result.start[at] += start[index_of(s)] * probability;
+      for (std::size_t j = 0; j <= length; ++j) own.accepted[j] += probability * distribution[at].accepted[j];
+    });
+  }
   bool decided = true;  // P(accepted = j) goes by the states of the first j + 1 positions alone
-  for (int window = 0; window < windows; ++window) {
-    const int last = state_at(window, draft_length - 1);
-    int seen = 1;  // windows that agree with this one in the first j + 1 positions are equal modulo this
+  for (int at = 0; at < count; ++at) {
+    const Window& window = windows[index_of(at)];
     for (int j = 0; j <= draft_length; ++j) {
-      if (j < draft_length) seen *= states;
-      const double share = distribution[index_of(window)].accepted[index_of(j)];
-      decided = decided && std::abs(share - distribution[index_of(window % seen)].accepted[index_of(j)]) < 1e-12;
-      const auto to = [&](int next, double probability) { result.kernel.at(j, window, next) += share * probability; };
-      const int kept = draft_length - 1 - j;  // positions that were in this window
-      int rest = window;
-      for (int i = 0; i <= j && i < draft_length; ++i) rest /= states;
-      int stride = 1;
-      for (int i = 0; i < kept; ++i) stride *= states;
-      if (kept >= 0) {
-        fill(index_of(kept), stride, rest, last, 1.0, to);
-      } else {  // the position behind the window is gone too
-        for (int s = 0; s < states; ++s) fill(0, 1, 0, s, transition[index_of(last * states + s)], to);
+      const double share = distribution[index_of(at)].accepted[index_of(j)];
+      Window alike(window.begin(), window.begin() + std::min(j + 1, draft_length));  // the first window that begins so
+      alike.resize(length, 0);
+      decided = decided && std::abs(share - distribution[index_of(place(alike))].accepted[index_of(j)]) < 1e-12;
+      const auto to = [&](const Window& next, double probability) {
+        result.kernel.at(j, at, place(next)) += share * probability;
+      };
+      // The next round starts after j + 1 positions, which may be one more than the window has.
+      Window next(window.begin() + std::min(j + 1, draft_length), window.end());
+      if (j < draft_length) {
+        fill_window(transition, states, length, next, window.back(), 1.0, to);
+      } else {
+        for (int s = 0; s < states; ++s)
+          fill_window(transition, states, length, next, s, transition[index_of(window.back() * states + s)], to);
       }
     }
   }
-  if (!decided) return result;
-  result.by_state.emplace();
-  for (int s = 0; s < states; ++s) {
-    RoundDistribution& own = result.by_state->emplace_back();
-    own.accepted.assign(length + 1, 0.0);
-    fill(1, states, s, s, 1.0, [&](int window, double probability) {
-      for (std::size_t j = 0; j <= length; ++j) own.accepted[j] += probability * distribution[index_of(window)].accepted[j];
-    });
-  }
+  if (decided) result.by_state = std::move(by_state);
   return result;
 }
 

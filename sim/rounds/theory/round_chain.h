@@ -4,7 +4,7 @@
 // Matrices are states x states, row-major; entry (s, s') of what happens at a position of state s and leads to state s'.
 #pragma once
 
-#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/automaton.h"
 #include "sim/rounds/theory/length_policies.h"
 #include "sim/rounds/theory/round_distribution.h"
 #include "sim/rounds/theory/trees.h"
@@ -54,8 +54,8 @@ using RoundOfPath = std::function<RoundDistribution(const Automaton& path)>;
 struct WindowRounds {
   RoundKernel kernel;         // over windows, states^draft_length of them
   std::vector<double> start;  // distribution of the first round's window
-  std::optional<std::vector<RoundDistribution>>
-      by_state;  // distributions of accepted by the first position's state, if nothing further on decides
+  // Distributions of accepted by the first position's state, if nothing further on decides.
+  std::optional<std::vector<RoundDistribution>> by_state;
 };
 [[nodiscard]] WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& transition,
                                          std::span<const double> start, int draft_length, const RoundOfPath& round);

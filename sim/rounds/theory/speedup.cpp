@@ -5,6 +5,7 @@
 #include "sim/rounds/theory/round_distribution.h"
 
 #include <boost/math/special_functions/lambert_w.hpp>
+#include <boost/math/tools/roots.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -100,14 +101,9 @@ std::optional<double> break_even_alpha(int draft_length, const RatioCost& cost) 
   const double needed = cost.round_time(draft_length);  // tokens per round
   if (needed <= 1.0) return 0.0;
   if (needed > draft_length + 1.0) return std::nullopt;
-  // Tokens per round grow from 1 to draft_length + 1 over [0, 1]: halve until the interval cannot be halved.
-  double low = 0.0;
-  double high = 1.0;
-  for (;;) {
-    const double middle = 0.5 * (low + high);
-    if (middle <= low || middle >= high) return high;
-    (math::geometric_sum(middle, draft_length + 1) >= needed ? high : low) = middle;
-  }
+  // Tokens per round grow from 1 to draft_length + 1 over [0, 1].
+  const auto excess = [&](double alpha) { return math::geometric_sum(alpha, draft_length + 1) - needed; };
+  return boost::math::tools::bisect(excess, 0.0, 1.0, boost::math::tools::eps_tolerance<double>()).second;
 }
 
 std::optional<BreakEven> break_even_alpha_any(const RatioCost& cost, int longest) {

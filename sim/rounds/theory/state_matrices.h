@@ -2,7 +2,9 @@
 #pragma once
 
 #include "sim/foundation/base/index.h"
+#include "sim/foundation/math/series.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -21,6 +23,12 @@ inline double dot(std::span<const double> left, std::span<const double> right) {
   double sum = 0.0;
   for (std::size_t i = 0; i < left.size(); ++i) sum += left[i] * right[i];
   return sum;
+}
+
+inline double total(std::span<const double> values) {
+  math::CompensatedSum sum;
+  for (const double value : values) sum += value;
+  return sum.value();
 }
 
 // out += scale * row * matrix.
@@ -55,6 +63,40 @@ inline Vector times_column(const Matrix& matrix, std::span<const double> column)
     out[s] = (part[0] + part[1]) + (part[2] + part[3]);
   }
   return out;
+}
+
+// out += left * right, in blocks of rows of `right` that stay in cache, four at a time; zero blocks are skipped, so that
+// contexts with few successors per state stay cheap.
+inline void add_product(const Matrix& left, const Matrix& right, std::size_t states, Matrix& out) {
+  constexpr std::size_t kBlock = 32;
+  for (std::size_t first = 0; first < states; first += kBlock) {
+    const std::size_t last = std::min(first + kBlock, states);
+    for (std::size_t s = 0; s < states; ++s) {
+      double* target_row = out.data() + s * states;
+      const double* weights = left.data() + s * states;
+      std::size_t mid = first;
+      for (; mid + 4 <= last; mid += 4) {
+        const double w0 = weights[mid];
+        const double w1 = weights[mid + 1];
+        const double w2 = weights[mid + 2];
+        const double w3 = weights[mid + 3];
+        if (w0 == 0.0 && w1 == 0.0 && w2 == 0.0 && w3 == 0.0) continue;
+        const double* row0 = right.data() + mid * states;
+        const double* row1 = row0 + states;
+        const double* row2 = row1 + states;
+        const double* row3 = row2 + states;
+        for (std::size_t next = 0; next < states; ++next) {
+          target_row[next] += (w0 * row0[next] + w1 * row1[next]) + (w2 * row2[next] + w3 * row3[next]);
+        }
+      }
+      for (; mid < last; ++mid) {
+        const double weight = weights[mid];
+        if (weight == 0.0) continue;
+        const double* row = right.data() + mid * states;
+        for (std::size_t next = 0; next < states; ++next) target_row[next] += weight * row[next];
+      }
+    }
+  }
 }
 
 }  // namespace specsim::theory

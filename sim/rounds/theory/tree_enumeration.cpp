@@ -3,7 +3,6 @@
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/index.h"
 #include "sim/foundation/math/series.h"
-#include "sim/rounds/theory/multi_draft.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,12 +40,10 @@ class TreeWalk {
       : automaton_(automaton),
         round_(round),
         depths_(round.tree.depths()),
-        children_(index_of(round.tree.size())),
+        children_(round.tree.children()),
         tokens_(index_of(round.tree.size()), kAbsent),
         states_(index_of(round.tree.size()), state),
-        told_(index_of(round.tree.size())) {
-    for (int node = 1; node < round.tree.size(); ++node) children_[index_of(parent_of(node))].push_back(node);
-  }
+        told_(index_of(round.tree.size())) {}
 
   std::map<std::vector<int>, math::CompensatedSum> run() {
     draft_on(1, 1.0);
@@ -60,8 +57,7 @@ class TreeWalk {
   [[nodiscard]] const Distribution& target_at(int node) const { return automaton_.target[index_of(states_[index_of(node)])]; }
   // The draft model's distribution of a node's children.
   [[nodiscard]] const Distribution& model_at(int node) const {
-    const std::size_t position = automaton_.draft.size() == 1 ? 0 : index_of(depths_[index_of(node)]);
-    return automaton_.draft[position][index_of(states_[index_of(node)])];
+    return automaton_.draft_at(depths_[index_of(node)], states_[index_of(node)]);
   }
 
   // The distribution that the node's token is drawn from, empty if there is nothing to draw.
@@ -71,13 +67,10 @@ class TreeWalk {
     if (round_.sampling == TreeSampling::top) {
       const auto rank = index_of(round_.tree.rank[index_of(node)]);
       if (rank >= distribution.size()) return {};
-      std::vector<std::size_t> order(distribution.size());
-      std::iota(order.begin(), order.end(), std::size_t{0});
-      std::stable_sort(order.begin(), order.end(),
-                       [&](std::size_t a, std::size_t b) { return distribution[a] > distribution[b]; });
-      if (distribution[order[rank]] == 0.0) return {};  // the draft does not propose it
+      const auto token = index_of(likeliest(distribution, rank + 1)[rank]);
+      if (distribution[token] == 0.0) return {};  // the draft does not propose it
       distribution.assign(distribution.size(), 0.0);
-      distribution[order[rank]] = 1.0;
+      distribution[token] = 1.0;
     } else if (round_.sampling == TreeSampling::without_replacement) {
       for (const int sibling : children_[index_of(parent)]) {
         if (sibling == node) break;
@@ -111,7 +104,7 @@ class TreeWalk {
     for (int x = 0; x < automaton_.vocab; ++x) {
       if (distribution[index_of(x)] == 0.0) continue;
       tokens_[here] = x;
-      states_[here] = automaton_.next[index_of(states_[index_of(parent_of(node))]) * index_of(automaton_.vocab) + index_of(x)];
+      states_[here] = automaton_.after(states_[index_of(parent_of(node))], x);
       draft_on(node + 1, probability * distribution[index_of(x)]);
     }
     tokens_[here] = kAbsent;
@@ -242,7 +235,7 @@ std::vector<RoundOutcome> tree_outcomes(const Automaton& automaton, const TreeRo
   std::vector<RoundOutcome> list;
   for (const auto& [emitted, probability] : TreeWalk(automaton, round, state).run()) {
     int end = state;
-    for (const int token : emitted) end = automaton.next[index_of(end) * index_of(automaton.vocab) + index_of(token)];
+    for (const int token : emitted) end = automaton.after(end, token);
     list.push_back({emitted, end, probability.value()});
   }
   return list;

@@ -2,7 +2,8 @@
 // enumeration.h; enumerate_rounds completes the outcomes to the joint distribution of the output.
 #pragma once
 
-#include "sim/rounds/theory/enumeration.h"
+#include "sim/rounds/theory/automaton.h"
+#include "sim/rounds/theory/multi_draft.h"
 #include "sim/rounds/theory/trees.h"
 
 #include <vector>
@@ -17,15 +18,6 @@ enum class TreeRule {
   // From the leaves (Weng et al. 2025, arXiv 2505.12398): a leaf is taken with its carry, else its parent's carry
   // and distribution shrink to what is left of them and the next branch is tried. On a chain it is the block rule.
   traversal,
-};
-
-enum class TreeSampling {
-  with_replacement,
-  // Siblings differ; a node is left out where the draft distribution's support is used up.
-  without_replacement,
-  // The child of rank k is the draft's k-th likeliest token (lowest id among equals), a point mass to the rule (EAGLE). A node is
-  // left out where the draft has fewer tokens of positive probability.
-  top,
 };
 
 struct TreeRound {

@@ -5,56 +5,11 @@
 #include "sim/foundation/math/series.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <functional>
-#include <limits>
-#include <queue>
 #include <set>
-#include <tuple>
 #include <utility>
 
 namespace specsim::theory {
-namespace {
-
-double acceptance_of(const RankAcceptance& acceptance, int depth, int rank) {
-  const std::vector<double>& row = acceptance[std::min(index_of(depth), acceptance.size() - 1)];
-  return index_of(rank) < row.size() ? row[index_of(rank)] : 0.0;
-}
-
-void check_acceptance(const RankAcceptance& acceptance) {
-  SPECSIM_CHECK(!acceptance.empty(), "no acceptance given");
-  for (const std::vector<double>& row : acceptance) {
-    math::CompensatedSum sum;
-    for (const double share : row) {
-      SPECSIM_CHECK(share >= 0.0, "acceptance = {}", share);
-      sum += share;
-    }
-    SPECSIM_CHECK(sum.value() <= 1.0 + 1e-9, "acceptances of one depth sum to {}", sum.value());
-  }
-}
-
-// Probability that the accepted path goes through each node.
-std::vector<double> reaches(const TreeShape& tree, const RankAcceptance& acceptance) {
-  check_tree(tree);
-  check_acceptance(acceptance);
-  const std::vector<int> depths = tree.depths();
-  std::vector<double> reach = {1.0};
-  for (int node = 1; node < tree.size(); ++node) {
-    reach.push_back(reach[index_of(tree.parent[index_of(node)])] *
-                    acceptance_of(acceptance, depths[index_of(node)] - 1, tree.rank[index_of(node)]));
-  }
-  return reach;
-}
-
-RoundDistribution distribution_of_tails(const std::vector<double>& tails) {
-  RoundDistribution distribution;
-  for (std::size_t j = 0; j < tails.size(); ++j)
-    distribution.accepted.push_back(tails[j] - (j + 1 < tails.size() ? tails[j + 1] : 0.0));
-  return distribution;
-}
-
-}  // namespace
 
 std::vector<int> TreeShape::depths() const {
   std::vector<int> depths = {0};
@@ -65,6 +20,12 @@ std::vector<int> TreeShape::depths() const {
 int TreeShape::depth() const {
   const std::vector<int> all = depths();
   return *std::max_element(all.begin(), all.end());
+}
+
+std::vector<std::vector<int>> TreeShape::children() const {
+  std::vector<std::vector<int>> children(index_of(size()));
+  for (int node = 1; node < size(); ++node) children[index_of(parent[index_of(node)])].push_back(node);
+  return children;
 }
 
 int TreeShape::add(int under, int at_rank) {
@@ -85,163 +46,49 @@ void check_tree(const TreeShape& tree) {
   }
 }
 
-TreeShape tree_from_paths(const std::vector<std::vector<int>>& paths) {
-  std::vector<std::vector<int>> sorted = paths;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.size() != b.size() ? a.size() < b.size() : a < b; });
-  std::vector<std::vector<int>> known = {{}};
+TreeShape chain_tree(int draft_length) {
   TreeShape tree;
-  for (const std::vector<int>& path : sorted) {
-    SPECSIM_CHECK(!path.empty(), "the root needs no path");
-    const auto parent = std::find(known.begin(), known.end(), std::vector<int>(path.begin(), path.end() - 1));
-    SPECSIM_CHECK(parent != known.end(), "a path of {} ranks without its parent", path.size());
-    tree.add(static_cast<int>(parent - known.begin()), path.back());
-    known.push_back(path);
-  }
-  check_tree(tree);
+  for (int depth = 0; depth < draft_length; ++depth) tree.add(depth, 0);
   return tree;
 }
 
-TreeShape chain_tree(int draft_length) { return uniform_tree(std::vector<int>(index_of(draft_length), 1)); }
-
-TreeShape uniform_tree(const std::vector<int>& branching) {
-  TreeShape tree;
-  int level = 0;  // first node of the last level
-  for (const int children : branching) {
-    SPECSIM_CHECK(children >= 1, "{} children", children);
-    const int end = tree.size();
-    for (int node = level; node < end; ++node) {
-      for (int rank = 0; rank < children; ++rank) tree.add(node, rank);
+void check_acceptance(const RankAcceptance& acceptance) {
+  SPECSIM_CHECK(!acceptance.empty(), "no acceptance given");
+  for (const std::vector<double>& row : acceptance) {
+    math::CompensatedSum sum;
+    for (const double share : row) {
+      SPECSIM_CHECK(share >= 0.0, "acceptance = {}", share);
+      sum += share;
     }
-    level = end;
+    SPECSIM_CHECK(sum.value() <= 1.0 + 1e-9, "acceptances of one depth sum to {}", sum.value());
   }
-  return tree;
+}
+
+double acceptance_of(const RankAcceptance& acceptance, int depth, int rank) {
+  const std::vector<double>& row = acceptance[std::min(index_of(depth), acceptance.size() - 1)];
+  return index_of(rank) < row.size() ? row[index_of(rank)] : 0.0;
+}
+
+RoundDistribution distribution_of_tails(const std::vector<double>& tails) {
+  RoundDistribution distribution;
+  for (std::size_t j = 0; j < tails.size(); ++j)
+    distribution.accepted.push_back(tails[j] - (j + 1 < tails.size() ? tails[j + 1] : 0.0));
+  return distribution;
 }
 
 RoundDistribution tree_distribution(const TreeShape& tree, const RankAcceptance& acceptance) {
-  const std::vector<double> reach = reaches(tree, acceptance);
+  check_tree(tree);
+  check_acceptance(acceptance);
   const std::vector<int> depths = tree.depths();
+  std::vector<double> reach = {1.0};  // [node]: probability that the accepted path goes through it
   std::vector<double> tails(index_of(tree.depth()) + 1, 0.0);
-  for (std::size_t node = 0; node < reach.size(); ++node) tails[index_of(depths[node])] += reach[node];
-  return distribution_of_tails(tails);
-}
-
-double tree_tokens(const TreeShape& tree, const RankAcceptance& acceptance) {
-  math::CompensatedSum tokens;
-  for (const double reach : reaches(tree, acceptance)) tokens += reach;
-  return tokens.value();
-}
-
-BestTree best_tree_exhaustive(const RankAcceptance& acceptance, int size, int depth) {
-  check_acceptance(acceptance);
-  SPECSIM_CHECK(size >= 1 && size <= 12 && depth >= 0, "size = {}, depth = {}", size, depth);
-  BestTree best;
-  best.tokens = -std::numeric_limits<double>::infinity();
-  TreeShape tree;
-  // Nodes are added in depth-first order: the next one goes under the last node or one of its ancestors.
-  const std::function<void(int)> grow = [&](int last) {
-    if (tree.size() == size) {
-      const double tokens = tree_tokens(tree, acceptance);
-      if (tokens > best.tokens) best = {tree, tokens};
-      return;
-    }
-    const std::vector<int> depths = tree.depths();
-    for (int under = last; under >= 0; under = tree.parent[index_of(under)]) {
-      if (depths[index_of(under)] == depth) continue;
-      const auto siblings = std::count(tree.parent.begin(), tree.parent.end(), under);
-      grow(tree.add(under, static_cast<int>(siblings)));
-      tree.parent.pop_back();
-      tree.rank.pop_back();
-    }
-  };
-  grow(0);
-  SPECSIM_CHECK(std::isfinite(best.tokens), "no tree of {} nodes has depth {}", size, depth);
-  return best;
-}
-
-BestTree best_tree_greedy(const RankAcceptance& acceptance, int size, int depth) {
-  check_acceptance(acceptance);
-  SPECSIM_CHECK(size >= 1 && depth >= (size > 1 ? 1 : 0), "size = {}, depth = {}", size, depth);
-  for (const std::vector<double>& row : acceptance)
-    SPECSIM_CHECK(std::is_sorted(row.rbegin(), row.rend()), "acceptance rises with the rank");
-  struct Candidate {
-    double product;
-    int under;
-    int rank;
-    int depth;
-    // A queue's top is its largest: the likeliest, then the shallowest, then the eldest.
-    bool operator<(const Candidate& other) const {
-      return std::tie(product, other.depth, other.rank, other.under) < std::tie(other.product, depth, rank, under);
-    }
-  };
-  BestTree best;
-  std::vector<double> reach = {1.0};
-  math::CompensatedSum tokens(1.0);
-  std::priority_queue<Candidate> open;
-  const auto offer = [&](int under, int rank, int level) {
-    if (level <= depth) open.push({reach[index_of(under)] * acceptance_of(acceptance, level - 1, rank), under, rank, level});
-  };
-  offer(0, 0, 1);
-  while (best.tree.size() < size) {
-    const Candidate next = open.top();
-    open.pop();
-    const int node = best.tree.add(next.under, next.rank);
-    reach.push_back(next.product);
-    tokens += next.product;
-    offer(node, 0, next.depth + 1);
-    offer(next.under, next.rank + 1, next.depth);
+  tails[0] = 1.0;
+  for (int node = 1; node < tree.size(); ++node) {
+    const int depth = depths[index_of(node)];
+    reach.push_back(reach[index_of(tree.parent[index_of(node)])] *
+                    acceptance_of(acceptance, depth - 1, tree.rank[index_of(node)]));
+    tails[index_of(depth)] += reach.back();
   }
-  best.tokens = tokens.value();
-  return best;
-}
-
-std::vector<std::vector<double>> sequoia_programme(const std::vector<double>& acceptance, int size, int depth) {
-  check_acceptance({acceptance});
-  SPECSIM_CHECK(size >= 1 && depth >= 0, "size = {}, depth = {}", size, depth);
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
-  const std::size_t sizes = index_of(size) + 1;
-  std::vector<std::vector<double>> best(index_of(depth) + 1, std::vector<double>(sizes, kNone));
-  best[0][1] = 1.0;
-  for (std::size_t level = 1; level < best.size(); ++level) {
-    // forest[n]: most that the children of ranks >= the one at hand add with n nodes; built from the last rank to the first.
-    // Ranks beyond the vector add nothing, so any number of nodes may hang there.
-    std::vector<double> forest(sizes, 0.0);
-    for (std::size_t rank = acceptance.size(); rank-- > 0;) {
-      std::vector<double> wider(sizes, kNone);
-      wider[0] = 0.0;
-      for (std::size_t child = 1; child < sizes; ++child) {
-        if (best[level - 1][child] == kNone) continue;
-        const double gain = acceptance[rank] * best[level - 1][child];
-        for (std::size_t rest = 0; child + rest < sizes; ++rest) {
-          wider[child + rest] = std::max(wider[child + rest], gain + forest[rest]);
-        }
-      }
-      forest = std::move(wider);
-    }
-    for (std::size_t nodes = 1; nodes < sizes; ++nodes) best[level][nodes] = 1.0 + forest[nodes - 1];
-  }
-  return best;
-}
-
-RankAcceptance rank_acceptance(const std::vector<std::vector<double>>& cumulative_by_head) {
-  RankAcceptance acceptance;
-  for (const std::vector<double>& cumulative : cumulative_by_head) {
-    auto& row = acceptance.emplace_back();
-    double before = 0.0;
-    for (const double share : cumulative) {
-      SPECSIM_CHECK(share >= before && share <= 1.0, "cumulative accuracy {} after {}", share, before);
-      row.push_back(share - before);
-      before = share;
-    }
-  }
-  return acceptance;
-}
-
-RoundDistribution lookahead_distribution(double alpha, int draft_length, int candidates) {
-  SPECSIM_CHECK(alpha >= 0.0 && alpha <= 1.0, "alpha = {}", alpha);
-  SPECSIM_CHECK(draft_length >= 0 && candidates >= 0, "draft_length = {}, candidates = {}", draft_length, candidates);
-  std::vector<double> tails = {1.0};
-  for (int i = 1; i <= draft_length; ++i) tails.push_back(1.0 - std::pow(1.0 - std::pow(alpha, i), candidates));
   return distribution_of_tails(tails);
 }
 

@@ -3,23 +3,13 @@
 // An independent witness: rules are written out here from their papers and share nothing with the shipped verifiers.
 #pragma once
 
+#include "sim/rounds/theory/automaton.h"
 #include "sim/rounds/theory/modulated.h"
-#include "sim/rounds/theory/round_distribution.h"
 
 #include <functional>
 #include <vector>
 
 namespace specsim::theory {
-
-// Text as a deterministic automaton: distributions depend on the state, the state on the tokens.
-struct Automaton {
-  int vocab = 0;
-  int states = 0;
-  int start = 0;
-  std::vector<int> next;                                // states x vocab, row-major: state after a token
-  std::vector<std::vector<double>> target;              // [state][token]
-  std::vector<std::vector<std::vector<double>>> draft;  // [draft position, or size 1 for all][state][token]
-};
 
 enum class Rule {
   plain,                   // no drafts: the target alone
@@ -42,12 +32,6 @@ struct RoundRule {
   Drafting drafting = Drafting::sampled;
 };
 
-struct RoundOutcome {
-  std::vector<int> emitted;  // accepted drafts, then the final token
-  int end_state = 0;
-  double probability = 0.0;
-};
-
 struct Enumeration {
   std::vector<double> joint;         // distribution of the first `tokens` emitted tokens, vocab^tokens in lexicographic order
   std::vector<double> target_joint;  // the same distribution for the target alone
@@ -56,9 +40,6 @@ struct Enumeration {
   double expected_emitted = 0.0;     // emitted tokens of the first round
   std::vector<double> next_state;    // distribution of the state at the start of the second round
 };
-
-// Throws InvariantBroken unless shapes fit, successors exist and every distribution is >= 0 and sums to 1 within 1e-9.
-void check_automaton(const Automaton& automaton, int draft_length);
 
 // Outcomes of positive probability of one round begun in `state`, ordered by their tokens.
 [[nodiscard]] std::vector<RoundOutcome> round_outcomes(const Automaton& automaton, const RoundRule& rule, int state);

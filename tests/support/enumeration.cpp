@@ -1,4 +1,4 @@
-#include "sim/rounds/theory/enumeration.h"
+#include "tests/support/enumeration.h"
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/index.h"
@@ -24,14 +24,6 @@ Distribution one_hot(std::size_t size, int token) {
   Distribution distribution(size, 0.0);
   distribution[index_of(token)] = 1.0;
   return distribution;
-}
-
-const std::vector<Distribution>& drafts_at(const Automaton& automaton, int position) {
-  return automaton.draft.size() == 1 ? automaton.draft.front() : automaton.draft[index_of(position)];
-}
-
-int successor(const Automaton& automaton, int state, int token) {
-  return automaton.next[index_of(state) * index_of(automaton.vocab) + index_of(token)];
 }
 
 // (scale target - draft)+ divided by its sum. `weight` is the probability of the rejection that needs it: distributions that are
@@ -72,7 +64,7 @@ class RoundWalk {
     return automaton_.target[index_of(states_[index_of(position)])];
   }
   [[nodiscard]] const Distribution& soft_draft(int position) const {
-    return drafts_at(automaton_, position)[index_of(states_[index_of(position)])];
+    return automaton_.draft_at(position, states_[index_of(position)]);
   }
   // The distribution that the drafted token really has.
   [[nodiscard]] Distribution drafted_distribution(int position) const {
@@ -100,7 +92,7 @@ class RoundWalk {
       const double chance = distribution[index_of(token)];
       if (chance == 0.0) continue;
       block_.push_back(token);
-      states_.push_back(successor(automaton_, states_.back(), token));
+      states_.push_back(automaton_.after(states_.back(), token));
       draft_on(probability * chance);
       states_.pop_back();
       block_.pop_back();
@@ -215,7 +207,7 @@ int state_after(const Automaton& automaton, std::size_t prefix, int tokens) {
     prefix /= index_of(automaton.vocab);
   }
   int state = automaton.start;
-  for (const int token : digits) state = successor(automaton, state, token);
+  for (const int token : digits) state = automaton.after(state, token);
   return state;
 }
 
@@ -223,40 +215,13 @@ std::vector<RoundOutcome> unchecked_outcomes(const Automaton& automaton, const R
   std::vector<RoundOutcome> list;
   for (const auto& [emitted, probability] : RoundWalk(automaton, rule).run(state)) {
     int end = state;
-    for (const int token : emitted) end = successor(automaton, end, token);
+    for (const int token : emitted) end = automaton.after(end, token);
     list.push_back({emitted, end, probability.value()});
   }
   return list;
 }
 
-void check_one_distribution(const Distribution& distribution, int vocab) {
-  SPECSIM_CHECK(distribution.size() == index_of(vocab), "distribution over {} tokens, vocabulary {}", distribution.size(), vocab);
-  double sum = 0.0;
-  for (const double share : distribution) {
-    SPECSIM_CHECK(share >= 0.0, "share = {}", share);
-    sum += share;
-  }
-  SPECSIM_CHECK(std::abs(sum - 1.0) < 1e-9, "distribution sums to {}", sum);
-}
-
 }  // namespace
-
-void check_automaton(const Automaton& automaton, int draft_length) {
-  SPECSIM_CHECK(draft_length >= 0, "draft_length = {}", draft_length);
-  SPECSIM_CHECK(automaton.vocab >= 1 && automaton.states >= 1, "vocab {}, states {}", automaton.vocab, automaton.states);
-  SPECSIM_CHECK(automaton.start >= 0 && automaton.start < automaton.states, "start = {}", automaton.start);
-  const std::size_t states = index_of(automaton.states);
-  SPECSIM_CHECK(automaton.next.size() == states * index_of(automaton.vocab), "{} successors", automaton.next.size());
-  for (const int next : automaton.next) SPECSIM_CHECK(next >= 0 && next < automaton.states, "successor = {}", next);
-  SPECSIM_CHECK(automaton.target.size() == states, "{} target distributions for {} states", automaton.target.size(), states);
-  for (const Distribution& distribution : automaton.target) check_one_distribution(distribution, automaton.vocab);
-  SPECSIM_CHECK(automaton.draft.size() == 1 || automaton.draft.size() >= index_of(draft_length),
-                "{} draft positions for draft_length {}", automaton.draft.size(), draft_length);
-  for (const std::vector<Distribution>& distributions : automaton.draft) {
-    SPECSIM_CHECK(distributions.size() == states, "{} draft distributions for {} states", distributions.size(), states);
-    for (const Distribution& distribution : distributions) check_one_distribution(distribution, automaton.vocab);
-  }
-}
 
 std::vector<RoundOutcome> round_outcomes(const Automaton& automaton, const RoundRule& rule, int state) {
   check_automaton(automaton, rule.draft_length);
@@ -277,7 +242,7 @@ std::vector<double> target_joint_distribution(const Automaton& automaton, int to
       divisor /= vocab;
       const std::size_t token = sequence / divisor % vocab;
       probability *= automaton.target[index_of(state)][token];
-      state = successor(automaton, state, static_cast<int>(token));
+      state = automaton.after(state, static_cast<int>(token));
     }
     joint[sequence] = probability;
   }

@@ -1,4 +1,4 @@
-#include "sim/rounds/theory/placement.h"
+#include "tests/support/placement_theory.h"
 
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/math/series.h"
