@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/foundation/base/check.h"
+#include "sim/rounds/theory/round_distribution.h"
 #include "sim/rounds/theory/length_policies.h"
 #include "sim/rounds/theory/speedup.h"
 #include "tests/support/random_automata.h"
