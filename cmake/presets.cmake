@@ -1,7 +1,7 @@
 # Writes SOURCE_FILE: the YAML files of configs/hardware, configs/models, configs/engines, configs/acceptance and configs/kernels as text, so that the program knows them wherever it
 # is installed.
 
-set(text "// Written by cmake/presets.cmake from configs/hardware, configs/models, configs/engines, configs/acceptance and configs/kernels.\n#include \"sim/hardware/cost/presets.h\"\n\n")
+set(text "// Written by cmake/presets.cmake from configs/hardware, configs/models, configs/engines, configs/acceptance and configs/kernels.\n#include \"sim/hardware/presets/presets.h\"\n\n")
 string(APPEND text "namespace specsim::cost {\n\nconst std::vector<Preset>& presets() {\n  static const std::vector<Preset> list = {\n")
 foreach(kind hardware models engines acceptance)
   file(GLOB files ${SOURCE}/configs/${kind}/*.yaml)

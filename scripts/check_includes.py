@@ -41,15 +41,22 @@ GROUPS = {
     },
     # How long a pass takes, who runs where, the event queue.
     "hardware": {
-        "cost": ["config", "base", "math/quantiles.h"],
+        # GPUs, models and engines by name, built into the program; models from a config.json.
+        "presets": ["config"],
+        # A GPU: its data sheet, and fits of its measured kernels.
+        "gpu": ["base", "config", "presets"],
+        # What a model's passes read and compute.
+        "model": ["config", "presets", "gpu"],
+        # A pass as operations, the kernels that compute them, the host; time, error and memory.
+        "latency": ["base", "config", "math/quantiles.h", "presets", "gpu", "model"],
         # The event engine knows nothing of tokens.
         "engine": ["base"],
-        "placement": ["base", "config", "engine", "cost", "decode", "draft"],
+        "placement": ["base", "config", "engine", "latency", "decode", "draft"],
     },
     # Experiments as values: run, judged against theory, audited, fitted.
     "experiments": {
         # Experiments as values: read once, swept, checked.
-        "spec": ["base", "rng", "config", "families", "draft", "verify", "cost", "decode", "placement", "theory"],
+        "spec": ["base", "rng", "config", "families", "draft", "verify", "presets", "model", "latency", "decode", "placement", "theory"],
         # Cells to counts; journal, shards, resumption.
         "run": ["base", "rng", "engine", "decode", "placement", "spec", "report"],
         # Which theory covers which cell, what it says, and the verdict.
@@ -66,33 +73,33 @@ GROUPS = {
         # Logs and metrics of servers to counts of acceptance: for the commands and for the explorer, so of the least.
         "logs": ["base", "math/quantiles.h"],
         # A server that they meet: schedulers, paged cache, policies, prices of steps, metrics.
-        "serve": BASIS + ["families", "draft", "cost", "placement", "arrivals", "spec", "run", "report"],
+        "serve": BASIS + ["families", "draft", "latency", "placement", "arrivals", "spec", "run", "report"],
     },
     # Decisions.
     "answers": {
         # Best draft length, rankings, break-even.
-        "plan": ["base", "tokens", "families", "cost", "theory", "logs", "spec", "run", "judge", "report"],
+        "plan": ["base", "tokens", "families", "presets", "latency", "theory", "logs", "spec", "run", "judge", "report"],
         # Servers under load as experiments: read once, swept over loads, judged.
-        "load": ["base", "rng", "config", "cost", "engine", "arrivals", "serve", "spec", "plan", "report"],
+        "load": ["base", "rng", "config", "latency", "engine", "arrivals", "serve", "spec", "plan", "report"],
     },
     # Real small models on a CPU and on a GPU.
     "lab": {
         # Real models decode with the verifiers that are simulated, and know no synthetic distribution.
-        "llm": BASIS + ["draft", "verify", "cost"],
+        "llm": BASIS + ["draft", "verify", "model"],
         # The same models on a GPU, behind the same interface.
         "cuda": ["base", "rng", "math", "llm"],
         # Passes, acceptance and validation of real models.
-        "calibrate": BASIS + ["draft", "verify", "cost", "llm", "cuda", "plan", "report"],
+        "calibrate": BASIS + ["draft", "verify", "model", "latency", "llm", "cuda", "plan", "report"],
     },
     # The ways in.
     "doors": {
         # The library for programs of others: one header.
         "api": ["base", "config", "spec", "run", "judge", "report"],
         # Questions of the page in the browser, as JSON.
-        "web": ["base", "math", "config", "families", "verify", "cost", "decode", "theory", "logs", "spec", "run", "judge",
+        "web": ["base", "math", "config", "families", "verify", "presets", "decode", "theory", "logs", "spec", "run", "judge",
                 "audit", "plan", "load"],
         # Options in, one call, print.
-        "cli": ["base", "rng", "config", "families", "draft", "verify", "cost", "placement", "theory", "spec", "run",
+        "cli": ["base", "rng", "config", "families", "draft", "verify", "presets", "gpu", "model", "latency", "placement", "theory", "spec", "run",
                 "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "logs"],
         # The package for Python: the library and the commands, and rules that it registers.
         "python": ["base", "verify", "api", "cli"],
@@ -337,7 +344,7 @@ def self_test():
         ("sim/rounds/families/a.cpp", '#include "sim/foundation/rng/a.h"\n#include "sim/foundation/base/a.h"\n'),
         ("sim/rounds/verify/a.cpp", '#include "sim/rounds/tokens/tree.h"\n#include "sim/foundation/math/a.h"\n'),
         ("sim/rounds/theory/a.cpp", '#include "sim/foundation/math/series.h"\n'),
-        ("sim/hardware/placement/a.cpp", '#include "sim/hardware/engine/a.h"\n#include "sim/hardware/cost/a.h"\n#include "sim/rounds/decode/a.h"\n'),
+        ("sim/hardware/placement/a.cpp", '#include "sim/hardware/engine/a.h"\n#include "sim/hardware/latency/a.h"\n#include "sim/rounds/decode/a.h"\n'),
         ("sim/experiments/judge/a.cpp", '#include "sim/rounds/theory/a.h"\n#include "specsim_version.h"\n'),
         ("sim/doors/cli/a.cpp", '#include "sim/experiments/judge/a.h"\nusing namespace std;\n'),
         ("sim/foundation/base/c.cpp", '// #include "sim/doors/cli/a.h"\n/*\n#include "sim/doors/cli/a.h"\n*/\n'

@@ -56,7 +56,7 @@ ROOMS = {
     "serve": (44, ["tests/serve/exact_test.py", "tests/serve/llama_cpp_test.py", "tests/serve/prefix_test.py",
                    "tests/serve/sharing_test.py", "tests/serve/summary_test.py"]),
     "report": (20, ["tests/cli/output_test.py", "tests/faults/existing_files_test.py"]),
-    "cost": (44, ["tests/cli/output_test.py"]),
+    "latency": (44, ["tests/cli/output_test.py"]),
 }
 PROGRAMS = ["unit", "serve", "parts"]  # of tests/; most mutants are killed by their cases
 LAST_PROGRAMS = ["placement", "engine", "exact", "llm", "stat"]  # asked when neither these nor the room's scripts have noticed

@@ -1,4 +1,4 @@
-"""The formulas of kernels that scripts/kernels/fit_kernels.py fits, by kind; sim/hardware/cost/kernel_formulas.cpp holds the same ones."""
+"""The formulas of kernels that scripts/kernels/fit_kernels.py fits, by kind; sim/hardware/gpu/kernel_formulas.cpp holds the same ones."""
 import os
 
 import numpy as np
@@ -279,7 +279,7 @@ class AllReduce:
         return np.log2(self.bytes), [np.log2(self.gpus)]
 
 
-# Words in the names of measured kernels, the first that is found, and how they read the keys (sim/hardware/cost/kernels.h).
+# Words in the names of measured kernels, the first that is found, and how they read the keys (sim/hardware/gpu/kernels.h).
 READINGS = (("decode", "grown"), ("split restored", "shared"), ("varlen", "walked"), ("no split", "walked"), ("trtllm-gen prefill", "prompt"))
 
 

@@ -26,7 +26,7 @@ from calls import version_of
 from priced_passes import pass_of
 from step_prices import priced
 
-# What the program states beside errors of kernels, as sim/hardware/cost/server_error.h has it: a step of a server, dense and with experts, and what
+# What the program states beside errors of kernels, as sim/hardware/latency/server_error.h has it: a step of a server, dense and with experts, and what
 # rounds that draft have beyond plain steps. Each is the estimate below, in whole percent.
 SERVER, SERVER_OF_EXPERTS, ROUND = 0.07, 0.16, 0.17
 NORMAL_MIDDLE = 0.6745

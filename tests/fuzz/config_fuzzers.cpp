@@ -2,9 +2,9 @@
 #include "sim/experiments/spec/spec.h"
 #include "sim/foundation/config/json.h"
 #include "sim/foundation/config/value.h"
-#include "sim/hardware/cost/hardware.h"
-#include "sim/hardware/cost/hugging_face.h"
-#include "sim/hardware/cost/model_shape.h"
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/model/model_shape.h"
+#include "sim/hardware/presets/hugging_face.h"
 #include "tests/fuzz/fuzzers.h"
 
 namespace specsim::fuzz {

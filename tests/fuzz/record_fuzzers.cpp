@@ -7,7 +7,7 @@
 #include "sim/foundation/config/value.h"
 #include "sim/foundation/report/manifest.h"
 #include "sim/foundation/rng/address.h"
-#include "sim/hardware/cost/llama_bench.h"
+#include "sim/hardware/latency/llama_bench.h"
 #include "sim/rounds/decode/counts.h"
 #include "sim/rounds/families/acceptance_record.h"
 #include "tests/fuzz/fuzzers.h"

@@ -51,7 +51,7 @@ def main():
     problems, seen = [], set()
     for script, folders in DRAWN.items():
         if script == "rooms" and shutil.which("dot") is None:
-            seen |= {Path(folders[0]) / "rooms.svg"}
+            seen |= {Path(folders[0]) / "rooms.svg", Path(folders[0]) / "walks.svg"}
             continue
         draw = importlib.import_module(f"plot_{script}").draw
         for folder in map(Path, folders):

@@ -1,7 +1,7 @@
 // Parts that only this test program has: each is what docs/development/parts.md asks of a part, an entry and nothing else.
 #pragma once
 
-#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/latency/cost_model.h"
 #include "sim/hardware/placement/placement.h"
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/draft/length_policy.h"

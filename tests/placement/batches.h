@@ -4,7 +4,7 @@
 // kStatisticalChecks of them, which `passes` counts. Each check has a named mutant that it must reject.
 #pragma once
 
-#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/latency/cost_model.h"
 #include "sim/hardware/placement/placement.h"
 #include "tests/support/cells.h"
 #include "tests/support/tails.h"

@@ -1,5 +1,5 @@
 // What a server does at a batch that never changes is what `specsim plan` prices and what a lockstep placement plays.
-#include "sim/hardware/cost/round_time.h"
+#include "sim/hardware/latency/round_time.h"
 #include "sim/serving/serve/step_price.h"
 #include "tests/placement/batches.h"
 #include "tests/serve/servers.h"

@@ -1,6 +1,6 @@
 // A step over chunks of prompts and decoding sequences is priced by what each looks at, not as the mean sequence: by the data
 // sheet's arithmetic here, which the tests count.
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 #include "sim/serving/serve/step_price.h"
 #include "tests/serve/servers.h"
 

@@ -1,12 +1,12 @@
 // Cost models from the text of a config's cost section, for tests.
 #pragma once
 
-#include "sim/hardware/cost/cost_model.h"
-#include "sim/hardware/cost/hardware.h"
-#include "sim/hardware/cost/kernel_choice.h"
-#include "sim/hardware/cost/model_shape.h"
-#include "sim/hardware/cost/pass_operations.h"
-#include "sim/hardware/cost/round_time.h"
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/kernel_choice.h"
+#include "sim/hardware/latency/pass_operations.h"
+#include "sim/hardware/latency/round_time.h"
+#include "sim/hardware/model/model_shape.h"
 #include "tests/support/diagnostics.h"
 
 #include <catch2/catch.hpp>

@@ -6,7 +6,7 @@
 #include "sim/experiments/spec/read_acceptance_table.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/config/value.h"
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/presets/presets.h"
 #include "sim/rounds/draft/drafter.h"
 
 #include <fmt/format.h>

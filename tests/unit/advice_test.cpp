@@ -2,7 +2,7 @@
 #include "sim/answers/plan/advice.h"
 
 #include "sim/answers/plan/passes.h"
-#include "sim/hardware/cost/roofline.h"
+#include "sim/hardware/latency/roofline.h"
 #include "sim/rounds/draft/drafter.h"
 
 #include <catch2/catch.hpp>

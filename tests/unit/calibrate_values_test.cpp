@@ -1,7 +1,7 @@
 // What a calibration hands over as values says what its files say to whoever reads them: the cost table, the trace. And the words
 // on the errors of a validation.
 #include "sim/foundation/config/arguments.h"
-#include "sim/hardware/cost/table.h"
+#include "sim/hardware/latency/table.h"
 #include "sim/lab/calibrate/validation.h"
 #include "tests/support/temporary_file.h"
 

@@ -1,7 +1,7 @@
 // Prices beyond what kernels were measured with, and over a grid of passes: which kernel prices them, that they do not fall or
 // outrun the data sheet, what error they have.
-#include "sim/hardware/cost/deployment.h"
-#include "sim/hardware/cost/kernels.h"
+#include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/latency/deployment.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // Engines are files: what is read from them, and what a config may change.
-#include "sim/hardware/cost/cost_model.h"
-#include "sim/hardware/cost/engine.h"
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/engine.h"
+#include "sim/hardware/presets/presets.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // What prices say of how wrong they are.
-#include "sim/hardware/cost/deployment.h"
-#include "sim/hardware/cost/kernels.h"
+#include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/latency/deployment.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -17,8 +17,8 @@ using specsim::tests::make_cost;
 using specsim::tests::near;
 
 TEST_CASE("a price errs by its kernels and, beside them, by its server", "[cost][kernels]") {
-  // scripts/results/price_coverage.py estimates what is beside the kernels. Mutants: kernels alone, a sum instead of independent parts,
-  // one figure for all models, experts' for dense ones.
+  // scripts/results/price_coverage.py estimates what is beside the kernels. Mutants: kernels alone, a sum instead of independent
+  // parts, one figure for all models, experts' for dense ones.
   const auto on = [](const char* target, const char* more) {
     return make_cost("roofline", std::string("{hardware: h100-sxm, target: ") + target + ", draft: llama-3.2-1b" + more + "}");
   };

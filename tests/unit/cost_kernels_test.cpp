@@ -1,6 +1,6 @@
 // Prices of single kernels: formulas by hand, the correction between its knots, the shipped fits and what is wrong in them.
-#include "sim/hardware/cost/kernel_tables.h"
-#include "sim/hardware/cost/kernels.h"
+#include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/latency/kernel_tables.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,7 +1,7 @@
 // Latent attention (MLA): which of the measured kernels prices it, on what shape, and what a prompt's takes. Measured figures are
 // ai-dynamo/aiconfigurator's (095f58a51c4c).
-#include "sim/hardware/cost/engine.h"
-#include "sim/hardware/cost/kernels.h"
+#include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/latency/engine.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

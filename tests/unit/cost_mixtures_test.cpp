@@ -1,9 +1,9 @@
 // Parts of the price of a pass that tables of served times hold as a sum alone, each by hand: experts beside each other, the
 // router, small kernels, all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case says which mutant it
 // rejects.
-#include "sim/hardware/cost/engine.h"
-#include "sim/hardware/cost/kernels.h"
-#include "sim/hardware/cost/step_tables.h"
+#include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/latency/engine.h"
+#include "sim/hardware/latency/step_tables.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

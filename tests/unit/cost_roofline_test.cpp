@@ -1,5 +1,5 @@
 // A pass by hand, part by part, on a GPU and a model with round figures.
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

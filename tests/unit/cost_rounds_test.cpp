@@ -1,6 +1,6 @@
 // Rounds made of passes; affine and table models; the waterfall.
 #include "sim/foundation/base/check.h"
-#include "sim/hardware/cost/table.h"
+#include "sim/hardware/latency/table.h"
 #include "tests/support/cells.h"
 #include "tests/support/costs.h"
 

@@ -1,5 +1,5 @@
 // Whole steps: what an engine adds around the kernels, and tables of measured steps priced row by row.
-#include "sim/hardware/cost/step_tables.h"
+#include "sim/hardware/latency/step_tables.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

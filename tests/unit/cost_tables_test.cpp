@@ -1,5 +1,5 @@
 // Tables of measured kernels: their prices, what is wrong in them, mistaken units, kernels that cannot exist.
-#include "sim/hardware/cost/kernel_tables.h"
+#include "sim/hardware/latency/kernel_tables.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

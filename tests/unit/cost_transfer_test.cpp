@@ -1,6 +1,6 @@
 // Prices of GPUs and engines of which little or nothing was measured: whose figures serve, and what is said of it.
-#include "sim/hardware/cost/hardware.h"
-#include "sim/hardware/cost/kernel_tables.h"
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/kernel_tables.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,6 +1,6 @@
 // What servers' files say of their methods, and which methods are then marked.
 #include "sim/answers/plan/engine_methods.h"
-#include "sim/hardware/cost/engine.h"
+#include "sim/hardware/latency/engine.h"
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/verify/verifier.h"
 #include "tests/support/cells.h"

@@ -1,5 +1,5 @@
 // A Hugging Face config.json as a model: what each architecture's keys mean, against the shapes of configs/models.
-#include "sim/hardware/cost/hugging_face.h"
+#include "sim/hardware/presets/hugging_face.h"
 #include "sim/foundation/base/whole_file.h"
 #include "tests/support/costs.h"
 

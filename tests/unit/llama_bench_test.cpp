@@ -1,7 +1,7 @@
 // What llama-bench prints, in its four formats, as rows of a cost table.
-#include "sim/hardware/cost/llama_bench.h"
+#include "sim/hardware/latency/llama_bench.h"
 
-#include "sim/hardware/cost/round_time.h"
+#include "sim/hardware/latency/round_time.h"
 #include "tests/support/costs.h"
 #include "tests/support/temporary_file.h"
 

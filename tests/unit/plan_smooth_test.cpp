@@ -1,8 +1,8 @@
 // The recommendation over batches and the noise of two prices, against values that are worked out by hand.
 #include "sim/answers/plan/price_noise.h"
 #include "sim/answers/plan/schedule.h"
-#include "sim/hardware/cost/deployment.h"
-#include "sim/hardware/cost/roofline.h"
+#include "sim/hardware/latency/deployment.h"
+#include "sim/hardware/latency/roofline.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -3,7 +3,7 @@
 
 #include "sim/answers/plan/price_noise.h"
 #include "sim/answers/plan/stated_acceptance.h"
-#include "sim/hardware/cost/round_time.h"
+#include "sim/hardware/latency/round_time.h"
 
 #include "sim/rounds/theory/requests.h"
 #include "sim/rounds/theory/round_distribution.h"

@@ -3,7 +3,7 @@
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/memory.h"
 #include "sim/foundation/rng/address.h"
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 
 #include <fmt/format.h>
 

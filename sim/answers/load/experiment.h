@@ -3,7 +3,7 @@
 
 #include "sim/experiments/spec/sections.h"
 #include "sim/experiments/spec/spec.h"
-#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/latency/cost_model.h"
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/serving/arrivals/lengths.h"
 #include "sim/serving/serve/metrics.h"

@@ -1,7 +1,7 @@
 #include "sim/answers/load/from_options.h"
 
 #include "sim/foundation/config/choose.h"
-#include "sim/hardware/cost/server_memory.h"
+#include "sim/hardware/latency/server_memory.h"
 #include "sim/serving/arrivals/arrivals.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "sim/answers/load/start_rules.h"
 
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 #include "sim/serving/serve/step_price.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "sim/answers/plan/engines.h"
 
-#include "sim/hardware/cost/server_memory.h"
+#include "sim/hardware/latency/server_memory.h"
 
 #include <fmt/format.h>
 

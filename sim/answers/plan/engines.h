@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/answers/plan/draft_lengths.h"
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 
 #include <optional>
 #include <string>

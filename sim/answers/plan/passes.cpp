@@ -1,7 +1,7 @@
 #include "sim/answers/plan/passes.h"
 
 #include "sim/foundation/report/csv.h"
-#include "sim/hardware/cost/roofline.h"
+#include "sim/hardware/latency/roofline.h"
 
 #include <fmt/format.h>
 

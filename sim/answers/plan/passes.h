@@ -2,8 +2,8 @@
 #pragma once
 
 #include "sim/foundation/report/column.h"
-#include "sim/hardware/cost/deployment.h"
-#include "sim/hardware/cost/pass.h"
+#include "sim/hardware/latency/deployment.h"
+#include "sim/hardware/latency/pass.h"
 
 #include <optional>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/answers/plan/acceptance_curve.h"
-#include "sim/hardware/cost/round_time.h"
+#include "sim/hardware/latency/round_time.h"
 
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 #include "sim/answers/plan/price_noise.h"
 
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 
 #include <cmath>
 

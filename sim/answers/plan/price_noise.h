@@ -1,7 +1,7 @@
 // How far prices leave the order of two ways to decode open.
 #pragma once
 
-#include "sim/hardware/cost/round_time.h"
+#include "sim/hardware/latency/round_time.h"
 
 namespace specsim::plan {
 

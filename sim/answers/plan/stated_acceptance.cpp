@@ -1,6 +1,6 @@
 #include "sim/answers/plan/stated_acceptance.h"
 
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/presets/presets.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/config/value.h"
 #include "sim/foundation/report/table.h"
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/presets/presets.h"
 
 #include <fmt/format.h>
 

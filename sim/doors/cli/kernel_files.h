@@ -2,8 +2,8 @@
 #pragma once
 
 #include "sim/foundation/report/column.h"
-#include "sim/hardware/cost/kernel_tables.h"
-#include "sim/hardware/cost/step_tables.h"
+#include "sim/hardware/latency/kernel_tables.h"
+#include "sim/hardware/latency/step_tables.h"
 
 #include <string>
 #include <vector>

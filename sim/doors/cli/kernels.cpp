@@ -13,8 +13,8 @@
 #include "sim/foundation/report/csv.h"
 #include "sim/foundation/report/output_folder.h"
 #include "sim/foundation/report/table.h"
-#include "sim/hardware/cost/kernel_tables.h"
-#include "sim/hardware/cost/step_tables.h"
+#include "sim/hardware/latency/kernel_tables.h"
+#include "sim/hardware/latency/step_tables.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,12 +3,12 @@
 #include "sim/experiments/judge/coverage.h"
 #include "sim/experiments/spec/read_acceptance_table.h"
 #include "sim/foundation/base/error.h"
-#include "sim/hardware/cost/cost_model.h"
-#include "sim/hardware/cost/engine.h"
-#include "sim/hardware/cost/hardware.h"
-#include "sim/hardware/cost/model_shape.h"
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/engine.h"
+#include "sim/hardware/model/model_shape.h"
 #include "sim/hardware/placement/placement.h"
+#include "sim/hardware/presets/presets.h"
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/draft/length_policy.h"
 #include "sim/rounds/families/context.h"
@@ -70,7 +70,8 @@ std::string layers_by_kind(const cost::ModelShape& shape) {
     text += fmt::format(
         " Compressed attention: {} layers cache an entry for {} tokens and pick {} of them, {} layers one for {} and look at "
         "all.",
-        shape.picked_layers, shape.picked_tokens, shape.indexer ? shape.indexer->topk : 0.0, shape.heavy_layers, shape.heavy_tokens);
+        shape.picked_layers, shape.picked_tokens, shape.indexer ? shape.indexer->topk : 0.0, shape.heavy_layers,
+        shape.heavy_tokens);
   if (shape.kv_window > 0.0)
     text += fmt::format(" {} layers see {} tokens{}.", shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All",
                         shape.kv_window, shape.chunked ? ", chunk by chunk" : "");

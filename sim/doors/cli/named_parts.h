@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/foundation/config/registry.h"
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/presets/presets.h"
 
 #include <string>
 #include <utility>

@@ -11,10 +11,10 @@
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/config/value.h"
 #include "sim/foundation/report/table.h"
-#include "sim/hardware/cost/cost_model.h"
-#include "sim/hardware/cost/element_types.h"
-#include "sim/hardware/cost/kernel_names.h"
-#include "sim/hardware/cost/roofline.h"
+#include "sim/hardware/gpu/kernel_names.h"
+#include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/roofline.h"
+#include "sim/hardware/model/element_types.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

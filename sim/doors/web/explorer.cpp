@@ -2,7 +2,7 @@
 
 #include "sim/doors/web/questions.h"
 #include "sim/foundation/base/error.h"
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/presets/presets.h"
 #include "sim/rounds/families/distribution.h"
 #include "sim/rounds/verify/verifier.h"
 #include "specsim_version.h"

@@ -3,7 +3,7 @@
 #include "sim/experiments/spec/engine_names.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/overloaded.h"
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/config/arguments.h"
-#include "sim/hardware/cost/model_shape.h"
-#include "sim/hardware/cost/round_time.h"
+#include "sim/hardware/latency/round_time.h"
+#include "sim/hardware/model/model_shape.h"
 #include "sim/hardware/placement/placement.h"
 #include "sim/rounds/decode/simulator.h"
 #include "sim/rounds/draft/drafter.h"

@@ -1,7 +1,7 @@
 #include "sim/experiments/spec/engine_names.h"
 
 #include "sim/foundation/config/value.h"
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/verify/verifier.h"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "sim/foundation/base/error.h"
-#include "sim/hardware/cost/cost_model.h"
-#include "sim/hardware/cost/engine.h"
+#include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/engine.h"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 #include "sim/experiments/spec/acceptance_lengths.h"
 #include "sim/foundation/base/token.h"
 #include "sim/foundation/config/arguments.h"
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/presets/presets.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include "sim/experiments/spec/sections.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/rng/address.h"
-#include "sim/hardware/cost/deployment.h"
+#include "sim/hardware/latency/deployment.h"
 
 #include <fmt/format.h>
 

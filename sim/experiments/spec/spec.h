@@ -4,7 +4,7 @@
 #include "sim/experiments/spec/cell.h"
 #include "sim/experiments/spec/setting.h"
 #include "sim/foundation/config/value.h"
-#include "sim/hardware/cost/presets.h"
+#include "sim/hardware/presets/presets.h"
 
 #include <map>
 #include <optional>

@@ -8,8 +8,8 @@
 #pragma once
 
 #include "sim/foundation/config/registry.h"
-#include "sim/hardware/cost/cost_model.h"
 #include "sim/hardware/engine/timeline.h"
+#include "sim/hardware/latency/cost_model.h"
 #include "sim/hardware/placement/accepted.h"
 #include "sim/rounds/draft/drafter.h"
 

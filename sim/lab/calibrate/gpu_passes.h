@@ -1,7 +1,7 @@
 // What a GPU takes for passes of the two models, for what a round does beside them, and for both models at once.
 #pragma once
 
-#include "sim/hardware/cost/table.h"
+#include "sim/hardware/latency/table.h"
 #include "sim/lab/calibrate/gpu_observer.h"
 #include "sim/lab/calibrate/gpu_setup.h"
 

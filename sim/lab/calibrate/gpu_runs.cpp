@@ -2,7 +2,7 @@
 
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/rng/address.h"
-#include "sim/hardware/cost/round_time.h"
+#include "sim/hardware/latency/round_time.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Rounds and whole runs on a GPU beside what the simulator says of them from what was timed apart.
 #pragma once
 
-#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/latency/cost_model.h"
 #include "sim/lab/calibrate/gpu_passes.h"
 
 #include <memory>
@@ -34,8 +34,9 @@ class GpuRuns {
   std::unique_ptr<cost::CostModel> cost_;  // none where what was timed makes no table
 };
 
-// What other programs are held against on the same weights (scripts/gpu/gpu_baselines.py): the target's logits all along a prompt, as
-// little-endian floats in rows, and how long decoding it takes at temperature 0, its prompt included. How many runs were timed.
+// What other programs are held against on the same weights (scripts/gpu/gpu_baselines.py): the target's logits all along a
+// prompt, as little-endian floats in rows, and how long decoding it takes at temperature 0, its prompt included. How many runs
+// were timed.
 std::size_t write_for_baselines(GpuSetup& setup, GpuObserver& observer);
 
 }  // namespace specsim::calibrate

@@ -5,7 +5,7 @@
 #include "sim/foundation/base/overloaded.h"
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/config/choose.h"
-#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/latency/cost_model.h"
 #include "sim/lab/llm/tokenizer.h"
 #include "sim/rounds/verify/positions_in_turn.h"
 #include "sim/rounds/verify/tree_demands.h"

@@ -2,7 +2,7 @@
 // large is built.
 #pragma once
 
-#include "sim/hardware/cost/model_shape.h"
+#include "sim/hardware/model/model_shape.h"
 #include "sim/lab/calibrate/settings.h"
 #include "sim/lab/llm/prompts.h"
 #include "sim/lab/llm/timing.h"

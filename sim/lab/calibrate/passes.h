@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/foundation/report/column.h"
-#include "sim/hardware/cost/table.h"
+#include "sim/hardware/latency/table.h"
 #include "sim/lab/calibrate/models.h"
 
 #include <string>

@@ -1,7 +1,7 @@
 #include "sim/lab/calibrate/validate.h"
 
 #include "sim/foundation/rng/address.h"
-#include "sim/hardware/cost/table.h"
+#include "sim/hardware/latency/table.h"
 #include "sim/lab/calibrate/passes.h"
 
 #include <fmt/format.h>

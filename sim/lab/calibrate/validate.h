@@ -2,7 +2,7 @@
 // from the times of passes.
 #pragma once
 
-#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/latency/cost_model.h"
 #include "sim/lab/calibrate/validation.h"
 
 #include <functional>

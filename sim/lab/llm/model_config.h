@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/foundation/base/token.h"
-#include "sim/hardware/cost/model_shape.h"
+#include "sim/hardware/model/model_shape.h"
 
 #include <string>
 #include <vector>

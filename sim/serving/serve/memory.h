@@ -1,8 +1,8 @@
 // What a server's memory leaves for the paged cache.
 #pragma once
 
-#include "sim/hardware/cost/cost_model.h"
-#include "sim/hardware/cost/server_memory.h"
+#include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/server_memory.h"
 #include "sim/serving/serve/scheduler.h"
 
 #include <cstdint>

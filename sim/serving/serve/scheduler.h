@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sim/foundation/config/registry.h"
-#include "sim/hardware/cost/server_memory.h"
+#include "sim/hardware/latency/server_memory.h"
 #include "sim/serving/arrivals/request_trace.h"
 #include "sim/serving/serve/block_pool.h"
 #include "sim/serving/serve/policy.h"

@@ -2,7 +2,7 @@
 // prices them.
 #pragma once
 
-#include "sim/hardware/cost/cost_model.h"
+#include "sim/hardware/latency/cost_model.h"
 #include "sim/serving/arrivals/request_trace.h"
 
 #include <vector>

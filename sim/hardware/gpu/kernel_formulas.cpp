@@ -1,0 +1,360 @@
+// The formulas of kernels; scripts/kernels/fit_kernels.py holds the same ones and fits their figures.
+#include "sim/foundation/base/check.h"
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/gpu/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+namespace specsim::cost {
+
+namespace {
+
+struct ProductTile {
+  double m;
+  double n;
+};
+
+constexpr std::array<ProductTile, 10> kProductTiles = {
+    {{64, 16}, {64, 32}, {64, 64}, {64, 128}, {128, 16}, {128, 32}, {128, 64}, {128, 128}, {128, 256}, {256, 128}}};
+constexpr std::array<double, 7> kProductSplits = {1, 2, 3, 4, 6, 8, 16};
+constexpr double kProductStep = 64.0;    // what a tile takes of the inner dimension at a time
+constexpr double kWaveTile = 128.0;      // rows and columns of a usual tile
+constexpr double kSmallWaveTile = 64.0;  // the same of a small one
+constexpr double kWideTileRows = 256.0;  // rows of the largest tile, which is taken where one wave of it does
+constexpr double kWideTileOver = 192.0;  // rows up to which no library takes such tiles
+constexpr double kLatentRowTile = 64.0;  // rows that queries of latent attention are padded to
+constexpr double kExpertRowTile = 16.0;  // rows that an expert's product is padded to
+constexpr double kWalkedWidth = 128.0;   // the width of heads that key_us of attention over several tokens holds for
+constexpr double kKernelMicro = 1e6;
+// Among the figures of attention over several tokens.
+constexpr std::size_t kQueryRows = 5;
+constexpr std::size_t kPackedRows = 6;
+
+// The p-norm, in units of the largest part: no part is lost to a power of it.
+double power_norm(double p, std::initializer_list<double> parts) {
+  const double largest = std::max(parts);
+  if (largest <= 0.0) return 0.0;
+  double sum = 0.0;
+  for (const double part : parts) sum += part == largest ? 1.0 : std::pow(part / largest, p);
+  return largest * std::pow(sum, 1.0 / p);
+}
+
+double product_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, feed_tb, power, kernel, split_us, arithmetic, whole] = fit.figures;
+  const Dtype& t = fit.dtype;
+  const double memory = (x.outer * x.inner * t.weight_bytes + x.rows * x.inner * t.activation_bytes + 2.0 * x.rows * x.outer) /
+                        (hardware.bandwidth * efficiency);
+  const double feed = 1e12 * feed_tb;
+  const double units = hardware.multiprocessors;
+  const double flops = peak_flops(hardware, t.arithmetic) * arithmetic / units;
+  std::array<double, kProductSplits.size()> inners{};
+  for (std::size_t i = 0; i < inners.size(); ++i)
+    inners[i] = kProductStep * std::ceil(x.inner / kProductSplits[i] / kProductStep);
+  double core = std::numeric_limits<double>::infinity();
+  for (const ProductTile& tile : kProductTiles) {
+    const double tiles = std::ceil(x.outer / tile.m) * std::ceil(x.rows / tile.n);
+    const double step = std::max(2.0 * tile.m * tile.n / flops,
+                                 (tile.m * t.weight_bytes + std::min(tile.n, x.rows) * t.activation_bytes) / (feed / units));
+    for (std::size_t i = 0; i < inners.size(); ++i) {
+      const double split = kProductSplits[i];
+      const double waves = tiles * split / units;
+      double time = (whole * std::ceil(waves) + (1.0 - whole) * std::max(waves, 1.0)) * step * inners[i];
+      if (split > 1.0) time += 8.0 * split * x.rows * x.outer / feed + 1e-6 * split_us;
+      core = std::min(core, time);
+    }
+  }
+  return kKernelMicro * power_norm(power, {memory, core}) + kernel;
+}
+
+double kept_bytes(const KernelFit& fit, const KernelShape& x, double keys) {
+  return 2.0 * x.batch * keys * x.kv_heads * x.head_dim * fit.dtype.weight_bytes;
+}
+
+double decode_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, power, kernel, sequence, head, unused, unused_too] = fit.figures;
+  const double memory = kKernelMicro * kept_bytes(fit, x, x.context) / (hardware.bandwidth * efficiency);
+  return kernel + power_norm(power, {memory, x.batch * (sequence + x.heads * head)});
+}
+
+// Queries of all heads and new tokens are the rows of one product with the cached vectors, of which values are a part; and the
+// keys that a new token looks at in the mean.
+double latent_rows(const KernelShape& x) { return x.heads * x.tokens; }
+double latent_padded(const KernelShape& x) { return kLatentRowTile * std::ceil(latent_rows(x) / kLatentRowTile); }
+double latent_keys(const KernelShape& x) { return x.context + 0.5 * (x.tokens + 1.0); }
+double latent_bytes(const KernelFit& fit, const KernelShape& x) {
+  return x.batch * latent_keys(x) * (x.latent + x.rope_dim) * fit.dtype.weight_bytes;
+}
+
+double latent_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, arithmetic, power, kernel, sequence, row, unused] = fit.figures;
+  const double rows = latent_rows(x);
+  const double memory = kKernelMicro * latent_bytes(fit, x) / (hardware.bandwidth * efficiency);
+  const double operations = kKernelMicro * 2.0 * (2.0 * x.latent + x.rope_dim) * x.batch * latent_keys(x) * latent_padded(x) /
+                            (peak_flops(hardware, fit.dtype.arithmetic) * arithmetic);
+  return kernel + power_norm(power, {memory, operations, x.batch * (sequence + rows * row)});
+}
+
+// Times as long a key as with heads of 128, which key_us is of: a block loads keys and values as wide as a head. An H200's
+// FlashAttention 2 takes .0114 us a key with heads of 64, .0192 with 128 and .0364 with 256 (results/gpu/h200-sxm); the RTX 3090
+// .0894 with 256 and the RTX 4090 .0305 with 128, which is twice the cycles.
+double walked_width(const Hardware& hardware, double head_dim) {
+  constexpr double kBeside = 0.19;
+  const double width = head_dim / kWalkedWidth;
+  return small_shared_memory(hardware) ? width : kBeside + (1.0 - kBeside) * width;
+}
+
+// How often as long as one block all of them take, `blocks` for each multiprocessor, which holds one at a time where its shared
+// memory is small or the kernel is a prompt's that takes all of it, and two elsewhere: on an H200 they go at 1.3 times the pace
+// of one.
+double walked_waves(const KernelFit& fit, const Hardware& hardware, double blocks) {
+  constexpr double kTogether = 0.77;
+  return small_shared_memory(hardware) || fit.reads_keys == KeyReading::prompt ? std::ceil(blocks)
+                                                                               : std::max(1.0, kTogether * blocks);
+}
+
+// Queries of heads that share keys, laid below each other as the rows of tiles: one of `packed_rows` where they fit, else several
+// of `query_rows`. Each tile reads the keys.
+struct PackedRows {
+  double queries;
+  double tiles;
+  double padded;
+};
+
+PackedRows packed_rows(const KernelFit& fit, const KernelShape& x) {
+  const double block = fit.figures[kQueryRows];
+  const double small = fit.figures[kPackedRows];
+  const double queries = x.tokens * x.heads / x.kv_heads;
+  const double tiles = std::ceil(queries / block);
+  return {queries, tiles, queries <= small ? small : block * tiles};
+}
+
+double packed_verify_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, arithmetic, power, kernel, key, block, small] = fit.figures;
+  const auto [queries, tiles, padded] = packed_rows(fit, x);
+  const double keys = x.context + 0.5 * (x.tokens + 1.0);
+  const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
+  const double operations =
+      kKernelMicro * 4.0 * x.batch * x.kv_heads * x.head_dim * padded * keys / (hardware.flops * arithmetic);
+  const double blocks = x.batch * x.kv_heads * tiles / hardware.multiprocessors;
+  return kernel + power_norm(power, {memory, operations, std::max(1.0, blocks) * keys * key});
+}
+
+double verify_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  if (fit.figures[kPackedRows] > 0.0) return packed_verify_us(fit, hardware, x);
+  const auto [efficiency, arithmetic, power, kernel, key, block, unused] = fit.figures;
+  const double keys = x.context + 0.5 * (x.tokens + 1.0);
+  const double memory = kKernelMicro * kept_bytes(fit, x, x.context + x.tokens) / (hardware.bandwidth * efficiency);
+  const double operations = kKernelMicro * 4.0 * x.batch * x.heads * x.head_dim * x.tokens * keys / (hardware.flops * arithmetic);
+  const double blocks = x.batch * x.heads * std::ceil(x.tokens / block) / hardware.multiprocessors;
+  // Of prompts, which were measured with heads of several widths, the correction tells.
+  const double walks = fit.kind == KernelKind::attention_verify
+                           ? walked_waves(fit, hardware, blocks) * walked_width(hardware, x.head_dim)
+                           : std::ceil(blocks);
+  return kernel + power_norm(power, {memory, operations, walks * keys * key});
+}
+
+double experts_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, arithmetic, power, kernel, expert, row, unused] = fit.figures;
+  const double rows = x.tokens * x.experts_per_token;
+  const double independent =
+      x.experts * -std::expm1(x.tokens * std::log1p(-std::min(x.experts_per_token / x.experts, 1.0 - 1e-12)));
+  const double active = x.skew > 0.0 ? std::max(1.0, independent) : std::min(x.experts, rows);
+  const double matrix = 3.0 * x.hidden * x.expert_width;
+  const double memory = kKernelMicro * active * matrix * fit.dtype.weight_bytes / (hardware.bandwidth * efficiency);
+  // Rows that chance deals out fill the last tile of an expert by half; where all have as many, tiles are what they are.
+  const double each = rows / active;
+  const double padded = active * (x.skew > 0.0 ? std::max(kExpertRowTile, each + 0.5 * (kExpertRowTile - 1.0))
+                                               : kExpertRowTile * std::ceil(each / kExpertRowTile));
+  const double operations = kKernelMicro * 2.0 * matrix * padded / (peak_flops(hardware, fit.dtype.arithmetic) * arithmetic);
+  return kernel + power_norm(power, {memory, operations}) + expert * active + row * rows;
+}
+
+double allreduce_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto [efficiency, kernel, power, a, b, c, d] = fit.figures;
+  const double link = kKernelMicro * 2.0 * (x.gpus - 1.0) / x.gpus * x.bytes / (hardware.link_bandwidth * efficiency);
+  return power_norm(power, {link, kernel});
+}
+
+double formula_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  switch (fit.kind) {
+    case KernelKind::product:
+      return product_us(fit, hardware, x);
+    case KernelKind::attention_decode:
+      return decode_us(fit, hardware, x);
+    case KernelKind::attention_latent:
+      return latent_us(fit, hardware, x);
+    case KernelKind::attention_prefill:
+    case KernelKind::attention_verify:
+      return verify_us(fit, hardware, x);
+    case KernelKind::experts:
+      return experts_us(fit, hardware, x);
+    case KernelKind::allreduce:
+      return allreduce_us(fit, hardware, x);
+  }
+  return 0.0;
+}
+
+constexpr std::size_t kMostCoordinates = 7;
+
+// How full waves are, of which the last one is not.
+double last_wave(double waves) { return waves / std::ceil(waves); }
+
+// The columns of a tile of 256 rows if one wave is to do. Beyond the rows that were measured it is that of the most, and where
+// such a tile was taken the two waves that come after it: nothing says that so many rows are cut that way.
+double wide_tile_columns(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  if (x.rows <= kWideTileOver) return 64.0;
+  const double most = std::max(fit.most(), kWideTileOver + 1.0);
+  const double columns = std::ceil(std::min(x.rows, most) / kWideTileRows) * x.outer / hardware.multiprocessors;
+  return std::clamp(x.rows > most && columns > 80.0 ? std::max(columns, 256.0) : columns, 16.0, 512.0);
+}
+
+// What the correction looks at, the first of them along KernelFit::over.
+struct Coordinates {
+  std::array<double, kMostCoordinates> at{};
+  std::size_t count = 0;
+};
+
+Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  using std::log2;
+  switch (fit.kind) {
+    case KernelKind::product: {
+      const auto full = [&](double tile) {
+        return last_wave(std::ceil(x.outer / tile) * std::ceil(x.rows / tile) / hardware.multiprocessors);
+      };
+      return {{log2(x.rows), log2(x.outer), log2(x.inner), log2(x.outer * x.inner), full(kWaveTile), full(kSmallWaveTile),
+               log2(wide_tile_columns(fit, hardware, x))},
+              7};
+    }
+    case KernelKind::attention_decode:
+      return {{log2(kept_bytes(fit, x, x.context)), log2(x.context), log2(x.batch * x.kv_heads), log2(x.heads / x.kv_heads),
+               log2(x.batch), last_wave(x.batch * x.kv_heads / hardware.multiprocessors), log2(x.head_dim)},
+              7};
+    case KernelKind::attention_latent:
+      return {{log2(latent_bytes(fit, x)), log2(latent_keys(x)), log2(x.batch),
+               log2(latent_rows(x) <= kLatentRowTile ? latent_rows(x) : latent_padded(x))},
+              4};
+    case KernelKind::attention_prefill:
+      return {{log2(x.tokens), log2(x.batch * x.heads), log2(x.heads / x.kv_heads), log2(x.head_dim)}, 4};
+    case KernelKind::attention_verify: {
+      const double context = log2(std::max(x.context, 1.0));
+      if (fit.figures[kPackedRows] <= 0.0) return {{log2(x.tokens), context, log2(x.batch * x.heads)}, 3};
+      const PackedRows rows = packed_rows(fit, x);
+      return {{log2(rows.padded), context, log2(x.batch * x.kv_heads), log2(std::min(rows.queries, fit.figures[kPackedRows]))},
+              4};
+    }
+    case KernelKind::experts:
+      return {{log2(x.tokens), log2(x.experts), log2(x.expert_width), log2(x.experts_per_token), x.skew}, 5};
+    case KernelKind::allreduce:
+      return {{log2(x.bytes), log2(x.gpus)}, 2};
+  }
+  return {};
+}
+
+// The two knots around `x` and the share of the upper one.
+struct Between {
+  std::size_t low = 0;
+  double upper = 0.0;
+};
+
+Between between_knots(const std::vector<double>& knots, double x) {
+  const double inside = std::clamp(x, knots.front(), knots.back());
+  const auto above = std::upper_bound(knots.begin(), knots.end(), inside);
+  const std::size_t low =
+      std::min(static_cast<std::size_t>(std::max<std::ptrdiff_t>(above - knots.begin() - 1, 0)), knots.size() - 2);
+  return {low, (inside - knots[low]) / (knots[low + 1] - knots[low])};
+}
+
+double corrected(const KernelFit& fit, const Coordinates& x) {
+  const Between first = between_knots(fit.over, x.at[0]);
+  const std::size_t width = fit.correction.size() / fit.over.size();
+  const auto across = [&](std::size_t row) {
+    const double* weights = fit.correction.data() + row * width;
+    double sum = weights[0];
+    std::size_t at = 1;
+    for (std::size_t i = 0; i < fit.by.size(); ++i) {
+      if (fit.by[i].size() < 2) continue;
+      const Between b = between_knots(fit.by[i], x.at[i + 1]);
+      sum += (1.0 - b.upper) * weights[at + b.low] + b.upper * weights[at + b.low + 1];
+      at += fit.by[i].size();
+    }
+    return sum;
+  };
+  return (1.0 - first.upper) * across(first.low) + first.upper * across(first.low + 1);
+}
+
+// The share of the price that a product's fit for small ones gives: all up to the largest that it was made from, none from the
+// smallest of the other fit on or four times that largest, between them by the logarithm of the size.
+double share_of_small(const KernelFit& fit, const Coordinates& x) {
+  constexpr std::size_t kSize = 2;  // among KernelFit::by; one further among the coordinates
+  if (fit.small == nullptr || fit.by[kSize].empty() || fit.small->by[kSize].empty()) return 0.0;
+  const double low = std::min(fit.small->by[kSize].back(), fit.by[kSize].front() - 1.0);
+  const double high = std::min(fit.by[kSize].front(), low + 2.0);
+  return std::clamp((high - x.at[kSize + 1]) / (high - low), 0.0, 1.0);
+}
+
+}  // namespace
+
+double KernelFit::microseconds(const Hardware& hardware, const KernelShape& shape) const {
+  const Coordinates x = coordinates(*this, hardware, shape);
+  const double share = share_of_small(*this, x);
+  if (share >= 1.0) return small->microseconds(hardware, shape);
+  double us = formula_us(*this, hardware, shape) * std::exp(corrected(*this, x));
+  // Beyond the rows that were measured a correction of the last ones could promise more than the GPU's arithmetic.
+  if (kind == KernelKind::product && shape.rows > most())
+    us = std::max(us, kKernelMicro * 2.0 * shape.rows * shape.inner * shape.outer / peak_flops(hardware, dtype.arithmetic));
+  return share == 0.0 ? us : std::pow(small->microseconds(hardware, shape), share) * std::pow(us, 1.0 - share);
+}
+
+double KernelFit::floor_us(const Hardware& hardware, const KernelShape& shape) const {
+  constexpr std::size_t kFloor = 3;  // kernel_us among a product's figures
+  const double share = share_of_small(*this, coordinates(*this, hardware, shape));
+  return (1.0 - share) * figures[kFloor] + (share > 0.0 ? share * small->figures[kFloor] : 0.0);
+}
+
+double KernelFit::walk_us(const Hardware& hardware, const KernelShape& shape) const {
+  constexpr double kBlock = 256.0;  // queries of a head
+  constexpr double kFew = 64.0;     // tokens of prompts that were measured: one block; and the longest of one head, and a quarter
+  constexpr double kLong = 4096.0;
+  KernelShape one = shape;
+  one.batch = one.heads = one.kv_heads = 1.0;
+  one.context = 0.0;
+  const auto alone = [&](double tokens) {
+    one.tokens = tokens;
+    return microseconds(hardware, one);
+  };
+  const double key = (alone(kLong) - alone(0.25 * kLong)) / (0.75 * kLong);
+  const double blocks = shape.batch * shape.heads * std::ceil(shape.tokens / kBlock);
+  return alone(kFew) + std::ceil(blocks / hardware.multiprocessors) * key * (shape.context + shape.tokens);
+}
+
+bool KernelFit::of_one_layer() const {
+  return kind == KernelKind::experts && by[0].size() == 1 && by[2].size() == 1;  // their number, and how many a token meets
+}
+
+double KernelFit::most() const { return std::exp2(over.back()); }
+
+double KernelFit::most_of_others(std::size_t which) const {
+  return by[which].empty() ? std::numeric_limits<double>::infinity() : std::exp2(by[which].back());
+}
+
+bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const {
+  constexpr double kSlack = 0.01;  // knots are rounded
+  // Shares of waves and the tile that one wave takes follow from the others: whatever was measured holds.
+  const auto follows = [this](std::size_t i) {
+    return (kind == KernelKind::product && i >= 3) || (kind == KernelKind::attention_decode && i == 4);
+  };
+  const Coordinates x = coordinates(*this, hardware, shape);
+  if (share_of_small(*this, x) >= 1.0) return small->covers(hardware, shape);
+  const auto inside = [](const std::vector<double>& knots, double at) {
+    return at >= knots.front() - kSlack && at <= knots.back() + kSlack;
+  };
+  if (!inside(over, x.at[0])) return false;
+  for (std::size_t i = 0; i < by.size(); ++i)
+    if (!by[i].empty() && !follows(i) && !inside(by[i], x.at[i + 1])) return false;
+  return true;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,301 @@
+#include "sim/hardware/gpu/kernels.h"
+
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/standard_library.h"
+#include "sim/foundation/config/arguments.h"
+#include "sim/hardware/gpu/kernel_names.h"
+#include "sim/hardware/presets/presets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+constexpr std::array<Dtype, 12> kDtypes = {{{"bfloat16", 2, 2, Arithmetic::bf16},
+                                            {"float16", 2, 2, Arithmetic::bf16},
+                                            {"fp8", 1, 1, Arithmetic::fp8},
+                                            {"fp8_block", 1, 1, Arithmetic::fp8},
+                                            {"int8", 1, 1, Arithmetic::int8},
+                                            {"sq", 1, 1, Arithmetic::int8},
+                                            {"int8_wo", 1, 2, Arithmetic::bf16},
+                                            {"int4_wo", 0.5, 2, Arithmetic::bf16},
+                                            {"nvfp4", 0.5625, 0.5625, Arithmetic::fp4},
+                                            {"w4a16_mxfp4", 0.53125, 2, Arithmetic::bf16},
+                                            {"w4a8_mxfp4_mxfp8", 0.53125, 1, Arithmetic::fp8},
+                                            {"w4a8", 0.5, 1, Arithmetic::fp8}}};
+
+constexpr std::array<const char*, 7> kKindNames = {
+    "product", "attention_decode", "attention_latent", "attention_prefill", "attention_verify", "experts", "allreduce"};
+
+constexpr std::array<const char*, 5> kReadings = {"unused", "prompt", "walked", "shared", "grown"};  // in the order of KeyReading
+
+// Coordinates of a correction beside the first: as many as fits have at least, which were made before the last ones were added,
+// and at most.
+constexpr std::array<std::size_t, 7> kLeastOthers = {4, 3, 3, 3, 2, 4, 1};
+constexpr std::array<std::size_t, 7> kMostOthers = {6, 6, 3, 3, 3, 4, 1};
+
+const std::vector<Parameter>& fit_parameters() {
+  static const std::vector<Parameter> parameters = {
+      {"kind", Type::text, {}, "kind of kernel", {}, {kKindNames.begin(), kKindNames.end()}},
+      {"engine", Type::text, {}, "engine that runs the kernel; any: every one", {}, {}},
+      {"dtype", Type::text, {}, "element type of weights, or of keys and values", {}, dtype_names()},
+      {"kernel", Type::text, "", "its name in the table", {}, {}},
+      {"reads_keys",
+       Type::text,
+       "unused",
+       "how attention_verify's kernel reads the keys",
+       {},
+       {kReadings.begin(), kReadings.end()}},
+      {"rows", Type::integer, {}, "rows of the table that were fitted", config::at_least(1), {}},
+      {"spread",
+       Type::number,
+       {},
+       "standard deviation of the logarithm on shapes that were not seen",
+       config::between(0, 10),
+       {}},
+      {"errors", Type::number_list, {}, "median and 90th percentile on them, percent", config::at_least(0), {}},
+      {"figures", Type::value, {}, "figures of the formula", {}, {}},
+      {"over", Type::text, {}, "knots of the first coordinate, log2", {}, {}},
+      {"by", Type::value, {}, "knots of the others", {}, {}},
+      {"correction", Type::text, {}, "corrections of the time's logarithm at the knots", {}, {}}};
+  return parameters;
+}
+
+// Numbers with spaces between: thousands of them are read in no time.
+std::vector<double> read_numbers(const std::string& text, const Location& where, const char* what, Diagnostics& diagnostics) {
+  std::vector<double> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    if (*at == ' ') {
+      ++at;
+      continue;
+    }
+    double x = 0.0;
+    const auto [next, error] = from_chars(at, end, x);
+    if (error != std::errc() || (next != end && *next != ' ')) {
+      diagnostics.add(where, fmt::format("{} holds \"{}\", allowed: numbers with spaces between", what,
+                                         std::string(at, std::find(at, end, ' '))));
+      return {};
+    }
+    numbers.push_back(x);
+    at = next;
+  }
+  return numbers;
+}
+
+std::vector<double> read_knots(const std::string& text, const Location& where, const char* what, Diagnostics& diagnostics) {
+  std::vector<double> knots = read_numbers(text, where, what, diagnostics);
+  for (std::size_t i = 1; i < knots.size(); ++i)
+    if (knots[i] <= knots[i - 1]) {
+      diagnostics.add(where, fmt::format("{} goes from {} to {}, allowed: growing knots", what, knots[i - 1], knots[i]));
+      return {};
+    }
+  return knots;
+}
+
+KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
+  KernelFit fit;
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments a = config::read_arguments(value, fit_parameters(), {}, "fit", diagnostics);
+  if (diagnostics.list().size() != before) return fit;
+  const auto kind = std::find(kKindNames.begin(), kKindNames.end(), a.text("kind")) - kKindNames.begin();
+  fit.kind = static_cast<KernelKind>(kind);
+  fit.engine = a.text("engine");
+  fit.dtype = *find_dtype(a.text("dtype"));
+  fit.kernel = a.has("kernel") ? a.text("kernel") : "";
+  fit.reads_keys =
+      static_cast<KeyReading>(std::find(kReadings.begin(), kReadings.end(), a.text("reads_keys")) - kReadings.begin());
+  fit.rows = static_cast<double>(a.integer("rows"));
+  fit.spread = a.number("spread");
+  const std::vector<double>& errors = a.numbers("errors");
+  if (errors.size() != 2) {
+    diagnostics.add(a.where("errors"), fmt::format("errors has {} numbers, allowed: median and 90th percentile", errors.size()));
+    return fit;
+  }
+  fit.median_error = errors[0];
+  fit.high_error = errors[1];
+  std::vector<Parameter> figures;
+  for (const char* name : kernel_figures(fit.kind)) {
+    const std::string_view figure = name;
+    std::optional<std::string> usual;  // most have none
+    if (figure == "query_rows") usual = "128";
+    if (figure == "packed_rows") usual = "0";
+    figures.push_back(
+        {name, Type::number, usual, "", figure == "query_rows" ? config::between(1, 1e6) : config::between(0, 1e9), {}});
+  }
+  const config::Arguments f = config::read_arguments(a.value("figures"), figures, {}, "figures", diagnostics);
+  if (diagnostics.list().size() != before) return fit;
+  for (std::size_t i = 0; i < figures.size(); ++i) fit.figures[i] = f.number(figures[i].name);
+  fit.over = read_knots(a.text("over"), a.where("over"), "over", diagnostics);
+  if (fit.over.size() == 1) diagnostics.add(a.where("over"), "over has one knot, allowed: two and more");
+  const config::Value& by = a.value("by");
+  const std::size_t least = kLeastOthers[static_cast<std::size_t>(fit.kind)];
+  const std::size_t most = kMostOthers[static_cast<std::size_t>(fit.kind)];
+  if (!by.is_list() || by.items.size() < least || by.items.size() > most) {
+    const std::string count = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
+    diagnostics.add(a.where("by"), fmt::format("by is {}, allowed: a list of {} texts", config::found_text(by), count));
+    return fit;
+  }
+  std::size_t width = 1;
+  for (const config::Value& item : by.items) {
+    fit.by.push_back(read_knots(item.text, item.where, "by", diagnostics));
+    if (fit.by.back().size() > 1) width += fit.by.back().size();
+  }
+  fit.correction = read_numbers(a.text("correction"), a.where("correction"), "correction", diagnostics);
+  if (diagnostics.list().size() == before && (fit.over.empty() || fit.correction.size() != fit.over.size() * width))
+    diagnostics.add(a.where("correction"), fmt::format("correction has {} numbers, allowed: {} of {} knots",
+                                                       fit.correction.size(), fit.over.size() * width, fit.over.size()));
+  return fit;
+}
+
+// Fits of small products serve below the sizes of the fit that they stand beside.
+void join_small_products(std::vector<KernelFit>& list) {
+  const auto is_small = [](const KernelFit& fit) { return fit.kind == KernelKind::product && fit.kernel == "small"; };
+  for (KernelFit& fit : list) {
+    if (fit.kind != KernelKind::product || is_small(fit)) continue;
+    for (const KernelFit& other : list)
+      if (is_small(other) && other.engine == fit.engine && other.dtype.name == fit.dtype.name)
+        fit.small = std::make_shared<const KernelFit>(other);
+  }
+  list.erase(std::remove_if(list.begin(), list.end(), is_small), list.end());
+}
+
+std::shared_ptr<const KernelFits> read_fits(const config::Value& file, Diagnostics& diagnostics) {
+  static const std::vector<Parameter> parameters = {{"source", Type::text, {}, "source of the measurements", {}, {}},
+                                                    {"fits", Type::value_list, {}, "one for each kernel", {}, {}}};
+  const std::size_t before = diagnostics.list().size();
+  const config::Arguments a = config::read_arguments(file, parameters, {}, "kernels", diagnostics);
+  if (diagnostics.list().size() != before) return nullptr;
+  auto fits = std::make_shared<KernelFits>();
+  for (const config::Value& item : a.value("fits").items) fits->list.push_back(read_fit(item, diagnostics));
+  join_small_products(fits->list);
+  return diagnostics.list().size() == before ? fits : nullptr;
+}
+
+const BuiltInFile* find_kernel_preset(const std::string& name) {
+  for (const BuiltInFile& preset : kernel_presets())
+    if (name == preset.name) return &preset;
+  return nullptr;
+}
+
+}  // namespace
+
+const char* kernel_kind_name(KernelKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+const Dtype* find_dtype(const std::string& name) {
+  const auto* const at = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& dtype) { return name == dtype.name; });
+  return at == kDtypes.end() ? nullptr : at;
+}
+
+std::vector<std::string> dtype_names() {
+  std::vector<std::string> names;
+  for (const Dtype& dtype : kDtypes) names.emplace_back(dtype.name);
+  return names;
+}
+
+const std::vector<const char*>& kernel_figures(KernelKind kind) {
+  static const std::vector<const char*> attention = {
+      "memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "key_us", "query_rows", "packed_rows"};
+  static const std::array<std::vector<const char*>, 7> figures = {
+      {{"memory_efficiency", "feed_tb_per_s", "overlap_power", "kernel_us", "split_us", "arithmetic_efficiency", "whole_waves"},
+       {"memory_efficiency", "overlap_power", "kernel_us", "sequence_us", "head_us"},
+       {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "sequence_us", "row_us"},
+       attention,
+       attention,
+       {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "expert_us", "row_us"},
+       {"link_efficiency", "kernel_us", "overlap_power"}}};
+  return figures[static_cast<std::size_t>(kind)];
+}
+
+const KernelFit* KernelFits::find(KernelKind kind, const std::string& engine, const std::string& dtype,
+                                  const std::string& kernel) const {
+  for (const KernelFit& fit : list)
+    if (fit.kind == kind && (fit.engine == engine || fit.engine == "any") && fit.dtype.name == dtype &&
+        (kernel.empty() || fit.kernel.empty() || fit.kernel == kernel))
+      return &fit;
+  return nullptr;
+}
+
+const KernelFit* KernelFits::nearest(KernelKind kind, const std::string& engine, const std::string& dtype,
+                                     const std::string& kernel) const {
+  if (const KernelFit* own = find(kind, engine, dtype, kernel)) return own;
+  if (const KernelFit* own = find(kind, engine, dtype)) return own;
+  for (const std::string& other : kernel_engines())
+    if (const KernelFit* fit = find(kind, other, dtype)) return fit;
+  for (const KernelFit& fit : list)
+    if (fit.kind == kind && fit.dtype.name == dtype) return &fit;
+  return nullptr;
+}
+
+std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics) {
+  if (name.ends_with(".yaml") || name.ends_with(".yml")) {
+    const std::filesystem::path beside = std::filesystem::path(where.file).parent_path() / name;
+    std::error_code ignored;
+    const bool there = std::filesystem::is_regular_file(beside, ignored);
+    const config::Value file = config::parse_file(there ? beside.string() : name, diagnostics);
+    return file.is_null() ? nullptr : read_fits(file, diagnostics);
+  }
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const KernelFits>> known;
+  const std::lock_guard lock(mutex);
+  const auto [at, fresh] = known.try_emplace(name);
+  if (!fresh) return at->second;
+  const BuiltInFile* preset = find_kernel_preset(name);
+  if (preset == nullptr) {
+    std::vector<std::string> names;
+    for (const BuiltInFile& one : kernel_presets()) names.emplace_back(one.name);
+    diagnostics.add(where, config::unknown_name("unknown kernels", name, names) + ", or the path of a .yaml file");
+    known.erase(at);
+    return nullptr;
+  }
+  const config::Value file = config::parse_text(preset->text, preset->path, diagnostics);
+  at->second = read_fits(file, diagnostics);
+  return at->second;
+}
+
+const KernelFits& built_in_kernel_fits(const std::string& name) {
+  Diagnostics diagnostics;
+  const std::shared_ptr<const KernelFits> fits = read_kernel_fits(name, {}, diagnostics);  // kept by read_kernel_fits
+  diagnostics.throw_if_any();
+  return *fits;
+}
+
+std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, double share) {
+  auto slower = std::make_shared<KernelFits>(fits);
+  for (KernelFit& fit : slower->list)
+    if (fit.kind == KernelKind::attention_decode) fit.figures[0] *= share;  // memory_efficiency
+  return slower;
+}
+
+std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name) {
+  auto all = std::make_shared<KernelFits>(fits);
+  for (const KernelFit& fit : other.list)
+    if (std::none_of(fits.list.begin(), fits.list.end(), [&](const KernelFit& one) {
+          return one.kind == fit.kind && one.engine == fit.engine && one.dtype.name == fit.dtype.name;
+        }))
+      all->list.emplace_back(fit).borrowed_from = name;
+  return all;
+}
+
+std::shared_ptr<const KernelFits> with_allreduces(const KernelFits& fits, const KernelFits& other, const std::string& name) {
+  auto all = std::make_shared<KernelFits>(fits);
+  const auto adds_up = [](const KernelFit& fit) { return fit.kind == KernelKind::allreduce; };
+  all->list.erase(std::remove_if(all->list.begin(), all->list.end(), adds_up), all->list.end());
+  for (const KernelFit& fit : other.list)
+    if (adds_up(fit)) all->list.emplace_back(fit).borrowed_from = name;
+  return all;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,62 @@
+#include "sim/hardware/latency/allreduce_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace specsim::cost {
+
+namespace {
+
+constexpr double kSwitchLink = 400e9;    // bytes per second: NVLink 4 and later, whose switches add up what passes them
+constexpr double kSmallMessage = 65536;  // bytes that an all-reduce moves in its floor
+
+}  // namespace
+
+const KernelFit* MeasuredAllReduce::fit(double gpus, bool launched) const {
+  const Hardware& hardware = library_.hardware();
+  if (hardware.other_links) return nullptr;
+  if (rule_.most_pcie_gpus && gpus > *rule_.most_pcie_gpus && !has_nvlink(hardware))
+    if (const KernelFit* nccl = hardware.kernels->find(KernelKind::allreduce, "nccl-tests", "bfloat16")) return nccl;
+  return library_.fit(KernelKind::allreduce, "bfloat16", launched ? rule_.launched_kernel : rule_.kernel);
+}
+
+std::optional<double> MeasuredAllReduce::seconds(const AllReduceWork& work) const {
+  const bool launched = work.launched && waits_;
+  const KernelFit* found = fit(work.gpus, launched);
+  if (found == nullptr) return std::nullopt;
+  const Hardware& hardware = library_.hardware();
+  KernelShape x;
+  x.gpus = work.gpus;
+  x.bytes = work.bytes;
+  double us = found->microseconds(hardware, x);
+  if (switch_share_ > 0.0 && !launched && hardware.link_bandwidth >= kSwitchLink) {
+    x.bytes = std::min(work.bytes, kSmallMessage);
+    const double beyond = (work.bytes - x.bytes) / (hardware.link_bandwidth * switch_share_) / kSecondsPerMicro;
+    us = std::min(us, found->microseconds(hardware, x) + beyond);
+  }
+  return kSecondsPerMicro * us;
+}
+
+KernelError MeasuredAllReduce::error(const AllReduceWork& work) const {
+  return {fit(work.gpus, false)->spread, library_.hardware().kernels_spread};
+}
+
+KernelLabel MeasuredAllReduce::label(const AllReduceWork& work) const {
+  return library_.label(*fit(work.gpus, work.launched && waits_));
+}
+
+std::optional<double> LinkAllReduce::seconds(const AllReduceWork& work) const {
+  const double latency = work.launched ? hardware_.link_latency : hardware_.graph_link_latency;
+  const double moved = work.bytes * 2.0 * (work.gpus - 1.0) / work.gpus;
+  return latency + moved / link_bandwidth(hardware_, work.gpus);
+}
+
+KernelError LinkAllReduce::error(const AllReduceWork& /*work*/) const { return {0.0, kStatedError}; }
+
+KernelLabel LinkAllReduce::label(const AllReduceWork& work) const {
+  return {"link", fmt::format("{} at {:g} GB/s and {:g} us", hardware_.name, 1e-9 * link_bandwidth(hardware_, work.gpus),
+                              1e6 * (work.launched ? hardware_.link_latency : hardware_.graph_link_latency))};
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,26 @@
+// The GPU, the models, the engine, and the choices with which a deployment's passes are computed.
+#pragma once
+
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/engine.h"
+#include "sim/hardware/model/model_shape.h"
+
+#include <optional>
+#include <string>
+
+namespace specsim::cost {
+
+struct Deployment {
+  Hardware hardware;
+  std::optional<ModelShape> target;
+  std::optional<ModelShape> draft;  // none: nothing is drafted by a model of its own
+  Engine engine;
+  std::string kernels = "automatic";    // which engine's measured kernels run: one of kernel_choices()
+  std::string attention = "automatic";  // how attention of several tokens reads the cache: one of attention_kernels()
+  bool round_unpriced = false;          // the engine counts a round's host time by method, and none was named
+  std::optional<double> memory_share;   // of the GPU's memory; none: what the engine's rules leave
+  std::optional<double>
+      quantized_efficiency;  // share of a plain kernel's bandwidth that narrow weights reach; none: the engine's
+};
+
+}  // namespace specsim::cost

@@ -1,0 +1,57 @@
+// Implementations of a layer of routed experts.
+#pragma once
+
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/kernel.h"
+#include "sim/hardware/latency/product_kernels.h"
+
+#include <optional>
+#include <string>
+
+namespace specsim::cost {
+
+// Tokens of a pass, to say which kernel computes a model's experts.
+constexpr double kFewTokens = 16.0;
+
+// Experts by fits of measured layers. An engine runs the fastest of its kernels that take such a layer.
+class MeasuredExperts final : public Kernel<ExpertsWork> {
+ public:
+  explicit MeasuredExperts(const KernelLibrary& library) : library_(library) {}
+  [[nodiscard]] std::optional<double> seconds(const ExpertsWork& work) const override;
+  [[nodiscard]] KernelError error(const ExpertsWork& work) const override;
+  [[nodiscard]] KernelLabel label(const ExpertsWork& work) const override;
+
+  // What was measured of the kernel that computes a layer: the engine's own on a layer like this one; another engine's, or on
+  // other layers; or one for bf16, which serves by the bytes.
+  enum class Basis { like, others, bytes };
+  static constexpr double kMuchSlower = 1.5;  // experts by tensor over those by block from which the latter serve
+  struct Choice {
+    const KernelFit* kernel = nullptr;  // nullptr where none was measured
+    double us = 0.0;
+    Basis basis = Basis::others;
+  };
+  [[nodiscard]] Choice choose(const ExpertsWork& work) const;
+  // Whether a choice for scales by tensor is one for scales by block, for these were measured to be much faster.
+  [[nodiscard]] static bool as_blocks(const Choice& choice, const ExpertsWork& work);
+
+ private:
+  [[nodiscard]] Choice fastest(const KernelShape& shape, const std::string& dtype, bool own) const;
+  [[nodiscard]] Choice marlin(const KernelShape& shape, const WeightType& type) const;
+
+  const KernelLibrary& library_;
+};
+
+// Experts as grouped products, each by the implementations of products, and a fixed time around them, by the data sheet.
+class GroupedExperts final : public Kernel<ExpertsWork> {
+ public:
+  GroupedExperts(const Hardware& hardware, const KernelList<ProductWork>& products) : hardware_(hardware), products_(products) {}
+  [[nodiscard]] std::optional<double> seconds(const ExpertsWork& work) const override;
+  [[nodiscard]] KernelError error(const ExpertsWork& work) const override;
+  [[nodiscard]] KernelLabel label(const ExpertsWork& work) const override;
+
+ private:
+  const Hardware& hardware_;
+  const KernelList<ProductWork>& products_;
+};
+
+}  // namespace specsim::cost

@@ -1,0 +1,111 @@
+#include "sim/hardware/latency/integer_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::cost {
+
+namespace {
+
+constexpr double kTileStep = 8.0;         // rows by which tiles of products grow, and the narrowest tile of attention
+constexpr double kWidestQueries = 64.0;   // queries of attention's widest tile
+constexpr double kMostHeadsInTile = 8.0;  // heads that share keys and lie in a tile of queries
+constexpr double kExpertProducts = 3.0;   // gate, up and down
+constexpr double kTablesAsOthers = 8.9;   // compute capability from which the kernel for few takes as many tokens of any type
+constexpr double kDp4aCapability = 6.1;   // compute capability from which plain cores multiply int8
+constexpr double kAmpere = 8.0;
+// Tensor cores' int8 over that of plain cores, of the chips that shares were fitted on: 284 and 71 TOP/s of an RTX 3090.
+constexpr double kTensorOverPlain = 4.0;
+// Rows from which weights become fp16 for a library's product where tensor cores have no int8 (MMQ_DP4A_MAX_BATCH_SIZE).
+constexpr double kMostDp4aRows = 64.0;
+
+// The width of the tiles that `rows` are cut into: as few tiles as go, and no wider than that takes.
+double tile_width(double rows, double most) {
+  const double tiles = std::ceil(rows / most);
+  return std::min(most, kTileStep * std::ceil(rows / tiles / kTileStep));
+}
+
+double vector_share(const IntegerKernels& own, bool super_blocks) {
+  return super_blocks && own.super_block_share > 0.0 ? own.super_block_share : own.vector_share;
+}
+
+// Arithmetic that shares of the kernel for few are of, and those of tiles: the latter reach about as much of plain cores' int8,
+// .28 of a P40's 47 TOP/s (llama.cpp pull request 7716: 8B Q5_0, 818 tokens/s over 512 rows).
+double vector_peak(const Hardware& hardware) {
+  return hardware.has_int8 ? hardware.int8_flops : kTensorOverPlain * hardware.dp4a_flops.value_or(0.0);
+}
+double tile_peak(const Hardware& hardware) { return hardware.has_int8 ? hardware.int8_flops : hardware.dp4a_flops.value_or(0.0); }
+
+}  // namespace
+
+bool runs_integer_kernels(const Engine& engine, const Hardware& hardware) {
+  const bool early = hardware.compute_capability >= kDp4aCapability && hardware.compute_capability < kAmpere;
+  return engine.integer.vector_rows > 0.0 &&
+         (hardware.has_int8 ? small_shared_memory(hardware) || early : early && hardware.dp4a_flops.has_value());
+}
+
+double IntegerKernelSet::bytes_as_read(double bits) const {
+  if (figures().reads > 0.0 && !efficiency) return bits / 8.0 / figures().reads;
+  return calibrated.bytes_as_read(bits, true) / hardware.calibration.memory_efficiency;
+}
+
+KernelLabel IntegerKernelSet::label(const char* what) const { return {what, engine.name + ", integer_kernels of its file"}; }
+
+std::optional<double> IntegerProduct::seconds(const ProductWork& work) const {
+  if (work.type.bits >= 16.0 || work.groups != 1.0) return std::nullopt;
+  const Hardware& hardware = set_.hardware;
+  if (!hardware.has_int8 && work.rows >= kMostDp4aRows) return std::nullopt;
+  const IntegerKernels& own = set_.figures();
+  const double n = std::ceil(work.rows);
+  const double reading = work.inner * work.outer * set_.bytes_as_read(work.type.bits) / hardware.bandwidth;
+  const double operations = 2.0 * work.inner * work.outer;
+  const double fixed = kSecondsPerMicro * (own.product_us > 0.0 ? own.product_us : hardware.calibration.kernel_us);
+  if (n <= own.vector_rows)
+    return fixed + std::hypot(reading, operations * n / (vector_peak(hardware) * vector_share(own, work.type.super_blocks)));
+  const double width = tile_width(n, own.tile_rows);
+  return fixed + kSecondsPerMicro * own.tile_us + reading +
+         operations * width * std::ceil(n / width) / (tile_peak(hardware) * own.tile_share);
+}
+
+std::optional<double> IntegerExperts::seconds(const ExpertsWork& work) const {
+  if (work.type.bits >= 16.0) return std::nullopt;
+  const Hardware& hardware = set_.hardware;
+  const IntegerKernels& own = set_.figures();
+  const double weight_bytes = set_.bytes_as_read(work.type.bits);
+  const double elements = kExpertProducts * work.hidden * work.width;
+  const double rows = work.tokens * work.per_token;
+  const double operations = 2.0 * elements;
+  const Calibration& c = hardware.calibration;
+  const double around = work.tokens <= 1.0 && own.single_mixture_us > 0.0 ? own.single_mixture_us : own.mixture_us;
+  const double fixed = kSecondsPerMicro * (own.mixture_us > 0.0 ? around : kExpertProducts * c.kernel_us + c.experts_us);
+  const bool table = work.type.name.find("mxfp4") != std::string_view::npos;  // weights are looked up in a table
+  const bool narrow = table && hardware.compute_capability < kTablesAsOthers;
+  if (work.tokens <= (narrow ? std::min(own.expert_vector_tokens, own.expert_table_tokens) : own.expert_vector_tokens)) {
+    const double share = table && own.table_share > 0.0 ? own.table_share : vector_share(own, work.type.super_blocks);
+    return fixed +
+           std::hypot(rows * elements * weight_bytes / hardware.bandwidth, operations * rows / (vector_peak(hardware) * share));
+  }
+  const double width = tile_width(own.expert_tiles_of_all_rows ? rows : work.tokens, own.tile_rows);
+  return fixed + kSecondsPerMicro * own.expert_wait_us + over_whole_experts(work.met, [&](double met) {
+           const double padded = met * std::max(width, rows / met);
+           return std::hypot(met * elements * weight_bytes / hardware.bandwidth,
+                             operations * padded / (tile_peak(hardware) * own.tile_share));
+         });
+}
+
+std::optional<double> TiledAttention::seconds(const AttentionWork& work) const {
+  if (work.over_one_vector() || work.cache_bits < 16.0) return std::nullopt;
+  const double sharing = work.heads / work.kind.kv_heads;
+  const double together = std::min(kMostHeadsInTile, std::exp2(std::ceil(std::log2(sharing))));
+  const double queries = std::max(kTileStep, work.tokens * together);
+  const double padded =
+      queries <= kWidestQueries ? std::exp2(std::ceil(std::log2(queries))) : kWidestQueries * std::ceil(queries / kWidestQueries);
+  const double keys = work.pairs - (work.cached - work.seen());
+  const double operations = 4.0 * work.kind.head_dim * work.sequences * work.kind.kv_heads * std::ceil(sharing / together) *
+                            padded * keys / work.shards;
+  return (work.same_launch ? 0.0 : kSecondsPerMicro * fixed_us_) +
+         work.unequal * std::hypot(work.bytes() / (set_.hardware.bandwidth * set_.figures().attention_reads),
+                                   operations / (set_.hardware.flops * set_.figures().attention_share));
+}
+
+}  // namespace specsim::cost

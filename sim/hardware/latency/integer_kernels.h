@@ -1,0 +1,78 @@
+// Kernels that multiply quantised weights with activations quantised to int8, as llama.cpp's do on consumers' GPUs, and its
+// attention. One kernel serves few rows, another works in tiles beyond them. An engine's file says which rows take which.
+#pragma once
+
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/engine.h"
+#include "sim/hardware/latency/kernel.h"
+#include "sim/hardware/latency/product_kernels.h"
+
+namespace specsim::cost {
+
+// Standard deviations of the logarithm of their estimates, stated. Of llama.cpp's passes over Llama-2-7B at 32,768 cached tokens
+// on an RTX 3090, to which no figure was fitted, the worst of eight is 10 % off; experts' kernels changed with llama.cpp's
+// versions.
+constexpr double kIntegerSpread = 0.15;
+constexpr double kIntegerExpertsSpread = 0.25;
+
+// Whether the engine has such kernels and the GPU runs them: their shares were measured on the chips of consumers' cards alone;
+// chips before Ampere are taken to reach the same shares of their int8.
+bool runs_integer_kernels(const Engine& engine, const Hardware& hardware);
+
+// What the three kernels have in common. `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, where a
+// config gives it. The references must outlive this.
+struct IntegerKernelSet {
+  const Engine& engine;
+  const Hardware& hardware;
+  const CalibratedProduct& calibrated;
+  std::optional<double> efficiency;
+
+  [[nodiscard]] const IntegerKernels& figures() const { return engine.integer; }
+  // Bytes of a weight as if it were read at the data sheet's bandwidth: what a kernel loses of it is in them.
+  [[nodiscard]] double bytes_as_read(double bits) const;
+  [[nodiscard]] KernelLabel label(const char* what) const;
+};
+
+// Few rows: arithmetic of plain cores, which grows with every row, partly hides behind reading. In tiles: a block reads a tile of
+// weights, then multiplies, so that the two add up.
+class IntegerProduct final : public Kernel<ProductWork> {
+ public:
+  explicit IntegerProduct(const IntegerKernelSet& set) : set_(set) {}
+  [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
+  [[nodiscard]] KernelError error(const ProductWork& /*work*/) const override { return {0.0, kIntegerSpread}; }
+  [[nodiscard]] KernelLabel label(const ProductWork& /*work*/) const override { return set_.label("integer product"); }
+
+ private:
+  const IntegerKernelSet& set_;
+};
+
+// Few tokens: each reads the experts that it chose by itself, others' too. In tiles: those of an expert are as wide as the pass
+// has tokens (a kernel is chosen before anyone knows which expert gets how many), so that the arithmetic is of rows that are
+// mostly empty.
+class IntegerExperts final : public Kernel<ExpertsWork> {
+ public:
+  explicit IntegerExperts(const IntegerKernelSet& set) : set_(set) {}
+  [[nodiscard]] std::optional<double> seconds(const ExpertsWork& work) const override;
+  [[nodiscard]] KernelError error(const ExpertsWork& /*work*/) const override { return {0.0, kIntegerExpertsSpread}; }
+  [[nodiscard]] KernelLabel label(const ExpertsWork& /*work*/) const override { return set_.label("integer experts"); }
+
+ private:
+  const IntegerKernelSet& set_;
+};
+
+// Blocks share the keys; queries of heads that share them lie side by side in tiles of 8, 16, 32 or 64. Caches of fewer bits and
+// latent ones have kernels of which nothing was measured.
+class TiledAttention final : public Kernel<AttentionWork> {
+ public:
+  // `fixed_us`: of a launch.
+  TiledAttention(const IntegerKernelSet& set, double fixed_us) : set_(set), fixed_us_(fixed_us) {}
+  [[nodiscard]] std::optional<double> seconds(const AttentionWork& work) const override;
+  [[nodiscard]] KernelError error(const AttentionWork& /*work*/) const override { return {0.0, kIntegerSpread}; }
+  [[nodiscard]] KernelLabel label(const AttentionWork& /*work*/) const override { return set_.label("tiled attention"); }
+
+ private:
+  const IntegerKernelSet& set_;
+  double fixed_us_;
+};
+
+}  // namespace specsim::cost

@@ -1,0 +1,78 @@
+// Kernel implementations: who computes an operation, how long that takes, and how wrong the estimate may be. Each implementation
+// is one file, listed in implementations.h.
+#pragma once
+
+#include "sim/foundation/base/check.h"
+#include "sim/hardware/latency/operation.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace specsim::cost {
+
+constexpr double kSecondsPerMicro = 1e-6;
+// Standard deviation of the logarithm of an estimate that no measurement is behind; stated, not fitted.
+constexpr double kStatedError = 0.3;
+
+// Standard deviations of the logarithm of an estimated time. `shape` is independent from one shape of the operation to another;
+// `common` is what all shapes of the implementation have in common: a whole GPU or type that is misjudged.
+struct KernelError {
+  double shape = 0.0;
+  double common = 0.0;
+  [[nodiscard]] double largest() const { return std::max(shape, common); }
+};
+
+// What `pass --explain` prints of an implementation.
+struct KernelLabel {
+  std::string name;    // "measured product fp8_block (vllm)"
+  std::string source;  // where its figures are from
+};
+
+template <class Work>
+class Kernel {
+ public:
+  Kernel() = default;
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+  virtual ~Kernel() = default;
+  // Seconds of the work once; empty where this implementation does not compute such work.
+  [[nodiscard]] virtual std::optional<double> seconds(const Work& work) const = 0;
+  // Asked only of work that it computes.
+  [[nodiscard]] virtual KernelError error(const Work& work) const = 0;
+  [[nodiscard]] virtual KernelLabel label(const Work& work) const = 0;
+};
+
+// The implementations of one operation in a deployment, the preferred one first. The first that takes the work computes it.
+template <class Work>
+class KernelList {
+ public:
+  struct Estimate {
+    double seconds = 0.0;
+    const Kernel<Work>* kernel = nullptr;
+  };
+  template <class Implementation, class... Arguments>
+  Implementation& add(Arguments&&... arguments) {
+    auto kernel = std::make_unique<Implementation>(std::forward<Arguments>(arguments)...);
+    Implementation& added = *kernel;
+    list_.push_back(std::move(kernel));
+    return added;
+  }
+  void add(std::unique_ptr<Kernel<Work>> kernel) {
+    if (kernel != nullptr) list_.push_back(std::move(kernel));
+  }
+  [[nodiscard]] Estimate estimate(const Work& work) const {
+    for (const auto& kernel : list_)
+      if (const std::optional<double> seconds = kernel->seconds(work)) return {*seconds, kernel.get()};
+    SPECSIM_CHECK(false, "no kernel of {} computes an operation", list_.size());
+    return {};
+  }
+
+ private:
+  std::vector<std::unique_ptr<Kernel<Work>>> list_;
+};
+
+}  // namespace specsim::cost

@@ -1,0 +1,491 @@
+#include "sim/hardware/latency/kernel_tables.h"
+
+#include "sim/foundation/config/value.h"
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/step_tables.h"
+#include "sim/hardware/model/element_types.h"
+#include "sim/hardware/presets/presets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace specsim::cost {
+
+namespace {
+
+// Which columns make a table one of a kind; the first that has all of them.
+struct TableKind {
+  KernelKind kind;
+  std::vector<const char*> columns;
+  const char* dtype;    // column
+  const char* over_l2;  // column with bytes over the second-level cache's, "" for none
+  double cold;          // the ratio from which on they come from memory
+};
+
+const std::vector<TableKind>& table_kinds() {
+  static const std::vector<TableKind> kinds = {
+      {KernelKind::product, {"gpu", "engine", "dtype", "n", "k", "m", "us"}, "dtype", "set_over_l2", 3},
+      {KernelKind::product, {"gpu", "dtype", "scheme", "lib", "n", "k", "m", "us"}, "dtype", "", 0},  // AITER's tuning
+      {KernelKind::experts,
+       {"gpu", "engine", "dtype", "kernel", "hidden", "inter", "topk", "experts", "tp", "routing", "tokens", "us"},
+       "dtype",
+       "",
+       0},
+      {KernelKind::attention_latent,
+       {"gpu", "engine", "kernel", "kv_dtype", "heads", "latent", "rope_dim", "batch", "tokens", "context", "us"},
+       "kv_dtype",
+       "kv_over_l2",
+       2},
+      {KernelKind::attention_verify,
+       {"gpu", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "tokens", "context", "us"},
+       "kv_dtype",
+       "",
+       0},
+      {KernelKind::attention_decode,
+       {"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
+       "kv_dtype",
+       "kv_over_l2",
+       2},
+      {KernelKind::attention_prefill,
+       {"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "dtype", "batch", "tokens", "us"},
+       "dtype",
+       "",
+       0},
+      {KernelKind::allreduce, {"gpu", "engine", "kernel", "gpus", "bytes", "us"}, "", "", 0}};
+  return kinds;
+}
+
+// No kernel has sides, sequences or caches of a thousand million; an all-reduce may have as many bytes.
+constexpr double kMostCounted = 1e9;
+
+class TableReader {
+ public:
+  TableReader(std::string file, const std::vector<std::string>& header) : file_(std::move(file)), header_(header) {}
+
+  [[nodiscard]] std::optional<std::size_t> column(const char* name) const {
+    const auto at = std::find(header_.begin(), header_.end(), name);
+    return at == header_.end() ? std::nullopt : std::optional(static_cast<std::size_t>(at - header_.begin()));
+  }
+  [[nodiscard]] std::string text(const std::vector<std::string>& line, const char* name) const {
+    const auto at = column(name);
+    return at ? line[*at] : "";
+  }
+  // A figure of a size that quotients of two can bear; `otherwise` for an empty field, where there is one. `open`: without 0.
+  [[nodiscard]] double figure(const std::vector<std::string>& line, std::size_t number, const char* name,
+                              std::optional<double> otherwise = {}, double least = 0.0, bool open = true) const {
+    const std::string& field = line[*column(name)];
+    if (field.empty() && otherwise) return *otherwise;
+    constexpr double kLeast = 1e-9;
+    constexpr double kMost = 1e15;
+    const double from = open ? std::max(least, kLeast) : least;
+    const std::optional<double> x = config::as_number(field);
+    if (!x || *x < from || *x > kMost)
+      throw BadInput(at(line, number, name), fmt::format("{} is {}, allowed: a number in [{:g}, {:g}]", name,
+                                                         config::quote_for_message(field), from, kMost));
+    return *x;
+  }
+  // A figure that counts something, 1 or more.
+  [[nodiscard]] double count(const std::vector<std::string>& line, std::size_t number, const char* name,
+                             std::optional<double> otherwise = {}) const {
+    const double x = figure(line, number, name, otherwise, 1.0);
+    if (x != std::floor(x))
+      throw BadInput(at(line, number, name),
+                     fmt::format("{} is {}, allowed: a whole number", name, config::quote_for_message(line[*column(name)])));
+    if (x > kMostCounted && std::string_view(name) != "bytes")
+      throw BadInput(at(line, number, name), fmt::format("{} is {:g}, allowed: at most {:g}", name, x, kMostCounted));
+    return x;
+  }
+  [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
+  // The place of a field, as far as the line has no quotes.
+  [[nodiscard]] Location at(const std::vector<std::string>& line, std::size_t number, const char* name) const {
+    const auto own = column(name);
+    std::size_t place = 1;
+    for (std::size_t i = 0; own && i < *own; ++i) place += line[i].size() + 1;
+    return {file_, static_cast<int>(number), own ? static_cast<int>(place) : 0};
+  }
+
+ private:
+  std::string file_;
+  const std::vector<std::string>& header_;
+};
+
+// "balanced" or "power_law_1.2".
+double routing_skew(const std::string& routing, const Location& where) {
+  constexpr std::string_view kLaw = "power_law_";
+  if (routing == "balanced") return 0.0;
+  const std::optional<double> skew =
+      routing.starts_with(kLaw) ? config::as_number(std::string_view(routing).substr(kLaw.size())) : std::nullopt;
+  if (!skew || *skew <= 0.0 || *skew > 10.0)
+    throw BadInput(where,
+                   fmt::format("routing is {}, allowed: balanced, power_law_EXPONENT", config::quote_for_message(routing)));
+  return *skew;
+}
+
+KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vector<std::string>& line, std::size_t number) {
+  KernelShape x;
+  const auto count = [&](const char* name, std::optional<double> otherwise = {}) {
+    return read.count(line, number, name, otherwise);
+  };
+  switch (kind) {
+    case KernelKind::product:
+      x.rows = count("m");
+      x.outer = count("n");
+      x.inner = count("k");
+      return x;
+    case KernelKind::experts:
+      x.hidden = count("hidden");
+      x.expert_width = count("inter") / count("tp");
+      x.experts = count("experts");
+      x.experts_per_token = count("topk");
+      x.tokens = count("tokens");
+      x.skew = routing_skew(read.text(line, "routing"), read.at(line, number, "routing"));
+      if (x.experts_per_token > x.experts)
+        throw BadInput(
+            read.at(line, number, "topk"),
+            fmt::format("topk is {:g} of {:g} experts, allowed: at most as many as experts", x.experts_per_token, x.experts));
+      if (x.expert_width != std::floor(x.expert_width))
+        throw BadInput(read.at(line, number, "tp"),
+                       fmt::format("tp is {:g}, allowed: a divisor of inter, {:g}", count("tp"), count("inter")));
+      return x;
+    case KernelKind::allreduce:
+      x.gpus = count("gpus");
+      x.bytes = count("bytes");
+      if (x.gpus < 2.0)
+        throw BadInput(read.at(line, number, "gpus"), "gpus is 1, allowed: two or more, for one GPU has nothing to add up");
+      return x;
+    case KernelKind::attention_latent:
+      x.heads = count("heads");
+      x.latent = count("latent");
+      x.rope_dim = read.figure(line, number, "rope_dim", {}, 0.0, false);
+      x.batch = count("batch");
+      x.tokens = count("tokens");
+      x.context = read.figure(line, number, "context", {}, 0.0, false);
+      return x;
+    default:
+      break;
+  }
+  // Tables from threads leave the model out: the layer of a 70B Llama, as most of them have it.
+  x.heads = count("heads", 64);
+  x.kv_heads = count("kv_heads", 8);
+  x.head_dim = count("head_dim", 128);
+  x.batch = count("batch");
+  if (kind != KernelKind::attention_decode) x.tokens = count("tokens");
+  if (kind != KernelKind::attention_prefill)
+    x.context = read.figure(line, number, "context", {}, 0.0, kind == KernelKind::attention_decode);
+  if (x.context > kMostCounted)
+    throw BadInput(read.at(line, number, "context"),
+                   fmt::format("context is {:g}, allowed: at most {:g}", x.context, kMostCounted));
+  if (x.kv_heads > x.heads)
+    throw BadInput(read.at(line, number, "kv_heads"),
+                   fmt::format("kv_heads is {:g} of {:g} heads, allowed: at most as many as heads", x.kv_heads, x.heads));
+  if (std::fmod(x.heads, x.kv_heads) != 0.0)
+    throw BadInput(
+        read.at(line, number, "kv_heads"),
+        fmt::format("kv_heads is {:g} of {:g} heads, allowed: a divisor, for each serves as many", x.kv_heads, x.heads));
+  return x;
+}
+
+// The GPU's figures by name; without a preset of that name nullptr, and a warning.
+const Hardware* hardware_named(const std::string& name, std::map<std::string, std::optional<Hardware>>& known,
+                               const Location& where, std::vector<std::string>& warnings) {
+  const auto [at, fresh] = known.try_emplace(name);
+  if (fresh) {
+    const auto& list = presets();
+    if (name.ends_with(".yaml") || std::any_of(list.begin(), list.end(), [&](const Preset& preset) {
+          return preset.kind == PresetKind::hardware && name == preset.name;
+        })) {
+      Diagnostics diagnostics;
+      at->second = read_hardware(PresetChoice{name, where, {}}, diagnostics);
+      diagnostics.throw_if_any();
+    } else {
+      warnings.push_back(
+          name.empty() ? "rows without a GPU are not priced"
+                       : fmt::format("rows on {} are not priced: specsim list hardware shows the GPUs that are known; --hardware "
+                                     "FILE gives one of your own",
+                                     config::quote_for_message(name)));
+    }
+  }
+  return at->second ? &*at->second : nullptr;
+}
+
+// The fits that a GPU takes on which nothing of the kind was measured, at its own data sheet's figures. What feeds a product's
+// operands grows with the multiprocessors and the root of their arithmetic (each measured GPU left out in turn: see
+// docs/results/prices.md).
+std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, const std::string& engine,
+                                     const std::string& dtype, const std::string& kernel) {
+  std::vector<KernelFit> fits;
+  for (const Hardware& measured : measured_gpus()) {
+    const KernelFit* fit = measured.kernels->nearest(kind, engine, dtype, kernel);
+    if (fit == nullptr) continue;
+    fits.push_back(*fit);
+    std::fill(fits.back().correction.begin(), fits.back().correction.end(), 0.0);  // it is of a library on another chip
+    fits.back().small.reset();                                                     // and so is this
+    if (kind == KernelKind::product)
+      fits.back().figures[1] *= std::sqrt(hardware.multiprocessors / measured.multiprocessors * hardware.flops / measured.flops);
+  }
+  return fits;
+}
+
+// What prices the rows of one GPU, engine, dtype and kernel.
+struct Pricer {
+  const KernelFit* own = nullptr;  // the fit of the GPU, engine and dtype themselves
+  std::vector<KernelFit> others;   // otherwise: the price is their median
+
+  [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const {
+    if (own != nullptr) return own->microseconds(hardware, shape);
+    std::vector<double> prices;
+    for (const KernelFit& fit : others) prices.push_back(fit.microseconds(hardware, shape));
+    return prices.empty() ? 0.0 : median_of(prices);
+  }
+};
+
+// What tells a mistaken unit, at any number of rows. Of 690,000 rows of the public tables none alone is priced at over 17 times
+// or under 1/102 of what it took, and none streams weights at over 1.1 times the data sheet's bandwidth; a wrong unit is off by
+// 1000.
+constexpr double kMostStream = 1.3;
+constexpr double kMostRatio = 30.0;
+constexpr double kLeastRatio = 1.0 / 150.0;
+
+struct RowBand {
+  double most;
+  const char* rows;
+};
+
+constexpr std::array<RowBand, 6> kBands = {
+    {{1, "1"}, {16, "2-16"}, {64, "17-64"}, {128, "65-128"}, {512, "129-512"}, {1e15, "over 512"}}};
+
+std::string band_of(KernelKind kind, double rows) {
+  if (kind == KernelKind::allreduce) return rows <= 65536 ? "to 64 KiB" : rows <= 1048576 ? "to 1 MiB" : "over 1 MiB";
+  for (const RowBand& band : kBands)
+    if (rows <= band.most) return band.rows;
+  return "";
+}
+
+const TableKind* kind_of(const std::vector<std::string>& header) {
+  for (const TableKind& one : table_kinds())
+    if (std::all_of(one.columns.begin(), one.columns.end(),
+                    [&](const char* name) { return std::find(header.begin(), header.end(), name) != header.end(); }))
+      return &one;
+  return nullptr;
+}
+
+// What is wrong with a header that names no kind, where that can be told; throws BadInput then.
+void explain_header(const Location& where, const std::vector<std::string>& header) {
+  for (const char* separator : {";", "\t"})
+    if (header.size() == 1 && header.front().find(separator) != std::string::npos)
+      throw BadInput(where, fmt::format("fields with {} between, allowed: commas", *separator == ';' ? "semicolons" : "tabs"));
+  std::vector<std::string> lower = header;
+  for (std::string& name : lower)
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (lower != header && kind_of(lower) != nullptr)
+    throw BadInput(where, fmt::format("columns {} in capitals, allowed: small letters", fmt::join(header, ",")));
+  for (std::string& name : lower)
+    if (name == "ms" || name == "seconds" || name == "ns") {
+      const std::string found = name;
+      name = "us";
+      if (kind_of(lower) != nullptr)
+        throw BadInput(where, fmt::format("column {}, allowed: us, for times are in microseconds", found));
+    }
+}
+
+// A wrong unit in the middle is refused; one in some rows is told, with the first of them.
+void check_unit(const std::string& file, std::vector<double> ratios, const std::vector<std::size_t>& lines, PricedTable& table) {
+  const auto off = [](double ratio) { return ratio > kMostRatio || ratio < kLeastRatio; };
+  const auto odd = std::count_if(ratios.begin(), ratios.end(), off);
+  if (odd == 0) return;
+  const auto first = std::find_if(ratios.begin(), ratios.end(), off);
+  const double first_ratio = *first;
+  const std::size_t first_line = lines[static_cast<std::size_t>(first - ratios.begin())];
+  const double middle = median_of(ratios);
+  if (off(middle))
+    throw BadInput(
+        {file, 1, 0},
+        fmt::format("the prices are {:.3g} times the column us in the middle, allowed: times in microseconds", middle));
+  table.warnings.push_back(fmt::format(
+      "{}:{}: the price is {:.3g} times the column us, and {} of {} rows are as far off as no measured kernel is (over "
+      "{:g} or under 1/{:g} times): another unit?",
+      file, first_line, first_ratio, odd, ratios.size(), kMostRatio, 1.0 / kLeastRatio));
+}
+
+void check_columns(const Location& where, const std::vector<std::string>& header) {
+  std::vector<std::string> sorted = header;
+  std::sort(sorted.begin(), sorted.end());
+  if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+    throw BadInput(where, fmt::format("column {} twice, allowed: each once", config::quote_for_message(*twice)));
+}
+
+// A table that says nothing of any known GPU has no errors to report.
+void check_rows(const std::string& file, const PricedTable& table, bool known_gpu) {
+  if (table.rows.empty()) throw BadInput({file, 1, 0}, "a header alone, allowed: rows of measured kernels below it");
+  if (known_gpu) return;
+  std::vector<std::string> names;
+  for (const Preset& preset : presets())
+    if (preset.kind == PresetKind::hardware) names.emplace_back(preset.name);
+  const std::string& gpu = table.rows.front().gpu;
+  throw BadInput({file, 2, 0}, config::unknown_name("no row is on a known GPU; the first is on", gpu, names));
+}
+
+// What AITER's tables call otherwise.
+std::string usual_dtype(const std::string& dtype) {
+  if (dtype == "float8_blockscale") return "fp8_block";
+  return dtype == "float8_e4m3fnuz" || dtype == "fp8/int8" ? "fp8" : dtype;
+}
+
+// The kind that the columns say. Throws BadInput.
+const TableKind& read_kind(const std::string& file, const std::vector<std::string>& header) {
+  check_columns({file, 1, 0}, header);
+  const TableKind* const kind = kind_of(header);
+  if (kind == nullptr) {
+    explain_header({file, 1, 0}, header);
+    std::vector<std::string> allowed;
+    for (const TableKind& one : table_kinds())
+      allowed.push_back(fmt::format("{} ({})", kernel_kind_name(one.kind), fmt::join(one.columns, ",")));
+    for (const std::string& columns : step_table_columns()) allowed.push_back(fmt::format("whole steps ({})", columns));
+    throw BadInput({file, 1, 0},
+                   fmt::format("the header is {}, allowed: the columns of {}",
+                               config::quote_for_message(fmt::format("{}", fmt::join(header, ","))), fmt::join(allowed, "; ")));
+  }
+  return *kind;
+}
+
+// What prices the kernels of a row's GPU, engine and dtype; `single`: one query token a sequence. Warns where it is no kernel's
+// own.
+Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::string& kernel, bool single, PricedTable& table) {
+  Pricer pricer;
+  if (single && hardware.kernels)
+    pricer.own = hardware.kernels->find(KernelKind::attention_decode, row.engine, row.dtype, kernel);
+  if (pricer.own == nullptr && hardware.kernels) pricer.own = hardware.kernels->find(table.kind, row.engine, row.dtype, kernel);
+  const KernelFit* near =
+      pricer.own == nullptr && hardware.kernels ? hardware.kernels->nearest(table.kind, row.engine, row.dtype, kernel) : nullptr;
+  const auto warn = [&](std::string text) {
+    if (std::find(table.warnings.begin(), table.warnings.end(), text) == table.warnings.end())
+      table.warnings.push_back(std::move(text));
+  };
+  const bool multiplies = table.kind == KernelKind::product || table.kind == KernelKind::experts;
+  if (pricer.own != nullptr) return pricer;
+  if (near != nullptr) {
+    pricer.others = {*near};
+    const std::string engine = row.engine.empty() ? "" : row.engine + ", ";
+    warn(fmt::format("{}, {}{}{}{}: not measured; priced as {}'s{}{}", row.gpu, engine, row.dtype, kernel.empty() ? "" : " ",
+                     kernel, near->engine, near->kernel.empty() ? "" : " ", near->kernel));
+  } else if (multiplies && !has_arithmetic(hardware, row.dtype)) {
+    warn(fmt::format("{}, {}: arithmetic that {} does not have; these rows are not priced", row.gpu, row.dtype, hardware.name));
+  } else {
+    pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
+    warn(
+        pricer.others.empty()
+            ? fmt::format("{}, {}: no kernel of this type was measured on any GPU; these rows are not priced", row.gpu, row.dtype)
+            : fmt::format("{}, {}: no kernel was measured; priced from the data sheet with the fits of other GPUs, "
+                          "which is off by 5 to 16 % in the middle where it can be checked (products in bf16)",
+                          row.gpu, row.dtype));
+  }
+  return pricer;
+}
+
+}  // namespace
+
+PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                               const std::map<std::string, Hardware>& own) {
+  PricedTable table;
+  if (fields.empty()) throw BadInput({file, 0, 0}, "it is empty, allowed: a table of measured kernels with a header");
+  table.header = fields.front();
+  const TableReader read(file, table.header);
+  const TableKind* const kind = &read_kind(file, table.header);
+  table.kind = kind->kind;
+  std::map<std::string, std::optional<Hardware>> known(own.begin(), own.end());
+  std::map<std::tuple<std::string, std::string, std::string, std::string, bool>, Pricer> pricers;
+  std::vector<double> ratios;
+  std::vector<std::size_t> priced_lines;  // where each ratio stands
+  std::vector<double> streams;            // what products with weights from memory say of the bandwidth, over the data sheet's
+  for (std::size_t i = 1; i < fields.size(); ++i) {
+    const std::vector<std::string>& line = fields[i];
+    if (line.size() != table.header.size())
+      throw BadInput(read.at(i + 1), fmt::format("{} fields, allowed: {} as in the header", line.size(), table.header.size()));
+    table.lines.push_back(line);
+    PricedKernel& row = table.rows.emplace_back();
+    row.gpu = read.text(line, "gpu");
+    row.engine = read.column("lib") ? "aiter" : read.text(line, "engine");
+    row.dtype = *kind->dtype == '\0' ? "bfloat16" : usual_dtype(read.text(line, kind->dtype));
+    if (row.dtype.empty()) row.dtype = "float16";
+    if (find_dtype(row.dtype) == nullptr)
+      throw BadInput(read.at(line, i + 1, kind->dtype),
+                     config::unknown_name(std::string(kind->dtype) + " is", row.dtype, dtype_names()));
+    row.us = read.figure(line, i + 1, "us");
+    const std::string kernel = read.text(line, "kernel");
+    const Hardware* hardware = hardware_named(row.gpu, known, read.at(line, i + 1, "gpu"), table.warnings);
+    if (table.kind == KernelKind::attention_verify &&
+        (!config::as_number(read.text(line, "tokens")) || read.text(line, "context").empty()))
+      continue;  // ragged: no one number of tokens
+    KernelShape shape = read_shape(table.kind, read, line, i + 1);
+    row.rows = table.kind == KernelKind::product            ? shape.rows
+               : table.kind == KernelKind::attention_decode ? shape.batch
+               : table.kind == KernelKind::attention_latent ? shape.batch
+               : table.kind == KernelKind::allreduce        ? shape.bytes
+                                                            : shape.tokens;
+    if (hardware == nullptr) continue;
+    // Some kernels split the keys for one query token alone, which is decode attention with a fit of its own.
+    const bool single = table.kind == KernelKind::attention_verify && shape.tokens <= 1.0;
+    const auto [at, fresh] = pricers.try_emplace({row.gpu, row.engine, row.dtype, kernel, single});
+    Pricer& pricer = at->second;
+    if (fresh) pricer = pricer_of(*hardware, row, kernel, single, table);
+    if (pricer.own != nullptr && pricer.own->kind == KernelKind::attention_decode && single)
+      shape.context += shape.tokens;  // decode attention counts the token's own key
+    row.priced_us = pricer.microseconds(*hardware, shape);
+    if (row.priced_us <= 0.0) continue;
+    row.warm = *kind->over_l2 != '\0' && read.column(kind->over_l2) &&
+               read.figure(line, i + 1, kind->over_l2, {}, 0.0, false) < kind->cold;
+    row.covered = pricer.own != nullptr && pricer.own->covers(*hardware, shape);
+    if (table.kind == KernelKind::product && read.column("set_over_l2") && !row.warm)
+      streams.push_back(shape.outer * shape.inner * find_dtype(row.dtype)->weight_bytes / hardware->bandwidth / (1e-6 * row.us));
+    ratios.push_back(row.priced_us / row.us);
+    priced_lines.push_back(i + 1);
+  }
+  check_rows(file, table, std::any_of(known.begin(), known.end(), [](const auto& entry) { return entry.second.has_value(); }));
+  if (!streams.empty()) {
+    const double middle = median_of(streams);
+    if (middle > kMostStream)
+      throw BadInput({file, 1, 0}, fmt::format("column us says {:.3g} times the GPU's bandwidth in the middle for weights from "
+                                               "memory, allowed: times in microseconds",
+                                               middle));
+  }
+  check_unit(file, std::move(ratios), priced_lines, table);
+  return table;
+}
+
+std::vector<KernelErrors> kernel_errors(const PricedTable& table) {
+  struct Group {
+    std::vector<double> ratios;
+    std::size_t covered = 0;
+    double least = 1e300;  // rows, for the order of bands
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, std::map<std::string, Group>> groups;
+  for (const PricedKernel& row : table.rows) {
+    if (row.priced_us <= 0.0 || row.warm) continue;
+    for (const std::string& band : {std::string("all"), band_of(table.kind, row.rows)}) {
+      Group& group = groups[{row.gpu, row.engine, row.dtype}][band];
+      group.ratios.push_back(row.priced_us / row.us);
+      group.covered += row.covered ? 1 : 0;
+      group.least = band == "all" ? 0.0 : std::min(group.least, row.rows);
+    }
+  }
+  std::vector<KernelErrors> list;
+  for (auto& [key, bands] : groups) {
+    std::vector<std::pair<double, std::string>> order;
+    for (const auto& [band, group] : bands) order.emplace_back(group.least, band);
+    std::sort(order.begin(), order.end());
+    for (const auto& [least, band] : order) {
+      const Group& group = bands[band];
+      list.push_back({price_errors(group.ratios), std::get<0>(key), std::get<1>(key), std::get<2>(key), band, group.covered});
+    }
+  }
+  return list;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,54 @@
+// Tables of measured kernels, priced row by row: how far to trust a price.
+#pragma once
+
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/latency/price_errors.h"
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace specsim::cost {
+
+struct PricedKernel {
+  std::string gpu;
+  std::string engine;
+  std::string dtype;
+  double rows = 0.0;       // rows of a product, tokens or sequences of attention, bytes of an all-reduce
+  double us = 0.0;         // measured
+  double priced_us = 0.0;  // 0: not priced
+  bool covered = false;    // a fit of this GPU, engine and dtype, within what was measured
+  bool warm = false;       // measured on weights or keys in the second-level cache, where a model's are not: counts in no error
+};
+
+struct PricedTable {
+  KernelKind kind = KernelKind::product;
+  std::vector<std::string> header;
+  std::vector<std::vector<std::string>> lines;  // the table's fields, unchanged
+  std::vector<PricedKernel> rows;               // one for each line
+  std::vector<std::string> warnings;
+};
+
+// `fields` the lines of a table that its header tells apart: gemm_aic, attention_decode_aic, attention_prefill_aic,
+// attention_latent_aic, attention_verify, moe_aic or allreduce_aic of aiconfigurator's collectors. Throws BadInput with the line
+// of `file`. `own`: the GPUs of rows that name them by these names, before those of configs/hardware.
+PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                               const std::map<std::string, Hardware>& own = {});
+
+// Of a group of rows.
+struct KernelErrors : PriceErrors {
+  std::string gpu;
+  std::string engine;
+  std::string dtype;
+  std::string rows;  // "1", "2-16", ...; "all"
+  std::size_t covered = 0;
+};
+
+// Errors by GPU, engine and dtype: over all rows and band by band, in the order of the names. Rows without a price and rows
+// that were measured warm count nowhere.
+std::vector<KernelErrors> kernel_errors(const PricedTable& table);
+
+}  // namespace specsim::cost

@@ -1,0 +1,155 @@
+#include "sim/hardware/latency/llama_bench.h"
+
+#include "sim/foundation/config/value.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
+
+namespace specsim::cost {
+
+namespace {
+
+// One test as the output names its figures: n_prompt, n_gen, n_depth, avg_ts.
+using Test = std::map<std::string, std::string>;
+
+// Splits at the mark; quotes are taken off, for llama-bench quotes every field and none holds a quote or a comma that matters
+// here.
+std::vector<std::string> cells_of(const std::string& line, char mark) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == mark && !quoted)
+      cells.emplace_back();
+    else
+      cells.back() += c;
+  }
+  for (std::string& cell : cells) {
+    const std::size_t first = cell.find_first_not_of(" \t\r");
+    cell = first == std::string::npos ? "" : cell.substr(first, cell.find_last_not_of(" \t\r") - first + 1);
+  }
+  return cells;
+}
+
+// "pp512", "tg128 @ d4096" and "123.45 ± 0.67", as the Markdown table has them.
+Test markdown_test(const std::string& name, const std::string& speed) {
+  Test test = {{"n_prompt", "0"}, {"n_gen", "0"}, {"n_depth", "0"}, {"avg_ts", speed.substr(0, speed.find(' '))}};
+  const std::size_t depth = name.find("@ d");
+  if (depth != std::string::npos) test["n_depth"] = name.substr(depth + 3);
+  const std::string what = name.substr(0, name.find(' '));
+  if (what.starts_with("pp")) test["n_prompt"] = what.substr(2);
+  if (what.starts_with("tg")) test["n_gen"] = what.substr(2);
+  if (what.find('+') != std::string::npos) test["n_prompt"] = test["n_gen"] = "1";  // both at once
+  return test;
+}
+
+struct Found {
+  Test test;
+  int line = 0;
+};
+
+std::vector<Found> lines_of(const std::string& text, char mark) {
+  std::vector<Found> list;
+  std::vector<std::string> head;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::vector<std::string> cells = cells_of(line, mark);
+    const auto column = [&](const char* name) { return std::find(head.begin(), head.end(), name) - head.begin(); };
+    const auto is_head = [&](const char* name) { return std::find(cells.begin(), cells.end(), name) != cells.end(); };
+    if (is_head("avg_ts") || (mark == '|' && is_head("test") && is_head("t/s"))) {
+      head = cells;
+      continue;
+    }
+    if (head.empty() || cells.size() != head.size()) continue;  // what backends print in between
+    if (mark == '|') {
+      const std::string& name = cells[static_cast<std::size_t>(column("test"))];
+      if (name.find_first_not_of("-:") != std::string::npos)
+        list.push_back({markdown_test(name, cells[static_cast<std::size_t>(column("t/s"))]), number});
+      continue;
+    }
+    Test test;
+    for (std::size_t i = 0; i < head.size(); ++i) test[head[i]] = cells[i];
+    list.push_back({test, number});
+  }
+  return list;
+}
+
+// A list of tests, or one on each line.
+std::vector<Found> json_of(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  std::vector<Found> list;
+  const auto add = [&](const config::Value& value, int line) {
+    Test test;
+    for (const config::Field& field : value.fields)
+      if (field.value.is_scalar()) test[field.key] = field.value.text;
+    list.push_back({test, line});
+  };
+  if (text[text.find_first_not_of(" \t\r\n")] == '[') {
+    const config::Value all = config::parse_text(text, file, diagnostics);
+    for (const config::Value& item : all.items) add(item, 0);
+    return list;
+  }
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.find_first_not_of(" \t\r") != std::string::npos) add(config::parse_text(line, file, diagnostics), number);
+  }
+  return list;
+}
+
+std::optional<double> figure(const Test& test, const char* name) {
+  const auto at = test.find(name);
+  return at == test.end() ? std::nullopt : config::as_number(at->second);
+}
+
+}  // namespace
+
+std::vector<BenchedPass> read_llama_bench(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  constexpr const char* kAllowed = "allowed: what llama-bench -o csv, json, jsonl or md prints";
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) {
+    diagnostics.add({file, 0, 0}, fmt::format("is empty, {}", kAllowed));
+    return {};
+  }
+  const bool json = text[first] == '[' || text[first] == '{';
+  const bool markdown = text.find("avg_ts") == std::string::npos;  // a column of all other formats
+  const std::vector<Found> found = json ? json_of(file, text, diagnostics) : lines_of(text, markdown ? '|' : ',');
+  std::vector<BenchedPass> passes;
+  std::vector<BenchedPass> generations;
+  std::string model;
+  for (const auto& [test, line] : found) {
+    const auto prompt = figure(test, "n_prompt");
+    const auto generated = figure(test, "n_gen");
+    const double depth = figure(test, "n_depth").value_or(0.0);  // versions before it had none
+    const auto speed = figure(test, "avg_ts");
+    if (!prompt || !generated || !speed || !(*speed > 0.0) || *prompt < 0.0 || *generated < 0.0 || depth < 0.0) {
+      diagnostics.add({file, line, 0}, fmt::format("no n_prompt, n_gen and avg_ts in this test, {}", kAllowed));
+      return {};
+    }
+    if (const auto name = test.find("model_filename"); name != test.end()) {
+      if (!model.empty() && name->second != model)
+        diagnostics.add({file, line, 0}, fmt::format("tests of {} and of {}, allowed: one model a file", model, name->second));
+      model = name->second;
+    }
+    if (*prompt > 0.0 && *generated > 0.0) continue;
+    if (*prompt > 0.0)
+      passes.push_back({*prompt, depth, 1e3 * *prompt / *speed, line});
+    else if (*generated > 0.0)
+      generations.push_back({1.0, depth, 1e3 / *speed, line});
+  }
+  for (const BenchedPass& one : generations)
+    if (std::none_of(passes.begin(), passes.end(),
+                     [&](const BenchedPass& other) { return other.tokens == 1.0 && other.context == one.context; }))
+      passes.push_back(one);
+  if (passes.empty() && diagnostics.empty()) diagnostics.add({file, 0, 0}, fmt::format("holds no test, {}", kAllowed));
+  return passes;
+}
+
+}  // namespace specsim::cost

@@ -1,0 +1,259 @@
+#include "sim/hardware/latency/model_latency.h"
+
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/plural.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+const ModelShape& model_of(const Deployment& deployment, Role role) {
+  const std::optional<ModelShape>& model = role == Role::target ? deployment.target : deployment.draft;
+  SPECSIM_CHECK(model.has_value(), "a pass of a model that was not given");
+  return *model;
+}
+
+// An engine that waits for the longest context waits as the GPU's kernels do, where they were measured.
+double unequal_contexts(const Deployment& deployment) {
+  const double of_engine = deployment.engine.unequal_contexts;
+  const std::optional<double>& of_kernels = deployment.hardware.calibration.unequal_contexts;
+  return of_engine > 1.0 ? of_kernels.value_or(of_engine) : of_engine;
+}
+
+}  // namespace
+
+// Rows as they are computed.
+struct ModelLatency::Layout {
+  PassRows rows;
+  double wanted = 0.0;    // without padding
+  double gathered = 0.0;  // rows of other GPUs that come for this GPU's experts
+  bool captured = false;  // the pass is a graph
+};
+
+ModelLatency::ModelLatency(const Deployment& deployment, Role role)
+    : deployment_(deployment),
+      role_(role),
+      model_(model_of(deployment, role)),
+      kernels_(deployment, model_),
+      layer_kernels_(kernels_.layer_kernels()),
+      attention_kinds_(model_.attention_kinds()),
+      unequal_contexts_(unequal_contexts(deployment)) {}
+
+ModelLatency::Request ModelLatency::request(const Pass& pass) const {
+  const bool prompt = pass.tokens > 1.0 && pass.logits < pass.tokens;  // verification needs every row's logits
+  return {pass.batch * pass.tokens,
+          pass.batch * pass.logits,
+          pass.batch,
+          {{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0), prompt, 1.0}},
+          pass.live,
+          {}};
+}
+
+PassTime ModelLatency::pass(const Pass& pass) const {
+  PassTime whole = time(request(pass));
+  const bool verifies = role_ == Role::target && pass.tokens > 1.0 && pass.logits >= pass.tokens;
+  if (verifies && verifies_in_pieces(deployment_.engine, deployment_.hardware.compute_capability, model_.kv_bits))
+    whole.host += pieces_wait_seconds(deployment_.engine.host, model_.layers, model_.linear_layers, whole.total());
+  return whole;
+}
+
+PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decoding, double logits,
+                                  const OtherEngines& peers) const {
+  Request request{prompts.rows + decoding.rows, logits, prompts.sequences + decoding.sequences, {}, true, peers};
+  for (const Segment* segment : {&prompts, &decoding})
+    if (segment->sequences > 0.0)
+      request.groups.push_back({segment->sequences, segment->cached / segment->sequences, segment->rows / segment->sequences,
+                                segment->pairs / segment->rows, segment == &prompts, 1.0});
+  return time(request);
+}
+
+ModelLatency::Layout ModelLatency::layout(const Request& request) const {
+  Layout layout;
+  layout.wanted = std::ceil(request.rows - 1e-9);
+  const std::optional<double> captured = captured_rows(deployment_.engine, std::max(layout.wanted, request.peers.widest));
+  layout.captured = captured.has_value();
+  PassRows& rows = layout.rows;
+  rows.computed = captured.value_or(layout.wanted);
+  rows.logits = std::ceil(request.logits - 1e-9);
+  const double others = model_.expert_parallel - 1.0;
+  const double other_rows = others == 0.0 ? 0.0 : request.peers.rows.value_or(others * layout.wanted);
+  layout.gathered = captured ? others * rows.computed : other_rows;
+  rows.tokens = layout.wanted + other_rows;
+  rows.expert_rows = rows.computed + layout.gathered;
+  if (role_ == Role::draft && model_.markov_rank > 0.0) {
+    rows.markov_sequences = request.sequences;
+    rows.markov_positions = rows.logits / request.sequences;
+  }
+  return layout;
+}
+
+template <class See>
+void ModelLatency::each_attention(const Request& request, const See& see) const {
+  const bool with_prompt = request.groups.size() > 1 && request.groups.front().prompt;
+  for (const AttentionKind& kind : attention_kinds_) {
+    bool launched = false;
+    for (Attending group : request.groups) {
+      // Of two sequences the longer one holds up the kernel, of many the longest of each share of them.
+      if (request.clients && !group.prompt)
+        group.unequal = 1.0 + (unequal_contexts_ - 1.0) * std::max(0.0, 1.0 - 1.0 / group.sequences);
+      see(attention_operation(model_, kind, group, with_prompt, launched));
+      launched = true;
+    }
+  }
+}
+
+// Seconds of the products of a group's layers, one of them; `experts`: the part of the routed experts is added to it. Two streams
+// share the memory: the shorter one hides behind the other but for its bytes.
+double ModelLatency::group_seconds(const ProductGroup& group, double rows, double* experts) const {
+  double main = 0.0;
+  double shared = 0.0;
+  double shared_bytes = 0.0;
+  double router = 0.0;
+  double routed = 0.0;
+  for (const Operation& operation : group.operations) {
+    const double seconds = operation.count * kernels_.seconds(operation);
+    if (const auto* const layer = std::get_if<ExpertsWork>(&operation.work)) {
+      routed += seconds;
+      *experts += group.layers * seconds;
+      if (!kernels_.routes_apart(*layer)) router = 0.0;
+    } else if (operation.stream == Stream::routed_experts) {
+      router += seconds;
+    } else if (operation.stream == Stream::shared_expert) {
+      shared += seconds;
+      const auto& work = std::get<ProductWork>(operation.work);
+      shared_bytes += work.inner * work.outer * work.type.bits / 8.0;
+    } else {
+      main += seconds;
+    }
+  }
+  routed += router;
+  const Hardware& hardware = deployment_.hardware;
+  const double sharing = shared_bytes / (hardware.bandwidth * hardware.calibration.memory_efficiency);
+  const bool together = rows <= deployment_.engine.shared_rows && captured_rows(deployment_.engine, rows).has_value();
+  return group.layers * (main + (together ? std::max(shared, routed + std::min(shared, sharing)) : shared + routed));
+}
+
+ModelLatency::Products ModelLatency::products(const PassRows& rows) const {
+  const std::lock_guard lock(mutex_);
+  const auto [at, fresh] = kept_.try_emplace(rows);
+  if (!fresh) return at->second;
+  const auto all = [&](const PassRows& of) {
+    Products sum;
+    for (const ProductGroup& group : product_operations(model_, of)) sum.total += group_seconds(group, of.computed, &sum.experts);
+    return sum;
+  };
+  Products sum = all(rows);
+  PassRows one = rows;
+  one.logits = std::min(1.0, rows.logits);
+  one.expert_rows = one.computed = 1.0;
+  one.markov_sequences = std::min(1.0, rows.markov_sequences);
+  sum.streaming = std::min(sum.total, all(one).total);
+  at->second = sum;
+  return sum;
+}
+
+PassTime ModelLatency::time(const Request& request) const {
+  const Layout at = layout(request);
+  const Products multiplied = products(at.rows);
+  PassTime time;
+  time.weights = multiplied.streaming;
+  time.compute = multiplied.total - multiplied.streaming;
+  time.experts = multiplied.experts;
+  each_attention(request, [&](const Operation& operation) { time.kv += operation.count * kernels_.seconds(operation); });
+  for (const Operation& operation : state_operations(model_, deployment_, request.groups))
+    time.kv += operation.count * kernels_.seconds(operation);
+  for (const Operation& operation :
+       remaining_operations(model_, deployment_, layer_kernels_, at.rows, at.gathered, at.captured)) {
+    const double seconds = operation.count * kernels_.seconds(operation);
+    (operation.part == PassPart::communication   ? time.communication
+     : operation.part == PassPart::small_kernels ? time.launch
+                                                 : time.sampling) += seconds;
+  }
+  const HostTime& host = deployment_.engine.host;
+  if (role_ == Role::target) time.launch += 1e-6 * host.step_us;
+  if (model_.offload) {  // the next layer comes over the link while this one is computed
+    const double met = model_.experts > 0.0 ? expected_experts(model_.experts, model_.experts_per_token, at.wanted) : 0.0;
+    const double link = model_.offload->share * model_.layer_bytes(met) / model_.tensor_parallel / model_.offload->bandwidth;
+    time.weights += std::max(0.0, link - time.total());
+  }
+  if (role_ == Role::target) {
+    const HostSeconds seconds = target_host_seconds(host, request.sequences, at.wanted, request.clients, time.total());
+    time.host = seconds.idle;
+    time.behind = seconds.behind;
+  } else {
+    time.host = 1e-6 * host.draft_us;
+  }
+  time.host += launch_wait_seconds(host, at.captured ? 0.0 : model_.layers, role_ == Role::draft, time.total());
+  return time;
+}
+
+double ModelLatency::kernel_error(const Pass& pass) const {
+  // Errors of a layer's four products are independent but for what they have in common: the root of the sum of squares of their
+  // shares of the layer is .6.
+  constexpr double kProductShares = 0.6;
+  const Request asked = request(pass);
+  const Layout at = layout(asked);
+  const PassTime time = this->pass(pass);
+  const double total = time.total();
+  if (total <= 0.0) return 0.0;
+  const ProductWork layer{at.rows.computed, model_.hidden, model_.hidden, 1.0, layer_type(model_)};
+  const KernelError product = kernels_.products.estimate(layer).kernel->error(layer);
+  const double dense = std::max(kProductShares * product.shape, product.common) * (time.weights + time.compute - time.experts);
+  double experts = 0.0;
+  double attention = 0.0;
+  double link = 0.0;
+  for (const ProductGroup& group : product_operations(model_, at.rows))
+    for (const Operation& operation : group.operations)
+      if (std::holds_alternative<ExpertsWork>(operation.work))
+        experts = kernels_.estimate(operation).error.largest() * time.experts;
+  each_attention(asked, [&](const Operation& operation) {
+    attention = std::max(attention, kernels_.estimate(operation).error.largest() * time.kv);
+  });
+  for (const Operation& operation : remaining_operations(model_, deployment_, layer_kernels_, at.rows, at.gathered, at.captured))
+    if (operation.part == PassPart::communication) link = kernels_.estimate(operation).error.largest() * time.communication;
+  return std::hypot(std::hypot(std::hypot(dense, experts), attention),
+                    std::hypot(link, kStatedError * (time.launch + time.sampling))) /
+         total;
+}
+
+double ModelLatency::shared_variance() const {
+  const ProductWork layer{1.0, model_.hidden, model_.hidden, 1.0, layer_type(model_)};
+  const KernelError error = kernels_.products.estimate(layer).kernel->error(layer);
+  return error.common == 0.0 ? Uncertainty::kSharedByMeasured : Uncertainty::kSharedByOthers;
+}
+
+std::vector<ExplainedOperation> ModelLatency::explain(const Pass& pass) const {
+  std::vector<ExplainedOperation> list;
+  const Request asked = request(pass);
+  const Layout at = layout(asked);
+  const auto add = [&](const Operation& operation, double count) {
+    const ModelKernels::Estimate estimate = kernels_.estimate(operation);
+    list.push_back({std::string(operation.name), describe(operation), count, estimate.label.name, estimate.label.source,
+                    estimate.seconds, estimate.error.largest()});
+  };
+  for (const ProductGroup& group : product_operations(model_, at.rows))
+    for (const Operation& operation : group.operations) {
+      if (operation.name == "router") {
+        const auto same = std::find_if(group.operations.begin(), group.operations.end(),
+                                       [](const Operation& one) { return std::holds_alternative<ExpertsWork>(one.work); });
+        if (same != group.operations.end() && !kernels_.routes_apart(std::get<ExpertsWork>(same->work))) continue;
+      }
+      add(operation, group.layers * operation.count);
+    }
+  each_attention(asked, [&](const Operation& operation) { add(operation, operation.count); });
+  for (const Operation& operation : state_operations(model_, deployment_, asked.groups)) add(operation, operation.count);
+  for (const Operation& operation : remaining_operations(model_, deployment_, layer_kernels_, at.rows, at.gathered, at.captured))
+    add(operation, operation.count);
+  const PassTime whole = this->pass(pass);
+  list.push_back({"host", plural(asked.sequences, "sequence"), 1.0, "host time", "engine " + deployment_.engine.name, whole.host,
+                  std::nullopt});
+  return list;
+}
+
+}  // namespace specsim::cost

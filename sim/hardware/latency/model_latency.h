@@ -1,0 +1,72 @@
+// How long the passes of one model take in a deployment, and how wrong that may be: its operations, each by the kernel that
+// computes it, and the host around them.
+#pragma once
+
+#include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/deployment.h"
+#include "sim/hardware/latency/kernel_choice.h"
+#include "sim/hardware/latency/pass_operations.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace specsim::cost {
+
+class ModelLatency {
+ public:
+  // `deployment` must outlive this, and have a model in that role.
+  ModelLatency(const Deployment& deployment, Role role);
+  // Sequences alike. Verification asks for the logits of every row, a prompt for fewer.
+  [[nodiscard]] PassTime pass(const Pass& pass) const;
+  // Chunks of prompts and decoding sequences in one pass.
+  [[nodiscard]] PassTime mixed_pass(const Segment& prompts, const Segment& decoding, double logits,
+                                    const OtherEngines& peers) const;
+  // Standard deviation of the logarithm of the kernels' part of a pass.
+  [[nodiscard]] double kernel_error(const Pass& pass) const;
+  // Share of its variance that passes over any rows have in common.
+  [[nodiscard]] double shared_variance() const;
+  // All operations of a pass with the kernel that computes each, and the host's time last.
+  [[nodiscard]] std::vector<ExplainedOperation> explain(const Pass& pass) const;
+
+  [[nodiscard]] const ModelShape& model() const { return model_; }
+  [[nodiscard]] const ModelKernels& kernels() const { return kernels_; }
+
+ private:
+  // What a pass asks for.
+  struct Request {
+    double rows = 1.0;
+    double logits = 1.0;
+    double sequences = 1.0;
+    std::vector<Attending> groups;  // prompts first
+    bool clients = false;
+    OtherEngines peers;
+  };
+  struct Layout;  // rows as they are computed
+  struct Products {
+    double total = 0.0;
+    double streaming = 0.0;  // the part of it that one row would take, in the same experts
+    double experts = 0.0;    // the part of it that experts take
+  };
+  [[nodiscard]] Request request(const Pass& pass) const;
+  [[nodiscard]] Layout layout(const Request& request) const;
+  [[nodiscard]] PassTime time(const Request& request) const;
+  [[nodiscard]] Products products(const PassRows& rows) const;
+  [[nodiscard]] double group_seconds(const ProductGroup& group, double rows, double* experts) const;
+  // Calls see(operation) for each operation of the pass's attention.
+  template <class See>
+  void each_attention(const Request& request, const See& see) const;
+
+  const Deployment& deployment_;
+  Role role_;
+  const ModelShape& model_;
+  ModelKernels kernels_;
+  ModelKernels::LayerKernels layer_kernels_;
+  std::vector<AttentionKind> attention_kinds_;
+  double unequal_contexts_;
+  mutable std::mutex mutex_;
+  mutable std::map<PassRows, Products> kept_;  // batches and draft lengths repeat, contexts do not matter to products
+};
+
+}  // namespace specsim::cost

@@ -1,0 +1,175 @@
+#include "sim/hardware/latency/pass_operations.h"
+
+#include <algorithm>
+
+namespace specsim::cost {
+
+namespace {
+
+constexpr double kLogitBytes = 4.0;
+constexpr double kElementwisePasses = 12.0;  // hidden vectors read and written between a layer's products
+constexpr double kParts = 2.0;               // of a layer: attention and feed-forward
+
+// Figures of one layer by ai-dynamo/aiconfigurator's measurements of whole attention layers over one new token (095f58a5, August
+// 2026; H100, H200, B200). An indexer's layer compared with the same layer that takes the picks of another (GLM-5.2, SGLang
+// 0.5.14): 40 us over 4,096 cached tokens of one sequence on each of the three, of which its two products take 11.
+constexpr double kIndexerKernels = 11.0;
+// DeepSeek-V4's layer that picks, compared with one that looks at all (the same source; SGLang 0.5.14 and vLLM 0.24, 1,024
+// tokens): 16 to 28 us, of which products take 13. What compressors take besides their products is not seen.
+constexpr double kPickingKernels = 4.0;
+// The two kernels of hyper-connections over few rows take 21 to 32 us per layer, of 4,096 and 7,168 in width, on H100, H200, B200
+// and B300 under SGLang 0.5.14, vLLM 0.24 and TensorRT-LLM 1.3.0rc20 (the same source).
+constexpr double kHyperConnectionsUs = 25.0;
+
+WeightType head_type(const ModelShape& model) { return {model.head_bits, {}, model.super_blocks}; }
+
+// A layer's product on one of the GPUs that share it.
+Operation product_operation(const ModelShape& model, const Product& product, double rows) {
+  const double shards = model.tensor_parallel;
+  ProductWork work{rows, product.inner, product.outer, product.groups, layer_type(model)};
+  if (product.sharding == Sharding::rows) work.inner /= shards;
+  if (product.sharding == Sharding::columns) work.outer /= shards;
+  if (product.sharding == Sharding::groups) work.groups /= shards;
+  if (product.plain) work.type = {16.0, {}, model.super_blocks};
+  return {product.name, 1.0, work, PassPart::products, product.beside ? Stream::shared_expert : Stream::main};
+}
+
+ExpertsWork experts_work(const ModelShape& model, const PassRows& rows) {
+  ExpertsWork work;
+  work.tokens = rows.tokens;
+  work.rows = rows.expert_rows * model.experts_per_token / model.expert_parallel;
+  work.met = std::max(1.0, met_experts(model, rows.tokens));
+  work.hidden = model.hidden;
+  work.width = model.expert_ffn / model.tensor_parallel;
+  work.experts = model.experts / model.expert_parallel;
+  work.per_token = model.experts_per_token / model.expert_parallel;
+  work.gated = model.gated;
+  work.type = {model.expert_bits, model.expert_type, model.super_blocks};
+  return work;
+}
+
+}  // namespace
+
+WeightType layer_type(const ModelShape& model) { return {model.weight_bits, model.product_type, model.super_blocks}; }
+
+ExpertsWork experts_of(const ModelShape& model, double tokens) {
+  PassRows rows;
+  rows.computed = rows.tokens = rows.expert_rows = tokens;
+  return experts_work(model, rows);
+}
+
+std::vector<ProductGroup> product_operations(const ModelShape& model, const PassRows& rows) {
+  std::vector<ProductGroup> groups;
+  for (const LayerKind& kind : model.layer_kinds(model.tensor_parallel)) {
+    ProductGroup group{kind.layers, {}};
+    for (const Product& product : kind.products) group.operations.push_back(product_operation(model, product, rows.computed));
+    if (kind.mixture) {
+      const ProductWork router{rows.computed, model.hidden, model.experts, 1.0, {16.0, {}, model.super_blocks}};
+      group.operations.push_back({"router", 1.0, router, PassPart::products, Stream::routed_experts});
+      group.operations.push_back({"experts", 1.0, experts_work(model, rows), PassPart::products, Stream::routed_experts});
+    }
+    groups.push_back(std::move(group));
+  }
+  ProductGroup ends;  // before and after the layers
+  const auto add = [&](const char* name, double count, const ProductWork& work) {
+    ends.operations.push_back({name, count, work});
+  };
+  const double columns = model.vocab / model.tensor_parallel;
+  if (rows.logits > 0.0) add("lm_head", model.lm_heads(), {rows.logits, model.hidden, columns, 1.0, head_type(model)});
+  if (rows.markov_sequences > 0.0)
+    add("markov_head", rows.markov_positions, {rows.markov_sequences, model.markov_rank, columns, 1.0, head_type(model)});
+  const double width = model.hidden / model.tensor_parallel;
+  if (model.fused_inputs > 0.0)
+    add("join", 1.0, {rows.computed, model.fused_inputs * model.hidden, width, 1.0, layer_type(model)});
+  if (model.head_matrices > 0.0) add("head", model.head_matrices, {rows.computed, model.hidden, width, 1.0, layer_type(model)});
+  groups.push_back(std::move(ends));
+  return groups;
+}
+
+Operation attention_operation(const ModelShape& model, const AttentionKind& kind, const Attending& group, bool with_prompt,
+                              bool same_launch) {
+  AttentionWork work;
+  work.kind = kind;
+  work.heads = model.heads;
+  work.latent = model.latent;
+  work.rope_dim = model.rope_dim;
+  work.value_dim = model.value_dim;
+  work.one_vector = model.one_vector;
+  work.cache_bits = model.kv_bits;
+  work.shards = model.tensor_parallel;
+  work.cache_shards = model.kv_shards(kind);
+  work.sequences = group.sequences;
+  work.cached = group.cached;
+  work.tokens = group.tokens;
+  work.pairs = group.pairs;
+  work.prompt = group.prompt;
+  work.unequal = group.unequal;
+  work.with_prompt = with_prompt;
+  work.same_launch = same_launch;
+  return {group.prompt ? "attention of prompts" : "attention", kind.layers, work, PassPart::attention};
+}
+
+std::vector<Operation> state_operations(const ModelShape& model, const Deployment& deployment,
+                                        const std::vector<Attending>& groups) {
+  std::vector<Operation> list;
+  const double elementwise_us = deployment.hardware.calibration.elementwise_us;
+  if (const double indexers = model.indexers(); indexers > 0.0) {
+    const double kernels = model.picked_layers > 0.0 ? kPickingKernels : kIndexerKernels;
+    list.push_back(
+        {"indexer kernels", indexers, StreamWork{0.0, elementwise_us * kernels / kCalibratedKernels}, PassPart::attention});
+    for (const Attending& group : groups) {
+      if (group.sequences == 0.0) continue;
+      const IndexWork work{group.sequences * group.tokens,
+                           group.sequences * (group.cached + group.tokens) * model.index_key_bytes(),
+                           group.pairs / model.index_entry_tokens(), model.indexer->heads, model.indexer->head_dim};
+      list.push_back({"indexer", indexers, work, PassPart::attention});
+    }
+  }
+  if (model.delta_net) {
+    // A sequence's state is read once, and written after each token that may turn out to be the last accepted one: all of a
+    // verification, the last of a prompt (vLLM's and SGLang's kernels of Gated DeltaNet).
+    double moved = 0.0;
+    for (const Attending& group : groups) moved += group.sequences * (1.0 + (group.prompt ? 1.0 : group.tokens));
+    const double fixed_us = model.linear_layers * elementwise_us * deployment.engine.linear_kernels / kCalibratedKernels;
+    list.push_back({"recurrent states", 1.0, StreamWork{moved * model.recurrent_bytes() / model.tensor_parallel, fixed_us},
+                    PassPart::attention});
+  }
+  return list;
+}
+
+std::vector<Operation> remaining_operations(const ModelShape& model, const Deployment& deployment,
+                                            const ModelKernels::LayerKernels& layer, const PassRows& rows, double gathered,
+                                            bool captured) {
+  std::vector<Operation> list;
+  const Engine& engine = deployment.engine;
+  const double shards = model.tensor_parallel;
+  const double vector_bytes = model.hidden * kActivationBytes;
+  if (shards > 1.0) {
+    const bool launched = !captured && (engine.graphs || engine.host.host_us_per_layer > 0.0);
+    list.push_back({"all-reduce", kParts * model.layers, AllReduceWork{shards, rows.computed * vector_bytes, launched},
+                    PassPart::communication});
+  }
+  if (model.expert_parallel > 1.0)  // rows of the others come before the experts, and sums go back after them
+    list.push_back({"expert exchange", kParts * (model.layers - model.dense_layers),
+                    ExchangeWork{model.expert_parallel, gathered * vector_bytes, !captured}, PassPart::communication});
+  double width = kElementwisePasses * model.hidden;
+  if (layer.counted) {
+    // Norms read and write the vector and the residual, the activation reads gate and up, rotary embedding what it turns.
+    const double activated = model.experts > 0.0 ? 0.0 : 3.0 * model.ffn;
+    width = 4.0 * kNorms * model.hidden + (activated + 2.0 * (model.heads + model.kv_heads) * model.head_dim) / shards;
+  }
+  list.push_back({"norms and activation", model.layers, StreamWork{rows.computed * width * kActivationBytes, layer.fixed_us},
+                  PassPart::small_kernels});
+  if (model.residual_streams > 1.0) {
+    // Before a part its input is mixed from all streams; after it all are mixed anew with its output.
+    const double vectors = kParts * ((model.residual_streams + 1.0) + (2.0 * model.residual_streams + 1.0));
+    list.push_back({"hyper-connections", model.layers, StreamWork{rows.computed * vectors * vector_bytes, kHyperConnectionsUs},
+                    PassPart::small_kernels});
+  }
+  list.push_back({"sampling", 1.0,
+                  StreamWork{engine.logit_passes * rows.logits * model.lm_heads() * model.vocab * kLogitBytes, 0.0},
+                  PassPart::sampling});
+  return list;
+}
+
+}  // namespace specsim::cost

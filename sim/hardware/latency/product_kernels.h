@@ -1,0 +1,78 @@
+// Implementations of matrix products.
+#pragma once
+
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/engine.h"
+#include "sim/hardware/latency/kernel.h"
+
+#include <optional>
+#include <string>
+
+namespace specsim::cost {
+
+// Whether kernels of the type quantise weights alone. Of a type without a name fewer than 8 bits do; 8 may be of kernels that
+// quantise activations too.
+bool of_weights_alone(const WeightType& type);
+// Standard deviation of the logarithm of an estimate by WeightOnlyKernels, where no fit serves: of six measured sets (1 to 64
+// rows) five are missed by .12 to .26, SGLang's int8 on an H100 by .58, for its kernel is slow.
+constexpr double kWeightOnlySpread = 0.3;
+
+// The measured kernels of one library on a GPU: which fit serves a type of weights.
+class KernelLibrary {
+ public:
+  // `name`: one of kernel_engines(). `hardware` must outlive this and have kernels.
+  KernelLibrary(const Hardware& hardware, std::string name) : hardware_(hardware), name_(std::move(name)) {}
+  [[nodiscard]] const Hardware& hardware() const { return hardware_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  // The library's own fit, or the nearest other one; nullptr where nothing of the dtype was measured.
+  [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
+  // The fit for weights of that type: by its name, or by its bits, fp8 before int8 before weights alone.
+  [[nodiscard]] const KernelFit* fit_of(KernelKind kind, const WeightType& type) const;
+  [[nodiscard]] KernelLabel label(const KernelFit& fit) const;
+
+ private:
+  const Hardware& hardware_;
+  std::string name_;
+};
+
+// A product by a fit of measured ones, of one matrix.
+class MeasuredProduct final : public Kernel<ProductWork> {
+ public:
+  // `fused_quantisation`: the engine quantises activations in the kernel before. `narrow`: false leaves weights of fewer than 16
+  // bits to other kernels.
+  MeasuredProduct(const KernelLibrary& library, bool fused_quantisation, bool narrow)
+      : library_(library), fused_quantisation_(fused_quantisation), narrow_(narrow) {}
+  [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
+  [[nodiscard]] KernelError error(const ProductWork& work) const override;
+  [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
+  // The fit that serves a type; nullptr for none.
+  [[nodiscard]] const KernelFit* fit(const WeightType& type) const;
+  // Measured time of the fit over time at which it is estimated: above 1 where few rows were measured to cost much more than
+  // some more of them.
+  [[nodiscard]] double dip(const WeightType& type, double inner, double outer) const;
+
+ private:
+  const KernelLibrary& library_;
+  bool fused_quantisation_;
+  bool narrow_;
+};
+
+// A product, or several in one kernel, by the data sheet and the GPU's calibration (product_seconds of hardware.h).
+class CalibratedProduct final : public Kernel<ProductWork> {
+ public:
+  // `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, where a config gives it.
+  CalibratedProduct(const Hardware& hardware, const WeightOnlyKernels& weight_only, std::optional<double> efficiency)
+      : hardware_(hardware), weight_only_(weight_only), efficiency_(efficiency) {}
+  [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
+  [[nodiscard]] KernelError error(const ProductWork& work) const override;
+  [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
+  // Bytes of a weight as they would be if it were read at a plain kernel's share of the bandwidth.
+  [[nodiscard]] double bytes_as_read(double bits, bool weights_alone) const;
+
+ private:
+  const Hardware& hardware_;
+  const WeightOnlyKernels& weight_only_;
+  std::optional<double> efficiency_;
+};
+
+}  // namespace specsim::cost

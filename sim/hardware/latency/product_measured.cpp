@@ -1,0 +1,95 @@
+// Matrix products by measured kernels (configs/kernels).
+#include "sim/hardware/latency/product_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::cost {
+
+namespace {
+
+// Types of so many bits, the likeliest first.
+std::vector<const char*> types_of(double bits) {
+  if (bits >= 16.0) return {"bfloat16"};
+  if (bits >= 8.0) return {"fp8", "sq", "int8_wo"};
+  return {"int4_wo", "w4a16_mxfp4", "nvfp4"};
+}
+
+// Microseconds of the fit. Where few rows were measured to cost much more than some more of them, what those cost: a version's
+// dispatch is at work (vLLM 0.24 on a B200 takes 1.9 times as long in fp8 over one row as over two), and a plain pass at its
+// price would credit drafting with what the next version fixes.
+double microseconds_without_dip(const KernelFit& fit, const Hardware& hardware, KernelShape x) {
+  constexpr double kMuch = 1.25;
+  const double own = fit.microseconds(hardware, x);
+  double least = own;
+  for (const double more : {2.0, 4.0, 8.0, 16.0}) {
+    if (more <= x.rows) continue;
+    x.rows = more;
+    least = std::min(least, fit.microseconds(hardware, x));
+  }
+  return own > kMuch * least ? least : own;
+}
+
+}  // namespace
+
+const KernelFit* KernelLibrary::fit(KernelKind kind, const std::string& dtype, const std::string& kernel) const {
+  return hardware_.kernels->nearest(kind, name_, dtype, kernel);
+}
+
+const KernelFit* KernelLibrary::fit_of(KernelKind kind, const WeightType& type) const {
+  if (!type.name.empty()) return fit(kind, type.name == "float16" ? "bfloat16" : std::string(type.name));
+  for (const char* likely : types_of(type.bits))
+    if (const KernelFit* found = fit(kind, likely)) return found;
+  return nullptr;
+}
+
+KernelLabel KernelLibrary::label(const KernelFit& fit) const {
+  std::string name = fmt::format("measured {} {}", kernel_kind_name(fit.kind), fit.dtype.name);
+  if (!fit.kernel.empty()) name += " " + fit.kernel;
+  const std::string of = fit.borrowed_from.empty() ? hardware_.kernels_name : fit.borrowed_from;
+  return {std::move(name), fmt::format("{} of {}, {:g} rows", fit.engine, of, fit.rows)};
+}
+
+const KernelFit* MeasuredProduct::fit(const WeightType& type) const {
+  return type.bits < 16.0 && !narrow_ ? nullptr : library_.fit_of(KernelKind::product, type);
+}
+
+std::optional<double> MeasuredProduct::seconds(const ProductWork& work) const {
+  if (work.groups != 1.0) return std::nullopt;
+  const KernelFit* found = fit(work.type);
+  if (found == nullptr) return std::nullopt;
+  const Hardware& hardware = library_.hardware();
+  KernelShape x;
+  x.rows = std::ceil(work.rows);
+  x.inner = work.inner;
+  x.outer = work.outer;
+  double us = microseconds_without_dip(*found, hardware, x);
+  if (fused_quantisation_ && found->dtype.activation_bytes < kActivationBytes) {
+    // Its own floor holds, besides a plain kernel's, the kernel that quantises the activations, which the served model does not
+    // run.
+    const KernelFit* plain = library_.fit(KernelKind::product, "bfloat16");
+    if (plain != nullptr && plain->engine == found->engine)
+      us = std::max(0.5 * us, us - std::max(0.0, found->floor_us(hardware, x) - plain->floor_us(hardware, x)));
+  }
+  return kSecondsPerMicro * us;
+}
+
+KernelError MeasuredProduct::error(const ProductWork& work) const {
+  return {fit(work.type)->spread, library_.hardware().kernels_spread};
+}
+
+KernelLabel MeasuredProduct::label(const ProductWork& work) const { return library_.label(*fit(work.type)); }
+
+double MeasuredProduct::dip(const WeightType& type, double inner, double outer) const {
+  const KernelFit* found = fit(type);
+  if (found == nullptr) return 1.0;
+  KernelShape x;
+  x.inner = inner;
+  x.outer = outer;
+  const Hardware& hardware = library_.hardware();
+  return found->microseconds(hardware, x) / microseconds_without_dip(*found, hardware, x);
+}
+
+}  // namespace specsim::cost

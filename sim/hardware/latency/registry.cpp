@@ -1,0 +1,19 @@
+#include "sim/hardware/latency/cost_model.h"
+
+namespace specsim::cost {
+
+// One line here and one file beside it add a cost model.
+#define SPECSIM_COSTS(X) X(ratio) X(affine) X(table) X(roofline)
+
+#define SPECSIM_DECLARE(name) CostEntry name##_cost();
+SPECSIM_COSTS(SPECSIM_DECLARE)
+#undef SPECSIM_DECLARE
+
+config::Registry<CostEntry>& cost_models() {
+#define SPECSIM_ENTRY(name) name##_cost(),
+  static config::Registry<CostEntry> registry("cost model", {SPECSIM_COSTS(SPECSIM_ENTRY)});
+#undef SPECSIM_ENTRY
+  return registry;
+}
+
+}  // namespace specsim::cost

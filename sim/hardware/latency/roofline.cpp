@@ -1,0 +1,160 @@
+#include "sim/hardware/latency/roofline.h"
+
+#include "sim/hardware/latency/cost_model.h"
+#include "sim/hardware/latency/deployment_memory.h"
+#include "sim/hardware/latency/deployment_warnings.h"
+#include "sim/hardware/latency/measured_range.h"
+#include "sim/hardware/latency/model_latency.h"
+#include "sim/hardware/latency/roofline_parameters.h"
+#include "sim/hardware/latency/server_error.h"
+#include "sim/hardware/model/element_types.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+// A GPU, a target and perhaps a draft, under an engine: time, uncertainty and memory of their passes.
+class RooflineCost final : public CostModel, private Uncertainty, private DeployedModel {
+ public:
+  explicit RooflineCost(Deployment deployment) : deployment_(std::move(deployment)) {
+    if (deployment_.target) target_.emplace(deployment_, Role::target);
+    if (deployment_.draft) draft_.emplace(deployment_, Role::draft);
+  }
+
+  [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
+    return nothing_drafts(role) ? PassTime() : latency(role).pass(pass);
+  }
+  [[nodiscard]] PassTime mixed_pass(Role role, const Segment& prompts, const Segment& decoding, double logits,
+                                    const OtherEngines& peers) const override {
+    if (prompts.sequences == 0.0 && !peers.rows) return CostModel::mixed_pass(role, prompts, decoding, logits, peers);
+    return nothing_drafts(role) ? PassTime() : latency(role).mixed_pass(prompts, decoding, logits, peers);
+  }
+  [[nodiscard]] PassTime mixed_draft_pass(const Segment& prompts, const Segment& decoding) const override {
+    if (prompts.sequences == 0.0) return CostModel::mixed_draft_pass(prompts, decoding);
+    return mixed_pass(Role::draft, prompts, decoding, prompts.sequences + decoding.sequences, {});
+  }
+  [[nodiscard]] DraftForm draft_form() const override {
+    DraftForm form;
+    if (!deployment_.draft) return form;
+    form.one_pass = deployment_.draft->one_pass;
+    if (deployment_.draft->prediction_heads > 1.0) form.heads = static_cast<int>(deployment_.draft->prediction_heads);
+    return form;
+  }
+  [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * deployment_.engine.host.round_us; }
+  [[nodiscard]] std::vector<std::string> warnings() const override {
+    return deployment_warnings(deployment_, target_ ? &target_->kernels() : nullptr, draft_ ? &draft_->kernels() : nullptr);
+  }
+  [[nodiscard]] const Uncertainty* uncertainty() const override { return this; }
+  [[nodiscard]] const DeployedModel* deployed() const override { return this; }
+
+ private:
+  // A draft without a model of its own: proposals take no pass.
+  [[nodiscard]] bool nothing_drafts(Role role) const { return role == Role::draft && !draft_; }
+  [[nodiscard]] const ModelLatency& latency(Role role) const { return role == Role::target ? *target_ : *draft_; }
+
+  [[nodiscard]] double kernel_error(Role role, const Pass& pass) const override {
+    return nothing_drafts(role) ? 0.0 : latency(role).kernel_error(pass);
+  }
+  [[nodiscard]] double shared_variance(Role role) const override {
+    return nothing_drafts(role) ? kSharedByMeasured : latency(role).shared_variance();
+  }
+  [[nodiscard]] double server_error(Role role) const override {
+    return nothing_drafts(role) ? 0.0 : error_beside_kernels(latency(role).model(), latency(role).kernels().integer());
+  }
+  [[nodiscard]] double round_error() const override { return kRoundError; }
+
+  [[nodiscard]] const Deployment& deployment() const override { return deployment_; }
+  [[nodiscard]] MemoryBudget memory_budget(const Workload& workload, int look_ahead, Kept kept) const override {
+    return memory_of(deployment_, workload, look_ahead, kept);
+  }
+  [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const override {
+    const std::optional<ModelShape>& target = deployment_.target;
+    const std::optional<ModelShape>& draft = deployment_.draft;
+    if (!target || !draft || draft->tensor_parallel != target->tensor_parallel) return nullptr;
+    Deployment twice = deployment_;
+    twice.target->tensor_parallel *= 2.0;
+    if (std::fmod(twice.target->heads, twice.target->tensor_parallel) != 0.0) return nullptr;
+    return std::make_unique<RooflineCost>(std::move(twice));
+  }
+  [[nodiscard]] std::unique_ptr<CostModel> scaled(double bandwidth, double host) const override {
+    Deployment changed = deployment_;
+    changed.hardware.bandwidth *= bandwidth;
+    for (const HostFigure& figure : host_figures()) changed.engine.host.*figure.figure *= host;
+    return std::make_unique<RooflineCost>(std::move(changed));
+  }
+  [[nodiscard]] std::vector<std::string> beyond_measured(Role role, const Pass& pass) const override {
+    return nothing_drafts(role) ? std::vector<std::string>() : beyond_measured_range(latency(role), pass);
+  }
+  [[nodiscard]] std::vector<ExplainedOperation> explain(Role role, const Pass& pass) const override {
+    return nothing_drafts(role) ? std::vector<ExplainedOperation>() : latency(role).explain(pass);
+  }
+
+  Deployment deployment_;
+  std::optional<ModelLatency> target_;
+  std::optional<ModelLatency> draft_;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_roofline(Deployment deployment) { return std::make_unique<RooflineCost>(std::move(deployment)); }
+
+CostEntry roofline_cost() {
+  return {
+      {"roofline", "passes priced operator by operator from a GPU's and the models' figures",
+       "Williams et al. 2009; matrix products fitted to Vidur's and LLMServingSim's public profiles", roofline_parameters(),
+       "Weights once a pass, keys and values once a sequence, the LM head on every verified row; the experts that all tokens of "
+       "the pass choose; two all-reduces a layer with tensor_parallel. Each matrix product is the p-norm of memory, arithmetic "
+       "and operand feed over whole tiles and waves; the others are bytes over bandwidth plus a fixed time."},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
+        const std::size_t before = diagnostics.list().size();
+        if (!arguments.has("hardware") || !arguments.has("target") || !arguments.has("draft")) return nullptr;
+        Hardware hardware = read_hardware(arguments.value("hardware"), diagnostics);
+        ModelShape target = read_model(arguments.value("target"), "target", diagnostics);
+        std::optional<ModelShape> draft;
+        const config::Value& drafted_by = arguments.value("draft");
+        if (!drafted_by.is_scalar() || drafted_by.text != "none") draft = read_model(drafted_by, "draft", diagnostics);
+        Engine engine = read_engine(arguments.value("engine"), diagnostics);
+        if (diagnostics.list().size() != before) return nullptr;
+        if (draft) take_types_of_target(target, drafted_by, *draft);
+        check_element_types(target, "target", hardware, diagnostics);
+        if (draft) check_element_types(*draft, "draft", hardware, diagnostics);
+        if (diagnostics.list().size() != before) return nullptr;
+        for (const HostFigure& figure : host_figures())
+          if (arguments.has(figure.key)) engine.host.*figure.figure = arguments.number(figure.key);
+        const bool round_unpriced = !engine.proposals.empty() && !arguments.has("proposal") && !arguments.has("round_us");
+        if (arguments.has("proposal")) add_proposal(engine, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
+        if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
+        if (target.on_target())
+          diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");
+        if (draft && draft->tensor_parallel > target.tensor_parallel)
+          diagnostics.add(arguments.where("draft"),
+                          fmt::format("the draft's tensor_parallel is {}, allowed: at most the target's {}",
+                                      draft->tensor_parallel, target.tensor_parallel));
+        const std::string& kernels = arguments.text("kernels");
+        if (kernels != "automatic" && kernels != "none" && hardware.kernels == nullptr)
+          diagnostics.add(
+              arguments.where("kernels"),
+              fmt::format("kernels is {}, allowed: none on {}, of which no kernels were measured", kernels, hardware.name));
+        check_allreduce_kernels(engine, hardware, diagnostics);
+        if (diagnostics.list().size() != before) return nullptr;
+        Deployment deployment{std::move(hardware),
+                              std::move(target),
+                              std::move(draft),
+                              std::move(engine),
+                              kernels,
+                              arguments.text("attention"),
+                              round_unpriced,
+                              {},
+                              {}};
+        if (arguments.has("memory_share")) deployment.memory_share = arguments.number("memory_share");
+        if (arguments.has("quantized_efficiency")) deployment.quantized_efficiency = arguments.number("quantized_efficiency");
+        return make_roofline(std::move(deployment));
+      }};
+}
+
+}  // namespace specsim::cost

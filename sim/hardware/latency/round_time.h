@@ -1,0 +1,48 @@
+// A speculative round as a sequence of passes, and how its ideal speedup shrinks to the achieved one.
+#pragma once
+
+#include "sim/hardware/latency/cost_model.h"
+
+#include <string>
+#include <vector>
+
+namespace specsim::cost {
+
+struct RoundTime {
+  PassTime plain;         // one target pass over one token: what plain decoding pays for a token
+  PassTime draft;         // draft_length sequential draft passes
+  double catch_up = 0.0;  // the part of it that goes to the token that the draft has not seen after a full acceptance
+  PassTime verify;        // one target pass over draft_length + 1 tokens
+  double overhead = 0.0;  // outside the passes
+
+  // Plain decoding at draft length 0.
+  [[nodiscard]] double total() const { return draft.total() + verify.total() + overhead; }
+  // `share` of another round's time on top; that of plain decoding is the same for both.
+  void add(double share, const RoundTime& other);
+};
+
+// `full_rate`: share of rounds that accept every draft. The draft has then not seen its own last token: the next round's first
+// pass takes two tokens for those sequences. Times as the model gives them (CostModel::in_seconds).
+RoundTime round_time(const CostModel& model, const Workload& workload, int draft_length, double full_rate);
+
+// What the token to catch up with adds to a round whose first draft pass takes `first_rows` tokens per sequence.
+PassTime catch_up_time(const CostModel& model, const Workload& workload, double first_rows, double full_rate);
+
+// A round that drafts a block: `pass_rows` tokens per sequence in each sequential draft pass, and one target pass over
+// `verified_rows` tokens per sequence, all of them through the LM head. Plain decoding where both say so.
+RoundTime block_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows, double verified_rows,
+                     double full_rate);
+
+// speedup = tokens_per_round plain / total.
+double speedup(const RoundTime& time, double tokens_per_round);
+
+// From tokens_per_round, the speedup if a round cost one plain pass, down to the speedup: one step for each part of a round
+// that plain decoding does not pay. `after` is the speedup with this part and all before it; the last is the speedup.
+struct WaterfallStep {
+  std::string name;
+  double seconds = 0.0;  // a round's
+  double after = 0.0;
+};
+std::vector<WaterfallStep> waterfall(const RoundTime& time, double tokens_per_round);
+
+}  // namespace specsim::cost

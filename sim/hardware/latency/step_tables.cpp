@@ -1,0 +1,405 @@
+#include "sim/hardware/latency/step_tables.h"
+
+#include "sim/foundation/config/value.h"
+#include "sim/hardware/latency/roofline.h"
+#include "sim/hardware/presets/presets.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace specsim::cost {
+
+namespace {
+
+enum class StepTable { server, layerwise, served };
+
+struct StepHeader {
+  StepTable table;
+  std::vector<const char*> columns;
+};
+
+const std::vector<StepHeader>& step_headers() {
+  static const std::vector<StepHeader> headers = {
+      {StepTable::server, {"gpu", "engine", "model", "tp", "ep", "batch", "mean_context", "median_ms"}},
+      {StepTable::layerwise, {"gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"}},
+      {StepTable::served,
+       {"backend", "model_path", "system", "precision", "isl", "osl", "tp_size", "concurrency", "silicon_tpot_ms"}}};
+  return headers;
+}
+
+std::optional<StepTable> table_of(const std::vector<std::string>& header) {
+  for (const StepHeader& one : step_headers())
+    if (std::all_of(one.columns.begin(), one.columns.end(),
+                    [&](const char* name) { return std::find(header.begin(), header.end(), name) != header.end(); }))
+      return one.table;
+  return std::nullopt;
+}
+
+// Prompts and outputs of the served benchmarks are drawn evenly between 80 % of the stated length and all of it.
+constexpr double kMeanLength = 0.9;
+constexpr double kMostGpus = 8.0;        // the most GPUs of one server
+constexpr double kPromptChunk = 8192.0;  // tokens of prompts in a step
+
+// In the middle a price is within so many times the measurement, or the unit is mistaken (1000 times): no step alone of the
+// public tables is off by more than 10 times.
+constexpr double kMostStepRatio = 30.0;
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+// What a preset of the kind is called that a table names in its own way: "meta-llama/Llama-3.1-8B-Instruct", "h200_sxm".
+std::optional<std::string> preset_called(PresetKind kind, const std::string& text) {
+  std::string name = lower(text.substr(text.find('/') == std::string::npos ? 0 : text.find('/') + 1));
+  std::replace(name.begin(), name.end(), '_', '-');
+  std::vector<std::string> spellings = {name, name + "-sxm"};
+  for (const char* ending : {"-instruct", "-nvfp4", "-sxm", "-fp8"})
+    if (name.ends_with(ending)) spellings.push_back(name.substr(0, name.size() - std::string_view(ending).size()));
+  for (const std::string& spelling : spellings)
+    for (const std::string& known : preset_names(kind))
+      if (known == spelling) return known;
+  return std::nullopt;
+}
+
+constexpr const char* kOtherEngine = "vllm";  // prices steps of engines that are not known, as it does kernels
+
+// The profile of an engine that a table calls "vllm 0.20.1".
+std::optional<std::string> engine_called(const std::string& text) {
+  const std::string name = text.substr(0, text.find(' '));
+  const std::vector<std::string> names = engine_names();
+  for (const std::string& wanted : {name + "_async", name})
+    if (std::find(names.begin(), names.end(), wanted) != names.end()) return wanted;
+  return std::nullopt;
+}
+
+// What a served checkpoint's types are called, those of its weights where the model names no checkpoint so, and of the cache.
+// Empty: the model's own.
+struct Precision {
+  std::string word;
+  std::string weights;
+  std::string cache;
+};
+
+std::optional<Precision> precision_of(const std::string& precision, const std::string& products) {
+  // Servers of checkpoints of 8 bits and nvfp4 keep keys and values in fp8 as well, those of int4 do not (InferenceX's scripts).
+  if (products == "fp8_block") return Precision{"fp8", "fp8_block", "fp8"};
+  for (const Precision& one :
+       {Precision{"", "", ""}, {"bf16", "", ""}, {"fp8", "fp8", "fp8"}, {"fp4", "nvfp4", "fp8"}, {"int4", "int4", ""}})
+    if (precision == one.word) return one;
+  return std::nullopt;
+}
+
+// Whether the server keeps keys, values and states of linear attention in fewer bits: as InferenceX's scripts say, SGLang's on
+// Hopper does not.
+bool narrow_cache(const Precision& precision, const std::string& engine, const Hardware& hardware) {
+  constexpr double kBlackwell = 10.0;
+  return !precision.cache.empty() &&
+         (engine != "sglang" || hardware.compute_capability >= kBlackwell || precision.weights == "fp8_block");
+}
+
+class StepReader {
+ public:
+  StepReader(std::string file, const std::vector<std::string>& header) : file_(std::move(file)), header_(header) {}
+
+  [[nodiscard]] const std::string& text(const std::vector<std::string>& line, const char* name) const {
+    static const std::string none;
+    const auto at = std::find(header_.begin(), header_.end(), name);
+    return at == header_.end() ? none : line[static_cast<std::size_t>(at - header_.begin())];
+  }
+  // A figure of at least `least`.
+  [[nodiscard]] double figure(const std::vector<std::string>& line, std::size_t number, const char* name, double least) const {
+    const std::string& field = text(line, name);
+    const std::optional<double> x = config::as_number(field);
+    if (!x || *x < least || *x > 1e12)
+      throw BadInput(at(line, number, name),
+                     fmt::format("{} is {}, allowed: a number from {:g} on", name, config::quote_for_message(field), least));
+    return *x;
+  }
+  [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
+  // The place of a field, as far as the line has no quotes.
+  [[nodiscard]] Location at(const std::vector<std::string>& line, std::size_t number, const char* name) const {
+    std::size_t place = 1;
+    for (std::size_t i = 0; i < line.size() && header_[i] != name; ++i) place += line[i].size() + 1;
+    return {file_, static_cast<int>(number), static_cast<int>(place)};
+  }
+
+ private:
+  std::string file_;
+  const std::vector<std::string>& header_;
+};
+
+// Cost models by what they price; a table has few.
+class StepModels {
+ public:
+  StepModels(const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own)
+      : engine_(engine), own_(own) {}
+
+  // `where`: the GPU's field of the table. nullptr: `why` says what is missing.
+  const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
+                        const Precision& precision, const Location& where, std::string& why) {
+    const auto [at, fresh] = known_.try_emplace({gpu, engine, model, shards, precision.weights});
+    if (fresh) at->second = make(gpu, engine, model, shards, precision, where);
+    why = at->second.second;
+    return at->second.first.get();
+  }
+
+ private:
+  using Made = std::pair<std::unique_ptr<CostModel>, std::string>;
+
+  [[nodiscard]] Made make(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
+                          const Precision& precision, const Location& where) const {
+    const auto hardware_name = preset_called(PresetKind::hardware, gpu);
+    const auto model_name = preset_called(PresetKind::model, model);
+    const auto engine_name = engine_called(engine);
+    const auto own = own_.find(gpu);
+    const bool is_file = gpu.ends_with(".yaml");
+    if (!hardware_name && own == own_.end() && !is_file) return {nullptr, fmt::format("no GPU {}", gpu)};
+    if (!model_name) return {nullptr, fmt::format("no model {}", model)};
+    Diagnostics diagnostics;
+    Deployment d;
+    d.hardware =
+        own != own_.end() ? own->second : read_hardware(PresetChoice{is_file ? gpu : *hardware_name, where, {}}, diagnostics);
+    d.engine = read_engine(engine_ ? *engine_ : PresetChoice{engine_name.value_or(kOtherEngine), {}, {}}, diagnostics);
+    diagnostics.throw_if_any();
+    PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", shards), {}}}};
+    // A checkpoint that was published in so many bits is served as it is.
+    const ModelShape published = read_model(PresetChoice{*model_name, {}, {}}, "model", diagnostics);
+    const auto checkpoint = published.checkpoints.find(precision.word);
+    const bool as_published = (precision.word == "fp8" && published.weight_bits == 8.0) ||
+                              (precision.word == "int4" && published.experts > 0.0 && published.expert_bits < 8.0);
+    if (checkpoint != published.checkpoints.end())
+      served.changes.push_back({"dtype", checkpoint->second, {}});
+    else if (!precision.weights.empty() && !as_published)
+      served.changes.push_back({"dtype", precision.weights, {}});
+    if (narrow_cache(precision, engine_name.value_or(""), d.hardware)) {
+      served.changes.push_back({"kv_bits", "8", {}});
+      if (published.delta_net) served.changes.push_back({"state_bits", "16", {}});
+    }
+    ModelShape shape = read_model(served, "model", diagnostics);
+    if (!diagnostics.empty()) return {nullptr, fmt::format("{} cannot be cut in {:g}", *model_name, shards)};
+    if (d.hardware.kernels == nullptr) return {nullptr, fmt::format("no kernels of {} were measured", gpu)};
+    if (d.engine.kernels.empty()) return {nullptr, fmt::format("no kernels of engine {}", d.engine.name)};
+    d.target = std::move(shape);
+    d.kernels = d.engine.kernels;
+    return {make_roofline(std::move(d)), ""};
+  }
+
+  const std::optional<PresetChoice>& engine_;
+  const std::map<std::string, Hardware>& own_;
+  std::map<std::tuple<std::string, std::string, std::string, double, std::string>, Made> known_;
+};
+
+// A server's clients, each of which sends the next prompt when the last one's output is there.
+struct Clients {
+  double count;
+  double prompt;  // tokens, as the table states them
+  double output;
+  double wait;  // seconds to the first token in the mean; 0: not said
+};
+
+double prompt_of(const Clients& clients) { return std::max(1.0, kMeanLength * clients.prompt); }
+double steps_of(const Clients& clients) { return std::max(1.0, kMeanLength * clients.output); }
+
+// The decode step of clients that decode for `share` of their time, halfway through their outputs.
+Pass decode_step(const Clients& clients, double share) {
+  return {std::max(1.0, clients.count * share), 1.0, prompt_of(clients) + 0.5 * steps_of(clients), 1.0};
+}
+
+// Seconds from one output token to the next where clients decode for `share` of their time: steps over those that do, and once
+// for each prompt of the others that comes meanwhile what it adds.
+double served_step(const CostModel& model, const Clients& clients, double share) {
+  const Pass own = decode_step(clients, share);
+  const double prompt_tokens = prompt_of(clients);
+  const double steps = steps_of(clients);
+  const double sequences = own.batch;
+  const double context = own.context;
+  const double decode = model.pass(Role::target, own).total();
+  double beside = 0.0;  // what a prompt adds to the steps that it shares
+  for (double before = 0.0; before < prompt_tokens; before += kPromptChunk) {
+    const double tokens = std::min(kPromptChunk, prompt_tokens - before);
+    if (model.deployment()->engine.kernels == "sglang") {  // batches of prompts go alone
+      beside += model.pass(Role::target, {1.0, tokens, before, std::min(1.0, tokens - 1.0)}).total();
+      continue;
+    }
+    const Segment chunk{1.0, tokens, before, tokens * (before + 0.5 * (tokens + 1.0))};
+    const Segment decoding{sequences, sequences, sequences * context, sequences * (context + 1.0)};
+    beside += model.mixed_pass(Role::target, chunk, decoding, sequences + 1.0, {}).total() - decode;
+  }
+  return decode + share * (clients.count - 1.0) / steps * beside;
+}
+
+// The same with the share that the wait leaves: what a client waits for its first token it does not decode (Little's law). The
+// wait is taken from the table, for queues are the benchmark's: clients that begin at once, and outputs that end together.
+double served_seconds(const CostModel& model, const Clients& clients) {
+  constexpr int kRounds = 12;  // the share is then within .1 % of where it settles
+  const double steps = steps_of(clients);
+  double share = 1.0;
+  double step = served_step(model, clients, share);
+  for (int i = 0; i < kRounds && clients.wait > 0.0; ++i) {
+    share = 0.5 * (share + steps * step / (clients.wait + steps * step));
+    step = served_step(model, clients, share);
+  }
+  return step;
+}
+
+void state_error(PricedStep& row, const CostModel& model, const Pass& pass) {
+  row.error = model.relative_error(Role::target, pass);
+  row.kernel_error = model.kernel_error(Role::target, pass);
+}
+
+void price_pass(PricedStep& row, const CostModel& model, const Pass& pass) {
+  row.priced_ms = 1e3 * model.pass(Role::target, pass).total();
+  state_error(row, model, pass);
+}
+
+struct Band {
+  double most;
+  const char* name;
+};
+
+constexpr std::array<Band, 6> kBatchBands = {
+    {{1, "1"}, {8, "2-8"}, {32, "9-32"}, {64, "33-64"}, {128, "65-128"}, {1e15, "over 128"}}};
+
+}  // namespace
+
+bool is_step_table(const std::vector<std::string>& header) { return table_of(header).has_value(); }
+
+std::vector<std::string> step_table_columns() {
+  std::vector<std::string> list;
+  for (const StepHeader& one : step_headers()) list.push_back(fmt::format("{}", fmt::join(one.columns, ",")));
+  return list;
+}
+
+PricedSteps price_step_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
+                             const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own) {
+  PricedSteps table;
+  table.header = fields.at(0);
+  const StepTable kind = table_of(table.header).value();
+  const char* const time = kind == StepTable::served ? "silicon_tpot_ms" : kind == StepTable::server ? "median_ms" : "ms";
+  const StepReader read(file, table.header);
+  StepModels models(engine, own);
+  const auto warn = [&](std::string text) {
+    if (std::find(table.warnings.begin(), table.warnings.end(), text) == table.warnings.end())
+      table.warnings.push_back(std::move(text));
+  };
+  for (std::size_t i = 1; i < fields.size(); ++i) {
+    const std::vector<std::string>& line = fields[i];
+    if (line.size() != table.header.size())
+      throw BadInput(read.at(i + 1), fmt::format("{} fields, allowed: {} as in the header", line.size(), table.header.size()));
+    table.lines.push_back(line);
+    PricedStep& row = table.rows.emplace_back();
+    const auto figure = [&](const char* name, double least) { return read.figure(line, i + 1, name, least); };
+    const bool served = kind == StepTable::served;
+    row.gpu = read.text(line, served ? "system" : "gpu");
+    row.engine = read.text(line, served ? "backend" : "engine");
+    row.model = read.text(line, served ? "model_path" : "model");
+    row.ms = figure(time, 1e-6);
+    const double shards = figure(served ? "tp_size" : "tp", 1.0);
+    Precision precision;
+    if (served) {
+      const std::string& text = read.text(line, "precision");
+      const auto known = precision_of(text, read.text(line, "gemm_quant_mode"));
+      if (!known)
+        throw BadInput(read.at(line, i + 1, "precision"),
+                       fmt::format("precision is {}, allowed: bf16, fp8, fp4, int4", config::quote_for_message(text)));
+      precision = *known;
+    }
+    const bool unknown_load = served && read.text(line, "concurrency").empty();
+    if (!unknown_load) row.batch = figure(served ? "concurrency" : "batch", 1.0);
+    const CostModel* model =
+        models.find(row.gpu, row.engine, row.model, shards, precision, read.at(line, i + 1, served ? "system" : "gpu"), row.why);
+    if (engine)
+      row.engine = engine->name;
+    else if (const auto name = engine_called(row.engine))
+      row.engine = *name;
+    else if (model != nullptr)
+      warn(fmt::format("engine {} is not known: its steps are priced as {}'s; --engine names another",
+                       config::quote_for_message(row.engine), kOtherEngine));
+    if (kind == StepTable::server) {
+      row.phase = "decode";
+      const double context = figure("mean_context", 0.0);
+      if (figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not priced";
+      if (row.why.empty()) price_pass(row, *model, {row.batch, 1.0, context, 1.0});
+    } else if (kind == StepTable::layerwise) {
+      const std::string& phase = read.text(line, "phase");
+      if (phase != "gen" && phase != "ctx")
+        throw BadInput(read.at(line, i + 1, "phase"),
+                       fmt::format("phase is {}, allowed: gen, ctx", config::quote_for_message(phase)));
+      row.phase = phase == "gen" ? "decode" : "prompt";
+      const double tokens = figure("new_tokens", 1.0);
+      const double context = figure("context", 0.0);
+      if (row.why.empty()) price_pass(row, *model, {row.batch, tokens, context, 1.0, false});
+    } else {
+      row.phase = "served";
+      const double prompt = figure("isl", 1.0);
+      const double output = figure("osl", 1.0);
+      const double wait = read.text(line, "silicon_ttft_ms").empty() ? 0.0 : 1e-3 * figure("silicon_ttft_ms", 0.0);
+      const std::string& groups = read.text(line, "attention_dp_size");
+      const std::string& experts = read.text(line, "moe_ep_size");
+      if (!groups.empty() && groups != "1.0" && groups != "1") row.why = "attention on several GPUs by sequence is not priced";
+      if (!experts.empty() && experts != "1.0" && experts != "1") row.why = "experts on several GPUs in parallel are not priced";
+      if (shards > kMostGpus) row.why = "more than eight GPUs are not priced";
+      if (unknown_load) row.why = "no concurrency is given";
+      if (row.why.empty()) {
+        const Clients clients{row.batch, prompt, output, wait};
+        row.priced_ms = 1e3 * served_seconds(*model, clients);
+        state_error(row, *model, decode_step(clients, 1.0));
+      }
+    }
+  }
+  std::vector<double> ratios;
+  for (const PricedStep& row : table.rows)
+    if (row.priced_ms > 0.0) ratios.push_back(row.priced_ms / row.ms);
+  if (!ratios.empty()) {
+    const double middle = median_of(ratios);
+    if (middle > kMostStepRatio || middle < 1.0 / kMostStepRatio)
+      throw BadInput({file, 1, 0}, fmt::format("the prices are {:.3g} times the column {} in the middle, allowed: times in "
+                                               "milliseconds",
+                                               middle, time));
+  }
+  return table;
+}
+
+std::vector<StepErrors> step_errors(const PricedSteps& table) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, std::map<std::size_t, std::vector<double>>> groups;
+  std::vector<double> all;
+  for (const PricedStep& row : table.rows) {
+    if (row.priced_ms <= 0.0) continue;
+    std::size_t band = 0;
+    while (row.batch > kBatchBands[band].most) ++band;
+    auto& own = groups[{row.gpu, row.engine, row.model, row.phase}];
+    const double ratio = row.priced_ms / row.ms;
+    own[0].push_back(ratio);
+    own[band + 1].push_back(ratio);
+    all.push_back(ratio);
+  }
+  std::vector<StepErrors> list;
+  for (const auto& [key, bands] : groups)
+    for (const auto& [band, ratios] : bands)
+      list.push_back({price_errors(ratios), std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key),
+                      band == 0 ? "all" : kBatchBands[band - 1].name});
+  if (!all.empty()) list.push_back({price_errors(all), "all", "all", "all", "all", "all"});
+  return list;
+}
+
+std::vector<std::string> step_gaps(const PricedSteps& table) {
+  std::map<std::string, std::size_t> counts;
+  for (const PricedStep& row : table.rows)
+    if (row.priced_ms <= 0.0) ++counts[row.why];
+  std::vector<std::string> list;
+  for (const auto& [why, count] : counts) list.push_back(fmt::format("{} rows are not priced: {}", count, why));
+  return list;
+}
+
+}  // namespace specsim::cost

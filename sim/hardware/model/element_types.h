@@ -1,0 +1,24 @@
+// Types of elements, as a model's `dtype` names them.
+#pragma once
+
+#include "sim/foundation/config/value.h"
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/model/model_shape.h"
+
+#include <string>
+
+namespace specsim::cost {
+
+// Reads `dtype`, a word or a map, into the bits and kernels of `shape`. Reports unknown words, and pairs of weights and
+// activations that no kernel multiplies.
+void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnostics& diagnostics);
+
+// What a draft has of its target is stored as the target is, where `described`, the draft in the config, does not say otherwise.
+void take_types_of_target(const ModelShape& target, const config::Value& described, ModelShape& draft);
+
+// Whether the GPU multiplies what kernels of that type do (a name of kernel_names.h); true of names that are not known.
+[[nodiscard]] bool has_arithmetic(const Hardware& hardware, const std::string& dtype);
+// Reports types whose arithmetic `hardware` does not have; `what`: the model's role.
+void check_element_types(const ModelShape& shape, const std::string& what, const Hardware& hardware, Diagnostics& diagnostics);
+
+}  // namespace specsim::cost

@@ -1,0 +1,375 @@
+// Descriptions of models, read.
+#include "sim/hardware/model/element_types.h"
+#include "sim/hardware/model/model_shape.h"
+#include "sim/hardware/presets/presets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <variant>
+
+namespace specsim::cost {
+
+namespace {
+
+using config::Parameter;
+using config::Type;
+
+// A shape as a description says it, key by key: parts of the model that it may lack are put together at the end.
+struct Described : ModelShape {
+  double index_topk = 0.0;
+  double index_heads = 0.0;
+  double index_dim = 0.0;
+  double index_layers = 0.0;
+  double linear_value_heads = 0.0;
+  double linear_key_heads = 0.0;
+  double linear_head_dim = 0.0;
+  double linear_convolved = 0.0;
+  double state_bits = 0.0;
+};
+
+// A key of a description, and what of the shape it says; without a member it is read by itself.
+struct Key {
+  Parameter parameter;
+  std::variant<std::monostate, double Described::*, bool Described::*> member = {};
+};
+
+Key count(const char* name, double Described::*member, std::optional<std::string> fallback, const char* summary,
+          double low = 1.0) {
+  return {{name, Type::integer, std::move(fallback), summary, config::between(low, 1e7), {}}, member};
+}
+
+Key flag(const char* name, bool Described::*member, const char* fallback, const char* summary) {
+  return {{name, Type::boolean, fallback, summary, {}, {}}, member};
+}
+
+const std::vector<Key>& model_keys() {
+  static const std::vector<Key> keys = {
+      {{"preset", Type::text, "", "a model's name, file or config.json; the other keys replace its own", {}, {}}},
+      {{"model", Type::text, "", "another word for preset", {}, {}}},
+      {{"name", Type::text, "", "name that its authors gave it", {}, {}}},
+      {{"aliases", Type::value_list, "", "further names of the same shape", {}, {}}},
+      {{"source", Type::text, "", "where the figures come from", {}, {}}},
+      flag("unverified", &ModelShape::unverified, "false", "figures from memory, nobody has checked them"),
+      count("layers", &ModelShape::layers, {}, "transformer layers; 0: prediction heads alone", 0),
+      count("hidden", &ModelShape::hidden, {}, "width"),
+      count("heads", &ModelShape::heads, {}, "query heads"),
+      count("kv_heads", &ModelShape::kv_heads, {}, "key and value heads"),
+      count("head_dim", &ModelShape::head_dim, {}, "width of a head"),
+      count("ffn", &ModelShape::ffn, {}, "width of the feed-forward part; not read where there are experts", 0),
+      flag("gated", &ModelShape::gated, "true", "gate and up projections, or up alone"),
+      count("vocab", &ModelShape::vocab, {}, "rows of the LM head; fewer for a draft with a reduced vocabulary", 2),
+      count("embedding_vocab", &ModelShape::embedding_vocab, "0",
+            "tokens that have an embedding, where they are more than the LM head's rows; 0: as many", 0),
+      flag("tied_embeddings", &ModelShape::tied_embeddings, "false", "embeddings and LM head are one matrix"),
+      count("experts", &ModelShape::experts, "0", "experts of a layer; 0: dense", 0),
+      count("experts_per_token", &ModelShape::experts_per_token, "0", "experts of a layer that a token passes", 0),
+      count("expert_ffn", &ModelShape::expert_ffn, "0", "width of one expert", 0),
+      count("shared_ffn", &ModelShape::shared_ffn, "0",
+            "width that every token of a mixture's layer passes beside its experts; 0: nothing", 0),
+      count("dense_layers", &ModelShape::dense_layers, "0", "layers of a mixture without experts, ffn wide", 0),
+      count("latent", &ModelShape::latent, "0",
+            "latent attention (MLA): width of the cached vector that keys and values are made of; 0: none", 0),
+      count("rope_dim", &ModelShape::rope_dim, "0",
+            "latent attention: rotated elements of a key, cached once for all heads; head_dim counts them", 0),
+      count("query_rank", &ModelShape::query_rank, "0",
+            "latent attention, and one_vector: width that queries are squeezed through; 0: none", 0),
+      count("value_dim", &ModelShape::value_dim, "0", "latent attention: width of a head's value", 0),
+      count("index_topk", &Described::index_topk, "0",
+            "sparse attention (DSA): cached tokens that an indexer picks for each new one, which looks at them alone; 0: at all",
+            0),
+      count("index_heads", &Described::index_heads, "0", "sparse attention: heads of the indexer", 0),
+      count("index_dim", &Described::index_dim, "0",
+            "sparse attention: width of the indexer's heads, and of the key that it caches for a token in 8 bits", 0),
+      count("index_layers", &Described::index_layers, "0",
+            "sparse attention: layers with an indexer of their own, the others take the picks of one before; 0: all", 0),
+      count("picked_layers", &ModelShape::picked_layers, "0",
+            "compressed attention (DeepSeek-V4): layers that keep an entry for each picked_tokens tokens beside the window's, of "
+            "which an indexer picks index_topk; 0: none",
+            0),
+      count("picked_tokens", &ModelShape::picked_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
+      count(
+          "heavy_layers", &ModelShape::heavy_layers, "0",
+          "compressed attention: layers that keep an entry for each heavy_tokens tokens beside the window's, and look at all of "
+          "them; 0: none",
+          0),
+      count("heavy_tokens", &ModelShape::heavy_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
+      flag("one_vector", &ModelShape::one_vector, "false",
+           "what is cached of a head is its key and its value at once (DeepSeek-V4)"),
+      count("output_groups", &ModelShape::output_groups, "0",
+            "groups of heads whose outputs are squeezed to output_rank before the output's projection; 0: they are not", 0),
+      count("output_rank", &ModelShape::output_rank, "0", "width that a group's output is squeezed to", 0),
+      count("residual_streams", &ModelShape::residual_streams, "1",
+            "residual vectors that hyper-connections mix before and behind attention and feed-forward (DeepSeek-V4's 4)"),
+      count("fused_inputs", &ModelShape::fused_inputs, "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
+      count("attention_inputs", &ModelShape::attention_inputs, "1",
+            "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
+      count("prediction_heads", &ModelShape::prediction_heads, "0",
+            "heads that guess one further token each in the same pass, each with an LM head of its own (Medusa); 0: none", 0),
+      count("head_matrices", &ModelShape::head_matrices, "0",
+            "products of these heads before that, hidden by hidden, of all together", 0),
+      count("markov_rank", &ModelShape::markov_rank, "0",
+            "width of a block drafter's Markov head (DSpark), which biases each position's logits by the token before; 0: none",
+            0),
+      flag("shares_lm_head", &ModelShape::shares_lm_head, "false", "embeddings and LM head are the target's"),
+      flag("shares_embeddings", &ModelShape::shares_embeddings, "false", "embeddings are the target's, the LM head is its own"),
+      flag("one_pass", &ModelShape::one_pass, "false",
+           "a round's drafts come of one pass over all of their positions (DFlash, PARD), which plan prices so"),
+      flag("in_target_checkpoint", &ModelShape::in_target_checkpoint, "false",
+           "a module (MTP) that lies in the target's own checkpoint, so that servers take no path of it"),
+      {{"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}}},
+      {{"dtype",
+        Type::value,
+        "",
+        "types: a word for weights and what they are multiplied with (bf16, fp8, int8, int4, nvfp4, mxfp4), or {weights, "
+        "activations, cache, experts, attention}",
+        {},
+        {}}},
+      {{"checkpoints",
+        Type::value,
+        "",
+        "dtype of checkpoints that are published beside it, by the word that benchmarks call them: {fp8: fp8_block, fp4: "
+        "{weights: "
+        "nvfp4, attention: bf16}}",
+        {},
+        {}}},
+      {{"weight_bits",
+        Type::number,
+        "16",
+        "bits of a weight, for formats that dtype has no word for; in place of the types that dtype says",
+        config::between(1, 32),
+        {}}},
+      {{"head_bits",
+        Type::number,
+        "",
+        "bits of a weight of LM head and embeddings; 16, or weight_bits if that is more, where not given",
+        config::between(1, 32),
+        {}}},
+      {{"kv_bits", Type::number, "16", "bits of a cached key or value; in place of dtype's cache", config::between(1, 32), {}}},
+      count("kv_window", &ModelShape::kv_window, "0", "newest cached tokens that attention reads and keeps; 0: all", 0),
+      count("window_layers", &ModelShape::window_layers, "0", "layers that have the window; 0: all of them", 0),
+      flag("chunked", &ModelShape::chunked, "false", "the window begins anew with every chunk of its size (Llama 4)"),
+      count("linear_layers", &ModelShape::linear_layers, "0", "layers without a cache that grows: linear attention, state spaces",
+            0),
+      count("linear_value_heads", &Described::linear_value_heads, "0",
+            "Gated DeltaNet in these layers: heads of values; 0: priced with attention's projections, and no state", 0),
+      count("linear_key_heads", &Described::linear_key_heads, "0", "Gated DeltaNet: heads of keys, and of queries", 0),
+      count("linear_head_dim", &Described::linear_head_dim, "0",
+            "Gated DeltaNet: width of a head; its state is as wide in both directions", 0),
+      count("linear_convolved", &Described::linear_convolved, "0", "Gated DeltaNet: tokens that its convolution looks at", 0),
+      count("state_bits", &Described::state_bits, "32", "Gated DeltaNet: bits of an element of the state", 8),
+      flag("gated_attention", &ModelShape::gated_attention, "false",
+           "attention's output is gated, by a projection as wide as the queries (Qwen3-Next)"),
+      count("global_head_dim", &ModelShape::global_head_dim, "0", "width of a head in layers without the window; 0: head_dim", 0),
+      count("global_kv_heads", &ModelShape::global_kv_heads, "0", "key and value heads of layers without the window; 0: kv_heads",
+            0),
+      flag("global_one_value", &ModelShape::global_one_value, "false",
+           "values of layers without the window are their keys' projection"),
+      {{"offload",
+        Type::value,
+        "",
+        "weights in the host's memory: {share: of the layers', link_gb_per_s: to each GPU}; a pass reads them over the link "
+        "while it computes on the layers before",
+        {},
+        {}}},
+      {{"tensor_parallel", Type::integer, "1", "GPUs that share every layer", config::between(1, 64), {}},
+       &ModelShape::tensor_parallel},
+      {{"expert_parallel",
+        Type::integer,
+        "1",
+        "GPUs that share a mixture's experts, each with attention, cache and sequences of its own (vLLM's data_parallel_size "
+        "with "
+        "enable_expert_parallel): tokens are gathered for the experts of each, and their sums scattered",
+        config::between(1, 1024),
+        {}},
+       &ModelShape::expert_parallel}};
+  return keys;
+}
+
+}  // namespace
+
+const std::vector<Parameter>& model_parameters() {
+  static const std::vector<Parameter> parameters = [] {
+    std::vector<Parameter> list;
+    for (const Key& key : model_keys()) list.push_back(key.parameter);
+    return list;
+  }();
+  return parameters;
+}
+
+namespace {
+
+// Layers of several kinds, and latent attention: what is given must go together.
+void check_layers(const Described& shape, const config::Arguments& a, Diagnostics& diagnostics) {
+  const auto at_most = [&](const char* key, double number, double allowed, const std::string& text) {
+    if (number > allowed) diagnostics.add(a.where(key), fmt::format("{} is {:g}, allowed: {}", key, number, text));
+  };
+  if (shape.experts > 0.0)
+    at_most("dense_layers", shape.dense_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
+  else
+    at_most("dense_layers", shape.dense_layers, 0.0, "0 in a model without experts");
+  at_most("linear_layers", shape.linear_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
+  const double given = (shape.linear_value_heads > 0.0) + (shape.linear_key_heads > 0.0) + (shape.linear_head_dim > 0.0);
+  if (given != 0.0 && given != 3.0)
+    diagnostics.add(
+        a.where(shape.linear_value_heads > 0.0 ? "linear_value_heads"
+                : shape.linear_key_heads > 0.0 ? "linear_key_heads"
+                                               : "linear_head_dim"),
+        fmt::format("linear_value_heads is {:g}, linear_key_heads {:g}, linear_head_dim {:g}, allowed: all three above "
+                    "0, or none of them",
+                    shape.linear_value_heads, shape.linear_key_heads, shape.linear_head_dim));
+  const double caching = shape.layers - shape.linear_layers;
+  at_most("window_layers", shape.window_layers, caching, fmt::format("at most the {:g} layers that cache keys", caching));
+  if (shape.window_layers > 0.0 && shape.kv_window == 0.0 && !a.given("kv_window"))
+    diagnostics.add(a.where("window_layers"),
+                    "window_layers is given without kv_window, allowed: with the window that they have");
+  const double of_latent = shape.rope_dim + (shape.one_vector ? 0.0 : shape.query_rank);
+  if ((shape.latent > 0.0) != (shape.value_dim > 0.0) || (shape.latent == 0.0 && of_latent > 0.0))
+    diagnostics.add(a.where(shape.latent > 0.0 ? "latent" : "value_dim"),
+                    fmt::format("latent is {:g}, rope_dim {:g}, query_rank {:g}, value_dim {:g}, allowed: latent and value_dim "
+                                "above 0, with the others or without, or none of the four",
+                                shape.latent, shape.rope_dim, shape.query_rank, shape.value_dim));
+  if (shape.layers == 0.0 && (shape.prediction_heads == 0.0 || a.has("offload")))
+    diagnostics.add(a.where("layers"), fmt::format("layers is 0{}, allowed: beside prediction_heads, all weights on the GPU",
+                                                   a.has("offload") ? " with offload" : ""));
+  if (shape.prediction_heads == 0.0)
+    at_most("head_matrices", shape.head_matrices, 0.0, "0 without prediction_heads");
+  else if (shape.shares_lm_head)
+    diagnostics.add(a.where("shares_lm_head"),
+                    "shares_lm_head is true, allowed: false beside prediction_heads, which have LM heads");
+  const bool indexed = shape.index_topk > 0.0;
+  if (indexed != (shape.index_heads > 0.0) || indexed != (shape.index_dim > 0.0) || (!indexed && shape.index_layers > 0.0) ||
+      (indexed && shape.picked_layers == 0.0 && (shape.latent == 0.0 || shape.kv_window > 0.0)))
+    diagnostics.add(
+        a.where(indexed                   ? "index_topk"
+                : shape.index_heads > 0.0 ? "index_heads"
+                : shape.index_dim > 0.0   ? "index_dim"
+                                          : "index_layers"),
+        fmt::format(
+            "index_topk is {:g}, index_heads {:g}, index_dim {:g}, index_layers {:g}, allowed: the first three above 0 in a "
+            "model with latent attention and no window, or with picked_layers, or none of the four",
+            shape.index_topk, shape.index_heads, shape.index_dim, shape.index_layers));
+  at_most("index_layers", shape.index_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
+  if (shape.latent > 0.0)
+    at_most("rope_dim", shape.rope_dim, shape.head_dim - 1.0, fmt::format("less than head_dim, {:g}", shape.head_dim));
+}
+
+// Compressed attention: DeepSeek-V4's parts, which go together.
+void check_compressed(const Described& shape, const config::Arguments& a, Diagnostics& diagnostics) {
+  const auto pair = [&](const char* first, double one, const char* second, double other) {
+    if ((one > 0.0) != (other > 0.0))
+      diagnostics.add(a.where(one > 0.0 ? first : second),
+                      fmt::format("{} is {:g}, {} {:g}, allowed: both above 0, or neither", first, one, second, other));
+  };
+  pair("picked_layers", shape.picked_layers, "picked_tokens", shape.picked_tokens);
+  pair("heavy_layers", shape.heavy_layers, "heavy_tokens", shape.heavy_tokens);
+  pair("output_groups", shape.output_groups, "output_rank", shape.output_rank);
+  const double compressed = shape.picked_layers + shape.heavy_layers;
+  const char* const given = shape.picked_layers > 0.0 ? "picked_layers" : "heavy_layers";
+  if (compressed > shape.layers)
+    diagnostics.add(a.where(given), fmt::format("picked_layers is {:g}, heavy_layers {:g}, allowed: the {:g} layers together",
+                                                shape.picked_layers, shape.heavy_layers, shape.layers));
+  if (compressed > 0.0 && (shape.kv_window == 0.0 || shape.window_layers > 0.0 || shape.chunked || shape.linear_layers > 0.0 ||
+                           shape.latent > 0.0 || shape.index_layers > 0.0))
+    diagnostics.add(a.where(given), fmt::format("{} is {:g}, allowed: beside kv_window, which all layers see, without latent, "
+                                                "window_layers, chunked, linear_layers and index_layers",
+                                                given, shape.picked_layers > 0.0 ? shape.picked_layers : shape.heavy_layers));
+  if (shape.picked_layers > 0.0 && shape.index_topk == 0.0)
+    diagnostics.add(a.where("picked_layers"), fmt::format("picked_layers is {:g}, allowed: with index_topk, index_heads and "
+                                                          "index_dim of the indexer that picks",
+                                                          shape.picked_layers));
+  if (shape.one_vector && shape.latent > 0.0)
+    diagnostics.add(a.where("one_vector"), "one_vector is true, allowed: false beside latent, which is one vector too");
+  if (shape.output_groups > 0.0 && (!shape.one_vector || std::fmod(shape.heads, shape.output_groups) != 0.0))
+    diagnostics.add(a.where("output_groups"),
+                    fmt::format("output_groups is {:g}, allowed: with one_vector, a divisor of the {:g} heads",
+                                shape.output_groups, shape.heads));
+}
+
+}  // namespace
+
+ModelShape read_model(const config::Value& spec, const std::string& what, Diagnostics& diagnostics) {
+  Described shape;
+  const std::size_t before = diagnostics.list().size();
+  const config::Value value = resolve_preset(PresetKind::model, spec, diagnostics);
+  if (diagnostics.list().size() != before) return shape;
+  const config::Arguments a = config::read_arguments(value, model_parameters(), {}, what, diagnostics);
+  if (diagnostics.list().size() != before) return shape;
+  shape.name = a.has("name") ? a.text("name") : spec.text;
+  for (const Key& key : model_keys()) {
+    const std::string& name = key.parameter.name;
+    if (const auto* const number = std::get_if<double Described::*>(&key.member))
+      shape.*(*number) = static_cast<double>(a.integer(name));
+    else if (const auto* const truth = std::get_if<bool Described::*>(&key.member))
+      shape.*(*truth) = a.boolean(name);
+  }
+  if (a.has("assumed"))
+    for (const config::Value& text : a.value("assumed").items) shape.assumed.push_back(text.text);
+  if (a.has("dtype")) read_element_types(a.value("dtype"), shape, diagnostics);
+  if (a.has("checkpoints"))
+    for (const config::Field& field : a.value("checkpoints").fields) {
+      ModelShape other;  // reports what is wrong with it
+      read_element_types(field.value, other, diagnostics);
+      shape.checkpoints[field.key] = config::to_flow_text(field.value);
+    }
+  if (!a.has("dtype") || a.given("weight_bits")) {
+    shape.weight_bits = shape.expert_bits = a.number("weight_bits");
+    shape.product_type = shape.expert_type = "";
+  }
+  shape.head_bits = a.has("head_bits") ? a.number("head_bits") : std::max(shape.head_bits, shape.weight_bits);
+  if (!a.has("dtype") || a.given("kv_bits")) shape.kv_bits = a.number("kv_bits");
+  if (a.has("offload")) {
+    static const std::vector<Parameter> parameters = {
+        {"share", Type::number, {}, "share of the layers' weights that lie in the host's memory", config::between(0, 1), {}},
+        {"link_gb_per_s", Type::number, {}, "rate of the link from that memory to a GPU", config::between(0.01, 5000), {}}};
+    const config::Arguments o = config::read_arguments(a.value("offload"), parameters, {}, "offload", diagnostics);
+    shape.offload = Offload{o.number("share"), 1e9 * o.number("link_gb_per_s")};
+    if (shape.offload->share == 0.0) shape.offload.reset();
+  }
+  if (shape.heads < shape.kv_heads)
+    diagnostics.add(a.where("kv_heads"),
+                    fmt::format("kv_heads is {} of {} heads, allowed: at most as many as heads", shape.kv_heads, shape.heads));
+  else if (shape.kv_heads > 0.0 && std::fmod(shape.heads, shape.kv_heads) != 0.0)
+    diagnostics.add(a.where("kv_heads"), fmt::format("kv_heads is {} of {} heads, allowed: a divisor, for each serves as many",
+                                                     shape.kv_heads, shape.heads));
+  if ((shape.experts > 0.0) != (shape.experts_per_token > 0.0) || (shape.experts > 0.0) != (shape.expert_ffn > 0.0) ||
+      shape.experts_per_token > shape.experts)
+    diagnostics.add(
+        a.where(shape.experts_per_token > shape.experts ? "experts_per_token" : "experts"),
+        fmt::format("experts is {}, experts_per_token {}, expert_ffn {}, allowed: all three above 0 with at most as many "
+                    "experts_per_token as experts, or none of them",
+                    shape.experts, shape.experts_per_token, shape.expert_ffn));
+  check_layers(shape, a, diagnostics);
+  check_compressed(shape, a, diagnostics);
+  if (std::fmod(shape.heads, shape.tensor_parallel) != 0.0)
+    diagnostics.add(a.where("tensor_parallel"),
+                    fmt::format("tensor_parallel is {}, allowed: a divisor of the {} heads", shape.tensor_parallel, shape.heads));
+  if (shape.expert_parallel > 1.0 && (std::fmod(shape.experts, shape.expert_parallel) != 0.0 || shape.experts == 0.0 ||
+                                      shape.tensor_parallel > 1.0 || shape.offload))
+    diagnostics.add(
+        a.where("expert_parallel"),
+        fmt::format("expert_parallel is {:g} with {:g} experts, tensor_parallel {:g}{}, allowed: a divisor of the "
+                    "experts, with tensor_parallel 1 and all weights on the GPUs",
+                    shape.expert_parallel, shape.experts, shape.tensor_parallel, shape.offload ? " and offload" : ""));
+  if ((shape.experts == 0.0 || shape.dense_layers > 0.0) && shape.ffn == 0.0 && shape.layers > 0.0)
+    diagnostics.add(a.where("ffn"), shape.experts == 0.0 ? "ffn is 0 in a dense model, allowed: its width"
+                                                         : "ffn is 0 with dense_layers, allowed: the width of theirs");
+  if (shape.index_topk > 0.0) {
+    shape.indexer = Indexer{shape.index_topk, shape.index_heads, shape.index_dim, {}};
+    if (shape.index_layers > 0.0) shape.indexer->layers = shape.index_layers;
+  }
+  if (shape.linear_value_heads > 0.0)
+    shape.delta_net = DeltaNet{shape.linear_value_heads, shape.linear_key_heads, shape.linear_head_dim, shape.linear_convolved,
+                               shape.state_bits};
+  return shape;
+}
+
+ModelShape read_model(const PresetChoice& choice, const std::string& what, Diagnostics& diagnostics) {
+  const std::size_t before = diagnostics.list().size();
+  const config::Value spec = to_config(choice, diagnostics);
+  return diagnostics.list().size() == before ? read_model(spec, what, diagnostics) : ModelShape();
+}
+
+}  // namespace specsim::cost

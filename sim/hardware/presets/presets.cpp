@@ -1,0 +1,201 @@
+#include "sim/hardware/presets/presets.h"
+
+#include "sim/hardware/presets/hugging_face.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+
+namespace specsim::cost {
+
+namespace {
+
+using config::Value;
+
+std::vector<std::string> aliases_of(const Value& preset) {
+  std::vector<std::string> aliases;
+  if (const Value* list = preset.find("aliases"))
+    for (const Value& alias : list->items) aliases.push_back(alias.text);
+  return aliases;
+}
+
+struct ParsedPreset {
+  PresetKind kind;
+  std::string name;  // or an alias
+  Value value;
+};
+
+// Every preset by each of its names, in order; parsed once.
+const std::vector<ParsedPreset>& parsed_presets() {
+  static const auto all = [] {
+    std::vector<ParsedPreset> list;
+    for (const Preset& preset : presets()) {
+      Diagnostics diagnostics;
+      const Value value = config::parse_text(preset.text, preset.path, diagnostics);
+      diagnostics.throw_if_any();
+      list.push_back({preset.kind, preset.name, value});
+      for (const std::string& alias : aliases_of(value)) list.push_back({preset.kind, alias, value});
+    }
+    return list;
+  }();
+  return all;
+}
+
+const Value* find_preset(PresetKind kind, const std::string& name) {
+  for (const ParsedPreset& preset : parsed_presets())
+    if (preset.kind == kind && preset.name == name) return &preset.value;
+  return nullptr;
+}
+
+// What a text may be that names no preset.
+std::string files_of(PresetKind kind) {
+  if (kind == PresetKind::model) return "the path of a .yaml file, or of a config.json or its folder";
+  return kind == PresetKind::acceptance ? "the path of a file with acceptance by depth and rank" : "the path of a .yaml file";
+}
+
+// The preset that a name of Hugging Face may stand for, "meta-llama/Llama-3.1-8B-Instruct" for llama-3.1-8b; "" if there is none.
+std::string preset_like(PresetKind kind, const std::string& path) {
+  std::string name = path.substr(path.find_last_of('/') + 1);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const std::string_view ending : {"", "-instruct", "-chat", "-hf", "-it"}) {
+    if (!name.ends_with(ending)) continue;
+    std::string shorter = name.substr(0, name.size() - ending.size());
+    if (find_preset(kind, shorter) != nullptr) return shorter;
+  }
+  return "";
+}
+
+void report_unknown(PresetKind kind, const Value& name, Diagnostics& diagnostics) {
+  std::error_code ignored;
+  if (kind == PresetKind::model && std::filesystem::is_directory(name.text, ignored)) {
+    diagnostics.add(name.where, fmt::format("model {}: the folder holds no config.json, allowed: one that does", name.text));
+    return;
+  }
+  if (name.text.find('/') != std::string::npos && !std::filesystem::exists(name.text, ignored)) {
+    const std::string like = preset_like(kind, name.text);
+    diagnostics.add(name.where,
+                    fmt::format("{} {}: no such file or folder{} allowed: {}, or a name (specsim list {})", name_of(kind),
+                                config::quote_for_message(name.text),
+                                like.empty() ? "," : fmt::format(", did you mean \"{}\"?", like), files_of(kind), name_of(kind)));
+    return;
+  }
+  diagnostics.add(name.where, config::unknown_name(fmt::format("unknown {}", name_of(kind)), name.text, preset_names(kind)) +
+                                  ", or " + files_of(kind));
+}
+
+constexpr int kMaxDepth = 8;
+
+// The keys of `changes` in place of those of `base`; maps within them alike, so that one calibrated figure can be changed.
+void replace_keys(Value& base, const Value& changes) {
+  for (const config::Field& field : changes.fields) {
+    Value* old = base.find(field.key);
+    if (old == nullptr)
+      base.fields.push_back(field);
+    else if (old->is_map() && field.value.is_map())
+      replace_keys(*old, field.value);
+    else
+      *old = field.value;
+  }
+}
+
+Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagnostics) {
+  if (depth > kMaxDepth) {
+    diagnostics.add(spec.where, fmt::format("presets are {} deep, allowed: {}; does a file name itself?", depth, kMaxDepth));
+    return {};
+  }
+  if (spec.is_scalar()) {
+    const Value* preset = find_preset(kind, spec.text);
+    if (preset != nullptr) return preset->find("preset") == nullptr ? *preset : resolve(kind, *preset, depth + 1, diagnostics);
+    const bool yaml = spec.text.ends_with(".yaml") || spec.text.ends_with(".yml");
+    const std::optional<std::string> json = kind == PresetKind::model ? config_json_path(spec.text) : std::nullopt;
+    if (!yaml && !json) {
+      report_unknown(kind, spec, diagnostics);
+      return {};
+    }
+    Diagnostics own;
+    Value file = json ? read_config_json(*json, own) : config::parse_file(spec.text, own);
+    for (const Diagnostic& mistake : own.list()) {
+      if (mistake.where.line > 0)
+        diagnostics.add(mistake.where, mistake.message);
+      else
+        diagnostics.add(spec.where, fmt::format("{} {}: {}", name_of(kind), spec.text, mistake.message));
+    }
+    if (!own.empty()) return {};
+    return file.find("preset") == nullptr ? file : resolve(kind, file, depth + 1, diagnostics);
+  }
+  if (!spec.is_map()) {
+    diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, {}, or a map with preset: NAME", name_of(kind),
+                                            config::found_text(spec), files_of(kind)));
+    return {};
+  }
+  const Value* name = spec.find("preset");
+  const Value* same = kind == PresetKind::model ? spec.find("model") : nullptr;  // the word that fits there
+  if (name != nullptr && same != nullptr) {
+    diagnostics.add(same->where, "model is given beside preset, allowed: one of them, for they say the same");
+    return {};
+  }
+  if (name == nullptr) name = same;
+  if (name == nullptr) return spec;
+  if (!name->is_scalar()) {
+    diagnostics.add(name->where, fmt::format("{} is {}, allowed: a name or {}", same == nullptr ? "preset" : "model",
+                                             config::found_text(*name), files_of(kind)));
+    return {};
+  }
+  Value base = resolve(kind, *name, depth + 1, diagnostics);
+  if (!base.is_map()) return {};
+  Value changes = spec;
+  const std::string key = same == nullptr ? "preset" : "model";
+  std::erase_if(changes.fields, [&](const config::Field& field) { return field.key == key; });
+  replace_keys(base, changes);
+  base.where = spec.where;
+  return base;
+}
+
+}  // namespace
+
+const char* name_of(PresetKind kind) {
+  switch (kind) {
+    case PresetKind::hardware:
+      return "hardware";
+    case PresetKind::model:
+      return "model";
+    case PresetKind::engine:
+      return "engine";
+    case PresetKind::acceptance:
+      return "acceptance";
+  }
+  return "";
+}
+
+Value to_config(const PresetChoice& choice, Diagnostics& diagnostics) {
+  const auto value_of = [&](const std::string& text, const Location& where) {
+    return text.find('{') == std::string::npos ? config::scalar(text, where) : config::parse_text(text, where.file, diagnostics);
+  };
+  Value name = value_of(choice.name, choice.where);
+  if (choice.changes.empty()) return name;
+  const Location where = name.where;
+  std::vector<std::pair<std::string, Value>> fields = {{"preset", std::move(name)}};
+  for (const PresetChoice::Change& change : choice.changes) fields.emplace_back(change.key, value_of(change.text, change.where));
+  return config::map(std::move(fields), where);
+}
+
+std::vector<std::string> aliases_of(const Preset& preset) {
+  const Value* const value = find_preset(preset.kind, preset.name);
+  return value != nullptr ? aliases_of(*value) : std::vector<std::string>();
+}
+
+std::vector<std::string> preset_names(PresetKind kind) {
+  std::vector<std::string> names;
+  for (const ParsedPreset& preset : parsed_presets())
+    if (preset.kind == kind) names.push_back(preset.name);
+  return names;
+}
+
+Value resolve_preset(PresetKind kind, const Value& spec, Diagnostics& diagnostics) { return resolve(kind, spec, 0, diagnostics); }
+
+}  // namespace specsim::cost
