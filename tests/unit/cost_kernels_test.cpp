@@ -94,9 +94,13 @@ TEST_CASE("decode attention, experts and all-reduces, by hand", "[cost][kernels]
              7 + 4 * (2 + 96 * 0.5), 1e-9));
   KernelShape serial = x;
   serial.tokens = 9;
-  // One wave of 4 x 32 blocks is two on 100 multiprocessors; each walks 1005 keys.
-  CHECK(near(plain_fit(KernelKind::attention_verify, {1e6, 1, 12, 7, 0.5}, 2).microseconds(plain_gpu(), serial),
-             7 + 2 * 1005 * 0.5, 1e-9));
+  // 4 x 32 blocks of 128 queries, each of which walks 1005 keys. 100 multiprocessors take them at once where each holds two, and
+  // in two waves where each holds one.
+  const KernelFit blocks = plain_fit(KernelKind::attention_verify, {1e6, 1, 12, 7, 0.5, 128}, 2);
+  CHECK(near(blocks.microseconds(plain_gpu(), serial), 7 + 1005 * 0.5, 1e-9));
+  Hardware small = plain_gpu();
+  small.compute_capability = 8.6;
+  CHECK(near(blocks.microseconds(small, serial), 7 + 2 * 1005 * 0.5, 1e-9));
   KernelShape experts;
   experts.hidden = 100;
   experts.expert_width = 50;

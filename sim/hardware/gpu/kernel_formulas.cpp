@@ -1,4 +1,4 @@
-// The formulas of kernels; scripts/kernels/fit_kernels.py holds the same ones and fits their figures.
+// The formulas of kernels.
 #include "sim/foundation/base/check.h"
 #include "sim/hardware/gpu/hardware.h"
 #include "sim/hardware/gpu/kernels.h"
@@ -7,6 +7,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <utility>
 
 namespace specsim::cost {
 
@@ -178,27 +179,6 @@ double allreduce_us(const KernelFit& fit, const Hardware& hardware, const Kernel
   return power_norm(power, {link, kernel});
 }
 
-double formula_us(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
-  switch (fit.kind) {
-    case KernelKind::product:
-      return product_us(fit, hardware, x);
-    case KernelKind::attention_decode:
-      return decode_us(fit, hardware, x);
-    case KernelKind::attention_latent:
-      return latent_us(fit, hardware, x);
-    case KernelKind::attention_prefill:
-    case KernelKind::attention_verify:
-      return verify_us(fit, hardware, x);
-    case KernelKind::experts:
-      return experts_us(fit, hardware, x);
-    case KernelKind::allreduce:
-      return allreduce_us(fit, hardware, x);
-  }
-  return 0.0;
-}
-
-constexpr std::size_t kMostCoordinates = 7;
-
 // How full waves are, of which the last one is not.
 double last_wave(double waves) { return waves / std::ceil(waves); }
 
@@ -211,46 +191,58 @@ double wide_tile_columns(const KernelFit& fit, const Hardware& hardware, const K
   return std::clamp(x.rows > most && columns > 80.0 ? std::max(columns, 256.0) : columns, 16.0, 512.0);
 }
 
-// What the correction looks at, the first of them along KernelFit::over.
-struct Coordinates {
-  std::array<double, kMostCoordinates> at{};
-  std::size_t count = 0;
-};
+using Coordinates = KernelFormula::Coordinates;
+using std::log2;
+
+Coordinates product_coordinates(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  const auto full = [&](double tile) {
+    return last_wave(std::ceil(x.outer / tile) * std::ceil(x.rows / tile) / hardware.multiprocessors);
+  };
+  return {log2(x.rows),
+          log2(x.outer),
+          log2(x.inner),
+          log2(x.outer * x.inner),
+          full(kWaveTile),
+          full(kSmallWaveTile),
+          log2(wide_tile_columns(fit, hardware, x))};
+}
+
+Coordinates decode_coordinates(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
+  return {log2(kept_bytes(fit, x, x.context)),
+          log2(x.context),
+          log2(x.batch * x.kv_heads),
+          log2(x.heads / x.kv_heads),
+          log2(x.batch),
+          last_wave(x.batch * x.kv_heads / hardware.multiprocessors),
+          log2(x.head_dim)};
+}
+
+Coordinates latent_coordinates(const KernelFit& fit, const Hardware& /*hardware*/, const KernelShape& x) {
+  return {log2(latent_bytes(fit, x)), log2(latent_keys(x)), log2(x.batch),
+          log2(latent_rows(x) <= kLatentRowTile ? latent_rows(x) : latent_padded(x))};
+}
+
+Coordinates prefill_coordinates(const KernelFit& /*fit*/, const Hardware& /*hardware*/, const KernelShape& x) {
+  return {log2(x.tokens), log2(x.batch * x.heads), log2(x.heads / x.kv_heads), log2(x.head_dim)};
+}
+
+Coordinates verify_coordinates(const KernelFit& fit, const Hardware& /*hardware*/, const KernelShape& x) {
+  const double context = log2(std::max(x.context, 1.0));
+  if (fit.figures[kPackedRows] <= 0.0) return {log2(x.tokens), context, log2(x.batch * x.heads)};
+  const PackedRows rows = packed_rows(fit, x);
+  return {log2(rows.padded), context, log2(x.batch * x.kv_heads), log2(std::min(rows.queries, fit.figures[kPackedRows]))};
+}
+
+Coordinates experts_coordinates(const KernelFit& /*fit*/, const Hardware& /*hardware*/, const KernelShape& x) {
+  return {log2(x.tokens), log2(x.experts), log2(x.expert_width), log2(x.experts_per_token), x.skew};
+}
+
+Coordinates allreduce_coordinates(const KernelFit& /*fit*/, const Hardware& /*hardware*/, const KernelShape& x) {
+  return {log2(x.bytes), log2(x.gpus)};
+}
 
 Coordinates coordinates(const KernelFit& fit, const Hardware& hardware, const KernelShape& x) {
-  using std::log2;
-  switch (fit.kind) {
-    case KernelKind::product: {
-      const auto full = [&](double tile) {
-        return last_wave(std::ceil(x.outer / tile) * std::ceil(x.rows / tile) / hardware.multiprocessors);
-      };
-      return {{log2(x.rows), log2(x.outer), log2(x.inner), log2(x.outer * x.inner), full(kWaveTile), full(kSmallWaveTile),
-               log2(wide_tile_columns(fit, hardware, x))},
-              7};
-    }
-    case KernelKind::attention_decode:
-      return {{log2(kept_bytes(fit, x, x.context)), log2(x.context), log2(x.batch * x.kv_heads), log2(x.heads / x.kv_heads),
-               log2(x.batch), last_wave(x.batch * x.kv_heads / hardware.multiprocessors), log2(x.head_dim)},
-              7};
-    case KernelKind::attention_latent:
-      return {{log2(latent_bytes(fit, x)), log2(latent_keys(x)), log2(x.batch),
-               log2(latent_rows(x) <= kLatentRowTile ? latent_rows(x) : latent_padded(x))},
-              4};
-    case KernelKind::attention_prefill:
-      return {{log2(x.tokens), log2(x.batch * x.heads), log2(x.heads / x.kv_heads), log2(x.head_dim)}, 4};
-    case KernelKind::attention_verify: {
-      const double context = log2(std::max(x.context, 1.0));
-      if (fit.figures[kPackedRows] <= 0.0) return {{log2(x.tokens), context, log2(x.batch * x.heads)}, 3};
-      const PackedRows rows = packed_rows(fit, x);
-      return {{log2(rows.padded), context, log2(x.batch * x.kv_heads), log2(std::min(rows.queries, fit.figures[kPackedRows]))},
-              4};
-    }
-    case KernelKind::experts:
-      return {{log2(x.tokens), log2(x.experts), log2(x.expert_width), log2(x.experts_per_token), x.skew}, 5};
-    case KernelKind::allreduce:
-      return {{log2(x.bytes), log2(x.gpus)}, 2};
-  }
-  return {};
+  return kernel_formula(fit.kind).coordinates(fit, hardware, x);
 }
 
 // The two knots around `x` and the share of the upper one.
@@ -268,7 +260,7 @@ Between between_knots(const std::vector<double>& knots, double x) {
 }
 
 double corrected(const KernelFit& fit, const Coordinates& x) {
-  const Between first = between_knots(fit.over, x.at[0]);
+  const Between first = between_knots(fit.over, x[0]);
   const std::size_t width = fit.correction.size() / fit.over.size();
   const auto across = [&](std::size_t row) {
     const double* weights = fit.correction.data() + row * width;
@@ -276,7 +268,7 @@ double corrected(const KernelFit& fit, const Coordinates& x) {
     std::size_t at = 1;
     for (std::size_t i = 0; i < fit.by.size(); ++i) {
       if (fit.by[i].size() < 2) continue;
-      const Between b = between_knots(fit.by[i], x.at[i + 1]);
+      const Between b = between_knots(fit.by[i], x[i + 1]);
       sum += (1.0 - b.upper) * weights[at + b.low] + b.upper * weights[at + b.low + 1];
       at += fit.by[i].size();
     }
@@ -292,16 +284,75 @@ double share_of_small(const KernelFit& fit, const Coordinates& x) {
   if (fit.small == nullptr || fit.by[kSize].empty() || fit.small->by[kSize].empty()) return 0.0;
   const double low = std::min(fit.small->by[kSize].back(), fit.by[kSize].front() - 1.0);
   const double high = std::min(fit.by[kSize].front(), low + 2.0);
-  return std::clamp((high - x.at[kSize + 1]) / (high - low), 0.0, 1.0);
+  return std::clamp((high - x[kSize + 1]) / (high - low), 0.0, 1.0);
+}
+
+config::Parameter figure_of_fit(const char* name, std::optional<std::string> usual = {},
+                                const config::Interval& allowed = config::between(0, 1e9)) {
+  return {name, config::Type::number, std::move(usual), "", allowed, {}};
+}
+
+std::vector<config::Parameter> figures_of_fit(std::initializer_list<const char*> names) {
+  std::vector<config::Parameter> figures;
+  for (const char* name : names) figures.push_back(figure_of_fit(name));
+  return figures;
+}
+
+// Of attention over several tokens. Most fits do not say the last two.
+std::vector<config::Parameter> figures_of_blocks() {
+  std::vector<config::Parameter> figures =
+      figures_of_fit({"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "key_us"});
+  figures.push_back(figure_of_fit("query_rows", "128", config::between(1, 1e6)));
+  figures.push_back(figure_of_fit("packed_rows", "0"));
+  return figures;
 }
 
 }  // namespace
+
+// A kind's figures are in the order in which its formula takes them apart.
+const std::vector<KernelFormula>& kernel_formulas() {
+  using Kind = KernelKind;
+  static const std::vector<KernelFormula> formulas = {
+      {Kind::product, "product",
+       figures_of_fit({"memory_efficiency", "feed_tb_per_s", "overlap_power", "kernel_us", "split_us", "arithmetic_efficiency",
+                       "whole_waves"}),
+       4, 6, product_us, product_coordinates},
+      {Kind::attention_decode, "attention_decode",
+       figures_of_fit({"memory_efficiency", "overlap_power", "kernel_us", "sequence_us", "head_us"}), 3, 6, decode_us,
+       decode_coordinates},
+      {Kind::attention_latent, "attention_latent",
+       figures_of_fit({"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "sequence_us", "row_us"}), 3,
+       3, latent_us, latent_coordinates},
+      {Kind::attention_prefill, "attention_prefill", figures_of_blocks(), 3, 3, verify_us, prefill_coordinates},
+      {Kind::attention_verify, "attention_verify", figures_of_blocks(), 2, 3, verify_us, verify_coordinates},
+      {Kind::experts, "experts",
+       figures_of_fit({"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "expert_us", "row_us"}), 4, 4,
+       experts_us, experts_coordinates},
+      {Kind::allreduce, "allreduce", figures_of_fit({"link_efficiency", "kernel_us", "overlap_power"}), 1, 1, allreduce_us,
+       allreduce_coordinates}};
+  return formulas;
+}
+
+const KernelFormula& kernel_formula(KernelKind kind) { return kernel_formulas()[static_cast<std::size_t>(kind)]; }
+
+const KernelFormula& kernel_formula(const std::string& name) {
+  const auto& all = kernel_formulas();
+  const auto at = std::find_if(all.begin(), all.end(), [&](const KernelFormula& formula) { return name == formula.name; });
+  SPECSIM_CHECK(at != all.end(), "no kind of kernel is called {}", name);
+  return *at;
+}
+
+std::vector<std::string> kernel_kind_names() {
+  std::vector<std::string> names;
+  for (const KernelFormula& formula : kernel_formulas()) names.emplace_back(formula.name);
+  return names;
+}
 
 double KernelFit::microseconds(const Hardware& hardware, const KernelShape& shape) const {
   const Coordinates x = coordinates(*this, hardware, shape);
   const double share = share_of_small(*this, x);
   if (share >= 1.0) return small->microseconds(hardware, shape);
-  double us = formula_us(*this, hardware, shape) * std::exp(corrected(*this, x));
+  double us = kernel_formula(kind).microseconds(*this, hardware, shape) * std::exp(corrected(*this, x));
   // Beyond the rows that were measured a correction of the last ones could promise more than the GPU's arithmetic.
   if (kind == KernelKind::product && shape.rows > most())
     us = std::max(us, kKernelMicro * 2.0 * shape.rows * shape.inner * shape.outer / peak_flops(hardware, dtype.arithmetic));
@@ -351,9 +402,9 @@ bool KernelFit::covers(const Hardware& hardware, const KernelShape& shape) const
   const auto inside = [](const std::vector<double>& knots, double at) {
     return at >= knots.front() - kSlack && at <= knots.back() + kSlack;
   };
-  if (!inside(over, x.at[0])) return false;
+  if (!inside(over, x[0])) return false;
   for (std::size_t i = 0; i < by.size(); ++i)
-    if (!by[i].empty() && !follows(i) && !inside(by[i], x.at[i + 1])) return false;
+    if (!by[i].empty() && !follows(i) && !inside(by[i], x[i + 1])) return false;
   return true;
 }
 

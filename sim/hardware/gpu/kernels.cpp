@@ -35,28 +35,13 @@ constexpr std::array<Dtype, 12> kDtypes = {{{"bfloat16", 2, 2, Arithmetic::bf16}
                                             {"w4a8_mxfp4_mxfp8", 0.53125, 1, Arithmetic::fp8},
                                             {"w4a8", 0.5, 1, Arithmetic::fp8}}};
 
-constexpr std::array<const char*, 7> kKindNames = {
-    "product", "attention_decode", "attention_latent", "attention_prefill", "attention_verify", "experts", "allreduce"};
-
-constexpr std::array<const char*, 5> kReadings = {"unused", "prompt", "walked", "shared", "grown"};  // in the order of KeyReading
-
-// Coordinates of a correction beside the first: as many as fits have at least, which were made before the last ones were added,
-// and at most.
-constexpr std::array<std::size_t, 7> kLeastOthers = {4, 3, 3, 3, 2, 4, 1};
-constexpr std::array<std::size_t, 7> kMostOthers = {6, 6, 3, 3, 3, 4, 1};
-
 const std::vector<Parameter>& fit_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"kind", Type::text, {}, "kind of kernel", {}, {kKindNames.begin(), kKindNames.end()}},
+      {"kind", Type::text, {}, "kind of kernel", {}, kernel_kind_names()},
       {"engine", Type::text, {}, "engine that runs the kernel; any: every one", {}, {}},
       {"dtype", Type::text, {}, "element type of weights, or of keys and values", {}, dtype_names()},
       {"kernel", Type::text, "", "its name in the table", {}, {}},
-      {"reads_keys",
-       Type::text,
-       "unused",
-       "how attention_verify's kernel reads the keys",
-       {},
-       {kReadings.begin(), kReadings.end()}},
+      {"reads_keys", Type::text, "unused", "how attention_verify's kernel reads the keys", {}, key_reading_names()},
       {"rows", Type::integer, {}, "rows of the table that were fitted", config::at_least(1), {}},
       {"spread",
        Type::number,
@@ -110,13 +95,13 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   const std::size_t before = diagnostics.list().size();
   const config::Arguments a = config::read_arguments(value, fit_parameters(), {}, "fit", diagnostics);
   if (diagnostics.list().size() != before) return fit;
-  const auto kind = std::find(kKindNames.begin(), kKindNames.end(), a.text("kind")) - kKindNames.begin();
-  fit.kind = static_cast<KernelKind>(kind);
+  const KernelFormula& formula = kernel_formula(a.text("kind"));
+  fit.kind = formula.kind;
   fit.engine = a.text("engine");
   fit.dtype = *find_dtype(a.text("dtype"));
   fit.kernel = a.has("kernel") ? a.text("kernel") : "";
-  fit.reads_keys =
-      static_cast<KeyReading>(std::find(kReadings.begin(), kReadings.end(), a.text("reads_keys")) - kReadings.begin());
+  const std::vector<std::string>& readings = key_reading_names();
+  fit.reads_keys = static_cast<KeyReading>(std::find(readings.begin(), readings.end(), a.text("reads_keys")) - readings.begin());
   fit.rows = static_cast<double>(a.integer("rows"));
   fit.spread = a.number("spread");
   const std::vector<double>& errors = a.numbers("errors");
@@ -126,23 +111,14 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   }
   fit.median_error = errors[0];
   fit.high_error = errors[1];
-  std::vector<Parameter> figures;
-  for (const char* name : kernel_figures(fit.kind)) {
-    const std::string_view figure = name;
-    std::optional<std::string> usual;  // most have none
-    if (figure == "query_rows") usual = "128";
-    if (figure == "packed_rows") usual = "0";
-    figures.push_back(
-        {name, Type::number, usual, "", figure == "query_rows" ? config::between(1, 1e6) : config::between(0, 1e9), {}});
-  }
-  const config::Arguments f = config::read_arguments(a.value("figures"), figures, {}, "figures", diagnostics);
+  const config::Arguments f = config::read_arguments(a.value("figures"), formula.figures, {}, "figures", diagnostics);
   if (diagnostics.list().size() != before) return fit;
-  for (std::size_t i = 0; i < figures.size(); ++i) fit.figures[i] = f.number(figures[i].name);
+  for (std::size_t i = 0; i < formula.figures.size(); ++i) fit.figures[i] = f.number(formula.figures[i].name);
   fit.over = read_knots(a.text("over"), a.where("over"), "over", diagnostics);
   if (fit.over.size() == 1) diagnostics.add(a.where("over"), "over has one knot, allowed: two and more");
   const config::Value& by = a.value("by");
-  const std::size_t least = kLeastOthers[static_cast<std::size_t>(fit.kind)];
-  const std::size_t most = kMostOthers[static_cast<std::size_t>(fit.kind)];
+  const std::size_t least = formula.least_others;
+  const std::size_t most = formula.most_others;
   if (!by.is_list() || by.items.size() < least || by.items.size() > most) {
     const std::string count = least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most);
     diagnostics.add(a.where("by"), fmt::format("by is {}, allowed: a list of {} texts", config::found_text(by), count));
@@ -192,7 +168,12 @@ const BuiltInFile* find_kernel_preset(const std::string& name) {
 
 }  // namespace
 
-const char* kernel_kind_name(KernelKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+const char* kernel_kind_name(KernelKind kind) { return kernel_formula(kind).name; }
+
+const std::vector<std::string>& key_reading_names() {
+  static const std::vector<std::string> names = {"unused", "prompt", "walked", "shared", "grown"};
+  return names;
+}
 
 const Dtype* find_dtype(const std::string& name) {
   const auto* const at = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& dtype) { return name == dtype.name; });
@@ -203,20 +184,6 @@ std::vector<std::string> dtype_names() {
   std::vector<std::string> names;
   for (const Dtype& dtype : kDtypes) names.emplace_back(dtype.name);
   return names;
-}
-
-const std::vector<const char*>& kernel_figures(KernelKind kind) {
-  static const std::vector<const char*> attention = {
-      "memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "key_us", "query_rows", "packed_rows"};
-  static const std::array<std::vector<const char*>, 7> figures = {
-      {{"memory_efficiency", "feed_tb_per_s", "overlap_power", "kernel_us", "split_us", "arithmetic_efficiency", "whole_waves"},
-       {"memory_efficiency", "overlap_power", "kernel_us", "sequence_us", "head_us"},
-       {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "sequence_us", "row_us"},
-       attention,
-       attention,
-       {"memory_efficiency", "arithmetic_efficiency", "overlap_power", "kernel_us", "expert_us", "row_us"},
-       {"link_efficiency", "kernel_us", "overlap_power"}}};
-  return figures[static_cast<std::size_t>(kind)];
 }
 
 const KernelFit* KernelFits::find(KernelKind kind, const std::string& engine, const std::string& dtype,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/foundation/base/error.h"
+#include "sim/foundation/config/arguments.h"
 
 #include <array>
 #include <cstddef>
@@ -36,6 +37,8 @@ std::vector<std::string> dtype_names();
 // each, which no pass is priced by either; blocks that walk all of them; blocks that share them; a decode kernel that was timed
 // by others, with launches or as another engine plans it, of which only counts how it grows over a single token.
 enum class KeyReading { unused, prompt, walked, shared, grown };
+// Their names in configs/kernels, in this order.
+const std::vector<std::string>& key_reading_names();
 
 // What one kernel computes; each kind reads its own figures.
 struct KernelShape {
@@ -72,7 +75,7 @@ struct KernelFit {
   double spread = 0.0;                         // standard deviation of the logarithm, on shapes that the fit had not seen
   double median_error = 0.0;                   // median of the absolute error on those shapes, percent
   double high_error = 0.0;                     // 90th percentile
-  std::array<double, kMostFigures> figures{};  // in the order of kernel_figures()
+  std::array<double, kMostFigures> figures{};  // in the order of KernelFormula::figures
   std::vector<double> over;                    // knots of the first coordinate, log2
   std::vector<std::vector<double>> by;         // knots of the others; empty: not looked at; one: the same in every row
   std::vector<double> correction;              // over.size() rows of 1 + all knots of `by`
@@ -96,8 +99,31 @@ struct KernelFit {
   [[nodiscard]] double most_of_others(std::size_t which) const;
 };
 
-// Names of a formula's figures, in their order.
-const std::vector<const char*>& kernel_figures(KernelKind kind);
+// The formula of a kind. Nothing else computes it: scripts/kernels/fit_kernels.py, which fits its figures, asks the program
+// (sim/doors/cli/kernel_formulas.cpp).
+struct KernelFormula {
+  static constexpr std::size_t kMostCoordinates = 7;
+  using Coordinates = std::array<double, kMostCoordinates>;
+
+  KernelKind kind;
+  const char* name;                        // in configs/kernels
+  std::vector<config::Parameter> figures;  // in the order of KernelFit::figures
+  // Coordinates of a correction after the first: how many a fit has at least, because fits that were made before the last ones
+  // were added are still read, and at most.
+  std::size_t least_others;
+  std::size_t most_others;
+  // Microseconds of the shape by the fit's figures, without its correction.
+  double (*microseconds)(const KernelFit& fit, const Hardware& hardware, const KernelShape& shape);
+  // Where the shape is looked up in the correction: the first coordinate is along KernelFit::over, the others along
+  // KernelFit::by. Most are logarithms to base 2, and those that a kind does not have are 0.
+  Coordinates (*coordinates)(const KernelFit& fit, const Hardware& hardware, const KernelShape& shape);
+};
+
+// In the order of KernelKind.
+const std::vector<KernelFormula>& kernel_formulas();
+const KernelFormula& kernel_formula(KernelKind kind);
+const KernelFormula& kernel_formula(const std::string& name);  // one of kernel_kind_names()
+std::vector<std::string> kernel_kind_names();
 
 // The fits of one GPU.
 struct KernelFits {
