@@ -9,12 +9,12 @@ fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, 
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
 moe_aic.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv does as well); latent attention's
-table is in configs/kernels/tables. A fit is a formula of a few figures with a physical meaning (sim/hardware/cost/
-kernel_formulas.cpp holds the same formulas) and a correction of its logarithm: piecewise linear in the logarithm of one figure
-(rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of the shapes, drawn by a
-hash of the shape, is held out while the figures are fitted; --corrections takes the figures of the files in --out as they are. The
-errors in the files are of rows priced by corrections that did not see their shape: the shapes are cut into five folds, and each is
-priced by a correction made from the other four. The correction in the files is fitted to all rows.
+table is in configs/kernels/tables. A fit is a formula of a few figures with a physical meaning, which the program computes
+(sim/hardware/gpu/kernel_formulas.cpp; SPECSIM_PROGRAM, or else build/specsim), and a correction of its logarithm: piecewise linear in
+the logarithm of one figure (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of
+the shapes, drawn by a hash of the shape, is held out while the figures are fitted; --corrections takes the figures of the files in
+--out as they are. The errors in the files are of rows priced by corrections that did not see their shape: the shapes are cut into five
+folds, and each is priced by a correction made from the other four. The correction in the files is fitted to all rows.
 
 Needs NumPy and SciPy (scripts/setup --fit).
 """
@@ -39,7 +39,7 @@ try:
 except ImportError as error:
     sys.exit(f"fit_kernels.py needs NumPy and SciPy ({error}): scripts/setup --fit installs them")
 
-from kernel_formulas import DTYPES, KINDS, form_of, read_hardware, reads_keys  # noqa: E402
+from kernel_formulas import KINDS, form_of, read_hardware, reads_keys, weight_bytes  # noqa: E402
 from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, LATENT_TABLES, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
 from unseen_report import in_spreads, write_report  # noqa: E402
 
@@ -73,7 +73,7 @@ def knots_of(model):
         knots = np.log2(np.array(knots, float))
         inside = [k for k in knots if x.min() - 1e-9 <= k <= x.max() + 1e-9]
         ends = np.unique(np.round(np.array([x.min(), *inside, x.max()]), 4))
-        return ends if len(ends) > 1 or getattr(model, "tells_constants", False) else None
+        return ends if len(ends) > 1 or model.tells_constants else None
     over = cut(model.over, first)
     if over is None or len(over) == 1:
         over = np.array([round(first.min(), 4), round(first.min() + 1, 4)])
@@ -115,20 +115,18 @@ def fit_figures(kind, hardware, dtype, x, us, weights, evaluations):
     model = kind(hardware, dtype, {c: v[chosen] for c, v in x.items()})
     target, weights = us[chosen], weights[chosen]
 
-    def figures_of(z, rows):
-        figures = dict(zip(kind.figures, (float("%.4g" % v) for v in unpack(z))))
-        packed = {"packed_rows": kind.packed_rows} if hasattr(kind, "packed_rows") else {}
-        return {**figures, "query_rows": rows, **packed} if rows else figures
+    def figures_of(values, rows):
+        figures = dict(zip(kind.figures, values))
+        return {**figures, "query_rows": rows, **kind.constants} if rows else figures
 
     def loss(z, rows):
-        figures = dict(zip(kind.figures, unpack(z)))
-        return np.sum(weights * np.abs(np.log(model.us({**figures, "query_rows": rows} if rows else figures) / target)))
+        return np.sum(weights * np.abs(np.log(model.us(figures_of(unpack(z), rows)) / target)))
 
     begin = np.log(share / (1 - share))
     found = []
-    for rows in getattr(kind, "blocks", (0,)):
+    for rows in kind.blocks or (0,):
         best = minimize(loss, begin, (rows,), method="Nelder-Mead", options={"maxfev": evaluations, "adaptive": True})
-        found.append((best.fun, len(found), figures_of(best.x, rows)))
+        found.append((best.fun, len(found), figures_of([float("%.4g" % v) for v in unpack(best.x)], rows)))
     return min(found)[2]
 
 
@@ -247,7 +245,7 @@ def rows_of_one(path, kind, name):
 
 def over_l2(r, column, size, dtype, hardware):
     """Bytes that a row reads over the GPU's last-level cache: the table's own column, or else `size` elements of the type, read once."""
-    return float(r[column]) if r.get(column) else size * DTYPES[dtype][0] / hardware[r["gpu"]]["l2"]
+    return float(r[column]) if r.get(column) else size * weight_bytes()[dtype] / hardware[r["gpu"]]["l2"]
 
 
 def groups(kind, folder, hardware):
@@ -327,7 +325,7 @@ def groups(kind, folder, hardware):
     for key, rows in found.items():
         columns = {c: np.array([f[c] for f, _, _ in rows]) for c in rows[0][0]}
         us, shapes = np.array([u for _, u, _ in rows]), np.array([s for _, _, s in rows])
-        if key[2] not in DTYPES or key[0] not in hardware:
+        if key[2] not in weight_bytes() or key[0] not in hardware:
             continue
         if kind == "attention_decode":
             us = with_reading(hardware[key[0]], key[2], columns, us, 2 * columns["kv_heads"] * columns["head_dim"])
@@ -342,7 +340,7 @@ def groups(kind, folder, hardware):
 
 def small_products(hardware, dtype, x, us, shapes):
     """Which products are small ones out of the cache, at any number of rows, and what they take with weights from memory."""
-    reading = 1e6 * x["n"] * x["k"] * DTYPES[dtype][0] / hardware["bandwidth"]
+    reading = 1e6 * x["n"] * x["k"] * weight_bytes()[dtype] / hardware["bandwidth"]
     _, of = np.unique(shapes, return_inverse=True)
     least = np.full(of.max() + 1, np.inf)
     np.minimum.at(least, of, us)
@@ -353,7 +351,7 @@ def with_reading(hardware, dtype, x, us, width):
     """Times of attention with keys, of so many elements, from memory. Few sequences with long caches are in no table from there, though what splitting and
     latency take shows out of the second-level cache. From memory they take at least as long as out of it and as reading them does, and at
     most both: the middle of these. Rows of one cache and more lie on the line of larger ones."""
-    reading = 1e6 * width * x["batch"] * x["context"] * DTYPES[dtype][0] / hardware["bandwidth"]
+    reading = 1e6 * width * x["batch"] * x["context"] * weight_bytes()[dtype] / hardware["bandwidth"]
     return np.where(x["over_l2"] < 1, np.maximum(us, reading) + 0.5 * np.minimum(us, reading), us)
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("kernels", "plots")]
 from calls import called, version_of  # noqa: E402
-from kernel_formulas import DTYPES, read_hardware  # noqa: E402
+from kernel_formulas import read_hardware, weight_bytes  # noqa: E402
 from plot_fidelity import PANELS, draw  # noqa: E402
 from tables import quantile, rows_of, write_lines, write_rows  # noqa: E402
 
@@ -70,11 +70,11 @@ def sampled(rows):
     return kept[::max(1, len(kept) // SAMPLE)]
 
 
-def small_product(row, ratio, hardware):
+def small_product(row, ratio, hardware, weights):
     """The band of sizes of a product whose weights came from the cache, None elsewhere; and whether its price is outside of the bounds."""
-    if row["dtype"] not in DTYPES or row["gpu"] not in hardware or float(row[COLD["product"][0]]) >= COLD["product"][1]:
+    if row["dtype"] not in weights or row["gpu"] not in hardware or float(row[COLD["product"][0]]) >= COLD["product"][1]:
         return None, False
-    size = float(row["n"]) * float(row["k"]) * DTYPES[row["dtype"]][0]
+    size = float(row["n"]) * float(row["k"]) * weights[row["dtype"]]
     us, price = float(row["us"]), float(row["us"]) * ratio
     most = us + 1e6 * size / hardware[row["gpu"]]["bandwidth"]
     return next((label for mb, label in SIZES if size <= 1e6 * mb), None), price < (1 - OUTSIDE) * us or price > (1 + OUTSIDE) * most
@@ -108,7 +108,7 @@ def main():
                 if ratio is None or rows is None or rows > MOST.get(kind, 1e18):
                     continue
                 if kind == "product":
-                    size, outside = small_product(row, ratio, hardware)
+                    size, outside = small_product(row, ratio, hardware, weight_bytes(specsim))
                     if size:
                         small.setdefault((row["gpu"], row["dtype"], size), []).append(outside)
                 if kind in COLD and float(row[COLD[kind][0]]) < COLD[kind][1]:

@@ -9,9 +9,7 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <system_error>
 
 namespace specsim::cli {
 
@@ -45,9 +43,6 @@ ExitCode cluster_command(const std::vector<std::string>& arguments) {
                    fmt::format("{}, allowed with cluster: table", config::quote_for_message(values["format"].as<std::string>())));
   const std::string resources = resources_folder();
   if (resources.empty()) throw IoError("the scripts that come with specsim are neither installed nor beside the program");
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  setenv("SPECSIM_PROGRAM", program.c_str(), 1);  // no other thread is there yet
   flush_output();
   const int status = run_python((fs::path(resources) / "scripts/cluster.py").string(), arguments);
   switch (status) {

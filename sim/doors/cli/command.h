@@ -38,6 +38,12 @@ ExitCode man_command(const std::vector<std::string>& arguments);
 ExitCode schema_command(const std::vector<std::string>& arguments);
 ExitCode reference_command(const std::vector<std::string>& arguments);
 
+// `specsim kernel-formulas`, which is not in the list: scripts/kernels/kernel_formulas.py starts it. Writes one line of JSON,
+// what formulas there are. Reads one line of JSON from standard input, a kind of kernel, a GPU and the number of shapes, and then
+// the shapes as doubles, column after column. From then on it reads a letter and seven figures as doubles, and answers in
+// doubles: t, microseconds of each shape by the formula; c, the coordinates of each shape, those of one shape together.
+ExitCode kernel_formulas_command();
+
 // All of them, in the order of the usage.
 const std::vector<Command>& commands();
 

@@ -70,6 +70,7 @@ ExitCode dispatch(const std::vector<std::string>& arguments) {
     print_output("specsim {} ({})\n", build_info::version, build_info::commit);
     return ExitCode::fine;
   }
+  if (name == "kernel-formulas") return kernel_formulas_command();
   const std::string& wanted = help ? arguments[1] : name;
   std::vector<std::string> names;
   for (const Command& command : commands()) {

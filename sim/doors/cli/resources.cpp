@@ -15,6 +15,7 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -83,6 +84,16 @@ bool wait_for(pid_t child, const std::atomic<bool>* flag) {
   return flag == nullptr ? stopped.load() : told;
 }
 
+// This program's, and where the script finds this program.
+std::vector<std::string> environment_of_script() {
+  const std::string name = "SPECSIM_PROGRAM=";
+  std::error_code ignored;
+  std::vector<std::string> settings = {name + fs::read_symlink("/proc/self/exe", ignored).string()};
+  for (char** setting = environ; *setting != nullptr; ++setting)
+    if (std::string_view(*setting).substr(0, name.size()) != name) settings.emplace_back(*setting);
+  return settings;
+}
+
 }  // namespace
 
 std::string resources_folder() {
@@ -112,6 +123,10 @@ int run_python(const std::string& script, const std::vector<std::string>& argume
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  std::vector<std::string> settings = environment_of_script();
+  std::vector<char*> environment;
+  for (std::string& setting : settings) environment.push_back(setting.data());
+  environment.push_back(nullptr);
   const std::atomic<bool>* const flag = stop_flag();  // within another program, whose signals are its own
   std::optional<PassSignalsOn> passed;
   if (flag == nullptr) passed.emplace();
@@ -120,11 +135,11 @@ int run_python(const std::string& script, const std::vector<std::string>& argume
   posix_spawnattr_setflags(&own_group, POSIX_SPAWN_SETPGROUP);
   posix_spawnattr_setpgroup(&own_group, 0);
   pid_t child = 0;
-  int error = posix_spawn(&child, own.c_str(), nullptr, &own_group, argv.data(), environ);
+  int error = posix_spawn(&child, own.c_str(), nullptr, &own_group, argv.data(), environment.data());
   std::string any = "python3";
   if (error == ENOENT) {
     argv.front() = any.data();
-    error = posix_spawnp(&child, any.c_str(), nullptr, &own_group, argv.data(), environ);
+    error = posix_spawnp(&child, any.c_str(), nullptr, &own_group, argv.data(), environment.data());
   }
   posix_spawnattr_destroy(&own_group);
   if (error != 0) throw IoError(std::string("python3 cannot be started: ") + std::strerror(error));

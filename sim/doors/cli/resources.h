@@ -16,7 +16,7 @@ std::string shipped_or_own(const std::string& path);
 
 // Runs the system's Python on a script, in a process group of its own, and waits for its end: its exit status. SIGINT, SIGTERM
 // and SIGHUP end the script first: ExitCode::interrupted where it did not get to its end. Throws IoError where it cannot be
-// started.
+// started. The script finds this program's path in SPECSIM_PROGRAM.
 int run_python(const std::string& script, const std::vector<std::string>& arguments);
 
 }  // namespace specsim::cli
