@@ -65,6 +65,10 @@ def check_json(name, text):
 
 def check_csv(name, text, tables):
     blocks = [list(csv.reader(block.splitlines())) for block in text.split("\n\n")] if text else []
+    if name.startswith("import "):  # its CSV names the log's lines in a column of their own, and has the checks as a table
+        for block in blocks:
+            check_table(f"{name} as CSV", block[0], block[1:], False)
+        return
     expect(f"{name}: {len(blocks)} tables of CSV, {len(tables)} of JSON", len(blocks) == len(tables))
     for block, table in zip(blocks, tables):
         rows = block[1:] if block[0] == table["columns"] else block  # tables without a line of heads have none

@@ -21,8 +21,10 @@ grep -q -- "--force" said || fail "init does not say how to replace what is ther
 "$program" plot out >/dev/null
 [[ -s out/data.png ]] || fail "plot draws nothing"
 if "$program" plot mine >/dev/null 2>said; then fail "plot takes a directory without results"; fi
-"$program" help plan | grep -q -- --hardware || fail "help plan is not the help of plan"
-"$program" describe eagle | grep -q drafter/eagle || fail "describe does not look a name up over kinds"
+"$program" help plan >said
+grep -q -- --hardware said || fail "help plan is not the help of plan"
+"$program" describe eagle >said
+grep -q drafter/eagle said || fail "describe does not look a name up over kinds"
 
 # The examples of --help run as they are printed.
 cd mine

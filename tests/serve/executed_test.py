@@ -74,6 +74,8 @@ METHODS = {
     "pard": ({"kind": "pard", "draft_length": 4}, "tree_point_mass", 4, {}),
     "dflash": ({"kind": "dflash", "block_size": 5}, "tree_point_mass", 4, {}),
     "dspark": ({"kind": "dspark", "block_size": 4, "markov_head": 0.6}, "block", 4, {"pair": SMALL, "context": {"process": "markov", "order": 1}}),
+    "ddtree": ({"kind": "ddtree", "block_size": 5, "nodes": 8}, "tree_point_mass", 4, {}),
+    "caddtree": ({"kind": "caddtree", "block_size": 5, "nodes": 8, "draft_time": 0.2, "row_time": 0.1}, "tree_point_mass", 4, {}),
     "hybrid": ({"kind": "hybrid", "draft_length": 3, "text_length": 6}, "tree_point_mass", 6, {"context": COPY}),
     "rest": ({"kind": "rest", "datastore": [[1, 2, 3, 4, 5, 1, 2, 3, 1, 2]], "draft_length": 4, "nodes": 12}, "tree_point_mass", 4, {"context": COPY}),
     "opt_tree": ({"kind": "opt_tree", "nodes": 8, "threshold": 0.3, "max_depth": 5}, "tree_point_mass", 4, {}),

@@ -28,19 +28,25 @@ std::string obstacle(const spec::Cell& cell) {
   }
 }
 
-// The config's own key where the drafter has it. A tree states its depth in other ways (depth, budget, branching).
-const char* draft_length_in_words(const spec::Cell& cell) {
+// The config's own key where the drafter has it, and its place. A tree states its depth in other ways (depth, budget, branching).
+struct DraftLengthKey {
+  const char* words;
+  const Location& where;
+};
+DraftLengthKey draft_length_key(const spec::Cell& cell) {
   const bool own_words = cell.judges_blocks() && !cell.block()->drafter.entry->info.has_parameter("draft_length");
-  return own_words ? "the drafter's longest path" : "draft_length";
+  return own_words ? DraftLengthKey{"the drafter's longest path", cell.places.drafter}
+                   : DraftLengthKey{"draft_length", cell.places.draft_length};
 }
 
 void check_size(const spec::Cell& cell) {
   const families::ContextShape& shape = cell.contexts->process->shape();
+  const DraftLengthKey length = draft_length_key(cell);
   if (cell.vocab > kAuditMaxVocab)
     throw BadInput(cell.places.vocab, fmt::format("vocab is {}, allowed in an audit: at most {}", cell.vocab, kAuditMaxVocab));
   if (cell.draft_length() > kAuditMaxDraftLength)
-    throw BadInput(cell.places.draft_length, fmt::format("{} is {}, allowed in an audit: at most {}", draft_length_in_words(cell),
-                                                         cell.draft_length(), kAuditMaxDraftLength));
+    throw BadInput(length.where, fmt::format("{} is {}, allowed in an audit: at most {}", length.words, cell.draft_length(),
+                                             kAuditMaxDraftLength));
   if (shape.contexts > kAuditMaxContexts)
     throw BadInput(cell.places.context,
                    fmt::format("{} contexts, allowed in an audit: at most {}", shape.contexts, kAuditMaxContexts));
@@ -48,8 +54,8 @@ void check_size(const spec::Cell& cell) {
   auto branches = static_cast<std::uint64_t>(shape.contexts > 0 ? shape.contexts : cell.draft_length() + 1);
   for (int i = 0; i <= cell.draft_length(); ++i) branches *= static_cast<std::uint64_t>(cell.vocab);
   if (branches > kAuditMaxBranches)
-    throw BadInput(cell.places.draft_length, fmt::format("contexts * vocab^({} + 1) is {}, allowed in an audit: at most {}",
-                                                         draft_length_in_words(cell), branches, kAuditMaxBranches));
+    throw BadInput(length.where, fmt::format("contexts * vocab^({} + 1) is {}, allowed in an audit: at most {}", length.words,
+                                             branches, kAuditMaxBranches));
 }
 
 void check_cell(const spec::Cell& cell) {
