@@ -72,12 +72,15 @@ class HostilePlaces(WithResults):
             result = run(*command, option, pipe)
             self.assertEqual(result.returncode, IO_FAILED, result.stderr)
             self.assertIn(f"{pipe}: is a pipe that nobody reads, allowed: a file, or a pipe with a reader", result.stderr)
-        reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+        shown = self.scratch / "shown"  # a file: another pipe would fill, and stop the reader
+        with shown.open("wb") as file:
+            reader = subprocess.Popen(["cat", pipe], stdout=file)
         keeps = os.open(pipe, os.O_RDWR)  # the reader is there, whenever it gets its turn
         result = run(*SERVING, "--timeline", pipe)
         os.close(keeps)
         self.assertEqual(result.returncode, FINE, result.stderr)
-        self.assertTrue(reader.communicate()[0].rstrip().endswith((b"}", b"]")))
+        self.assertEqual(reader.wait(timeout=600), 0)
+        self.assertTrue(shown.read_bytes().rstrip().endswith((b"}", b"]")))
 
     @unittest.skipUnless(os.path.exists("/usr/bin/python3"), "the packages are Debian's")
     def test_an_activated_environment(self):
