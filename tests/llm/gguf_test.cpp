@@ -1,5 +1,5 @@
-// GGUF files written by scripts/golden/gguf_golden.py from the public description of the format: the models that they hold, and files
-// that are broken.
+// GGUF files written by scripts/golden/gguf_golden.py from the public description of the format: the models that they hold, and
+// files that are broken.
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
@@ -103,17 +103,18 @@ TEST_CASE("broken GGUF files are refused by name", "[llm]") {
   CHECK_THAT(refused(replaced(good, "linear", "lineax")), Contains("rope.scaling.type is \"lineax\", allowed: none, linear"));
 }
 
-// Bytes of the tables flipped and the file cut. SPECSIM_FUZZ_SECONDS says how long.
+// Bytes of the tables flipped and the file cut: 24 files, or as many as SPECSIM_FUZZ_SECONDS allows.
 TEST_CASE("mutated GGUF files are taken or refused, and nothing else happens", "[llm]") {
   const char* const wish = std::getenv("SPECSIM_FUZZ_SECONDS");
-  const double seconds = wish == nullptr ? 1.0 : std::atof(wish);
+  const double seconds = wish == nullptr ? 0.0 : std::atof(wish);
+  constexpr std::size_t kFiles = 24;
   rng::Stream random(rng::make_key(2, rng::hash_text("mutations of GGUF")), rng::Purpose::distribution, 0, 0);
   const std::vector<std::string> good = {read_whole_file(kModels + "tiny-qwen.gguf"),
                                          read_whole_file(kModels + "tiny-mixed.gguf")};
   std::size_t taken = 0;
   std::size_t tried = 0;
   const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
+  while (tried < kFiles || std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() < seconds) {
     std::string bytes = good[tried % good.size()];
     for (std::size_t edits = 1 + random() % 3; edits > 0 && !bytes.empty(); --edits) {
       const std::size_t at = random() % std::min<std::size_t>(bytes.size(), 2600);  // in the tables, mostly
@@ -126,7 +127,6 @@ TEST_CASE("mutated GGUF files are taken or refused, and nothing else happens", "
     taken += refused(bytes).empty() ? 1 : 0;
     ++tried;
   }
-  CHECK(tried > 10);
   CHECK(taken < tried);
 }
 
