@@ -3,8 +3,9 @@
 #include "sim/experiments/audit/bit_space.h"
 #include "sim/foundation/base/check.h"
 
+#include <boost/iterator/counting_iterator.hpp>
+
 #include <algorithm>
-#include <ranges>
 
 namespace specsim::audit {
 
@@ -70,9 +71,9 @@ Token EveryChoice::pick(Use use, int node, int depth, const verify::Pickable& di
 bool EveryChoice::accept(int node, verify::Odds odds) {
   if (at_ == made_.size()) {
     // Uniforms m / 2^53 with m below this pass, the others do not.
-    const std::uint64_t bar =
-        *std::ranges::partition_point(std::views::iota(std::uint64_t{0}, verify::kAcceptAlways),
-                                      [&](std::uint64_t m) { return verify::accepts(rng::to_unit(m << 11), odds); });
+    using Count = boost::counting_iterator<std::uint64_t>;  // Debian's emscripten has no std::views::iota
+    const std::uint64_t bar = *std::partition_point(
+        Count(0), Count(verify::kAcceptAlways), [&](std::uint64_t m) { return verify::accepts(rng::to_unit(m << 11), odds); });
     Choice choice;
     choice.position = static_cast<std::uint32_t>(node) - 1;
     choice.second = true;
