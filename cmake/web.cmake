@@ -27,7 +27,7 @@ function(specsim_page_core)
   specsim_sources(specsim_page ${web_sources})
   target_compile_options(specsim_page PRIVATE ${cold_level})
   target_link_libraries(specsim_page PRIVATE specsim_core)
-  target_link_options(specsim_page PRIVATE -O2 -fwasm-exceptions -sMODULARIZE=1 -sEXPORT_ES6=1 -sEXPORT_NAME=createCore -sUSE_ES6_IMPORT_META=0
+  target_link_options(specsim_page PRIVATE -Oz -fwasm-exceptions -sMODULARIZE=1 -sEXPORT_ES6=1 -sEXPORT_NAME=createCore -sUSE_ES6_IMPORT_META=0
     -sENVIRONMENT=web,worker -sALLOW_MEMORY_GROWTH=1 -sFILESYSTEM=0 -sTOTAL_STACK=1048576 -sEXPORTED_RUNTIME_METHODS=ccall --no-entry)
   set_target_properties(specsim_page PROPERTIES OUTPUT_NAME core SUFFIX .mjs)
 endfunction()
