@@ -9,8 +9,8 @@ from pathlib import Path
 
 try:
     import matplotlib
-except ModuleNotFoundError:  # Debian's package brings Tk and SymPy: scripts/setup --quickstart has one of its own
-    sys.path += map(str, Path(__file__).resolve().parents[2].glob("build/matplotlib/lib/python3*/site-packages"))
+except ModuleNotFoundError:  # Debian's package brings Tk and SymPy, so scripts/setup --quickstart unpacks it alone
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "build/matplotlib/usr/lib/python3/dist-packages"))
     import matplotlib
 
 from plot_tables import BadInput, config_of, known, manifest_of, read  # noqa: F401: for the scripts that draw
