@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""README.md and docs/ show what the program and results/ give; their links lead somewhere; the map of rooms is of the rooms as they are;
-and, where mkdocs is installed, the site builds without a warning.
+"""README.md and docs/ show what the program and results/ give and are plain English; their links lead somewhere; the map of rooms is of the
+rooms as they are; files that repeat CMakeLists.txt's version agree with it; and, where mkdocs is installed, the site builds without a warning.
 
 Runs at the root of the repository; SPECSIM names the program. scripts/update_golden.sh writes the pages anew.
 """
@@ -48,9 +48,20 @@ def readme_is_short():
     return not long
 
 
+def versions_agree():
+    """CMakeLists.txt has the version; other tools read these files."""
+    version = re.search(r"^project\(specsim VERSION ([\d.]+)", Path("CMakeLists.txt").read_text(), re.M)[1]
+    places = {"pyproject.toml": r'^version = "([\d.]+)"', "CITATION.cff": r"^version: ([\d.]+)", "CHANGELOG.md": r"^## ([\d.]+)"}
+    other = {name: re.search(pattern, Path(name).read_text(), re.M)[1] for name, pattern in places.items()}
+    for name, found in other.items():
+        if found != version:
+            print(f"{name}: version {found}, CMakeLists.txt has {version}", file=sys.stderr)
+    return all(found == version for found in other.values())
+
+
 def main():
     results = [passes("scripts/dev/docs_pages.py", "--check"), passes("scripts/dev/check_links.py", "--self-test"), passes("scripts/dev/check_links.py"),
-               rooms_are_named(), readme_is_short()]
+               rooms_are_named(), readme_is_short(), versions_agree(), passes("scripts/check_prose", "--self-test"), passes("scripts/check_prose")]
     if shutil.which("mkdocs"):
         with tempfile.TemporaryDirectory() as scratch:
             results.append(passes("scripts/docs", "--no-setup", "--out", f"{scratch}/site"))
