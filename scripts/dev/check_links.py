@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks the documentation's links: README.md, the other pages at the root, docs/.
+"""Checks the documentation's links: README.md, the other pages at the root, docs/, results/notes/.
 
 usage: scripts/dev/check_links.py              relative links, anchors, named paths, lengths of lines
        scripts/dev/check_links.py --site DIR   links and anchors of the pages that scripts/docs made
@@ -23,7 +23,7 @@ NAMED = re.compile(r"`((?:sim|scripts|configs|results|tests|docs|cmake)/[\w./-]*
 
 
 def pages(root):
-    return [root / name for name in TOP if (root / name).exists()] + sorted((root / "docs").rglob("*.md"))
+    return [root / name for name in TOP if (root / name).exists()] + sorted((root / "docs").rglob("*.md")) + sorted((root / "results" / "notes").glob("*.md"))
 
 
 def prose(text):

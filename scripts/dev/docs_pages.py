@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""What README.md and docs/ show of the program and of results/, kept equal to them.
+"""What README.md, docs/ and results/notes/ show of the program and of results/, kept equal to them.
 
 usage: scripts/dev/docs_pages.py [--check]     (from the repository's root; SPECSIM names the program, build/specsim by default)
 
-Writes docs/reference.md (specsim reference) and fills the blocks of README.md and docs/**/*.md, which end at <!-- end -->. Each drafter,
+Writes docs/reference.md (specsim reference) and fills the blocks of README.md, docs/**/*.md and results/notes/*.md, which end at <!-- end -->. Each drafter,
 verifier and policy of the registry has a page docs/methods/KIND-NAME.md, whose prose is written by hand; one that is missing is begun.
   <!-- output: build/specsim ARGUMENTS ;; REGEX -->   what the command prints: the lines that the expression finds, all without one
   <!-- include: PATH -->          a file as it stands; PATH#N: its Nth paragraph
@@ -335,6 +335,16 @@ def measured_table(_):
     return "\n".join(lines)
 
 
+# ---- claims
+
+def refuted_table(_):
+    lines = ["| id | claim | claimed | measured |", "|---|---|---|---|"]
+    for row in rows_of("results/claims/claims.csv"):
+        if row["verdict"].startswith("refuted"):
+            lines.append("| " + " | ".join(row[key].replace("|", "\\|") for key in ("id", "claim", "claimed", "measured")) + " |")
+    return "\n".join(lines)
+
+
 # ---- values in sentences
 
 def claims_counted():
@@ -373,7 +383,31 @@ def timing_errors(folder="results/validation/novels"):
     return sorted(abs(100 * float(row["timing_error"])) for row in rows_of(f"{folder}/validation.csv") if row["timing_error"])
 
 
+def served_choices(pattern):
+    """Two numbers of the text of results/served/served_speedups.md."""
+    found = re.search(pattern, Path("results/served/served_speedups.md").read_text(), re.S)
+    return f"{found[2]} of {found[1]}"
+
+
+def language_errors(what):
+    """Least and most error of predicted rows of results/language/language.csv, percent: "SOURCE; METHOD; TEMPERATURE; COLUMN", words of each."""
+    source, method, temperature, column = (word.strip() for word in what.split(";"))
+    errors = [100 * (float(row[column]) / float(row["published"]) - 1) for row in rows_of("results/language/language.csv")
+              if source in row["source"] and method in row["method"] and row["temperature"] == temperature and row["role"] == "predicted"]
+    return span(errors, "{:+.0f}") + " %"
+
+
+def rankings(figure):
+    """(least, most) of a column of results/rankings/rankings.md, by batch: "lost | 1"."""
+    column, _, batch = (word.strip() for word in figure.partition("|"))
+    lines = [line.strip("| ").split(" | ") for line in Path("results/rankings/rankings.md").read_text().split("\n\n")[1].splitlines()]
+    at = lines[0].index(column)
+    found = [float(re.match(r"[-\d.]+", line[at])[0]) for line in lines[2:] if batch in ("", line[1])]
+    return f"{min(found):g} to {max(found):g}"
+
+
 VALUES = {
+    "served settings": lambda: served_choices(r"Of (\d+) servers with several settings.*?is the measured one of (\d+)"),
     "drafters": lambda: str(sum(kind == "drafter" for kind, _ in parts(REFERENCE.read_text()))),
     "verifiers": lambda: str(sum(kind == "verifier" for kind, _ in parts(REFERENCE.read_text()))),
     "claims": lambda: f"{claims_counted()[0]}",
@@ -393,12 +427,13 @@ VALUES = {
     "runs timed": lambda: f"{len(timing_errors())}",
     "timing error, middle": lambda: f"{median(timing_errors()):.1f} %",
     "timing error on a GPU, middle": lambda: f"{median(timing_errors('results/gpu/h200-sxm/enlarged')):.1f} %",
+    "timing error on a GPU, worst": lambda: f"{timing_errors('results/gpu/h200-sxm/enlarged')[-1]:.1f} %",
     "timing error, worst": lambda: f"{timing_errors()[-1]:.1f} %",
 }
-TABLES = {"methods": methods_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
+TABLES = {"methods": methods_table, "refuted": refuted_table, "policies": policies_table, "calibration": calibration_table, "validation": validation_table, "measured": measured_table, "gpu": gpu_table,
           **{name: (lambda _, make=make: make()) for name, make in price_tables.TABLES.items()}}
 # Values that name a row of a table: "step: PAGE | GROUP | FIGURE".
-OF_ROWS = {"method": method_value, "side by side": side_by_side_value, "adaptive": against_fixed, "trees": tree_value,
+OF_ROWS = {"language": language_errors, "rankings": rankings, "method": method_value, "side by side": side_by_side_value, "adaptive": against_fixed, "trees": tree_value,
            "step": price_tables.step_value, "fidelity": price_tables.fidelity_value, "unseen": price_tables.unseen_value,
            "unseen span": price_tables.unseen_span}
 
@@ -456,6 +491,7 @@ VALUE = re.compile(r"(?P<open><!-- value: (?P<what>[^>]*?) -->)[^<]*(?P<close><!
 
 
 def value(what):
+    what = what.replace("\\|", "|")  # as a table's cell has it
     kind, _, row = what.partition(": ")
     return OF_ROWS[kind](row) if kind in OF_ROWS else VALUES[what]()
 
@@ -493,7 +529,7 @@ def main():
     for path, part in pages.items():
         if not path.exists():
             write(path, new_page(part))
-    for path in [Path("README.md"), *sorted(Path("docs").rglob("*.md"))]:
+    for path in [Path("README.md"), *sorted(Path("docs").rglob("*.md")), *sorted(Path("results/notes").glob("*.md"))]:
         if path != REFERENCE:
             write(path, filled(path.read_text()))
     if check and different:
