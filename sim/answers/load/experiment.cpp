@@ -81,6 +81,14 @@ void add_fitting(serve::Summary& summary, const ServeExperiment& experiment, con
   summary.draft_cost_requests = fitting(experiment.plain_blocks, 0) - summary.fitting_requests;
 }
 
+// What a tuned server's host takes for a request before it is queued.
+arrivals::Picoseconds request_time(const ServeExperiment& experiment) {
+  const cost::Deployment* const deployment = experiment.cost->deployment();
+  if (deployment == nullptr || !deployment->engine.tuned) return 0;
+  const double seconds = std::max(0.0, deployment->engine.tuned->mean.seconds(cost::Factor::request));
+  return std::llround(arrivals::kPicosecondsPerSecond * seconds);
+}
+
 // Before they are made, where their number is known, and before the run.
 void check_memory(const ServeExperiment& experiment, std::size_t requests) {
   if (requests * (sizeof(serve::Sequence) + 64) > available_memory())
@@ -174,7 +182,7 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
     setting.prefill.silent = experiment.first_token_of_decode;
     setting.prefill.make_engine = [&] { return make_engine(without_speculation(experiment), nullptr, plain_pricer); };
   }
-  setting.frontend = experiment.frontend;
+  setting.frontend = experiment.frontend + request_time(experiment);
   setting.horizon = experiment.horizon;
   setting.observer = options.observer;
   setting.stop = options.stop;

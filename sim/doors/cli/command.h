@@ -20,6 +20,7 @@ ExitCode audit_command(const std::vector<std::string>& arguments);
 ExitCode plan_command(const std::vector<std::string>& arguments);
 ExitCode compare_command(const std::vector<std::string>& arguments);
 ExitCode serve_command(const std::vector<std::string>& arguments);
+ExitCode tune_command(const std::vector<std::string>& arguments);
 ExitCode theory_command(const std::vector<std::string>& arguments);
 ExitCode pass_command(const std::vector<std::string>& arguments);
 ExitCode kernels_command(const std::vector<std::string>& arguments);

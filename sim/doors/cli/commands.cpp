@@ -10,6 +10,7 @@ const std::vector<Command>& commands() {
       {"plan", "the best draft length on a GPU, break-even points, and when not to speculate", plan_command},
       {"compare", "methods ranked on one workload, with paired intervals; the fastest tree drawn", compare_command},
       {"serve", "a server under load: latency, throughput and goodput, with speculation and without", serve_command},
+      {"tune", "learns from benchmark runs of a server how it differs from the estimate", tune_command},
       {"theory", "closed forms at given parameters, without simulating", theory_command},
       {"pass", "what one forward pass takes on a GPU, part by part", pass_command},
       {"kernels", "measured kernels beside their prices: how far to trust a price, by GPU and dtype", kernels_command},

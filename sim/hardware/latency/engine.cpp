@@ -178,6 +178,7 @@ const std::vector<Parameter>& engine_parameters() {
          "true, trees: [tree_dynamic], tree_verifiers: [tree_point_mass]}; {}: nothing is said",
          {},
          {}},
+        {"tuned", Type::value, "", "what runs of one server taught, as specsim tune writes it: {factors: ..., covariance: ...}", {}, {}},
         {"proposals",
          Type::value,
          "{}",
@@ -255,6 +256,7 @@ Engine read_engine(const config::Value& spec, Diagnostics& diagnostics) {
   }
   check_pairs(a, engine, diagnostics);
   engine.methods = read_methods(a.value("methods"), diagnostics);
+  if (a.has("tuned")) engine.tuned = read_belief(a.value("tuned"), diagnostics);
   read_proposals(a.value("proposals"), engine, diagnostics);
   for (const HostFigure& figure : host_figures()) engine.host.*figure.figure = a.number(figure.key);
   return engine;

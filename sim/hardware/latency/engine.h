@@ -3,6 +3,7 @@
 
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/latency/host_time.h"
+#include "sim/hardware/latency/server_factors.h"
 #include "sim/hardware/presets/presets.h"
 
 #include <map>
@@ -60,6 +61,7 @@ struct WeightOnlyKernels {
   // an H200 (1.7 times one row at 4, 8 and 16 with 4 bits, 1.13 with 8) and on an A100 (1.0 to 1.06), and of SGLang's on an H100
   // (1.12 with 8).
   [[nodiscard]] double slowdown(double weight_bytes, double rows) const;
+  bool operator==(const WeightOnlyKernels&) const = default;
 };
 
 // Operations for which an engine may run another implementation than its library's first: all-reduces, attention over keys and
@@ -102,6 +104,7 @@ struct Engine {
   std::optional<double> small_kernels;  // a layer's, between products and attention; none: as the GPU's calibration counted
   double logit_passes = 3.0;            // over the logits: written by the LM head, read by softmax and by the sampler
   HostTime host;
+  std::optional<FactorBelief> tuned;        // what runs of this server taught; none: not tuned
   std::map<std::string, double> proposals;  // [method]: a round's proposing and checking, in layers of a pass without a graph
   std::map<std::string, Location> proposal_places;  // [method]: where a file says it
   WeightOnlyKernels weight_only;

@@ -65,7 +65,8 @@ ModelKernels::ModelKernels(const Deployment& deployment, const ModelShape& model
   }
   if (library_) {
     measured_products_ =
-        &products.add<MeasuredProduct>(*library_, engine.fused_quantisation, !deployment.quantized_efficiency.has_value());
+        &products.add<MeasuredProduct>(*library_, engine.fused_quantisation, !deployment.quantized_efficiency.has_value(),
+                                       engine.kernels == name && engine.weight_only != WeightOnlyKernels());
     measured_experts_ = &experts.add<MeasuredExperts>(*library_);
     const Engine& attending = engine.kernels == name ? engine : engine_of_library(name);
     const KernelRule* const latent = rule_for(attending, RuledOperation::latent_attention, hardware.compute_capability);

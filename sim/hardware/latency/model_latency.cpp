@@ -26,6 +26,23 @@ double unequal_contexts(const Deployment& deployment) {
   return of_engine > 1.0 ? of_kernels.value_or(of_engine) : of_engine;
 }
 
+// Products of a pass by the server's factors, those of the rows of prompts by the factor of prefill as well.
+void scale_products(const ServerFactors& factors, double prompt_share, PassTime& time) {
+  const double all = time.weights + time.compute;
+  if (all <= 0.0) return;
+  const double experts = time.experts * factors.times(Factor::experts);
+  const double scaled = (all - time.experts) * factors.times(Factor::products) + experts;
+  const double prompts = 1.0 + prompt_share * std::expm1(factors[Factor::prefill]);
+  time.weights *= prompts * scaled / all;
+  time.compute *= prompts * factors.times(Factor::arithmetic) * scaled / all;
+  time.experts = prompts * experts;
+}
+
+double attention_times(const ServerFactors& factors, const AttentionWork& work) {
+  if (work.prompt) return factors.times(Factor::attention, Factor::prefill);
+  return work.tokens > 1.0 ? factors.times(Factor::attention, Factor::verification) : factors.times(Factor::attention);
+}
+
 }  // namespace
 
 // Rows as they are computed.
@@ -71,6 +88,18 @@ PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decodin
       request.groups.push_back({segment->sequences, segment->cached / segment->sequences, segment->rows / segment->sequences,
                                 segment->pairs / segment->rows, segment == &prompts, 1.0});
   return time(request);
+}
+
+bool ModelLatency::verifies(const Request& request) {
+  return std::any_of(request.groups.begin(), request.groups.end(),
+                     [](const Attending& group) { return !group.prompt && group.tokens > 1.0; });
+}
+
+double ModelLatency::prompt_share(const Request& request) {
+  double rows = 0.0;
+  for (const Attending& group : request.groups)
+    if (group.prompt) rows += group.sequences * group.tokens;
+  return rows / request.rows;
 }
 
 ModelLatency::Layout ModelLatency::layout(const Request& request) const {
@@ -165,15 +194,26 @@ PassTime ModelLatency::time(const Request& request) const {
   time.weights = multiplied.streaming;
   time.compute = multiplied.total - multiplied.streaming;
   time.experts = multiplied.experts;
-  each_attention(request, [&](const Operation& operation) { time.kv += operation.count * kernels_.seconds(operation); });
+  const bool tuned = deployment_.engine.tuned.has_value();
+  const ServerFactors factors = tuned ? deployment_.engine.tuned->mean : ServerFactors();
+  if (tuned) scale_products(factors, prompt_share(request), time);
+  each_attention(request, [&](const Operation& operation) {
+    const double seconds = operation.count * kernels_.seconds(operation);
+    time.kv += tuned ? attention_times(factors, std::get<AttentionWork>(operation.work)) * seconds : seconds;
+  });
   for (const Operation& operation : state_operations(model_, deployment_, request.groups))
-    time.kv += operation.count * kernels_.seconds(operation);
+    time.kv += (tuned ? factors.times(Factor::attention) : 1.0) * operation.count * kernels_.seconds(operation);
   for (const Operation& operation :
        remaining_operations(model_, deployment_, layer_kernels_, at.rows, at.gathered, at.captured)) {
     const double seconds = operation.count * kernels_.seconds(operation);
     (operation.part == PassPart::communication   ? time.communication
      : operation.part == PassPart::small_kernels ? time.launch
                                                  : time.sampling) += seconds;
+  }
+  if (tuned) {
+    time.communication *= factors.times(Factor::communication);
+    time.launch *= factors.times(Factor::products);
+    time.sampling *= factors.times(Factor::products);
   }
   const HostTime& host = deployment_.engine.host;
   if (role_ == Role::target) time.launch += 1e-6 * host.step_us;
@@ -184,12 +224,17 @@ PassTime ModelLatency::time(const Request& request) const {
   }
   if (role_ == Role::target) {
     const HostSeconds seconds = target_host_seconds(host, request.sequences, at.wanted, request.clients, time.total());
-    time.host = seconds.idle;
+    time.host = seconds.idle + factors.seconds(Factor::step) + factors.seconds(Factor::sequence) * request.sequences;
     time.behind = seconds.behind;
   } else {
-    time.host = 1e-6 * host.draft_us;
+    time.host = 1e-6 * host.draft_us + factors.seconds(Factor::draft_pass);
   }
   time.host += launch_wait_seconds(host, at.captured ? 0.0 : model_.layers, role_ == Role::draft, time.total());
+  if (tuned && (role_ == Role::draft || verifies(request))) {
+    PassTime scaled;
+    scaled.add(factors.times(Factor::speculation), time);
+    return scaled;
+  }
   return time;
 }
 
@@ -220,6 +265,26 @@ double ModelLatency::kernel_error(const Pass& pass) const {
   return std::hypot(std::hypot(std::hypot(dense, experts), attention),
                     std::hypot(link, kStatedError * (time.launch + time.sampling))) /
          total;
+}
+
+ServerFactors ModelLatency::factor_errors() const {
+  constexpr Pass kTypical{8.0, 1.0, 1024.0, 1.0};
+  const Request asked = request(kTypical);
+  const Layout at = layout(asked);
+  ServerFactors errors;
+  const auto raise = [&](Factor factor, double error) { errors[factor] = std::max(errors[factor], error); };
+  for (const ProductGroup& group : product_operations(model_, at.rows))
+    for (const Operation& operation : group.operations) {
+      const KernelError error = kernels_.estimate(operation).error;
+      if (std::holds_alternative<ExpertsWork>(operation.work))
+        raise(Factor::experts, error.largest());
+      else if (operation.name != "router")
+        raise(Factor::products, error.common);
+    }
+  each_attention(asked, [&](const Operation& operation) { raise(Factor::attention, kernels_.estimate(operation).error.largest()); });
+  for (const Operation& operation : remaining_operations(model_, deployment_, layer_kernels_, at.rows, at.gathered, at.captured))
+    if (operation.part == PassPart::communication) raise(Factor::communication, kernels_.estimate(operation).error.largest());
+  return errors;
 }
 
 double ModelLatency::shared_variance() const {

@@ -25,6 +25,8 @@ class ModelLatency {
                                     const OtherEngines& peers) const;
   // Standard deviation of the logarithm of the kernels' part of a pass.
   [[nodiscard]] double kernel_error(const Pass& pass) const;
+  // What the estimates of kernels err by in common, by the factor that would correct it.
+  [[nodiscard]] ServerFactors factor_errors() const;
   // Share of its variance that passes over any rows have in common.
   [[nodiscard]] double shared_variance() const;
   // All operations of a pass with the kernel that computes each, and the host's time last.
@@ -50,6 +52,8 @@ class ModelLatency {
     double experts = 0.0;    // the part of it that experts take
   };
   [[nodiscard]] Request request(const Pass& pass) const;
+  [[nodiscard]] static bool verifies(const Request& request);
+  [[nodiscard]] static double prompt_share(const Request& request);
   [[nodiscard]] Layout layout(const Request& request) const;
   [[nodiscard]] PassTime time(const Request& request) const;
   [[nodiscard]] Products products(const PassRows& rows) const;

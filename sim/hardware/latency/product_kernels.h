@@ -39,9 +39,10 @@ class KernelLibrary {
 class MeasuredProduct final : public Kernel<ProductWork> {
  public:
   // `fused_quantisation`: the engine quantises activations in the kernel before. `narrow`: false leaves weights of fewer than 16
-  // bits to other kernels.
-  MeasuredProduct(const KernelLibrary& library, bool fused_quantisation, bool narrow)
-      : library_(library), fused_quantisation_(fused_quantisation), narrow_(narrow) {}
+  // bits to other kernels. `own_weight_only`: the engine states how fast its own kernels for weights alone are, so that those of
+  // another library do not serve.
+  MeasuredProduct(const KernelLibrary& library, bool fused_quantisation, bool narrow, bool own_weight_only)
+      : library_(library), fused_quantisation_(fused_quantisation), narrow_(narrow), own_weight_only_(own_weight_only) {}
   [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
   [[nodiscard]] KernelError error(const ProductWork& work) const override;
   [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
@@ -55,6 +56,7 @@ class MeasuredProduct final : public Kernel<ProductWork> {
   const KernelLibrary& library_;
   bool fused_quantisation_;
   bool narrow_;
+  bool own_weight_only_;
 };
 
 // A product, or several in one kernel, by the data sheet and the GPU's calibration (product_seconds of hardware.h).

@@ -53,7 +53,10 @@ KernelLabel KernelLibrary::label(const KernelFit& fit) const {
 }
 
 const KernelFit* MeasuredProduct::fit(const WeightType& type) const {
-  return type.bits < 16.0 && !narrow_ ? nullptr : library_.fit_of(KernelKind::product, type);
+  if (type.bits < 16.0 && !narrow_) return nullptr;
+  const KernelFit* const found = library_.fit_of(KernelKind::product, type);
+  if (found == nullptr || !own_weight_only_ || found->engine == library_.name()) return found;
+  return found->dtype.weight_bytes < kActivationBytes && found->dtype.activation_bytes >= kActivationBytes ? nullptr : found;
 }
 
 std::optional<double> MeasuredProduct::seconds(const ProductWork& work) const {

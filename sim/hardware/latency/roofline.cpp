@@ -45,7 +45,12 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
     if (deployment_.draft->prediction_heads > 1.0) form.heads = static_cast<int>(deployment_.draft->prediction_heads);
     return form;
   }
-  [[nodiscard]] double round_overhead(double /*batch*/) const override { return 1e-6 * deployment_.engine.host.round_us; }
+  [[nodiscard]] double round_overhead(double /*batch*/) const override {
+    const Engine& engine = deployment_.engine;
+    if (!engine.tuned) return 1e-6 * engine.host.round_us;
+    const ServerFactors& factors = engine.tuned->mean;
+    return factors.times(Factor::speculation) * (1e-6 * engine.host.round_us + factors.seconds(Factor::round));
+  }
   [[nodiscard]] std::vector<std::string> warnings() const override {
     return deployment_warnings(deployment_, target_ ? &target_->kernels() : nullptr, draft_ ? &draft_->kernels() : nullptr);
   }
@@ -57,6 +62,10 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   [[nodiscard]] bool nothing_drafts(Role role) const { return role == Role::draft && !draft_; }
   [[nodiscard]] const ModelLatency& latency(Role role) const { return role == Role::target ? *target_ : *draft_; }
 
+  [[nodiscard]] FactorBelief factors() const override {
+    if (deployment_.engine.tuned) return *deployment_.engine.tuned;
+    return prior_belief(target_ ? target_->factor_errors() : ServerFactors());
+  }
   [[nodiscard]] double kernel_error(Role role, const Pass& pass) const override {
     return nothing_drafts(role) ? 0.0 : latency(role).kernel_error(pass);
   }

@@ -1,0 +1,199 @@
+#include "sim/answers/tune/learn.h"
+
+#include <Eigen/Dense>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace specsim::tune {
+
+namespace {
+
+// [Metric]: standard deviations of the logarithm, of what one run measures anew when it is repeated, and of what no factor expresses.
+// Both were estimated by scripts/results/tune.py over the servers of results/tune.
+constexpr std::array<double, kMetrics> kNoise = {0.06, 0.035, 0.04};
+constexpr std::array<double, kMetrics> kDiscrepancy = {0.30, 0.04, 0.04};
+// Over how large a difference of logarithms of batch and prompt tokens, and of draft lengths, discrepancies stay alike.
+constexpr double kLengthScale = 0.8;
+constexpr double kDraftScale = 8.0;
+constexpr double kModesApart = 1.0;        // plain and speculative steps, as a distance
+constexpr double kTpotAndThroughput = -0.9;  // correlation of the two discrepancies
+constexpr double kDegrees = 4.0;           // of freedom of the noise
+constexpr int kRounds = 20;
+
+struct Belief {
+  Eigen::VectorXd mean;        // [Factor]
+  Eigen::MatrixXd covariance;  // [Factor][Factor]
+};
+
+Belief as_belief(const cost::FactorBelief& given) {
+  constexpr auto kCount = static_cast<Eigen::Index>(cost::kFactors);
+  Belief belief{Eigen::Map<const Eigen::VectorXd>(given.mean.values.data(), kCount), Eigen::MatrixXd(kCount, kCount)};
+  for (Eigen::Index i = 0; i < kCount; ++i)
+    for (Eigen::Index j = 0; j < kCount; ++j)
+      belief.covariance(i, j) = given.covariance[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)];
+  return belief;
+}
+
+cost::FactorBelief as_belief(const Belief& given) {
+  cost::FactorBelief belief;
+  for (std::size_t i = 0; i < cost::kFactors; ++i) {
+    belief.mean.values[i] = given.mean(static_cast<Eigen::Index>(i));
+    for (std::size_t j = 0; j < cost::kFactors; ++j)  // rounding leaves the two halves apart
+      belief.covariance[i][j] = 0.5 * (given.covariance(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) +
+                                       given.covariance(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(i)));
+  }
+  return belief;
+}
+
+struct Row {
+  std::size_t run;
+  std::size_t metric;
+  const Evidence* of;
+};
+
+std::vector<Row> measured_rows(const std::vector<Evidence>& evidence) {
+  std::vector<Row> rows;
+  for (std::size_t run = 0; run < evidence.size(); ++run)
+    for (std::size_t metric = 0; metric < kMetrics; ++metric)
+      if (evidence[run].measured[metric]) rows.push_back({run, metric, &evidence[run]});
+  return rows;
+}
+
+std::vector<Row> all_rows(const std::vector<Evidence>& evidence) {
+  std::vector<Row> rows;
+  for (std::size_t run = 0; run < evidence.size(); ++run)
+    for (std::size_t metric = 0; metric < kMetrics; ++metric) rows.push_back({run, metric, &evidence[run]});
+  return rows;
+}
+
+double alike(std::size_t a, std::size_t b) {
+  if (a == b) return 1.0;
+  const auto ttft = static_cast<std::size_t>(Metric::ttft);
+  return a == ttft || b == ttft ? 0.0 : kTpotAndThroughput;
+}
+
+// Covariance of two discrepancies.
+double discrepancy(const Row& a, const Row& b) {
+  const double common = alike(a.metric, b.metric);
+  if (common == 0.0) return 0.0;
+  const Setting& x = a.of->setting;
+  const Setting& y = b.of->setting;
+  const double load = std::log(x.batch / y.batch) / kLengthScale;
+  const double prompt = std::log(x.prompt_tokens / y.prompt_tokens) / kLengthScale;
+  const bool both = x.draft_length > 0 && y.draft_length > 0;
+  const double drafts = both ? (x.draft_length - y.draft_length) / kDraftScale : x.draft_length == y.draft_length ? 0.0 : kModesApart;
+  return common * kDiscrepancy[a.metric] * kDiscrepancy[b.metric] * std::exp(-0.5 * (load * load + prompt * prompt + drafts * drafts));
+}
+
+Eigen::MatrixXd slopes(const std::vector<Row>& rows) {
+  Eigen::MatrixXd matrix(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(cost::kFactors));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t factor = 0; factor < cost::kFactors; ++factor)
+      matrix(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(factor)) = rows[i].of->prediction.slope[rows[i].metric][factor];
+  return matrix;
+}
+
+// Acceptance that a run does not state shifts its TPOT and its throughput against each other.
+double acceptance(const Row& a, const Row& b) {
+  if (a.of != b.of) return 0.0;
+  const auto sign = [](const Row& row) {
+    return row.metric == static_cast<std::size_t>(Metric::tpot) ? -1.0 : row.metric == static_cast<std::size_t>(Metric::throughput) ? 1.0 : 0.0;
+  };
+  return a.of->prediction.acceptance_error * a.of->prediction.acceptance_error * sign(a) * sign(b);
+}
+
+Eigen::MatrixXd covariance(const std::vector<Row>& a, const std::vector<Row>& b, const Eigen::MatrixXd& factors) {
+  Eigen::MatrixXd matrix = slopes(a) * factors * slopes(b).transpose();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < b.size(); ++j)
+      matrix(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) += discrepancy(a[i], b[j]) + acceptance(a[i], b[j]);
+  return matrix;
+}
+
+// What the simulator expects with the factors at `mean`, by the slopes around `at`.
+Eigen::VectorXd expected(const std::vector<Row>& rows, const Eigen::VectorXd& shift) {
+  Eigen::VectorXd values = slopes(rows) * shift;
+  for (std::size_t i = 0; i < rows.size(); ++i) values(static_cast<Eigen::Index>(i)) += rows[i].of->prediction.mean[rows[i].metric];
+  return values;
+}
+
+}  // namespace
+
+double noise_of(Metric metric) { return kNoise[static_cast<std::size_t>(metric)]; }
+
+Setting setting_of(const Run& run, const Prediction& prediction) {
+  return {prediction.batch, run.prompt_tokens.value_or(1.0), run.draft_length};
+}
+
+Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence>& evidence, const std::vector<Evidence>& others,
+              const cost::ServerFactors& at) {
+  Learned learned;
+  learned.fits.resize(evidence.size());
+  const std::vector<Row> rows = measured_rows(evidence);
+  const std::vector<Row> asked = all_rows(others);
+  constexpr auto kCount = static_cast<Eigen::Index>(cost::kFactors);
+  const Belief prior = as_belief(prior_belief);
+  const Eigen::VectorXd centre = Eigen::Map<const Eigen::VectorXd>(at.values.data(), kCount);
+  const Eigen::VectorXd shift = prior.mean - centre;
+  const Eigen::MatrixXd among = covariance(rows, rows, prior.covariance);
+  const auto count = static_cast<Eigen::Index>(rows.size());
+  Eigen::VectorXd found = -expected(rows, shift);
+  for (Eigen::Index i = 0; i < count; ++i) found(i) += *rows[static_cast<std::size_t>(i)].of->measured[rows[static_cast<std::size_t>(i)].metric];
+
+  // Expectation and maximisation over the weights of the runs, each the inverse of its noise's variance over the usual one.
+  Eigen::LLT<Eigen::MatrixXd> solver;
+  for (int round = 0; round < kRounds && count > 0; ++round) {
+    Eigen::MatrixXd total = among;
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const Row& row = rows[static_cast<std::size_t>(i)];
+      total(i, i) += kNoise[row.metric] * kNoise[row.metric] / learned.fits[row.run].weight;
+    }
+    solver.compute(total);
+    const Eigen::VectorXd noise_mean = found - among * solver.solve(found);
+    const Eigen::MatrixXd left = among - among * solver.solve(among);
+    std::vector<double> squares(evidence.size(), 0.0);
+    std::vector<double> counts(evidence.size(), 0.0);
+    for (Eigen::Index i = 0; i < count; ++i) {
+      const Row& row = rows[static_cast<std::size_t>(i)];
+      squares[row.run] += (noise_mean(i) * noise_mean(i) + left(i, i)) / (kNoise[row.metric] * kNoise[row.metric]);
+      counts[row.run] += 1.0;
+    }
+    for (std::size_t run = 0; run < evidence.size(); ++run) learned.fits[run].weight = (kDegrees + counts[run]) / (kDegrees + squares[run]);
+  }
+
+  Belief posterior = prior;
+  if (count > 0) {
+    const Eigen::MatrixXd cross = prior.covariance * slopes(rows).transpose();
+    posterior.mean += cross * solver.solve(found);
+    posterior.covariance -= cross * solver.solve(cross.transpose());
+  }
+  learned.belief = as_belief(posterior);
+  for (Fit& fit : learned.fits) fit.residual.fill(std::numeric_limits<double>::quiet_NaN());
+  const Eigen::VectorXd after = expected(rows, posterior.mean - centre);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const Row& row = rows[static_cast<std::size_t>(i)];
+    learned.fits[row.run].residual[row.metric] = *row.of->measured[row.metric] - after(i);
+  }
+
+  learned.expected.resize(others.size());
+  Eigen::VectorXd mean = expected(asked, shift);
+  Eigen::MatrixXd spread = covariance(asked, asked, prior.covariance);
+  if (count > 0) {
+    const Eigen::MatrixXd cross = covariance(asked, rows, prior.covariance);
+    mean += cross * solver.solve(found);
+    spread -= cross * solver.solve(cross.transpose());
+  }
+  learned.covariance.assign(asked.size(), std::vector<double>(asked.size()));
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const Row& row = asked[i];
+    const auto at_row = static_cast<Eigen::Index>(i);
+    for (std::size_t j = 0; j < asked.size(); ++j) learned.covariance[i][j] = spread(at_row, static_cast<Eigen::Index>(j));
+    learned.expected[row.run].mean[row.metric] = mean(at_row);
+    learned.expected[row.run].error[row.metric] = std::sqrt(std::max(0.0, spread(at_row, at_row)) + kNoise[row.metric] * kNoise[row.metric]);
+  }
+  return learned;
+}
+
+}  // namespace specsim::tune

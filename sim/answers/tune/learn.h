@@ -1,0 +1,57 @@
+// A server's factors from its runs: Bayesian regression on the logarithms of what was measured, linear around the posterior mean.
+//
+// Measured logarithm = simulated logarithm(factors) + discrepancy + noise. The factors are normal, as their prior states. The
+// discrepancy is what no factor can express: a Gaussian process over load, lengths and draft length (Kennedy and O'Hagan 2001). The
+// noise is Student's t, as a normal of unknown variance per run, so that one bad run does not spoil the others (Lange, Little and
+// Taylor 1989). docs/verification.md states the equations.
+#pragma once
+
+#include "sim/answers/tune/prediction.h"
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace specsim::tune {
+
+// What the statistics need to know of a run besides what was simulated of it.
+struct Setting {
+  double batch = 1.0;          // mean requests in a step
+  double prompt_tokens = 1.0;
+  int draft_length = 0;
+};
+Setting setting_of(const Run& run, const Prediction& prediction);
+
+struct Evidence {
+  Setting setting;
+  Prediction prediction;
+  std::array<std::optional<double>, kMetrics> measured;  // [Metric]: logarithms
+};
+
+// How well a run agrees with the others.
+struct Fit {
+  std::array<double, kMetrics> residual{};  // [Metric]: measured less expected, logarithms; NaN where nothing was measured
+  double weight = 1.0;                      // below .3: it disagrees with the other runs, and counts little
+};
+
+struct Learned {
+  cost::FactorBelief belief;
+  std::vector<Fit> fits;  // [run]
+  struct Expected {
+    std::array<double, kMetrics> mean{};   // [Metric]: of the logarithm
+    std::array<double, kMetrics> error{};  // [Metric]: its standard deviation
+  };
+  std::vector<Expected> expected;  // [run of `others`]
+  // Of the logarithms that are expected, without the noise of measuring them: [row][row], where a row is run * kMetrics + metric.
+  std::vector<std::vector<double>> covariance;
+};
+
+// Standard deviation of what a repeated run measures of a metric, as a logarithm.
+double noise_of(Metric metric);
+
+// `at`: the factors around which evidence and `others` were simulated.
+Learned learn(const cost::FactorBelief& prior, const std::vector<Evidence>& evidence, const std::vector<Evidence>& others,
+              const cost::ServerFactors& at);
+
+}  // namespace specsim::tune

@@ -1,0 +1,176 @@
+#include "sim/answers/tune/suggest.h"
+
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/normal_distribution.hpp>
+
+#include <Eigen/Dense>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace specsim::tune {
+
+namespace {
+
+constexpr std::size_t kDraws = 512;
+constexpr auto kTpot = static_cast<std::size_t>(Metric::tpot);
+// Where the decision gains nothing by any run, the run that leaves the least variance is worth this much of its standard deviation.
+constexpr double kShareOfError = 0.05;
+
+using Matrix = Eigen::MatrixXd;
+using Vector = Eigen::VectorXd;
+
+// Load and lengths of a run.
+std::tuple<double, double, double, double> place_of(const Run& run) {
+  return {run.concurrency.value_or(0.0), run.rate.value_or(0.0), run.prompt_tokens.value_or(0.0), run.output_tokens.value_or(0.0)};
+}
+
+// The choices of each decision, as candidates.
+std::vector<std::vector<std::size_t>> decisions_of(const std::vector<Run>& candidates, Question question, int draft_length) {
+  std::map<std::tuple<double, double, double, double>, std::vector<std::size_t>> by_place;
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    if (question != Question::pays || !candidates[i].speculates() || candidates[i].draft_length == draft_length)
+      by_place[place_of(candidates[i])].push_back(i);
+  std::vector<std::vector<std::size_t>> decisions;
+  for (auto& [place, choices] : by_place)
+    if (choices.size() > 1) decisions.push_back(std::move(choices));
+  return decisions;
+}
+
+// Mean and covariance of the logarithm of speed, 1 / TPOT, of each candidate.
+struct Speeds {
+  Vector mean;
+  Matrix covariance;
+};
+
+Speeds speeds_of(const TuneResult& belief) {
+  const auto count = static_cast<Eigen::Index>(belief.expected.size());
+  Speeds speeds{Vector(count), Matrix(count, count)};
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    speeds.mean(i) = -belief.expected[row].mean[kTpot];
+    for (Eigen::Index j = 0; j < count; ++j)
+      speeds.covariance(i, j) = belief.covariance[row * kMetrics + kTpot][static_cast<std::size_t>(j) * kMetrics + kTpot];
+  }
+  return speeds;
+}
+
+// Independent standard normals, the same for every question.
+std::vector<double> normals(std::size_t count) {
+  boost::random::mt19937_64 bits(20091);
+  boost::random::normal_distribution<double> normal;
+  std::vector<double> draws(count);
+  for (double& draw : draws) draw = normal(bits);
+  return draws;
+}
+
+// Expected gain of the best choice when beliefs of the choices move by `move` times a standard normal, averaged over the decisions.
+double gain(const Vector& mean, const Vector& move, const std::vector<std::vector<std::size_t>>& decisions, const std::vector<double>& draws) {
+  double sum = 0.0;
+  for (const auto& choices : decisions) {
+    double now = -1e300;
+    for (const std::size_t choice : choices) now = std::max(now, mean(static_cast<Eigen::Index>(choice)));
+    for (const double draw : draws) {
+      double best = -1e300;
+      for (const std::size_t choice : choices) {
+        const auto at = static_cast<Eigen::Index>(choice);
+        best = std::max(best, mean(at) + draw * move(at));
+      }
+      sum += (best - now) / static_cast<double>(draws.size());
+    }
+  }
+  // A normal's mean is 0 over the draws but for chance, which all runs share.
+  return decisions.empty() ? 0.0 : std::max(0.0, sum / static_cast<double>(decisions.size()));
+}
+
+// What knowing all speeds would gain.
+double gain_of_all(const Vector& mean, const Matrix& covariance, const std::vector<std::vector<std::size_t>>& decisions,
+                   const std::vector<double>& draws) {
+  double sum = 0.0;
+  std::size_t next = 0;
+  for (const auto& choices : decisions) {
+    const auto size = static_cast<Eigen::Index>(choices.size());
+    Matrix own(size, size);
+    Vector centre(size);
+    for (Eigen::Index i = 0; i < size; ++i) {
+      const auto at = static_cast<Eigen::Index>(choices[static_cast<std::size_t>(i)]);
+      centre(i) = mean(at);
+      for (Eigen::Index j = 0; j < size; ++j)
+        own(i, j) = covariance(at, static_cast<Eigen::Index>(choices[static_cast<std::size_t>(j)])) + (i == j ? 1e-12 : 0.0);
+    }
+    const Matrix root = own.llt().matrixL();
+    const double now = centre.maxCoeff();
+    for (std::size_t draw = 0; draw < kDraws; ++draw) {
+      Vector z(size);
+      for (Eigen::Index i = 0; i < size; ++i) z(i) = draws[next++ % draws.size()];
+      sum += ((centre + root * z).maxCoeff() - now) / static_cast<double>(kDraws);
+    }
+  }
+  return decisions.empty() ? 0.0 : std::max(0.0, sum / static_cast<double>(decisions.size()));
+}
+
+}  // namespace
+
+Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length, std::size_t count,
+                  const std::vector<Run>& measured) {
+  Speeds speeds = speeds_of(belief);
+  const auto decisions = decisions_of(candidates, question, draft_length);
+  const std::vector<double> draws = normals(kDraws);
+  const std::vector<double> more_draws = normals(kDraws * 64);
+  const double noise = noise_of(Metric::tpot) * noise_of(Metric::tpot);
+  std::set<std::size_t> used;
+  std::set<std::pair<int, std::tuple<double, double, double, double>>> known;
+  for (const Run& run : measured) known.insert({run.draft_length, place_of(run)});
+  Suggested result;
+  const auto still_open = [&] { return std::expm1(gain_of_all(speeds.mean, speeds.covariance, decisions, more_draws)); };
+  result.open = still_open();
+  while (result.suggestions.size() < count) {
+    Suggestion best;
+    double best_score = -1.0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (used.contains(i) || known.contains({candidates[i].draft_length, place_of(candidates[i])})) continue;
+      const auto at = static_cast<Eigen::Index>(i);
+      const double own = speeds.covariance(at, at) + noise;
+      const Vector move = speeds.covariance.col(at) / std::sqrt(own);
+      const double value = question == Question::max_rate ? 0.0 : gain(speeds.mean, move, decisions, draws);
+      const double left = (speeds.covariance.diagonal() - move.cwiseProduct(move)).cwiseMax(0.0).cwiseSqrt().mean();
+      const double score = value + kShareOfError * (speeds.covariance.diagonal().cwiseMax(0.0).cwiseSqrt().mean() - left);
+      if (score > best_score) {
+        best_score = score;
+        best = {i, std::expm1(value), 0.0};
+      }
+    }
+    if (best_score < 0.0) break;
+    used.insert(best.cell);
+    const auto at = static_cast<Eigen::Index>(best.cell);
+    const Vector move = speeds.covariance.col(at) / std::sqrt(speeds.covariance(at, at) + noise);
+    speeds.covariance -= move * move.transpose();
+    best.open_after = still_open();
+    result.suggestions.push_back(best);
+  }
+  return result;
+}
+
+std::vector<Run> usual_candidates(const Run& like, int longest, double most_clients) {
+  std::vector<Run> candidates;
+  for (double clients = 1.0; clients <= most_clients; clients *= 4.0)
+    for (int length = 0; length <= longest; length = length < 5 ? length + 1 : length + 2) {
+      Run run = like;
+      run.name = length == 0 ? fmt::format("plain-c{:.0f}", clients) : fmt::format("k{}-c{:.0f}", length, clients);
+      run.draft_length = length;
+      run.concurrency = clients;
+      run.rate.reset();
+      run.requests = std::max(32.0, 4.0 * clients);
+      run.position_rates.clear();
+      run.acceptance_length.reset();
+      run.measured = {};
+      candidates.push_back(run);
+    }
+  return candidates;
+}
+
+}  // namespace specsim::tune

@@ -1,0 +1,73 @@
+// How one server differs from the latency model's estimate of it: the factors that `specsim tune` learns from runs of the server.
+// Their prior is the model's stated error.
+#pragma once
+
+#include "sim/foundation/config/value.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+namespace specsim::cost {
+
+// A factor of GPU time is a logarithm, 0 where the estimate is right. A factor of host time is microseconds that are added.
+enum class Factor : std::size_t {
+  products,       // matrix products other than those of experts, and the small kernels between them
+  arithmetic,     // more for what arithmetic adds to reading weights: passes over many rows
+  experts,        // routed experts
+  attention,      // attention over the cache
+  verification,   // more of it for attention of several tokens per sequence
+  prefill,        // more of it for the rows of prompts: products and attention
+  communication,  // between the GPUs of one model
+  speculation,    // all passes of a speculative round
+  step,           // host time per step
+  sequence,       // host time per step and sequence
+  round,          // host time per speculative round
+  draft_pass,     // host time per draft pass
+  request         // host time per request before the engine's queue
+};
+constexpr std::size_t kFactors = 13;
+
+using FactorVector = std::array<double, kFactors>;
+
+struct FactorInfo {
+  const char* key;
+  bool logarithm;  // of GPU time; else microseconds of host time
+  double mean;     // before any run was seen
+  double error;    // its standard deviation
+  const char* meaning;
+};
+// [Factor]
+const std::array<FactorInfo, kFactors>& factor_infos();
+
+struct ServerFactors {
+  FactorVector values{};
+  [[nodiscard]] double operator[](Factor factor) const { return values[static_cast<std::size_t>(factor)]; }
+  [[nodiscard]] double& operator[](Factor factor) { return values[static_cast<std::size_t>(factor)]; }
+  // What a time is multiplied by, for the sum of these factors.
+  template <class... Factors>
+  [[nodiscard]] double times(Factors... factors) const {
+    return std::exp((... + (*this)[factors]));
+  }
+  [[nodiscard]] double seconds(Factor factor) const { return 1e-6 * (*this)[factor]; }
+  [[nodiscard]] bool neutral() const { return values == FactorVector{}; }
+};
+
+// What is known of a server's factors: a normal distribution.
+struct FactorBelief {
+  ServerFactors mean;
+  std::array<FactorVector, kFactors> covariance{};  // [Factor][Factor]
+};
+// Before any run was seen. `kernel_errors`: standard deviations of the estimates of the kernels that run, which add to those of
+// factor_infos().
+FactorBelief prior_belief(const ServerFactors& kernel_errors = {});
+// Variance of the logarithm of a time or a ratio of times with this derivative of its logarithm by the factors.
+double ratio_variance(const FactorBelief& belief, const FactorVector& slope);
+
+// {factors: {products: 0.03, ...}, covariance: [[...], ...]}, as an engine's file states it. Reports what is wrong.
+FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics);
+// The same as YAML, each line after `indent` spaces.
+std::string belief_text(const FactorBelief& belief, int indent);
+
+}  // namespace specsim::cost
