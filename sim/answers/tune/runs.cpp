@@ -161,4 +161,6 @@ std::vector<Run> read_runs_csv(const std::string& path, Diagnostics& diagnostics
   return file.runs;
 }
 
+std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics) { return read_runs_csv(path, diagnostics); }
+
 }  // namespace specsim::tune

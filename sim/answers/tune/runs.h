@@ -37,5 +37,7 @@ struct Run {
 // acceptance_length, ttft_ms, tpot_ms, output_tokens_per_s. Cells may be empty and columns absent. Mistakes go to `diagnostics`.
 std::vector<Run> read_runs_csv(const std::string& path, Diagnostics& diagnostics);
 const std::vector<std::string>& run_columns();
+// The runs of any file that a benchmark client saves, or of a CSV file as above, by what the file holds.
+std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace specsim::tune

@@ -69,6 +69,50 @@ TuneResult tune(const TuneRequest& request) {
   return result;
 }
 
+std::vector<std::string> findings(const TuneResult& result) {
+  std::vector<std::string> sentences;
+  const auto& infos = cost::factor_infos();
+  const auto factor = [&](cost::Factor which) {
+    const auto i = static_cast<std::size_t>(which);
+    return std::pair{result.belief.mean.values[i] - (infos[i].logarithm ? 0.0 : infos[i].mean), std::sqrt(result.belief.covariance[i][i])};
+  };
+  const auto clear = [](const std::pair<double, double>& one) { return std::abs(one.first) > one.second; };
+  const auto scaled = [&](cost::Factor which, const char* what) {
+    if (const auto one = factor(which); clear(one))
+      sentences.push_back(fmt::format("{} {:.0f} % {} than estimated ({:+.0f} to {:+.0f} %)", what, 100.0 * std::abs(std::expm1(one.first)),
+                                      one.first > 0.0 ? "slower" : "faster", 100.0 * std::expm1(one.first - kIn95 * one.second),
+                                      100.0 * std::expm1(one.first + kIn95 * one.second)));
+  };
+  const auto added = [&](cost::Factor which, const char* per) {
+    if (const auto one = factor(which); clear(one))
+      sentences.push_back(fmt::format("your host {} {:.2g} ms per {} ({:.2g} to {:.2g})", one.first > 0.0 ? "adds" : "saves",
+                                      1e-3 * std::abs(one.first), per, 1e-3 * (one.first - kIn95 * one.second),
+                                      1e-3 * (one.first + kIn95 * one.second)));
+  };
+  scaled(cost::Factor::speculation, "speculative steps are");
+  scaled(cost::Factor::products, "matrix products are");
+  scaled(cost::Factor::arithmetic, "passes over many rows are");
+  scaled(cost::Factor::experts, "experts are");
+  scaled(cost::Factor::attention, "attention is");
+  scaled(cost::Factor::verification, "attention of several tokens is");
+  scaled(cost::Factor::prefill, "prompts are");
+  scaled(cost::Factor::communication, "communication between GPUs is");
+  added(cost::Factor::step, "step");
+  added(cost::Factor::sequence, "step and sequence");
+  added(cost::Factor::round, "speculative round");
+  added(cost::Factor::draft_pass, "draft pass");
+  added(cost::Factor::request, "request");
+  return sentences;
+}
+
+std::string server_yaml(const TuneRequest& request, const TuneResult& result) {
+  std::string text = "# Written by specsim tune from the runs below. Use it with --engine, or as cost.engine of a config.\n";
+  for (const Run& run : request.runs) text += fmt::format("#   {} ({})\n", run.name, run.where.file);
+  text += fmt::format("preset: {}\n", request.server.engine.value_or("vllm"));
+  text += fmt::format("source: {}\n", "\"specsim tune\"");
+  return text + "tuned:\n" + cost::belief_text(result.belief, 2);
+}
+
 std::string predictions_csv(const std::vector<Run>& cells, const std::vector<Learned::Expected>& expected) {
   std::vector<std::string> header(run_columns().begin(), run_columns().end() - kMetrics);
   for (const char* const name : metric_names())

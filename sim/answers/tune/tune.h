@@ -27,6 +27,11 @@ struct TuneResult {
 
 TuneResult tune(const TuneRequest& request);
 
+// What was learned, in sentences: the factors that differ from their prior by more than what is still uncertain about them.
+std::vector<std::string> findings(const TuneResult& result);
+// An engine's file: the engine of the request with what was learned.
+std::string server_yaml(const TuneRequest& request, const TuneResult& result);
+
 // The columns of the cells, then each metric with the bounds of its 95 % interval.
 std::string predictions_csv(const std::vector<Run>& cells, const std::vector<Learned::Expected>& expected);
 

@@ -1,12 +1,19 @@
-// specsim tune: learns how a server differs from the latency model's estimate, from benchmark runs of it.
-#include "sim/answers/tune/tune.h"
+// specsim tune: learns how a server differs from the estimate, from benchmark runs of it, and says what to measure next.
+#include "sim/answers/tune/suggest.h"
 #include "sim/doors/cli/command.h"
+#include "sim/doors/cli/numbers.h"
 #include "sim/doors/cli/options.h"
+#include "sim/doors/cli/output_form.h"
+#include "sim/doors/cli/result_files.h"
+#include "sim/doors/cli/stop.h"
 #include "sim/foundation/base/output.h"
+#include "sim/foundation/base/plural.h"
 #include "sim/foundation/report/csv.h"
+#include "sim/foundation/report/output_folder.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -14,53 +21,259 @@ namespace specsim::cli {
 
 namespace po = boost::program_options;
 
+namespace {
+
+constexpr double kIn95 = 1.959963984540054;
+constexpr double kDisagrees = 0.3;  // weight of a run below which it is named
+
+const std::vector<std::string> kTuneFiles = {"server.yaml", "runs.csv", "predicted.csv"};
+
+constexpr const char* kTuneExamples =
+    "  specsim tune plain.json k3.json --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --out build/server\n"
+    "  specsim plan --engine build/server/server.yaml --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --alpha 0.7\n"
+    "  specsim tune runs.csv --predict cells.csv --hardware a100-80gb-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --out build/server\n"
+    "  specsim tune --suggest 2 --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b\n";
+
+struct TuneTask {
+  tune::TuneRequest request;
+  std::size_t suggest = 0;
+  tune::Question question = tune::Question::best_draft_length;
+  int draft_length = 3;
+  std::optional<double> minutes;
+  bool own_cells = false;  // the user named the cells
+  std::string out;
+  bool force = false;
+};
+
+bool is_config(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
+
+tune::Question read_question(const std::string& text) {
+  if (text == "best-draft-length") return tune::Question::best_draft_length;
+  if (text == "pays") return tune::Question::pays;
+  if (text == "max-rate") return tune::Question::max_rate;
+  throw BadInput({"--question", 0, 0}, not_among(config::quote_for_message(text), text, {"best-draft-length", "pays", "max-rate"}));
+}
+
+// The lengths of the runs that suggestions are to be like: those of the last run, or what the user says.
+tune::Run typical(const std::vector<tune::Run>& runs, const Options& options) {
+  tune::Run run;
+  if (!runs.empty()) run = runs.back();
+  if (options.has("prompt")) run.prompt_tokens = read_number(options.text("prompt"), "--prompt", config::between(1, 1e7));
+  if (options.has("output")) run.output_tokens = read_number(options.text("output"), "--output", config::between(1, 1e7));
+  if (!run.prompt_tokens) run.prompt_tokens = 512.0;
+  if (!run.output_tokens) run.output_tokens = 256.0;
+  return run;
+}
+
+TuneTask read_task(const po::variables_map& values) {
+  const Options options(values);
+  const auto text = [&](const char* name) { return options.has(name) ? std::optional(options.text(name)) : std::nullopt; };
+  TuneTask task;
+  Diagnostics diagnostics;
+  load::ServeRequest& server = task.request.server;
+  for (const std::string& path : options.texts("file")) {
+    if (!is_config(path)) {
+      for (tune::Run& run : tune::read_runs(path, diagnostics)) task.request.runs.push_back(std::move(run));
+    } else if (server.config) {
+      diagnostics.add({path, 0, 0}, "a second config, allowed: one");
+    } else {
+      server.config = path;
+    }
+  }
+  server.hardware = text("hardware");
+  server.target = text("target");
+  server.draft = text("draft");
+  server.tensor_parallel = text("tensor-parallel");
+  server.dtype = text("dtype");
+  server.engine = text("engine");
+  server.method = text("method");
+  server.seed = text("seed");
+  if (options.has("set")) server.changes = read_overrides(options.texts("set"), "", diagnostics);
+  if (options.has("predict")) task.request.cells = tune::read_runs(options.text("predict"), diagnostics);
+  diagnostics.throw_if_any();
+  task.own_cells = options.has("predict");
+  task.question = read_question(options.text("question"));
+  task.draft_length = static_cast<int>(read_integer(options.text("draft-length"), "--draft-length", config::between(1, 1024)));
+  if (options.has("suggest"))
+    task.suggest = static_cast<std::size_t>(read_integer(options.text("suggest"), "--suggest", config::between(1, 100)));
+  if (options.has("minutes")) task.minutes = read_number(options.text("minutes"), "--minutes", config::between(0.01, 1e5));
+  if (task.request.runs.empty() && task.suggest == 0 && !task.own_cells)
+    throw BadInput({"", 0, 0}, "specsim tune needs runs, --suggest or --predict; specsim tune --help shows examples");
+  if (task.suggest > 0 && !task.own_cells) {
+    const auto longest = static_cast<int>(read_integer(options.text("longest"), "--longest", config::between(1, 64)));
+    const double clients = read_number(options.text("clients"), "--clients", config::between(1, 4096));
+    task.request.cells = tune::usual_candidates(typical(task.request.runs, options), longest, clients);
+  }
+  task.request.options.threads = read_threads(options.text("threads"));
+  task.out = text("out").value_or("");
+  task.force = options.has("force");
+  return task;
+}
+
+std::string range_text(const cost::FactorInfo& info, double mean, double error) {
+  if (info.logarithm)
+    return fmt::format("{:+.0f} % ({:+.0f} to {:+.0f})", 100.0 * std::expm1(mean), 100.0 * std::expm1(mean - kIn95 * error),
+                       100.0 * std::expm1(mean + kIn95 * error));
+  return fmt::format("{:+.3g} ms ({:+.3g} to {:+.3g})", 1e-3 * mean, 1e-3 * (mean - kIn95 * error), 1e-3 * (mean + kIn95 * error));
+}
+
+void print_factors(const tune::TuneResult& result) {
+  report::Table table(report::heads("<factor,before any run (95 %),after these runs (95 %),<of"));
+  for (std::size_t i = 0; i < cost::kFactors; ++i) {
+    const cost::FactorInfo& info = cost::factor_infos()[i];
+    const double before = std::sqrt(result.prior.covariance[i][i]);
+    const double after = std::sqrt(result.belief.covariance[i][i]);
+    if (std::abs(after - before) < 1e-9 * before) continue;  // the runs say nothing of it
+    table.add({info.key, range_text(info, result.prior.mean.values[i], before), range_text(info, result.belief.mean.values[i], after), info.meaning});
+  }
+  print_table(table);
+}
+
+void print_runs(const TuneTask& task, const tune::TuneResult& result) {
+  report::Table table(report::heads("<run,TTFT ms,error,TPOT ms,error,tokens/s,error,weight"));
+  for (std::size_t i = 0; i < task.request.runs.size(); ++i) {
+    const tune::Run& run = task.request.runs[i];
+    std::vector<std::string> cells = {run.name};
+    for (std::size_t metric = 0; metric < tune::kMetrics; ++metric) {
+      cells.push_back(run.measured[metric] ? fmt::format("{:.4g}", *run.measured[metric]) : "-");
+      cells.push_back(run.measured[metric] ? fmt::format("{:+.1f} %", 100.0 * std::expm1(-result.fits[i].residual[metric])) : "-");
+    }
+    cells.push_back(fmt::format("{:.2f}", result.fits[i].weight));
+    table.add(cells);
+  }
+  print_table(table);
+  for (std::size_t i = 0; i < task.request.runs.size(); ++i)
+    if (result.fits[i].weight < kDisagrees)
+      print_words(fmt::format("{} does not agree with the other runs and counts little. Was the server warm, and were its flags the same?",
+                              task.request.runs[i].name));
+}
+
+std::string runs_csv(const TuneTask& task, const tune::TuneResult& result) {
+  std::vector<std::string> header = {"run", "draft_length", "weight"};
+  for (const char* const name : tune::metric_names())
+    for (const char* const suffix : {"", "_estimated", "_tuned"}) header.push_back(fmt::format("{}{}", name, suffix));
+  report::Csv csv(header);
+  for (std::size_t i = 0; i < task.request.runs.size(); ++i) {
+    const tune::Run& run = task.request.runs[i];
+    std::vector<std::string> fields = {run.name, fmt::format("{}", run.draft_length), report::csv_real(result.fits[i].weight, 4)};
+    for (std::size_t metric = 0; metric < tune::kMetrics; ++metric) {
+      const std::optional<double>& measured = run.measured[metric];
+      fields.push_back(measured ? report::csv_real(*measured) : "");
+      fields.push_back(report::csv_real(std::exp(result.prior_means[i][metric]), 6));
+      fields.push_back(measured ? report::csv_real(*measured * std::exp(-result.fits[i].residual[metric]), 6) : "");
+    }
+    csv.add(fields);
+  }
+  return csv.text();
+}
+
+// The benchmark as the user's client runs it.
+std::string client_command(const tune::Run& run, const std::string& engine, const std::string& model) {
+  const double requests = run.requests.value_or(100.0);
+  if (engine.starts_with("sglang"))
+    return fmt::format("python3 -m sglang.bench_serving --backend sglang --dataset-name sharegpt --num-prompts {:.0f} --max-concurrency {:.0f} "
+                       "--sharegpt-output-len {:.0f} --output-file {}.jsonl",
+                       requests, run.concurrency.value_or(1.0), *run.output_tokens, run.name);
+  if (engine.starts_with("llama_cpp"))
+    return fmt::format("llama-benchy --concurrency {:.0f} --pp {:.0f} --tg {:.0f} --save-result {}.json", run.concurrency.value_or(1.0),
+                       *run.prompt_tokens, *run.output_tokens, run.name);
+  return fmt::format("vllm bench serve --model {} --dataset-name hf --dataset-path philschmid/mt-bench --hf-output-len {:.0f} --num-prompts {:.0f} "
+                     "--max-concurrency {:.0f} --save-result --result-filename {}.json",
+                     model, *run.output_tokens, requests, run.concurrency.value_or(1.0), run.name);
+}
+
+void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
+  const tune::Suggested suggested =
+      tune::suggest(task.request.cells, result, task.question, task.draft_length, task.suggest, task.request.runs);
+  if (suggested.open < tune::kSettled && !task.request.runs.empty()) {
+    print_output("settled: knowing every speed exactly would gain {:.2g} %\n", 100.0 * suggested.open);
+    return;
+  }
+  print_output("open: knowing every speed exactly would gain {:.2g} %\n", 100.0 * suggested.open);
+  report::Table table(report::heads("next,<run,draft length,clients,minutes,gain,open after,<command"));
+  double minutes = 0.0;
+  const std::string engine = task.request.server.engine.value_or("vllm");
+  for (std::size_t i = 0; i < suggested.suggestions.size(); ++i) {
+    const tune::Suggestion& one = suggested.suggestions[i];
+    const tune::Run& run = task.request.cells[one.cell];
+    const double own = result.predictions[one.cell].seconds / 60.0;
+    if (task.minutes && minutes + own > *task.minutes) break;
+    minutes += own;
+    table.add({fmt::format("{}", i + 1), run.name, fmt::format("{}", run.draft_length), fmt::format("{:.0f}", run.concurrency.value_or(0.0)),
+               fmt::format("{:.1f}", own), fmt::format("{:.2f} %", 100.0 * one.value), fmt::format("{:.2f} %", 100.0 * one.open_after),
+               client_command(run, engine, task.request.server.target.value_or("MODEL"))});
+    if (one.open_after < tune::kSettled) break;
+  }
+  if (table.empty())
+    print_output("no run fits into --minutes {:g}\n", task.minutes.value_or(0.0));
+  else
+    print_table(table);
+}
+
+}  // namespace
+
 ExitCode tune_command(const std::vector<std::string>& arguments) {
   const auto text = [] { return po::value<std::string>(); };
-  po::options_description description("Options");
-  description.add_options()("slopes", "")("predict", text(), "")("hardware", text(), "")("target", text(), "")("draft", text(), "")("tensor-parallel", text(), "")("dtype", text(), "")("engine", text(), "")("method", text(), "")("seed", text(), "")("set", po::value<std::vector<std::string>>()->composing(), "");
+  po::options_description description;
+  description.add_options()("hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
+      "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model")(
+      "tensor-parallel", text(), "GPUs that share each layer of the models")(
+      "dtype", text(), "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}")(
+      "engine", text(), "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to go on from")(
+      "method", text(), "eagle, draft_model or ngram; by the draft if not given")(
+      "set", po::value<std::vector<std::string>>()->composing(), "PATH=VALUE changes a value of the server's config")(
+      "seed", text(), "seed of the simulated runs")("predict", text(), "CSV file of runs to predict, written to OUT/predicted.csv")(
+      "suggest", text(), "print the next N runs to measure, the most valuable one first; among those of --predict if given")(
+      "question", po::value<std::string>()->default_value("best-draft-length"), "what the runs are to decide: best-draft-length, pays, max-rate")(
+      "draft-length", po::value<std::string>()->default_value("3"), "draft length that --question pays compares with no speculation")(
+      "minutes", text(), "suggest runs that take this long in all, at most")("prompt", text(), "tokens of a prompt in suggested runs")(
+      "output", text(), "tokens of an output in suggested runs")("longest", po::value<std::string>()->default_value("7"),
+                                                                 "longest draft length in suggested runs")(
+      "clients", po::value<std::string>()->default_value("64"), "most clients in suggested runs")(
+      "out", text(), "directory for server.yaml, runs.csv and predicted.csv")("force", "replace other files in --out")(
+      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
   po::variables_map values;
-  if (!parse(arguments, description, "files", "specsim tune RUNS...", "", values)) return ExitCode::fine;
-  Diagnostics diagnostics;
-  load::ServeRequest server;
-  const auto get = [&](const char* name) { return values.count(name) ? std::optional(values[name].as<std::string>()) : std::nullopt; };
-  server.hardware = get("hardware");
-  server.target = get("target");
-  server.draft = get("draft");
-  server.tensor_parallel = get("tensor-parallel");
-  server.dtype = get("dtype");
-  server.engine = get("engine");
-  server.method = get("method");
-  server.seed = get("seed");
-  if (values.count("set") > 0) server.changes = read_overrides(values["set"].as<std::vector<std::string>>(), "", diagnostics);
-  std::vector<tune::Run> runs;
-  for (const std::string& path : values["files"].as<std::vector<std::string>>())
-    for (tune::Run& run : tune::read_runs_csv(path, diagnostics)) runs.push_back(std::move(run));
-  diagnostics.throw_if_any();
-  tune::TuneRequest request{server, runs, {}, {}};
-  request.options.threads = 2;
-  if (values.count("predict") > 0) request.cells = tune::read_runs_csv(values["predict"].as<std::string>(), diagnostics);
-  diagnostics.throw_if_any();
-  if (values.count("slopes") > 0) {
-    std::vector<load::ServeExperiment> experiments;
-    for (const tune::Run& run : runs) experiments.push_back(tune::experiment_of(server, run, tune::acceptance_of(run, runs).position_rates));
-    const std::vector<tune::Prediction> predictions = tune::predict(experiments, {}, request.options);
-    std::string header = "run,metric,measured,predicted,batch";
-    for (const cost::FactorInfo& info : cost::factor_infos()) header += fmt::format(",{}", info.key);
-    print_output("{}\n", header);
-    for (std::size_t i = 0; i < runs.size(); ++i)
-      for (std::size_t m = 0; m < tune::kMetrics; ++m) {
-        std::string line = fmt::format("{},{},{},{},{}", runs[i].name, tune::metric_names()[m], runs[i].measured[m].value_or(std::nan("")), std::exp(predictions[i].mean[m]), predictions[i].batch);
-        for (const double slope : predictions[i].slope[m]) line += fmt::format(",{:.6g}", slope);
-        print_output("{}\n", line);
-      }
-    return ExitCode::fine;
+  if (!parse(arguments, description, "file", "specsim tune RUNS... [CONFIG] [options]", kTuneExamples, values)) return ExitCode::fine;
+  const double started = wall_clock();
+  const FilesRead read;
+  TuneTask task = read_task(values);
+  std::optional<report::OutputFolder> folder;
+  const std::vector<FileSum> inputs = read.sums();
+  const std::string identity = command_identity("tune", values, {"file", "predict"});
+  if (!task.out.empty()) folder.emplace(task.out).claim(claim_at_once(kTuneFiles, identity, task.force, inputs));
+  Progress progress("of the simulations");
+  StopOnSignal stop;
+  task.request.options.stop = stop.flag();
+  task.request.options.progress = [&](double share) { progress.show(share, 1.0); };
+  const tune::TuneResult result = tune::tune(task.request);
+  progress.finish();
+  if (stop.flag()->load()) {
+    print_error("stopped before the end; nothing was kept\n");
+    return ExitCode::interrupted;
   }
-  const tune::TuneResult result = tune::tune(request);
-  for (std::size_t i = 0; i < cost::kFactors; ++i)
-    print_output("{:14} {:10.4g} +- {:8.4g}   prior {:8.4g} +- {:8.4g}\n", cost::factor_infos()[i].key, result.belief.mean.values[i], std::sqrt(result.belief.covariance[i][i]), result.prior.mean.values[i], std::sqrt(result.prior.covariance[i][i]));
-  for (std::size_t i = 0; i < runs.size(); ++i)
-    print_output("{:30} residuals {:7.1f} {:7.1f} {:7.1f} %  weight {:.2f}\n", runs[i].name, 100 * result.fits[i].residual[0], 100 * result.fits[i].residual[1], 100 * result.fits[i].residual[2], result.fits[i].weight);
-  if (!request.cells.empty()) print_output("{}", tune::predictions_csv(request.cells, result.expected));
+  if (!task.request.runs.empty()) {
+    for (const std::string& sentence : tune::findings(result)) print_words(sentence);
+    print_output("\n");
+    print_factors(result);
+    print_output("\n");
+    print_runs(task, result);
+  }
+  if (task.suggest > 0) print_suggestions(task, result);
+  if (folder) {
+    std::string written = "server.yaml";
+    folder->write("server.yaml", tune::server_yaml(task.request, result));
+    if (!task.request.runs.empty()) folder->write("runs.csv", runs_csv(task, result));
+    if (task.own_cells) folder->write("predicted.csv", tune::predictions_csv(task.request.cells, result.expected));
+    report::Manifest manifest = report::new_manifest(command_line());
+    manifest.threads = task.request.options.threads;
+    manifest.identity = identity;
+    manifest.inputs = inputs;
+    manifest.wall_seconds = wall_clock() - started;
+    folder->finish(manifest);
+    print_output("wrote {}/server.yaml{}; use it with --engine {}/server.yaml\n", task.out, task.own_cells ? ", predicted.csv" : "", task.out);
+  } else if (task.own_cells && task.suggest == 0) {
+    print_output("{}", tune::predictions_csv(task.request.cells, result.expected));
+  }
   return ExitCode::fine;
 }
 
