@@ -26,6 +26,7 @@ COMMANDS = {
     "plan": [[*PLAN], [*PLAN, "--batch", "1,8"]],
     "compare": [["configs/examples/methods/policies.yaml", "--rounds", "16384"]],
     "serve": [[*SERVE, "--rate", "4"], [*SERVE, "--sweep", "rate=2,4", "--replications", "2"]],
+    "tune": [["tests/data/tune_runs.csv", *PAIR], ["tests/data/tune_runs.csv", *PAIR, "--suggest", "2", "--clients", "4", "--longest", "2"]],
     "theory": [["--alpha", "0.8", "--draft-length", "4", "--cost-ratio", "0.05"]],
     "pass": [["--hardware", "h100-sxm", "--model", "llama-2-7b"]],
     "kernels": [["TABLE", "--out", "OUT"]],

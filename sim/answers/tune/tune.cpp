@@ -50,7 +50,7 @@ TuneResult tune(const TuneRequest& request) {
   const std::vector<load::ServeExperiment>& any = cells.empty() ? runs : cells;
   // Of the server that speculates, where there is one: its draft counts as well.
   const auto with_draft = std::find_if(any.begin(), any.end(), [](const load::ServeExperiment& one) { return one.speculation.has_value(); });
-  result.prior = (with_draft != any.end() ? *with_draft : any.front()).cost->uncertainty()->factors();
+  result.prior = (with_draft != any.end() ? *with_draft : any.front()).cost->uncertainty()->factors().value();
   result.belief = result.prior;
   for (int pass = 0; pass < (runs.empty() ? 1 : kLinearisations); ++pass) {
     const bool last = pass + 1 == kLinearisations || runs.empty();

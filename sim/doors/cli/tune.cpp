@@ -110,33 +110,32 @@ TuneTask read_task(const po::variables_map& values) {
   return task;
 }
 
-std::string range_text(const cost::FactorInfo& info, double mean, double error) {
-  if (info.logarithm)
-    return fmt::format("{:+.0f} % ({:+.0f} to {:+.0f})", 100.0 * std::expm1(mean), 100.0 * std::expm1(mean - kIn95 * error),
-                       100.0 * std::expm1(mean + kIn95 * error));
-  return fmt::format("{:+.3g} ms ({:+.3g} to {:+.3g})", 1e-3 * mean, 1e-3 * (mean - kIn95 * error), 1e-3 * (mean + kIn95 * error));
-}
-
+// The factors that the runs say something of: change of GPU time in percent, or milliseconds of host time, with 95 % intervals.
 void print_factors(const tune::TuneResult& result) {
-  report::Table table(report::heads("<factor,before any run (95 %),after these runs (95 %),<of"));
+  report::Table table(report::heads("<factor,<unit,before,before low,before high,after,after low,after high,<what it scales or adds"));
   for (std::size_t i = 0; i < cost::kFactors; ++i) {
     const cost::FactorInfo& info = cost::factor_infos()[i];
     const double before = std::sqrt(result.prior.covariance[i][i]);
     const double after = std::sqrt(result.belief.covariance[i][i]);
-    if (std::abs(after - before) < 1e-9 * before) continue;  // the runs say nothing of it
-    table.add({info.key, range_text(info, result.prior.mean.values[i], before), range_text(info, result.belief.mean.values[i], after), info.meaning});
+    if (std::abs(after - before) < 1e-6 * before) continue;
+    std::vector<std::string> cells = {info.key, info.logarithm ? "%" : "ms"};
+    for (const auto& [mean, error] : {std::pair{result.prior.mean.values[i], before}, std::pair{result.belief.mean.values[i], after}})
+      for (const double z : {0.0, -kIn95, kIn95})
+        cells.push_back(info.logarithm ? fmt::format("{:.1f}", 100.0 * std::expm1(mean + z * error)) : fmt::format("{:.3g}", 1e-3 * (mean + z * error)));
+    cells.emplace_back(info.meaning);
+    table.add(cells);
   }
   print_table(table);
 }
 
 void print_runs(const TuneTask& task, const tune::TuneResult& result) {
-  report::Table table(report::heads("<run,TTFT ms,error,TPOT ms,error,tokens/s,error,weight"));
+  report::Table table(report::heads("<run,TTFT ms,TTFT error %,TPOT ms,TPOT error %,tokens/s,tokens/s error %,weight"));
   for (std::size_t i = 0; i < task.request.runs.size(); ++i) {
     const tune::Run& run = task.request.runs[i];
     std::vector<std::string> cells = {run.name};
     for (std::size_t metric = 0; metric < tune::kMetrics; ++metric) {
       cells.push_back(run.measured[metric] ? fmt::format("{:.4g}", *run.measured[metric]) : "-");
-      cells.push_back(run.measured[metric] ? fmt::format("{:+.1f} %", 100.0 * std::expm1(-result.fits[i].residual[metric])) : "-");
+      cells.push_back(run.measured[metric] ? fmt::format("{:.1f}", 100.0 * std::expm1(-result.fits[i].residual[metric])) : "-");
     }
     cells.push_back(fmt::format("{:.2f}", result.fits[i].weight));
     table.add(cells);
@@ -190,7 +189,7 @@ void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
     return;
   }
   print_output("open: knowing every speed exactly would gain {:.2g} %\n", 100.0 * suggested.open);
-  report::Table table(report::heads("next,<run,draft length,clients,minutes,gain,open after,<command"));
+  report::Table table(report::heads("next,<run,draft length,clients,minutes,gain %,open after %,<command"));
   double minutes = 0.0;
   const std::string engine = task.request.server.engine.value_or("vllm");
   for (std::size_t i = 0; i < suggested.suggestions.size(); ++i) {
@@ -200,7 +199,7 @@ void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
     if (task.minutes && minutes + own > *task.minutes) break;
     minutes += own;
     table.add({fmt::format("{}", i + 1), run.name, fmt::format("{}", run.draft_length), fmt::format("{:.0f}", run.concurrency.value_or(0.0)),
-               fmt::format("{:.1f}", own), fmt::format("{:.2f} %", 100.0 * one.value), fmt::format("{:.2f} %", 100.0 * one.open_after),
+               fmt::format("{:.1f}", own), fmt::format("{:.2f}", 100.0 * one.value), fmt::format("{:.2f}", 100.0 * one.open_after),
                client_command(run, engine, task.request.server.target.value_or("MODEL"))});
     if (one.open_after < tune::kSettled) break;
   }

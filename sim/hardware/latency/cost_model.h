@@ -22,8 +22,8 @@ class CostModel;
 class Uncertainty {
  public:
   virtual ~Uncertainty() = default;
-  // What is known of the server's factors: the prior, or what its runs taught.
-  [[nodiscard]] virtual FactorBelief factors() const = 0;
+  // What is known of the server's factors: the prior, or what its runs taught; none: the model has no such factors.
+  [[nodiscard]] virtual std::optional<FactorBelief> factors() const { return std::nullopt; }
   // What the estimates of the pass's kernels make.
   [[nodiscard]] virtual double kernel_error(Role role, const Pass& pass) const = 0;
   // The share of the variance of kernel_error() that passes of one role have in common, whatever their rows: how far a whole GPU

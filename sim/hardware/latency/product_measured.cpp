@@ -56,7 +56,7 @@ const KernelFit* MeasuredProduct::fit(const WeightType& type) const {
   if (type.bits < 16.0 && !narrow_) return nullptr;
   const KernelFit* const found = library_.fit_of(KernelKind::product, type);
   if (found == nullptr || !own_weight_only_ || found->engine == library_.name()) return found;
-  return found->dtype.weight_bytes < kActivationBytes && found->dtype.activation_bytes >= kActivationBytes ? nullptr : found;
+  return found->dtype.weight_bytes < 1.0 && found->dtype.activation_bytes >= kActivationBytes ? nullptr : found;
 }
 
 std::optional<double> MeasuredProduct::seconds(const ProductWork& work) const {

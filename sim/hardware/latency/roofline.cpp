@@ -62,7 +62,7 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   [[nodiscard]] bool nothing_drafts(Role role) const { return role == Role::draft && !draft_; }
   [[nodiscard]] const ModelLatency& latency(Role role) const { return role == Role::target ? *target_ : *draft_; }
 
-  [[nodiscard]] FactorBelief factors() const override {
+  [[nodiscard]] std::optional<FactorBelief> factors() const override {
     if (deployment_.engine.tuned) return *deployment_.engine.tuned;
     return prior_belief(target_ ? target_->factor_errors() : ServerFactors());
   }
