@@ -2,7 +2,7 @@
 CONFIG = "tests/config/good/zeros.yaml"
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --format, --help"
-COMMANDS = "run, check, audit, plan, compare, serve, theory, pass, kernels, calibrate, validate, import, fit, list, describe, init, cluster, plot, merge, schema, completion, man, reference"
+COMMANDS = "run, check, audit, plan, compare, serve, tune, theory, pass, kernels, calibrate, validate, import, fit, list, describe, init, cluster, plot, merge, schema, completion, man, reference"
 GPUS = "<presets of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
