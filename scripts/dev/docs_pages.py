@@ -9,7 +9,7 @@ verifier and policy of the registry has a page docs/methods/KIND-NAME.md, whose 
   <!-- include: PATH -->          a file as it stands; PATH#N: its Nth paragraph
   <!-- code: PATH#NAME -->        the lines of a source between "[NAME]" and "[end of NAME]" in its comments; without #NAME: all
   <!-- table: NAME -->            a table that a function below makes
-  <!-- part: KIND/NAME -->        what the registry says of a method; <!-- figures: KIND/NAME -->: its parameters, an example, simulated figures
+  <!-- part: KIND/NAME -->        a method's kind and source; <!-- figures: KIND/NAME -->: its parameters, an example, simulated figures
   <!-- value: NAME -->            a figure in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv;
                                   "method:", "side by side:", "adaptive:" and "trees:" name a method's row and figure (see method_value and others)
 --check writes nothing, prints the differences, and ends with status 1 where there are any.
@@ -93,29 +93,50 @@ def kind_of(cell, kind):
     return cell[kind].split()[0] if cell[kind] else ""
 
 
+# Drafters by what drafts; one that stands in no group has a group of its own at the end.
+GROUPS = {
+    "Chains of a draft model": ["chain", "pard", "early_exit", "cs_drafting"],
+    "Heads on the target": ["eagle", "eagle3", "mtp", "medusa", "hydra", "redrafter", "parallel", "dflash", "dspark"],
+    "Trees": ["tree_static", "tree_ranked", "tree_sequoia", "tree_dynamic", "opt_tree", "spec_exec", "dyspec", "ddtree", "caddtree"],
+    "N-grams and retrieval": ["prompt_lookup", "suffix", "suffix_decoding", "ngram_simple", "ngram_mod", "ngram_cache", "ngram_map_k", "ngram_map_k4v",
+                              "sglang_ngram", "lookahead", "token_recycling", "sam_decoding", "rest"],
+    "Combinations": ["hybrid", "in_turn"],
+}
+
+
+def what_it_is(part):
+    """The first sentence of the method's page, or the registry's."""
+    path = METHODS / part.page
+    opening = path.read_text().split("\n\n")[1].replace("\n", " ") if path.exists() else "<!--"
+    return f"{part.summary[0].upper()}{part.summary[1:]}" if opening.startswith("<!--") else re.split(r"(?<=[.:]) (?=[A-Z])", opening)[0].rstrip(".:")
+
+
 def methods_table(_):
-    """Verifiers and drafters as the program lists them, each with the first cell of results/methods that uses it."""
+    """Drafters by group, then verifiers, each with its first cell of results/methods."""
     cells = rows_of("results/methods/methods.csv")
-    lines = ["| | paper | lossless | tokens per round | draft passes | verified rows | in `configs/examples/methods` |", "|---|---|---|---|---|---|---|"]
-    for part in parts(REFERENCE.read_text()).values():
-        if part.kind == "policy":
+    every = list(parts(REFERENCE.read_text()).values())
+    grouped = [(title, [part for name in names for part in every if (part.kind, part.name) == ("drafter", name)]) for title, names in GROUPS.items()]
+    known = [part for _, group in grouped for part in group]
+    grouped.append(("Other drafters", [part for part in every if part.kind == "drafter" and part not in known]))
+    grouped += [("Lossless verifiers", [part for part in every if part.lossless]), ("Lossy verifiers", [part for part in every if part.lossless is False])]
+    lines = []
+    for title, group in grouped:
+        if not group:
             continue
-        lossless = "by its verifier" if part.lossless is None else "yes" if part.lossless else "no"
-        cell = next((cell for cell in cells if kind_of(cell, part.kind) == part.name), None)
-        figures = ["", "", "", ""]
-        if cell:
-            other = cell["drafter" if part.kind == "verifier" else "verifier"]
-            figures = [f"{float(cell['tokens_per_round']):.2f}", f"{float(cell['draft_passes']):.3g}", f"{float(cell['verified_rows']):.3g}",
-                       f"{cell['config']}: {other}"]
-        lines.append("| " + " | ".join([f"{part.kind} [`{part.name}`]({part.page})", linked(part.source), lossless, *figures]) + " |")
-    return "\n".join(lines)
+        lines += [f"### {title}", "", "| method | what it is | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|"]
+        for part in group:
+            cell = next((cell for cell in cells if kind_of(cell, part.kind) == part.name), None)
+            figures = [f"{float(cell['tokens_per_round']):.2f}", f"{float(cell['draft_passes']):.3g}", f"{float(cell['verified_rows']):.3g}"] if cell else [""] * 3
+            lines.append("| " + " | ".join([f"[`{part.name}`]({part.page})", what_it_is(part), *figures]) + " |")
+        lines.append("")
+    return "\n".join(lines).rstrip()
 
 
 def policies_table(_):
-    lines = ["| policy | what it does | source |", "|---|---|---|"]
+    lines = ["| policy | what it does |", "|---|---|"]
     for part in parts(REFERENCE.read_text()).values():
         if part.kind == "policy":
-            lines.append(f"| [`{part.name}`]({part.page}) | {part.summary} | {linked(part.source)} |")
+            lines.append(f"| [`{part.name}`]({part.page}) | {what_it_is(part)} |")
     return "\n".join(lines)
 
 
@@ -145,13 +166,10 @@ def part_named(what):
 
 
 def part_block(what):
-    """What a method is, in the registry's words."""
+    """A method's kind and source, as the registry has them."""
     part = part_named(what)
     kind = {"drafter": "Drafter", "verifier": "Verifier, lossless" if part.lossless else "Verifier, not lossless", "policy": "Draft length policy"}[part.kind]
-    lines = [f"**{kind}.** {part.summary[0].upper()}{part.summary[1:]}."]
-    if part.source:
-        lines += ["", f"Source: {linked(part.source)}."]
-    return "\n".join(lines)
+    return f"**{kind}.**" + (f" Source: {linked(part.source)}." if part.source else "")
 
 
 def figures_block(what):
@@ -165,8 +183,8 @@ def figures_block(what):
     if cells:
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
         lines += ["## Figures", "",
-                  "Simulated. Rows of one config share their distributions and compare; rows of two configs do not. On one workload, priced on a GPU:"
-                  " [methods side by side](../results/methods.md).", "",
+                  "Simulated. Compare rows of one config only: configs have different distributions. [Methods side by side](../results/methods.md) has one workload"
+                  " on a GPU.", "",
                   f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
         lines += [f"| {cell['config']} | {cell[part.kind]} | {cell[other]}{', policy ' + cell['policy'] if cell['policy'] and part.kind != 'policy' else ''} | "
                   f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in cells]
@@ -177,8 +195,8 @@ def figures_block(what):
 def new_page(part):
     """A method's page before anybody has written it."""
     name = f"{part.kind}/{part.name}"
-    return "\n".join([f"# {part.name}", "", f"<!-- part: {name} -->", "<!-- end -->", "", "How it works, and when it pays.", "",
-                      f"<!-- figures: {name} -->", "<!-- end -->", "", "Back to [all methods](index.md).", ""])
+    return "\n".join([f"# {part.name}", "", "Two sentences on what it is.", "", f"<!-- part: {name} -->", "<!-- end -->", "", "## When to use it", "",
+                      "## How it works", "", f"<!-- figures: {name} -->", "<!-- end -->", "", "Back to [all methods](index.md).", ""])
 
 
 def words_of(row, words):
