@@ -254,9 +254,10 @@ def span(values, form="{:.2f}"):
 
 
 def calibration_table(_):
-    """Passes, acceptance and decoding of results/calibration/novels, of the contexts and depths that a reader needs to see the form of each."""
+    """Passes, acceptance and decoding of results/calibration/novels."""
     folder = Path("results/calibration/novels")
     passes = rows_of(folder / "passes.csv")
+    passes = [row for row in passes if 1 < int(row["context"]) < 100]  # one context of the three
     first = {(row["model"], row["batch"], row["context"]): float(row["ms"]) for row in reversed(passes)}
     lines = ["| model | tokens | context | ms, median | quartiles | to the fewest tokens | GB/s of weights |", "|---|---|---|---|---|---|---|"]
     for row in passes:
