@@ -162,8 +162,8 @@ def ties(checks):
     noise, tied = re.search(r"tie within the noise of the prices, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
     apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])
-    # A round errs by 17 % beyond a plain step (sim/hardware/latency/server_error.h), and kernels by little beside. Mutant: kernels' errors alone, 4 %.
-    checks.holds(f"TPOT at 4 requests, {apart:.1f} % apart, {noise} % unknown", 0 < apart < 17 < float(noise) < 20 and "TPOT at concurrency 4" in tied)
+    # A speculative round differs from a plain step by 12 % in what all such rounds share, and by host time. Mutant: kernels' errors alone, 4 %.
+    checks.holds(f"TPOT at 4 requests, {apart:.1f} % apart, {noise} % unknown", 0 < apart < 12 < float(noise) < 30 and "TPOT at concurrency 4" in tied)
     checks.holds("a gain of a third is no tie", "tie within" not in swept("0.9"))
 
 

@@ -16,27 +16,27 @@ using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
 
-TEST_CASE("a price errs by its kernels and, beside them, by its server", "[cost][kernels]") {
-  // scripts/results/price_coverage.py estimates what is beside the kernels. Mutants: kernels alone, a sum instead of independent
-  // parts, one figure for all models, experts' for dense ones.
-  const auto on = [](const char* target, const char* more) {
-    return make_cost("roofline", std::string("{hardware: h100-sxm, target: ") + target + ", draft: llama-3.2-1b" + more + "}");
-  };
+TEST_CASE("an estimate errs by the server's factors, by its kernels, and by what neither says", "[cost][kernels]") {
+  // By hand, from the parts of the pass. Mutants: kernels alone, a sum instead of independent parts, a factor's share left out.
+  const auto model = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}");
   const Pass pass{4, 5, 1024, 5};
-  const auto dense = on("llama-3.1-8b", "");
-  const auto mixture = on("qwen3-30b-a3b", "");
-  for (const auto& [model, beside] : {std::pair{dense.get(), 0.07}, {mixture.get(), 0.16}}) {
-    CHECK(model->server_error(Role::target) == beside);
-    CHECK(near(model->relative_error(Role::target, pass), std::hypot(model->kernel_error(Role::target, pass), beside), 1e-9));
-    CHECK(model->round_error() == 0.17);
-  }
-  CHECK(mixture->server_error(Role::draft) == 0.07);  // a dense draft
-  CHECK(on("llama-3.1-8b", ", engine: llama_cpp")->server_error(Role::target) == 0.07);
-  // Integer kernels' errors are of whole passes on users' machines: nothing is counted twice.
-  const auto integer = make_cost(
-      "roofline", "{hardware: rtx-4090, target: {preset: llama-3.1-8b, dtype: q4_k_m}, draft: none, engine: llama_cpp}");
-  CHECK(integer->server_error(Role::target) == 0.0);
-  CHECK(integer->relative_error(Role::target, pass) == integer->kernel_error(Role::target, pass));
+  const PassTime time = model->pass(Role::target, pass);
+  const FactorBelief belief = model->uncertainty()->factors().value();
+  const auto error = [&](Factor factor) { return std::sqrt(belief.covariance[static_cast<std::size_t>(factor)][static_cast<std::size_t>(factor)]); };
+  const double total = time.total();
+  const double kernels = model->kernel_error(Role::target, pass);
+  double variance = (1.0 - model->shared_variance(Role::target)) * kernels * kernels + kDiscrepancy * kDiscrepancy;
+  for (const double part : {error(Factor::products) * (time.weights + time.compute + time.launch + time.sampling) / total,
+                            error(Factor::arithmetic) * time.compute / total, error(Factor::attention) * time.kv / total,
+                            error(Factor::verification) * time.kv / total, error(Factor::speculation), error(Factor::step) * 1e-6 / total,
+                            error(Factor::sequence) * 4e-6 / total})
+    variance += part * part;
+  CHECK(near(model->relative_error(Role::target, pass), std::sqrt(variance), 1e-9));
+  // Kernels that nobody measured there make the prior wider by their stated error.
+  const auto assumed = make_cost("roofline", "{hardware: a100-80gb-sxm, target: {preset: llama-3.1-8b, dtype: int4}, draft: none, engine: vllm}");
+  const FactorBelief wide = assumed->uncertainty()->factors().value();
+  CHECK(near(wide.covariance[0][0], 0.06 * 0.06 + 0.3 * 0.3, 1e-9));
+  CHECK(near(belief.covariance[0][0], 0.06 * 0.06, 1e-9));
 }
 
 TEST_CASE("parts of a pass count by their share of it, with the error of their own fit", "[cost][kernels]") {

@@ -1,6 +1,7 @@
 // Acceptance curves and plans against closed forms of sim/rounds/theory, which share no code with them.
 #include "sim/answers/plan/planner.h"
 
+#include "sim/answers/plan/gain.h"
 #include "sim/answers/plan/price_noise.h"
 #include "sim/answers/plan/stated_acceptance.h"
 #include "sim/hardware/latency/round_time.h"
@@ -403,10 +404,11 @@ TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
   CHECK(std::find(plan.ties.begin(), plan.ties.end(), 1) == plan.ties.end());
 }
 
-// Passes of made-up errors: 10 ms a target's, 1 ms a draft's.
+// Passes of made-up errors: 10 ms a target's, 1 ms a draft's. `kernels`: the error of the target's kernels; `belief`: what is known of
+// the server's factors.
 class StatedErrors final : public cost::CostModel, private cost::Uncertainty {
  public:
-  StatedErrors(double kernels, double server, double rounds) : kernels_(kernels), server_(server), rounds_(rounds) {}
+  StatedErrors(double kernels, std::optional<cost::FactorBelief> belief) : kernels_(kernels), belief_(std::move(belief)) {}
   [[nodiscard]] cost::PassTime pass(cost::Role role, const cost::Pass&) const override {
     cost::PassTime time;
     time.weights = role == cost::Role::target ? 0.010 : 0.001;
@@ -416,56 +418,77 @@ class StatedErrors final : public cost::CostModel, private cost::Uncertainty {
   [[nodiscard]] const cost::Uncertainty* uncertainty() const override { return this; }
 
  private:
+  [[nodiscard]] std::optional<cost::FactorBelief> factors() const override { return belief_; }
   [[nodiscard]] double kernel_error(cost::Role role, const cost::Pass&) const override {
     return role == cost::Role::target ? kernels_ : 0.0;
   }
-  [[nodiscard]] double server_error(cost::Role) const override { return server_; }
-  [[nodiscard]] double round_error() const override { return rounds_; }
-  double kernels_, server_, rounds_;
+  double kernels_;
+  std::optional<cost::FactorBelief> belief_;
 };
+
+cost::FactorBelief known_but(cost::Factor factor, double error) {
+  cost::FactorBelief belief;
+  const auto at = static_cast<std::size_t>(factor);
+  belief.covariance[at][at] = error * error;
+  return belief;
+}
 
 TEST_CASE("the noise between two ways to decode is that of what they do not share") {
   const cost::Workload workload{1, 512};
   const auto price = [&](const cost::CostModel& model, int drafts) -> plan::RoundPrice {
     return {&model, workload, drafts + 1.0, cost::round_time(model, workload, drafts, 0.0)};
   };
-  // The server's error is common to all: of one round alone it counts, of two that are compared it does not.
-  const StatedErrors server(0.0, 0.17, 0.0);
-  CHECK(plan::price_noise(price(server, 0), price(server, 3)) == 0.0);
-  CHECK(plan::price_error(price(server, 3)) == Approx(0.17));
-  CHECK(plan::price_error(price(server, 0)) == Approx(0.17));
-  // Rounds' own error is common to rounds, and plain steps have none of it. Mutants: counted between two lengths, which ties them
-  // all; left out between a round and a plain step, whose speedup then claims to be surer than measured speedups bear out.
-  const StatedErrors rounds(0.0, 0.0, 0.17);
-  CHECK(plan::price_noise(price(rounds, 2), price(rounds, 3)) == 0.0);
-  CHECK(plan::price_noise(price(rounds, 0), price(rounds, 3)) == Approx(0.17));
-  CHECK(plan::price_noise(price(rounds, 3), price(rounds, 0)) == Approx(0.17));
-  CHECK(plan::price_noise(price(rounds, 0), price(rounds, 0)) == 0.0);
-  CHECK(plan::price_error(price(rounds, 3)) == Approx(0.17));
-  CHECK(plan::price_error(price(rounds, 0)) == 0.0);
-  // Rounds of one server err alike whatever drafts.
-  const StatedErrors other(0.0, 0.0, 0.17);
-  CHECK(plan::price_noise(price(rounds, 3), price(other, 3)) == 0.0);
-  // Kernels: .3 of the variance is common to passes over other rows, and a pass counts by its share of the round. Mutants: all of
-  // it common, none of it, shares left out.
-  const StatedErrors kernels(0.1, 0.0, 0.0);
+  const double always = cost::kDiscrepancy;
+  // Passes of 10 and of 10 + 3 ms of matrix products: a factor of all products counts once in a time and not at all in a ratio.
+  // Mutant: it counts in the ratio, which ties everything.
+  const StatedErrors products(0.0, known_but(cost::Factor::products, 0.17));
+  CHECK(plan::price_error(price(products, 3)) == Approx(std::hypot(0.17, always)));
+  CHECK(plan::price_noise(price(products, 2), price(products, 2)) == 0.0);
+  const double of_modes = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5)));
+  CHECK(plan::price_noise(price(products, 0), price(products, 3)) == Approx(of_modes));
+  // What speculative rounds have beyond plain steps counts against a plain step alone. Mutants: between two lengths; left out.
+  const StatedErrors rounds(0.0, known_but(cost::Factor::speculation, 0.17));
+  const double of_lengths = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 / 64.0)));
+  CHECK(plan::price_noise(price(rounds, 2), price(rounds, 3)) == Approx(of_lengths));
+  CHECK(plan::price_noise(price(rounds, 0), price(rounds, 3)) == Approx(std::hypot(0.17, of_modes)));
+  CHECK(plan::price_noise(price(rounds, 3), price(rounds, 0)) == Approx(std::hypot(0.17, of_modes)));
+  CHECK(plan::price_error(price(rounds, 0)) == Approx(always));
+  // 1,000 us of host time per draft pass: 3 ms of a round of 13, 2 of one of 12. Mutants: a pass too few; microseconds as seconds.
+  const StatedErrors drafts(0.0, known_but(cost::Factor::draft_pass, 1000.0));
+  CHECK(plan::price_error(price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0, always)));
+  CHECK(plan::price_noise(price(drafts, 2), price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0 - 2.0 / 12.0, of_lengths)));
+  const StatedErrors steps(0.0, known_but(cost::Factor::step, 1000.0));
+  CHECK(plan::price_noise(price(steps, 0), price(steps, 3)) == Approx(std::hypot(1.0 / 10.0 - 1.0 / 13.0, of_modes)));
+  // Kernels: .7 of the variance is of the number of rows alone, and a pass counts by its share of the round. Mutants: all of it,
+  // none of it, shares left out.
+  const StatedErrors kernels(0.1, std::nullopt);
   const double of_2 = 0.1 * 10 / 12;
   const double of_3 = 0.1 * 10 / 13;
-  const double expected = std::sqrt(0.3 * (of_2 - of_3) * (of_2 - of_3) + 0.7 * (of_2 * of_2 + of_3 * of_3));
-  CHECK(plan::price_noise(price(kernels, 2), price(kernels, 3)) == Approx(expected));
-  CHECK(plan::price_error(price(kernels, 2)) == Approx(of_2));
+  CHECK(plan::price_noise(price(kernels, 2), price(kernels, 3)) == Approx(std::sqrt(0.7 * (of_2 * of_2 + of_3 * of_3))));
+  CHECK(plan::price_error(price(kernels, 2)) == Approx(std::sqrt(0.7) * of_2));
+}
+
+TEST_CASE("a verdict needs 95 % of the probability on its side") {
+  // Normal quantiles: 1.6449 standard errors hold 95 % below them. Mutants: two-sided; the sign turned round.
+  CHECK(plan::verdict_of({1.66 * 0.1, 0.1}) == plan::Verdict::pays);
+  CHECK(plan::verdict_of({1.63 * 0.1, 0.1}) == plan::Verdict::too_close);
+  CHECK(plan::verdict_of({-1.63 * 0.1, 0.1}) == plan::Verdict::too_close);
+  CHECK(plan::verdict_of({-1.66 * 0.1, 0.1}) == plan::Verdict::does_not_pay);
+  CHECK(plan::Gain{0.0553, 0.1}.pays() == Approx(0.7099).margin(1e-3));
+  CHECK(plan::verdict_text({std::log(1.04), 0.0709}) == "too close to call: P(pays) = 0.71, expected gain 4 %");
+  CHECK(plan::Gain{0.0, 0.1}.high() == Approx(1.21654).margin(1e-4));  // exp(.196)
+  CHECK(plan::verdict_of({0.01, 0.0}) == plan::Verdict::pays);         // no error is claimed
 }
 
 TEST_CASE("a tie is what lies within the stated noise, at once below it and not above") {
   // Rounds of 10 + k ms; the same acceptance, so that two lengths lie apart by a figure that does not depend on the noise.
-  // Mutants: a tie by twice the noise or by half of it, by the error of one round instead of the two's difference, by an error
-  // that all share.
+  // Mutants: a tie by twice the noise or by half of it, by the error of one round instead of the two's difference.
   const AcceptanceCurve curve = plan::constant_acceptance(0.7, 8);
-  const auto ties = [&](double kernels, double server, double rounds) {
-    const StatedErrors model(kernels, server, rounds);
+  const auto ties = [&](double kernels) {
+    const StatedErrors model(kernels, std::nullopt);
     return plan::make_plan(model, {1, 512}, curve);
   };
-  const plan::Plan sure = ties(1e-6, 0.0, 0.0);
+  const plan::Plan sure = ties(1e-6);
   const auto lost = [&](int k) {
     return std::log(sure.best_point().speedup / sure.points.at(static_cast<std::size_t>(k)).speedup);
   };
@@ -474,18 +497,17 @@ TEST_CASE("a tie is what lies within the stated noise, at once below it and not 
   const auto tied = [](const plan::Plan& plan, int k) {
     return std::find(plan.ties.begin(), plan.ties.end(), k) != plan.ties.end();
   };
-  CHECK(ties(1e-6, 0.3, 0.1).ties == std::vector<int>{});  // nothing between two lengths; plain decoding loses far more
   for (int k = 1; k <= 8; ++k) {
     if (k == sure.best) continue;
     // The noise of kernels of error 1 between the two, which grows with that error alone.
-    const StatedErrors unit(1.0, 0.0, 0.0);
+    const StatedErrors unit(1.0, std::nullopt);
     const auto price = [&](int drafts) -> plan::RoundPrice {
       return {&unit, {1, 512}, drafts + 1.0, cost::round_time(unit, {1, 512}, drafts, 0.0)};
     };
     const double edge = lost(k) / plan::price_noise(price(sure.best), price(k));
     INFO("draft length " << k << " loses " << lost(k));
-    CHECK(tied(ties(1.05 * edge, 0.0, 0.0), k));
-    CHECK_FALSE(tied(ties(0.95 * edge, 0.0, 0.0), k));
+    CHECK(tied(ties(1.05 * edge), k));
+    CHECK_FALSE(tied(ties(0.95 * edge), k));
   }
 }
 

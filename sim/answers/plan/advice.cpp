@@ -29,6 +29,7 @@ std::optional<Cliff> cliff_of(const cost::CostModel& cost, const cost::Workload&
 Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve) {
   Advice advice;
   advice.plan = make_plan(cost, workload, curve);
+  add_errors(cost, workload, curve, advice.plan);
   const Plan& plan = advice.plan;
   const int best = plan.best;
   const int longest = static_cast<int>(plan.points.size()) - 1;
@@ -41,7 +42,11 @@ Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const
   if (cost.in_seconds()) {
     advice.by_batch = scan(cost, curve, fine_batches(1, 1024), [&](double x) { return cost::Workload{x, workload.context}; });
     smooth(advice.by_batch);
+    for (ScanPoint& point : advice.by_batch)
+      if (is_shown(point.at)) add_errors(cost, {point.at, workload.context}, curve, point.plan);
     advice.by_context = scan(cost, curve, doubling(512, 131072), [&](double x) { return cost::Workload{workload.batch, x}; });
+    for (ScanPoint& point : advice.by_context)
+      if (is_shown(point.at)) add_errors(cost, {workload.batch, point.at}, curve, point.plan);
     if (best > 0) advice.cliff = cliff_of(cost, workload, curve, plan);
   }
   if (best > 0) {

@@ -4,10 +4,12 @@
 #include "sim/experiments/judge/rows.h"
 #include "sim/experiments/spec/axes.h"
 #include "sim/foundation/report/csv.h"
+#include "sim/foundation/report/intervals.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -24,6 +26,9 @@ struct PlanLine {
   PlanPoint point;
   bool best = false;
 };
+
+double bound(double value, double error, double side) { return value * std::exp(side * report::kIn95 * error); }
+double rate_error(const PlanPoint& point) { return std::hypot(point.time_error, point.acceptance_error); }
 
 std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string>& axes) {
   using Line = PlanLine;
@@ -49,9 +54,20 @@ std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string
        [](const Line& line) { return csv_real(1e3 * line.point.time.overhead); }},
       {"round_ms", "ms", "draft_ms + verify_ms + overhead_ms",
        [](const Line& line) { return csv_real(1e3 * line.point.time.total()); }},
+      {"round_ms_low", "ms", "lower bound of its 95 % interval",
+       [](const Line& line) { return csv_real(1e3 * bound(line.point.time.total(), line.point.time_error, -1.0)); }},
+      {"round_ms_high", "ms", "upper bound", [](const Line& line) { return csv_real(1e3 * bound(line.point.time.total(), line.point.time_error, 1.0)); }},
       {"tokens_per_second", "1/s", "tokens of the whole batch in a second",
        [](const Line& line) { return csv_real(line.point.tokens_per_second); }},
+      {"tokens_per_second_low", "1/s", "lower bound of its 95 % interval",
+       [](const Line& line) { return csv_real(bound(line.point.tokens_per_second, rate_error(line.point), -1.0)); }},
+      {"tokens_per_second_high", "1/s", "upper bound",
+       [](const Line& line) { return csv_real(bound(line.point.tokens_per_second, rate_error(line.point), 1.0)); }},
       {"speedup", "1", "tokens_per_round plain_ms / round_ms", [](const Line& line) { return csv_real(line.point.speedup); }},
+      {"speedup_low", "1", "lower bound of its 95 % interval, of which what plain decoding has in common is no part",
+       [](const Line& line) { return csv_real(line.point.gain.low()); }},
+      {"speedup_high", "1", "upper bound", [](const Line& line) { return csv_real(line.point.gain.high()); }},
+      {"pays_probability", "1", "probability that the speedup is above 1", [](const Line& line) { return csv_real(line.point.gain.pays()); }},
       {"best", "0 or 1", "whether it is the cell's best draft length", [](const Line& line) { return line.best ? "1" : "0"; }}};
   all.insert(all.end(), figures.begin(), figures.end());
   return all;
@@ -141,6 +157,7 @@ std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, con
     }
     own.curve.end_at(cell->cost().most_drafts());
     own.plan = make_plan(cell->cost(), cell->workload, own.curve);
+    add_errors(cell->cost(), cell->workload, own.curve, own.plan);
     planned.push_back(std::move(own));
     if (options.progress) options.progress(static_cast<double>(planned.size()), static_cast<double>(cells.size()));
   }

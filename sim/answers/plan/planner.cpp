@@ -107,6 +107,33 @@ void find_ties(const cost::CostModel& cost, const cost::Workload& workload, Plan
 
 }  // namespace
 
+const PlanPoint* fastest_draft(const Plan& plan) {
+  if (plan.points.size() < 2) return nullptr;
+  return &*std::max_element(plan.points.begin() + 1, plan.points.end(),
+                            [](const PlanPoint& a, const PlanPoint& b) { return a.speedup < b.speedup; });
+}
+
+Gain gain_over(const cost::CostModel& cost, const cost::Workload& workload, const PlanPoint& point, const PlanPoint& other) {
+  const RoundPrice own{&cost, workload, point.draft_length + 1.0, point.time};
+  const RoundPrice its{&cost, workload, other.draft_length + 1.0, other.time};
+  // Tokens per round of two lengths come of the same rounds: the longer one's error holds the shorter one's.
+  return {std::log(point.speedup / other.speedup),
+          std::hypot(price_noise(own, its), std::abs(point.acceptance_error - other.acceptance_error))};
+}
+
+void add_errors(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve, Plan& plan) {
+  for (PlanPoint& point : plan.points) {
+    const auto at = static_cast<std::size_t>(point.draft_length);
+    if (curve.parts.size() > 1) {
+      std::vector<double> tokens;
+      for (const std::vector<double>& part : curve.parts) tokens.push_back(part[at]);
+      point.acceptance_error = report::mean_of(tokens).error / point.tokens_per_round;
+    }
+    point.time_error = price_error({&cost, workload, point.draft_length + 1.0, point.time});
+    point.gain = gain_over(cost, workload, point, plan.points.front());
+  }
+}
+
 int longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest) {
   for (int k = longest; k >= 0; --k) {
     const auto memory = cost.memory_budget(workload, k + 1, k > 0 ? cost::Kept::both : cost::Kept::target);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/answers/plan/acceptance_curve.h"
+#include "sim/answers/plan/gain.h"
 #include "sim/hardware/latency/round_time.h"
 
 #include <optional>
@@ -17,6 +18,10 @@ struct PlanPoint {
   double tokens_per_round = 1.0;
   double speedup = 1.0;
   double tokens_per_second = 0.0;  // the whole batch's
+  // Standard errors of logarithms, by add_errors().
+  double time_error = 0.0;        // of the round's time, by the latency model
+  double acceptance_error = 0.0;  // of the tokens per round, by the data that they come from
+  Gain gain;                      // over plain decoding, of the speedup
 };
 
 // How far the best draft length is ahead of another one.
@@ -35,9 +40,17 @@ struct Plan {
   [[nodiscard]] const PlanPoint& best_point() const { return points[static_cast<std::size_t>(best)]; }
 };
 
+// The fastest draft length above 0; nullptr where no draft fits.
+const PlanPoint* fastest_draft(const Plan& plan);
+
 // The longest draft, up to `longest`, whose slots and states fit into memory beside both models and their caches; 0: plain
 // decoding fits alone; -1: nothing does.
 int longest_fitting(const cost::CostModel& cost, const cost::Workload& workload, int longest);
+
+// Fills in the errors of each point.
+void add_errors(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve, Plan& plan);
+// The gain of one draft length over another: what their times share cancels.
+Gain gain_over(const cost::CostModel& cost, const cost::Workload& workload, const PlanPoint& point, const PlanPoint& other);
 
 // Prices every draft length from 0 to the curve's longest() that fits into memory at the workload, and finds the fastest.
 Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, const AcceptanceCurve& curve);

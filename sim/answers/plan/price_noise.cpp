@@ -3,31 +3,30 @@
 #include "sim/hardware/latency/deployment.h"
 
 #include <cmath>
+#include <optional>
 
 namespace specsim::plan {
 namespace {
 
-double verification(const RoundPrice& price) {
+// Share of the round that is verification, or drafting, times the error of its kernels at these rows alone.
+double of_rows(const RoundPrice& price) {
   const double rows = price.verified_rows;
-  return price.cost->kernel_error(cost::Role::target, {price.workload.batch, rows, price.workload.context, rows}) *
-         price.time.verify.total() / price.time.total();
+  const double error = price.cost->kernel_error(cost::Role::target, {price.workload.batch, rows, price.workload.context, rows});
+  return std::sqrt(1.0 - price.cost->shared_variance(cost::Role::target)) * error * price.time.verify.total() / price.time.total();
 }
-
 double drafting(const RoundPrice& price) {
   return price.cost->kernel_error(cost::Role::draft, {price.workload.batch, 1.0, price.workload.context, 1.0}) *
          price.time.draft.total() / price.time.total();
 }
 
-// What an error has in common with one over other rows, and what it has alone.
-double shared(const RoundPrice& price, double error) {
-  return std::sqrt(price.cost->shared_variance(cost::Role::target)) * error;
-}
-double apart(const RoundPrice& price, double error) {
-  return std::sqrt(1.0 - price.cost->shared_variance(cost::Role::target)) * error;
+cost::StepSetting setting_of(const RoundPrice& price) {
+  return {price.workload.batch, price.workload.context, static_cast<int>(std::lround(price.verified_rows)) - 1};
 }
 
-bool drafts(const RoundPrice& price) { return price.verified_rows > 1.0 || price.time.draft.total() > 0.0; }
-double of_rounds(const RoundPrice& price) { return drafts(price) ? price.cost->round_error() : 0.0; }
+std::optional<cost::FactorBelief> belief_of(const RoundPrice& price) {
+  const cost::Uncertainty* const uncertainty = price.cost->uncertainty();
+  return uncertainty != nullptr ? uncertainty->factors() : std::nullopt;
+}
 
 bool one_draft(const RoundPrice& a, const RoundPrice& b) {
   if (a.cost == b.cost) return true;
@@ -39,18 +38,25 @@ bool one_draft(const RoundPrice& a, const RoundPrice& b) {
 }  // namespace
 
 double price_noise(const RoundPrice& a, const RoundPrice& b) {
-  const double of_a = verification(a);
-  const double of_b = verification(b);
-  const double verify = a.verified_rows == b.verified_rows
-                            ? of_a - of_b
-                            : std::hypot(shared(a, of_a) - shared(b, of_b), std::hypot(apart(a, of_a), apart(b, of_b)));
-  const double draft = one_draft(a, b) ? drafting(a) - drafting(b) : std::hypot(drafting(a), drafting(b));
-  return std::hypot(verify, draft, of_rounds(a) - of_rounds(b));
+  double variance = 0.0;
+  if (const std::optional<cost::FactorBelief> belief = belief_of(a)) {
+    cost::FactorVector slope = cost::round_slope(a.time, a.workload, a.verified_rows);
+    const cost::FactorVector other = cost::round_slope(b.time, b.workload, b.verified_rows);
+    for (std::size_t i = 0; i < cost::kFactors; ++i) slope[i] -= other[i];
+    variance += cost::ratio_variance(*belief, slope) + 2.0 * cost::kDiscrepancy * cost::kDiscrepancy *
+                                                           (1.0 - cost::discrepancy_correlation(setting_of(a), setting_of(b)));
+  }
+  if (a.verified_rows != b.verified_rows) variance += of_rows(a) * of_rows(a) + of_rows(b) * of_rows(b);
+  if (!one_draft(a, b)) variance += drafting(a) * drafting(a) + drafting(b) * drafting(b);
+  return std::sqrt(variance);
 }
 
 double price_error(const RoundPrice& price) {
-  return std::hypot(std::hypot(verification(price), drafting(price)), price.cost->server_error(cost::Role::target),
-                    of_rounds(price));
+  double variance = of_rows(price) * of_rows(price);
+  if (const std::optional<cost::FactorBelief> belief = belief_of(price))
+    variance += cost::ratio_variance(*belief, cost::round_slope(price.time, price.workload, price.verified_rows)) +
+                cost::kDiscrepancy * cost::kDiscrepancy;
+  return std::sqrt(variance);
 }
 
 }  // namespace specsim::plan

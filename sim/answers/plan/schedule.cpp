@@ -42,6 +42,8 @@ std::vector<std::vector<double>> lost_shares(const std::vector<ScanPoint>& point
 
 }  // namespace
 
+bool is_shown(double place) { return std::exp2(std::round(std::log2(place))) == place; }
+
 void smooth(std::vector<ScanPoint>& points) {
   const std::vector<std::vector<double>> lost = lost_shares(points);
   const std::vector<int> lengths = choose_lengths(lost, Rise::once);

@@ -22,6 +22,9 @@ struct ScanPoint {
 std::vector<ScanPoint> scan(const cost::CostModel& cost, const AcceptanceCurve& curve, const std::vector<double>& grid,
                             const std::function<cost::Workload(double)>& workload_at);
 
+// Whether tables of a scan show the place: powers of two alone, since those between them are for the recommendation.
+bool is_shown(double place);
+
 // Fills in ScanPoint::smooth, by choose_lengths of draft_lengths.h, and ScanPoint::loss.
 void smooth(std::vector<ScanPoint>& points);
 

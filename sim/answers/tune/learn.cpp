@@ -13,11 +13,7 @@ namespace {
 // [Metric]: standard deviations of the logarithm, of what one run measures anew when it is repeated, and of what no factor expresses.
 // Both were estimated by scripts/results/tune.py over the servers of results/tune.
 constexpr std::array<double, kMetrics> kNoise = {0.06, 0.035, 0.04};
-constexpr std::array<double, kMetrics> kDiscrepancy = {0.30, 0.04, 0.04};
-// Over how large a difference of logarithms of batch and prompt tokens, and of draft lengths, discrepancies stay alike.
-constexpr double kLengthScale = 0.8;
-constexpr double kDraftScale = 8.0;
-constexpr double kModesApart = 1.0;        // plain and speculative steps, as a distance
+constexpr std::array<double, kMetrics> kDiscrepancies = {0.30, cost::kDiscrepancy, cost::kDiscrepancy};
 constexpr double kTpotAndThroughput = -0.9;  // correlation of the two discrepancies
 constexpr double kDegrees = 4.0;           // of freedom of the noise
 constexpr int kRounds = 20;
@@ -78,13 +74,8 @@ double alike(std::size_t a, std::size_t b) {
 double discrepancy(const Row& a, const Row& b) {
   const double common = alike(a.metric, b.metric);
   if (common == 0.0) return 0.0;
-  const Setting& x = a.of->setting;
-  const Setting& y = b.of->setting;
-  const double load = std::log(x.batch / y.batch) / kLengthScale;
-  const double prompt = std::log(x.prompt_tokens / y.prompt_tokens) / kLengthScale;
-  const bool both = x.draft_length > 0 && y.draft_length > 0;
-  const double drafts = both ? (x.draft_length - y.draft_length) / kDraftScale : x.draft_length == y.draft_length ? 0.0 : kModesApart;
-  return common * kDiscrepancy[a.metric] * kDiscrepancy[b.metric] * std::exp(-0.5 * (load * load + prompt * prompt + drafts * drafts));
+  return common * kDiscrepancies[a.metric] * kDiscrepancies[b.metric] *
+         cost::discrepancy_correlation(a.of->setting, b.of->setting);
 }
 
 Eigen::MatrixXd slopes(const std::vector<Row>& rows) {
@@ -123,7 +114,7 @@ Eigen::VectorXd expected(const std::vector<Row>& rows, const Eigen::VectorXd& sh
 
 double noise_of(Metric metric) { return kNoise[static_cast<std::size_t>(metric)]; }
 
-Setting setting_of(const Run& run, const Prediction& prediction) {
+cost::StepSetting setting_of(const Run& run, const Prediction& prediction) {
   return {prediction.batch, run.prompt_tokens.value_or(1.0), run.draft_length};
 }
 

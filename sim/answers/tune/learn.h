@@ -15,16 +15,10 @@
 
 namespace specsim::tune {
 
-// What the statistics need to know of a run besides what was simulated of it.
-struct Setting {
-  double batch = 1.0;          // mean requests in a step
-  double prompt_tokens = 1.0;
-  int draft_length = 0;
-};
-Setting setting_of(const Run& run, const Prediction& prediction);
+cost::StepSetting setting_of(const Run& run, const Prediction& prediction);
 
 struct Evidence {
-  Setting setting;
+  cost::StepSetting setting;
   Prediction prediction;
   std::array<std::optional<double>, kMetrics> measured;  // [Metric]: logarithms
 };

@@ -124,6 +124,12 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
   std::set<std::size_t> used;
   std::set<std::pair<int, std::tuple<double, double, double, double>>> known;
   for (const Run& run : measured) known.insert({run.draft_length, place_of(run)});
+  // A server is known by neither kind of run alone: the first two are one with speculation and one without.
+  std::set<bool> modes;
+  for (const Run& run : measured) modes.insert(run.speculates());
+  std::set<bool> offered;
+  for (const Run& run : candidates) offered.insert(run.speculates());
+  const bool both_modes = offered.size() == 2;
   Suggested result;
   const auto still_open = [&] { return std::expm1(gain_of_all(speeds.mean, speeds.covariance, decisions, more_draws)); };
   result.open = still_open();
@@ -131,6 +137,7 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
     Suggestion best;
     double best_score = -1.0;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (modes.size() == 1 && modes.contains(candidates[i].speculates()) && both_modes) continue;
       if (used.contains(i) || known.contains({candidates[i].draft_length, place_of(candidates[i])})) continue;
       const auto at = static_cast<Eigen::Index>(i);
       const double own = speeds.covariance(at, at) + noise;
@@ -145,6 +152,7 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
     }
     if (best_score < 0.0) break;
     used.insert(best.cell);
+    modes.insert(candidates[best.cell].speculates());
     const auto at = static_cast<Eigen::Index>(best.cell);
     const Vector move = speeds.covariance.col(at) / std::sqrt(speeds.covariance(at, at) + noise);
     speeds.covariance -= move * move.transpose();

@@ -1,6 +1,7 @@
 #include "sim/answers/tune/tune.h"
 
 #include "sim/foundation/report/csv.h"
+#include "sim/foundation/report/intervals.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +14,6 @@ namespace specsim::tune {
 namespace {
 
 constexpr int kLinearisations = 2;  // around the prior's mean, then around the posterior's
-constexpr double kIn95 = 1.959963984540054;
 
 std::vector<load::ServeExperiment> experiments_of(const TuneRequest& request, const std::vector<Run>& runs,
                                                   std::vector<double>& acceptance_errors) {
@@ -80,14 +80,14 @@ std::vector<std::string> findings(const TuneResult& result) {
   const auto scaled = [&](cost::Factor which, const char* what) {
     if (const auto one = factor(which); clear(one))
       sentences.push_back(fmt::format("{} {:.0f} % {} than estimated ({:+.0f} to {:+.0f} %)", what, 100.0 * std::abs(std::expm1(one.first)),
-                                      one.first > 0.0 ? "slower" : "faster", 100.0 * std::expm1(one.first - kIn95 * one.second),
-                                      100.0 * std::expm1(one.first + kIn95 * one.second)));
+                                      one.first > 0.0 ? "slower" : "faster", 100.0 * std::expm1(one.first - report::kIn95 * one.second),
+                                      100.0 * std::expm1(one.first + report::kIn95 * one.second)));
   };
   const auto added = [&](cost::Factor which, const char* per) {
     if (const auto one = factor(which); clear(one))
       sentences.push_back(fmt::format("your host {} {:.2g} ms per {} ({:.2g} to {:.2g})", one.first > 0.0 ? "adds" : "saves",
-                                      1e-3 * std::abs(one.first), per, 1e-3 * (one.first - kIn95 * one.second),
-                                      1e-3 * (one.first + kIn95 * one.second)));
+                                      1e-3 * std::abs(one.first), per, 1e-3 * (one.first - report::kIn95 * one.second),
+                                      1e-3 * (one.first + report::kIn95 * one.second)));
   };
   scaled(cost::Factor::speculation, "speculative steps are");
   scaled(cost::Factor::products, "matrix products are");
@@ -131,7 +131,7 @@ std::string predictions_csv(const std::vector<Run>& cells, const std::vector<Lea
                                        fmt::format("{}", fmt::join(cell.position_rates, " ")),
                                        number(cell.acceptance_length)};
     for (std::size_t metric = 0; metric < kMetrics; ++metric)
-      for (const double z : {0.0, -kIn95, kIn95})
+      for (const double z : {0.0, -report::kIn95, report::kIn95})
         fields.push_back(report::csv_real(std::exp(expected[i].mean[metric] + z * expected[i].error[metric]), 6));
     csv.add(fields);
   }

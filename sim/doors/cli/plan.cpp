@@ -80,6 +80,7 @@ void add_plan_options(po::options_description& description) {
       "longest", po::value<std::string>()->default_value("16"), "longest draft length that is tried")(
       "rounds", text(), "rounds simulated at each draft length where the config's distributions say the acceptance")(
       "out", text(), "directory for plan.csv, map.csv, own_map.csv, waterfall.csv")("force", kForceHelp)(
+      "verbose", "print more: best draft lengths by context, memory, commands of all servers")(
       "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
 }
 
@@ -155,7 +156,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   for (const spec::Experiment& one : experiments)
     for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
   if (planned.size() == 1)
-    print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve));
+    print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve), options.has("verbose"));
   else
     print_planned(planned);
   if (folder) {

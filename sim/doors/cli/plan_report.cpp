@@ -63,15 +63,18 @@ void print_points(const Plan& plan, bool in_seconds) {
                        {"round" + ms},
                        {in_seconds ? "tokens/s" : "-"},
                        {"speedup"},
+                       {"low"},
+                       {"high"},
                        {"", Align::left}});
   for (const PlanPoint& p : plan.points)
     table.add({std::to_string(p.draft_length), fmt::format("{:.4f}", p.tokens_per_round),
                fmt::format("{:.4f}", unit * p.time.draft.total()), fmt::format("{:.4f}", unit * p.time.verify.total()),
                fmt::format("{:.4f}", unit * p.time.overhead), fmt::format("{:.4f}", unit * p.time.total()),
-               in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", fmt::format("{:.4f}", p.speedup),
+               in_seconds ? fmt::format("{:.1f}", p.tokens_per_second) : "-", fmt::format("{:.4f}", p.speedup), fmt::format("{:.2f}", p.gain.low()), fmt::format("{:.2f}", p.gain.high()),
                p.draft_length == plan.best ? "<- best" : ""});
   print_output("\n");
   print_table(table);
+  if (plan.best_point().time_error > 0.0) print_output("low, high: 95 % interval of the speedup\n");
 }
 
 // What is assumed of drafts longer than those that were measured, and the best of these.
@@ -92,58 +95,106 @@ void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
   print_words(text + ")");
 }
 
-void print_decision(const Advice& advice, const AcceptanceCurve& curve) {
+// Why drafting does not pay, in words.
+std::string reason_text(const Advice& advice) {
   const Plan& plan = advice.plan;
-  if (plan.best == 0)
-    print_output("\ndo not speculate: {}\n",
-                 plan.points.size() == 1
-                     ? "no draft fits into memory"
-                     : fmt::format("no draft length up to {} is faster than plain decoding", plan.points.size() - 1));
-  else
-    print_output("\nbest: draft length {}, speedup {:.4f}\n", plan.best, plan.best_point().speedup);
+  if (plan.points.size() == 1) return "no draft fits into memory beside the target and its cache";
+  const PlanPoint& one = plan.points[1];
+  const double target = one.time.plain.total();
+  switch (advice.regime) {
+    case plan::Regime::low_acceptance:
+      return "the draft is right too rarely";
+    case plan::Regime::expensive_draft:
+      return fmt::format("drafting takes too long: one draft token costs {:.2f} target passes", (one.time.draft.total() + one.time.overhead) / target);
+    case plan::Regime::compute_bound:
+      return fmt::format("verification takes too long: two tokens per sequence cost {:.2f} target passes", one.time.verify.total() / target);
+    default:
+      return fmt::format("no draft length up to {} is faster", plan.points.size() - 1);
+  }
+}
+
+// The last batch up to which speculation pays, by the scan.
+std::string limit_text(const std::vector<ScanPoint>& points) {
+  const ScanPoint* last = nullptr;
+  for (const ScanPoint& point : points) {
+    if (!plan::is_shown(point.at)) continue;
+    if (point.plan.best == 0 || verdict_of(point.plan.best_point().gain) != plan::Verdict::pays)
+      return last == nullptr ? "" : fmt::format("pays up to batch {:g}, not surely at {:g}", last->at, point.at);
+    last = &point;
+  }
+  return last == nullptr ? "" : fmt::format("pays up to batch {:g}, the largest that fits or is covered", last->at);
+}
+
+// The command of the engine that was priced, else the first that can do it.
+const plan::EngineCommand* start_command(const plan::Planned& planned, const Advice& advice) {
+  const cost::Deployment* const deployment = planned.cell->cost().deployment();
+  const auto starts = [&](const plan::EngineCommand& one) { return !one.command.empty(); };
+  if (deployment != nullptr) {
+    const std::string& kernels = deployment->engine.kernels;
+    for (const plan::EngineCommand& one : advice.commands) {
+      std::string name = one.engine.substr(0, one.engine.find(' '));
+      std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+      if (starts(one) && !kernels.empty() && name == (kernels == "trtllm" ? "tensorrt-llm" : kernels)) return &one;
+    }
+  }
+  const auto at = std::find_if(advice.commands.begin(), advice.commands.end(), starts);
+  return at == advice.commands.end() ? nullptr : &*at;
+}
+
+// The answer in five lines: what to do, what it gains, how far that carries, how to start, what would make it surer.
+void print_answer(const plan::Planned& planned, const Advice& advice) {
+  constexpr double kWide = 0.08;  // standard error of a speedup above which measuring is advised
+  const Plan& plan = advice.plan;
+  const PlanPoint& best = plan.best_point();
+  const auto interval = [](const plan::Gain& gain) { return gain.error > 0.0 ? fmt::format(" (95 %: {:.2f} to {:.2f})", gain.low(), gain.high()) : std::string(); };
+  if (plan.best == 0) {
+    print_output("do not speculate: {}\n", reason_text(advice));
+    if (const PlanPoint* const next = plan::fastest_draft(plan))
+      print_words(fmt::format("draft length {} would give {:.2f}x{}: {}", next->draft_length, next->speedup, interval(next->gain), verdict_text(next->gain)));
+  } else {
+    print_output("recommendation: draft length {}\n", plan.best);
+    print_words(fmt::format("expected: {:.2f}x the speed of plain decoding{}; {}", best.speedup, interval(best.gain), verdict_text(best.gain)));
+  }
+  const auto& even = plan.best > 0 ? advice.break_even_chosen : advice.break_even;
+  std::string carries = limit_text(advice.by_batch);
+  carries += fmt::format("{}{}", carries.empty() ? "" : "; ",
+                         even ? fmt::format("break-even alpha {:.2f} at draft length {}, yours {:.2f}", even->alpha, even->draft_length,
+                                            planned.curve.equivalent_alpha(even->draft_length))
+                              : "even a draft that is always right loses");
+  print_words(carries);
+  if (const plan::EngineCommand* const start = start_command(planned, advice)) print_output("start: {}\n", start->command);
+  const plan::Gain& gain = plan.best > 0 ? best.gain : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain : best.gain;
+  const cost::Deployment* const deployment = planned.cell->cost().deployment();
+  if (deployment != nullptr && !deployment->engine.tuned && gain.error > kWide)
+    print_words("surer: two benchmark runs of your own server, one with speculation and one without, narrow the interval: specsim tune --suggest 2");
+}
+
+void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
+  print_output("\n");
   if (plan.best > 0 && plan.best_point().speedup > plan.best_point().tokens_per_round)
     print_output("  above the tokens per round: {} rows of a sequence are priced below one, by kernels that were measured so\n",
                  plan.best + 1);
   if (!plan.ties.empty())
-    print_output("a tie with draft length{} {}: within the noise of the prices, {:.1f} %\n", plan.ties.size() == 1 ? "" : "s",
+    print_output("a tie with draft length{} {}: within the error of the comparison, {:.1f} %\n", plan.ties.size() == 1 ? "" : "s",
                  fmt::join(plan.ties, ", "), 100.0 * plan.noise);
   for (const plan::Margin& margin : plan.margins)
     print_output("  {:+.4f}{} over {}\n", margin.margin,
-                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, paired)", margin.half_width),
+                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, acceptance alone, paired)", margin.half_width),
                  margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
-  if (curve.sampled && curve.parts.empty()) print_output("  no intervals: too little data\n");
-  const auto& any = advice.break_even;
-  const auto at = [](const plan::BreakEvenAlpha& even) {
-    return fmt::format("{:.4f} at draft length {}", even.alpha, even.draft_length);
-  };
-  if (plan.best > 0) {
-    const auto& own = advice.break_even_chosen;
-    print_output("break-even alpha: {}{}; here {:.4f}\n", own ? at(*own) : "none",
-                 any && (!own || any->draft_length != own->draft_length)
-                     ? fmt::format(", {:.4f} at the most forgiving ({})", any->alpha, any->draft_length)
-                     : "",
-                 curve.equivalent_alpha(plan.best));
-  } else {
-    print_output("break-even alpha: {}\n",
-                 any ? fmt::format("{}; here {:.4f}", at(*any), curve.equivalent_alpha(any->draft_length))
-                     : "none: even a draft that is always right loses");
-    print_output("reason: {}\n", to_text(advice.regime));
-  }
+  if (curve.sampled && curve.parts.empty()) print_output("  no intervals of acceptance: too little data\n");
 }
-
-// Whether a row is printed: at powers of two alone, since those between them are for the recommendation.
-bool shown(double x) { return std::exp2(std::round(std::log2(x))) == x; }
 
 void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smoothed) {
   if (points.empty()) return;
-  std::vector<report::Head> heads = {{axis}, {"best"}, {"speedup"}, {"tokens/s"}};
+  std::vector<report::Head> heads = {{axis}, {"best"}, {"speedup"}, {"low"}, {"high"}, {"tokens/s"}};
   if (smoothed) heads.insert(heads.end(), {{"smoothed"}, {"its loss"}});
   report::Table table(heads, {.indent = 2});
   for (const ScanPoint& point : points) {
-    if (!shown(point.at)) continue;
+    if (!plan::is_shown(point.at)) continue;
     const PlanPoint& best = point.plan.best_point();
     std::vector<std::string> cells = {fmt::format("{:g}", point.at), length_text(point.plan.best),
-                                      fmt::format("{:.3f}", best.speedup), fmt::format("{:.0f}", best.tokens_per_second)};
+                                      fmt::format("{:.3f}", best.speedup), fmt::format("{:.2f}", best.gain.low()),
+                                      fmt::format("{:.2f}", best.gain.high()), fmt::format("{:.0f}", best.tokens_per_second)};
     if (smoothed) cells.insert(cells.end(), {length_text(point.smooth), fmt::format("{:.1f} %", 100.0 * point.loss)});
     table.add(cells);
   }
@@ -166,7 +217,7 @@ void print_schedule(const std::vector<ScanPoint>& points) {
                                                : ""));
   if (const auto rise = plan::smooth_rise(points))
     print_words(
-        fmt::format("(at {:g} it rises, for there more sequences share what a pass reads: without that it would lose {:.0f} % at "
+        fmt::format("(at {:g} it rises, where more sequences share what a pass reads: without that it would lose {:.0f} % at "
                     "{:g}. vLLM's "
                     "num_speculative_tokens_per_batch_size takes such lengths, TensorRT-LLM's draft_len_schedule does not)",
                     rise->at, 100.0 * rise->loss, rise->worst));
@@ -187,13 +238,16 @@ void print_cliff(const Advice& advice) {
 }
 
 void print_sensitivities(const Advice& advice) {
-  const PlanPoint& best = advice.plan.best_point();
+  const PlanPoint* const drafted = advice.plan.best > 0 ? &advice.plan.best_point() : plan::fastest_draft(advice.plan);
+  if (drafted == nullptr) return;
+  const PlanPoint& best = *drafted;
   std::string steps;
   for (const cost::WaterfallStep& step : cost::waterfall(best.time, best.tokens_per_round)) {
     if (!steps.empty() && std::abs(step.seconds) < 5e-4 * best.time.total()) continue;
     steps += steps.empty() ? fmt::format("ideal {:.3f}", step.after) : fmt::format(", {} {:.3f}", step.name, step.after);
   }
-  print_words("from tokens per round to speedup: " + steps);
+  print_words(fmt::format("from tokens per round to speedup at draft length {}: {}", best.draft_length, steps));
+  if (advice.plan.best == 0) return;
   std::string text = fmt::format("sensitivity: {:+.4f} for each .01 of alpha", 0.01 * advice.per_alpha);
   if (advice.with_more_bandwidth) text += fmt::format(", {:+.4f} with 10 % more bandwidth", *advice.with_more_bandwidth);
   if (advice.with_more_host_time) text += fmt::format(", {:+.4f} with 10 % more host time", *advice.with_more_host_time);
@@ -243,10 +297,13 @@ void print_servers(const std::vector<plan::Planned>& planned) {
 
 }  // namespace
 
-void print_advice(const plan::Planned& planned, const Advice& advice) {
+void print_advice(const plan::Planned& planned, const Advice& advice, bool verbose) {
   const bool in_seconds = planned.cell->cost().in_seconds();
+  const cost::Deployment* const deployment = planned.cell->cost().deployment();
   print_setting(planned);
   for (const std::string& warning : advice.warnings) print_words("WARNING: " + warning);
+  print_output("\n");
+  print_answer(planned, advice);
   print_points(advice.plan, in_seconds);
   if (advice.longer_do_not_fit)
     print_words(fmt::format("(longer drafts than {} do not fit into memory beside both models and their caches)",
@@ -254,15 +311,18 @@ void print_advice(const plan::Planned& planned, const Advice& advice) {
   print_assumed(planned.curve, advice.plan);
   if (planned.cell->cost().most_drafts() == planned.curve.longest())
     print_output("(no longer draft is tried: there are {} heads, which guess a token each)\n", planned.curve.longest());
-  print_decision(advice, planned.curve);
+  print_margins(advice.plan, planned.curve);
+  print_sensitivities(advice);
   print_scan("batch", advice.by_batch, true);
-  print_schedule(advice.by_batch);
-  print_scan("context", advice.by_context, false);
-  print_cliff(advice);
-  if (advice.plan.best > 0) print_sensitivities(advice);
-  const cost::Deployment* const deployment = planned.cell->cost().deployment();
-  print_memory(advice, deployment != nullptr && deployment->draft.has_value());
-  print_commands(advice.commands);
+  if (verbose || for_machines()) {
+    print_schedule(advice.by_batch);
+    print_scan("context", advice.by_context, false);
+    print_cliff(advice);
+    print_memory(advice, deployment != nullptr && deployment->draft.has_value());
+    print_commands(advice.commands);
+  } else if (in_seconds) {
+    print_output("--verbose prints best draft lengths by context, memory, and commands of other servers\n");
+  }
 }
 
 void print_planned(const std::vector<plan::Planned>& planned) {

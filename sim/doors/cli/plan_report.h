@@ -9,7 +9,7 @@
 
 namespace specsim::cli {
 
-void print_advice(const plan::Planned& planned, const plan::Advice& advice);
+void print_advice(const plan::Planned& planned, const plan::Advice& advice, bool verbose);
 
 // A line for each workload: the best draft length, and the speedups of all that are few enough to show.
 void print_planned(const std::vector<plan::Planned>& planned);

@@ -9,6 +9,7 @@
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/report/csv.h"
+#include "sim/foundation/report/intervals.h"
 #include "sim/foundation/report/output_folder.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,6 @@ namespace po = boost::program_options;
 
 namespace {
 
-constexpr double kIn95 = 1.959963984540054;
 constexpr double kDisagrees = 0.3;  // weight of a run below which it is named
 
 const std::vector<std::string> kTuneFiles = {"server.yaml", "runs.csv", "predicted.csv"};
@@ -120,7 +120,7 @@ void print_factors(const tune::TuneResult& result) {
     if (std::abs(after - before) < 1e-6 * before) continue;
     std::vector<std::string> cells = {info.key, info.logarithm ? "%" : "ms"};
     for (const auto& [mean, error] : {std::pair{result.prior.mean.values[i], before}, std::pair{result.belief.mean.values[i], after}})
-      for (const double z : {0.0, -kIn95, kIn95})
+      for (const double z : {0.0, -report::kIn95, report::kIn95})
         cells.push_back(info.logarithm ? fmt::format("{:.1f}", 100.0 * std::expm1(mean + z * error)) : fmt::format("{:.3g}", 1e-3 * (mean + z * error)));
     cells.emplace_back(info.meaning);
     table.add(cells);

@@ -15,6 +15,9 @@ struct Estimate {
 // The mean of independent samples; its error from their spread.
 Estimate mean_of(std::span<const double> samples);
 
+// 95 % of a normal distribution lie within so many standard deviations of its mean.
+constexpr double kIn95 = 1.959963984540054;
+
 // Half the width of the two-sided interval around a mean with this standard error, by Student's t distribution. `level`: the
 // share of such intervals that hold the truth. NaN where the error is NaN or there is no degree of freedom.
 double half_width(double error, double freedom, double level = 0.95);

@@ -4,6 +4,25 @@
 
 namespace specsim::cost {
 
+FactorVector pass_slope(const PassTime& time, Role role, double sequences, bool speculates, bool verifies) {
+  constexpr double kMicro = 1e-6;
+  ServerFactors slope;
+  slope[Factor::products] = time.weights + time.compute - time.experts + time.launch + time.sampling;
+  slope[Factor::arithmetic] = time.compute;
+  slope[Factor::experts] = time.experts;
+  slope[Factor::attention] = time.kv;
+  if (verifies) slope[Factor::verification] = time.kv;
+  slope[Factor::communication] = time.communication;
+  if (speculates) slope[Factor::speculation] = time.total();
+  if (role == Role::target) {
+    slope[Factor::step] = kMicro;
+    slope[Factor::sequence] = kMicro * sequences;
+  } else {
+    slope[Factor::draft_pass] = kMicro;
+  }
+  return slope.values;
+}
+
 PassTime CostModel::draft_pass(const Workload& workload, int index, double extra) const {
   return makes_draft_pass(index) ? pass(Role::draft, {workload.batch, 1.0 + extra, workload.context + index, 1.0}) : PassTime();
 }
@@ -35,8 +54,20 @@ int CostModel::most_drafts() const { return draft_form().heads.value_or(std::num
 double CostModel::kernel_error(Role role, const Pass& pass) const {
   return uncertainty() != nullptr ? uncertainty()->kernel_error(role, pass) : 0.0;
 }
-double CostModel::server_error(Role role) const { return uncertainty() != nullptr ? uncertainty()->server_error(role) : 0.0; }
-double CostModel::round_error() const { return uncertainty() != nullptr ? uncertainty()->round_error() : 0.0; }
+double CostModel::relative_error(Role role, const Pass& pass) const {
+  if (uncertainty() == nullptr) return 0.0;
+  const double kernels = kernel_error(role, pass);
+  double variance = (1.0 - shared_variance(role)) * kernels * kernels;
+  const std::optional<FactorBelief> belief = uncertainty()->factors();
+  const PassTime time = this->pass(role, pass);
+  if (belief && time.total() > 0.0) {
+    const bool verifies = pass.tokens > 1.0 && pass.logits >= pass.tokens;
+    FactorVector slope = pass_slope(time, role, pass.batch, role == Role::draft || verifies, verifies);
+    for (double& part : slope) part /= time.total();
+    variance += ratio_variance(*belief, slope) + kDiscrepancy * kDiscrepancy;
+  }
+  return std::sqrt(variance);
+}
 double CostModel::shared_variance(Role role) const {
   return uncertainty() != nullptr ? uncertainty()->shared_variance(role) : Uncertainty::kSharedByMeasured;
 }

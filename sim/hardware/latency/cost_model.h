@@ -18,6 +18,10 @@ namespace specsim::cost {
 struct Deployment;
 class CostModel;
 
+// Derivative of seconds by the server's factors, of one pass. `speculates`: it is of a speculative round; `verifies`: it looks at
+// several tokens of each sequence.
+FactorVector pass_slope(const PassTime& time, Role role, double sequences, bool speculates, bool verifies);
+
 // How wrong a model's times may be, as standard deviations of their logarithms.
 class Uncertainty {
  public:
@@ -29,11 +33,6 @@ class Uncertainty {
   // The share of the variance of kernel_error() that passes of one role have in common, whatever their rows: how far a whole GPU
   // or type is misjudged. The rest differs from one number of rows to another.
   [[nodiscard]] virtual double shared_variance(Role /*role*/) const { return kSharedByMeasured; }
-  // What a server's steps take besides the sum of its kernels, its host and version among it: common to everything that one
-  // server does at one load, so that it falls out of every comparison there.
-  [[nodiscard]] virtual double server_error(Role role) const = 0;
-  // The same of the rounds that draft, beyond its plain steps: common to them, whatever drafts and however much.
-  [[nodiscard]] virtual double round_error() const = 0;
   // Residuals of measured products at different numbers of rows correlate by so much.
   static constexpr double kSharedByMeasured = 0.3;
   // The same of an estimate that no fit of the GPU's own serves for; assumed. Over six measured sets of kernels for weights alone
@@ -115,13 +114,9 @@ class CostModel {
   // Draft tokens of a round that the draft can guess one after the other.
   [[nodiscard]] int most_drafts() const;
   [[nodiscard]] double kernel_error(Role role, const Pass& pass) const;
-  [[nodiscard]] double server_error(Role role) const;
-  [[nodiscard]] double round_error() const;
   [[nodiscard]] double shared_variance(Role role) const;
-  // Standard deviation of the logarithm of a pass's time, as far as the model knows how wrong it is; 0: it does not say.
-  [[nodiscard]] double relative_error(Role role, const Pass& pass) const {
-    return std::hypot(kernel_error(role, pass), server_error(role));
-  }
+  // Standard deviation of the logarithm of a pass's time, by the server's factors and its kernels; 0: the model does not say.
+  [[nodiscard]] double relative_error(Role role, const Pass& pass) const;
   [[nodiscard]] const Deployment* deployment() const;
   // Empty where sizes are not known.
   [[nodiscard]] std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const;

@@ -6,7 +6,6 @@
 #include "sim/hardware/latency/measured_range.h"
 #include "sim/hardware/latency/model_latency.h"
 #include "sim/hardware/latency/roofline_parameters.h"
-#include "sim/hardware/latency/server_error.h"
 #include "sim/hardware/model/element_types.h"
 
 #include <fmt/format.h>
@@ -72,10 +71,6 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   [[nodiscard]] double shared_variance(Role role) const override {
     return nothing_drafts(role) ? kSharedByMeasured : latency(role).shared_variance();
   }
-  [[nodiscard]] double server_error(Role role) const override {
-    return nothing_drafts(role) ? 0.0 : error_beside_kernels(latency(role).model(), latency(role).kernels().integer());
-  }
-  [[nodiscard]] double round_error() const override { return kRoundError; }
 
   [[nodiscard]] const Deployment& deployment() const override { return deployment_; }
   [[nodiscard]] MemoryBudget memory_budget(const Workload& workload, int look_ahead, Kept kept) const override {

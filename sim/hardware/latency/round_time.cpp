@@ -11,6 +11,7 @@ void RoundTime::add(double share, const RoundTime& other) {
   plain = other.plain;
   draft.add(share, other.draft);
   verify.add(share, other.verify);
+  draft_passes += share * other.draft_passes;
   catch_up += share * other.catch_up;
   overhead += share * other.overhead;
 }
@@ -43,8 +44,10 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
     time.verify = time.plain;
     return time;
   }
-  for (std::size_t i = 0; i < pass_rows.size(); ++i)
+  for (std::size_t i = 0; i < pass_rows.size(); ++i) {
     time.draft += model.draft_level(workload, static_cast<int>(i), pass_rows[i], 0.0);
+    if (pass_rows[i] > 0.0 && model.makes_draft_pass(static_cast<int>(i))) time.draft_passes += 1.0;
+  }
   if (!pass_rows.empty()) {
     const PassTime more = catch_up_time(model, workload, pass_rows[0], full_rate);
     time.catch_up = more.total();
@@ -53,6 +56,21 @@ RoundTime block_time(const CostModel& model, const Workload& workload, const std
   time.verify = model.pass(Role::target, {workload.batch, verified_rows, workload.context, verified_rows});
   time.overhead = model.round_overhead(workload.batch);
   return time;
+}
+
+FactorVector round_slope(const RoundTime& time, const Workload& workload, double verified_rows) {
+  constexpr double kMicro = 1e-6;
+  const bool speculates = verified_rows > 1.0 || time.draft_passes > 0.0;
+  ServerFactors slope{pass_slope(time.verify, Role::target, workload.batch, speculates, verified_rows > 1.0)};
+  const ServerFactors draft{pass_slope(time.draft, Role::draft, workload.batch, speculates, false)};
+  for (std::size_t i = 0; i < kFactors; ++i) slope.values[i] += draft.values[i];
+  slope[Factor::draft_pass] = kMicro * time.draft_passes;
+  if (speculates) {
+    slope[Factor::round] = kMicro;
+    slope[Factor::speculation] += time.overhead;
+  }
+  for (double& part : slope.values) part /= time.total();
+  return slope.values;
 }
 
 double speedup(const RoundTime& time, double tokens_per_round) { return tokens_per_round * time.plain.total() / time.total(); }

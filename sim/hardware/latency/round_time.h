@@ -10,7 +10,8 @@ namespace specsim::cost {
 
 struct RoundTime {
   PassTime plain;         // one target pass over one token: what plain decoding pays for a token
-  PassTime draft;         // draft_length sequential draft passes
+  PassTime draft;         // sequential draft passes
+  double draft_passes = 0.0;  // how many
   double catch_up = 0.0;  // the part of it that goes to the token that the draft has not seen after a full acceptance
   PassTime verify;        // one target pass over draft_length + 1 tokens
   double overhead = 0.0;  // outside the passes
@@ -32,6 +33,9 @@ PassTime catch_up_time(const CostModel& model, const Workload& workload, double 
 // `verified_rows` tokens per sequence, all of them through the LM head. Plain decoding where both say so.
 RoundTime block_time(const CostModel& model, const Workload& workload, const std::vector<double>& pass_rows, double verified_rows,
                      double full_rate);
+
+// Derivative of the logarithm of a round's time by the server's factors. `verified_rows`: as in block_time.
+FactorVector round_slope(const RoundTime& time, const Workload& workload, double verified_rows);
 
 // speedup = tokens_per_round plain / total.
 double speedup(const RoundTime& time, double tokens_per_round);

@@ -48,6 +48,19 @@ double ratio_variance(const FactorBelief& belief, const FactorVector& slope) {
   return std::max(0.0, sum);
 }
 
+double discrepancy_correlation(const StepSetting& a, const StepSetting& b) {
+  // Over how large a difference of logarithms of batch and prompt, and of draft lengths, discrepancies stay alike; and how far steps
+  // with speculation are from those without.
+  constexpr double kLengthScale = 0.8;
+  constexpr double kDraftScale = 8.0;
+  constexpr double kModesApart = 1.0;
+  const double batch = std::log(a.batch / b.batch) / kLengthScale;
+  const double prompt = std::log(std::max(1.0, a.prompt) / std::max(1.0, b.prompt)) / kLengthScale;
+  const bool both = a.draft_length > 0 && b.draft_length > 0;
+  const double drafts = both ? (a.draft_length - b.draft_length) / kDraftScale : a.draft_length == b.draft_length ? 0.0 : kModesApart;
+  return std::exp(-0.5 * (batch * batch + prompt * prompt + drafts * drafts));
+}
+
 FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics) {
   FactorBelief belief;
   static const std::vector<config::Parameter> parameters = {

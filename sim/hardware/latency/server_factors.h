@@ -65,6 +65,16 @@ FactorBelief prior_belief(const ServerFactors& kernel_errors = {});
 // Variance of the logarithm of a time or a ratio of times with this derivative of its logarithm by the factors.
 double ratio_variance(const FactorBelief& belief, const FactorVector& slope);
 
+// What no factor expresses: a Gaussian process over the settings of a server's steps, on logarithms of time.
+struct StepSetting {
+  double batch = 1.0;    // mean sequences in a step
+  double prompt = 1.0;   // mean tokens of a prompt, or of a context
+  int draft_length = 0;  // 0: without speculation
+};
+// Standard deviation of the discrepancy of a decoding time, and the correlation of those of two settings.
+constexpr double kDiscrepancy = 0.04;
+double discrepancy_correlation(const StepSetting& a, const StepSetting& b);
+
 // {factors: {products: 0.03, ...}, covariance: [[...], ...]}, as an engine's file states it. Reports what is wrong.
 FactorBelief read_belief(const config::Value& value, Diagnostics& diagnostics);
 // The same as YAML, each line after `indent` spaces.

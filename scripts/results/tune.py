@@ -1,0 +1,270 @@
+#!/usr/bin/python3
+"""How well `specsim tune` predicts servers from a few of their runs: writes results/tune.
+
+  scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml [--out results/tune]
+
+--servers: measured servers, a CSV file for each source; --numbers: published figures of servers under load. For each server with six
+cells or more, the runs that `--suggest` picks are given (none, 2, 4), and all other cells are predicted. SPECSIM names the program.
+
+cells.csv has each predicted cell with its interval, servers.csv the errors by server, table.csv those of all. Nothing is fitted here.
+"""
+import argparse
+import collections
+import csv
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "plots"))
+from calls import version_of  # noqa: E402
+from tables import write_rows  # noqa: E402
+
+SPECSIM = os.environ.get("SPECSIM", "build/specsim")
+COLUMNS = ("run", "draft_length", "concurrency", "rate", "requests", "prompt_tokens", "output_tokens", "position_rates", "acceptance_length",
+           "ttft_ms", "tpot_ms", "output_tokens_per_s")
+METRICS = COLUMNS[-3:]
+GIVEN = (0, 2, 4)
+CLEAR = 0.05  # a gain or loss above this counts
+
+
+class Server:
+    def __init__(self, name, kind, options, runs):
+        self.name, self.kind, self.options, self.runs = name, kind, options, runs
+
+
+# ---- the sources -------------------------------------------------------------------------------------------------------------
+
+def eagle3_on_a100(folder):
+    """Llama-3.1-8B with EAGLE-3 under vLLM on an A100: weights by cache, means of three repeats."""
+    prompts = {"gsm8k": 716, "humaneval": 207}  # the file leaves them out in most rows; its README has them
+    cells = collections.defaultdict(lambda: collections.defaultdict(list))
+    for row in csv.DictReader(open(folder / "vllm_a100_llama8b_eagle3.csv")):
+        if row["phase"] != "block0_results":
+            cells[row["weights"], row["kv"]][row["workload"], int(row["K"]), int(row["concurrency"])].append(row)
+    for (weights, cache), groups in cells.items():
+        runs = []
+        for (workload, length, clients), rows in groups.items():
+            def mean(key, rows=rows):
+                return statistics.mean(float(row[key]) for row in rows)
+            runs.append({"run": f"{workload}-k{length}-c{clients}", "draft_length": length, "concurrency": clients, "requests": rows[0]["requests"],
+                         "prompt_tokens": prompts[workload], "output_tokens": round(mean("output_tokens_mean")) + 1,
+                         "acceptance_length": mean("acceptance_length") if length else "", "ttft_ms": mean("ttft_mean_ms"),
+                         "tpot_ms": mean("tpot_derived_ms"), "output_tokens_per_s": mean("throughput_tok_s")})
+        options = ["--hardware", "a100-80gb-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--engine", "vllm"]
+        if weights == "w4a16":
+            options += ["--dtype", "int4"]
+        if cache == "fp8":
+            options += ["--set", "cost.target.kv_bits=8"]
+        kind = "quantised" if weights == "w4a16" else "fp8 cache" if cache == "fp8" else "dense"
+        yield Server(f"a100 llama-3.1-8b {weights} weights, {cache} cache, eagle3", kind, options, runs)
+
+
+def gpt_oss_on_h200(folder):
+    runs = []
+    for row in csv.DictReader(open(folder / "vllm_h200_gptoss120b_eagle3.csv")):
+        length, requests = int(row["K"]), int(row["requests"])
+        rates = [float(row[f"accepted_pos{i}"]) / float(row["server_drafts"]) for i in range(1, length + 1)]
+        runs.append({"run": f"k{length}-c{row['concurrency']}", "draft_length": length, "concurrency": int(row["concurrency"]), "requests": requests,
+                     "prompt_tokens": float(row["input_tokens"]) / requests, "output_tokens": float(row["output_tokens"]) / requests,
+                     "position_rates": " ".join(f"{rate:.4f}" for rate in rates), "ttft_ms": row["ttft_mean_ms"], "tpot_ms": row["tpot_mean_ms"],
+                     "output_tokens_per_s": row["output_tok_s"]})
+    yield Server("h200 gpt-oss-120b, eagle3", "experts", ["--hardware", "h200-sxm", "--target", "gpt-oss-120b", "--draft", "eagle3-gpt-oss-120b",
+                                                         "--engine", "vllm"], runs)
+
+
+HARDWARE = {"h100": "h100-sxm", "h200": "h200-sxm"}
+FRAMEWORKS = {"trt": "trtllm", "sglang": "sglang", "vllm": "vllm"}
+
+
+def deepseek_by_inferencex(folder):
+    """DeepSeek-R1 with and without its MTP module: the newest run of each cell, one engine, attention not data-parallel."""
+    groups = collections.defaultdict(dict)
+    for row in csv.DictReader(open(folder / "inferencex_dsr1.csv")):
+        if row["disagg"] != "False" or row["is_multinode"] != "False" or row["decode_dp_attention"] == "True" or row["decode_ep"] != "1":
+            continue
+        if row["framework"] not in FRAMEWORKS:
+            continue
+        cell = row["spec_method"], row["isl"], row["osl"], row["conc"]
+        group = groups[row["hardware"], row["framework"], row["precision"], row["decode_tp"]]
+        if cell not in group or group[cell]["date"] < row["date"]:
+            group[cell] = row
+    for (gpu, framework, precision, gpus), cells in groups.items():
+        # Draft tokens by recipe; the tokens per round that SPEED-Bench's coding has with this module (acceptance_length_by_draft_length.csv).
+        length, tokens = (3, 2.6) if framework == "trt" or gpu.startswith("mi") else (2, 2.3)
+        runs = []
+        for (method, prompt, output, clients), row in cells.items():
+            speculates = method != "none"
+            runs.append({"run": f"{prompt}-{output}-k{length if speculates else 0}-c{clients}", "draft_length": length if speculates else 0,
+                         "concurrency": int(clients), "requests": max(40, 4 * int(clients)), "prompt_tokens": 0.9 * float(prompt),
+                         "output_tokens": 0.9 * float(output), "acceptance_length": tokens if speculates else "",
+                         "ttft_ms": 1e3 * float(row["mean_ttft"] or row["median_ttft"]), "tpot_ms": 1e3 * float(row["mean_tpot"] or row["median_tpot"]),
+                         "output_tokens_per_s": float(row["output_tput_per_gpu"]) * int(gpus)})
+        options = ["--hardware", HARDWARE.get(gpu, gpu), "--target", "deepseek-v3", "--tensor-parallel", gpus, "--draft", "deepseek-v3-mtp",
+                   "--engine", FRAMEWORKS[framework]]
+        if precision == "fp4":
+            options += ["--dtype", "nvfp4"]
+        if framework == "sglang":
+            options += ["--set", "serve.scheduler.max_running_requests=1024"]
+        yield Server(f"{gpu} deepseek-r1 {precision}, {framework}, tp {gpus}", "experts", options, runs)
+
+
+GPU_94 = "1x H100 94 GB (LRZ lrz-hgx-h100-94x4)"
+GPU_PCIE = "2x GPU of 80-94 GB, no P2P (brev; model not named in the logs)"
+SERVED = [("h100 qwen3-32b, qwen3-1.7b", GPU_94, "Qwen/Qwen3-32B", "Qwen3-1.7B",
+           ["--hardware", "h100-sxm-94gb", "--target", "qwen3-32b", "--draft", "qwen3-1.7b"]),
+          ("h100 qwen3-32b, eagle3", GPU_94, "Qwen/Qwen3-32B", "Qwen3-32B-speculator.eagle3",
+           ["--hardware", "h100-sxm-94gb", "--target", "qwen3-32b", "--draft", "eagle3-qwen3-32b"]),
+          ("2 x h100-pcie llama-3.3-70b, llama-3.2-1b", GPU_PCIE, "Llama-3.3-70B-Instruct", "Llama-3.2-1B (TP2)",
+           ["--hardware", "h100-pcie", "--target", "llama-3.1-70b", "--draft", "llama-3.2-1b", "--tensor-parallel", "2"])]
+
+
+def served(path):
+    rows = [row for row in yaml.safe_load(Path(path).read_text())["rows"] if "output_tok_s" in row and "kv_pool_tokens" in row.get("server", {})]
+    for name, gpu, target, draft, options in SERVED:
+        by_workload = collections.defaultdict(list)
+        for row in rows:
+            if row["hardware"] == gpu and row["target"] == target and row.get("draft", draft if row["K"] == 0 else "") == draft:
+                by_workload[row["workload"]["dataset"]].append(row)
+        for workload, own in by_workload.items():
+            asked = own[0]["server"]
+            settings = {"serve.scheduler.kind": "vllm_v1", "serve.scheduler.max_num_batched_tokens": asked["max_num_batched_tokens"],
+                        "serve.scheduler.max_num_seqs": asked["max_num_seqs"], "serve.scheduler.max_model_len": asked["max_model_len"],
+                        "serve.scheduler.reserve_full_isl": "false", "serve.kv.block": asked["block"], "serve.kv.tokens": asked["kv_pool_tokens"]}
+            runs = [{"run": row["id"], "draft_length": row["K"], "concurrency": row["load"]["closed_loop_max_concurrency"],
+                     "rate": row["load"].get("poisson_rps", ""), "requests": row["load"]["requests"], "prompt_tokens": row["workload"]["mean_prompt"],
+                     "output_tokens": row["workload"]["mean_output"],
+                     "position_rates": " ".join(map(str, row["acceptance"]["position_rates"])) if row["K"] else "",
+                     "ttft_ms": row["metrics_ms"]["ttft_mean"], "tpot_ms": row["metrics_ms"]["tpot_mean"], "output_tokens_per_s": row["output_tok_s"]}
+                    for row in own]
+            more = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+            yield Server(f"{name}, {workload}", "dense", [*options, "--engine", "vllm", *more], runs)
+
+
+# ---- what is asked of the program --------------------------------------------------------------------------------------------
+
+def write_runs(path, runs, measured):
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="")
+        writer.writeheader()
+        writer.writerows({key: value for key, value in run.items() if measured or key not in METRICS} for run in runs)
+
+
+def call(arguments):
+    done = subprocess.run([SPECSIM, "tune", *arguments, "--threads", "1"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"tune: {' '.join(arguments)}\n{done.stderr}")
+    return done.stdout
+
+
+def study(server):
+    """The cells that are predicted from none, two and four runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        cells = f"{folder}/cells.csv"
+        write_runs(cells, server.runs, False)
+        found = []
+        for count in GIVEN:
+            given = []
+            if count:
+                told = json.loads(call([*server.options, "--predict", cells, "--suggest", str(count), "--format", "json", "--quiet"]))
+                given = [row[1] for row in told["tables"][-1]["rows"]]
+            runs = f"{folder}/runs-{count}.csv"
+            write_runs(runs, [run for run in server.runs if run["run"] in given], True)
+            rest = f"{folder}/rest-{count}.csv"
+            others = [run for run in server.runs if run["run"] not in given]
+            write_runs(rest, others, False)
+            out = f"{folder}/out-{count}"
+            call([*([runs] if given else []), *server.options, "--predict", rest, "--out", out, "--quiet"])
+            for run, told in zip(others, csv.DictReader(open(f"{out}/predicted.csv"))):
+                found.append({"server": server.name, "class": server.kind, "given": count, "runs": " ".join(given), "run": run["run"],
+                              "draft_length": run["draft_length"],
+                              "load": (run["concurrency"], run["prompt_tokens"] // 50),
+                              **{f"{metric}{part}": float(told[f"{metric}{part}"]) for metric in METRICS for part in ("", "_low", "_high")},
+                              **{f"measured_{metric}": float(run[metric]) for metric in METRICS}})
+            sys.stderr.write(f"{server.name}: {count} runs given ({', '.join(given)})\n")
+    return found
+
+
+def errors(cells, metric):
+    return sorted(abs(math.log(cell[metric] / cell[f"measured_{metric}"])) for cell in cells)
+
+
+def at(values, share):
+    return values[min(len(values) - 1, int(share * len(values)))] if values else math.nan
+
+
+def inside(cells, metric):
+    return statistics.mean(cell[f"{metric}_low"] <= cell[f"measured_{metric}"] <= cell[f"{metric}_high"] for cell in cells) if cells else math.nan
+
+
+def decisions(cells):
+    """Of each load: the sign of each clear gain, and what the recommended draft length loses against the best measured one."""
+    loads = collections.defaultdict(list)
+    for cell in cells:
+        loads[cell["server"], cell["load"]].append(cell)
+    right, losses = [], []
+    for choices in loads.values():
+        plain = [cell for cell in choices if cell["draft_length"] == 0]
+        if not plain or len(choices) < 2:
+            continue
+        for cell in choices:
+            gain = math.log(plain[0]["measured_tpot_ms"] / cell["measured_tpot_ms"])
+            if cell["draft_length"] and abs(gain) > CLEAR:
+                right.append((math.log(plain[0]["tpot_ms"] / cell["tpot_ms"]) > 0) == (gain > 0))
+        best = min(cell["measured_tpot_ms"] for cell in choices)
+        losses.append(min(choices, key=lambda cell: cell["tpot_ms"])["measured_tpot_ms"] / best - 1)
+    return right, losses
+
+
+def summary(cells):
+    right, losses = decisions(cells)
+    row = {"cells": len(cells)}
+    for metric in METRICS:
+        found = errors(cells, metric)
+        row |= {f"{metric}_median": at(found, 0.5), f"{metric}_p90": at(found, 0.9), f"{metric}_inside": inside(cells, metric)}
+    return row | {"clear_signs": len(right), "signs_right": statistics.mean(right) if right else math.nan,
+                  "loss_of_best": statistics.mean(losses) if losses else math.nan}
+
+
+def rounded(row):
+    return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--servers", required=True, type=Path)
+    parser.add_argument("--numbers", required=True, type=Path)
+    parser.add_argument("--out", default="results/tune", type=Path)
+    parser.add_argument("--only", default="", help="servers whose name has this")
+    arguments = parser.parse_args()
+    servers = [server for source in (eagle3_on_a100(arguments.servers), gpt_oss_on_h200(arguments.servers), deepseek_by_inferencex(arguments.servers),
+                                     served(arguments.numbers)) for server in source
+               if len(server.runs) >= 6 and {run["draft_length"] > 0 for run in server.runs} == {False, True} and arguments.only in server.name]
+    with ThreadPoolExecutor(2) as pool:
+        cells = [cell for found in pool.map(study, servers) for cell in found]
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    keys = {"server": sorted({cell["server"] for cell in cells}), "class": sorted({cell["class"] for cell in cells})}
+    table = [{"given": count, "group": "all", **rounded(summary([cell for cell in cells if cell["given"] == count]))} for count in GIVEN]
+    for key, values in keys.items():
+        table += [{"given": count, "group": value, **rounded(summary([cell for cell in cells if cell["given"] == count and cell[key] == value]))}
+                  for value in values for count in GIVEN]
+    write_rows(arguments.out / "table.csv", table)
+    write_rows(arguments.out / "cells.csv", [rounded({key: value for key, value in cell.items() if key != "load"}) for cell in cells])
+    version = version_of(SPECSIM)
+    (arguments.out / "manifest.yaml").write_text(
+        f"command: scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml\nversion: {json.dumps(version)}\n"
+        f"servers: {len(servers)}\ncells: {len(cells)}\n")
+    for row in table:
+        if row["group"] == "all" or arguments.only:
+            print(row)
+
+
+if __name__ == "__main__":
+    main()
