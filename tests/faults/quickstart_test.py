@@ -38,7 +38,7 @@ with tempfile.TemporaryDirectory() as name:
     lines = done.stdout.splitlines()
     if done.returncode != 0 or len(lines) > SCREEN:
         problems.append(f"status {done.returncode}, {len(lines)} lines, allowed: 0 and at most {SCREEN}:\n{done.stdout}{done.stderr}")
-    for wanted in ("  best: draft length ", "  break-even alpha: ", "  vLLM ", "theory agree on 8 cells", "build/quickstart/plan/plan.png", "try next"):
+    for wanted in ("  recommendation: draft length ", "break-even alpha ", "  start: vllm serve ", "theory agree on 8 cells", "build/quickstart/plan/plan.png", "try next"):
         if wanted not in done.stdout:
             problems.append(f"{wanted!r} is missing in\n{done.stdout}{done.stderr}")
     if not (folder / "build/quickstart/plan/plan.png").is_file():

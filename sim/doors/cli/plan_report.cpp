@@ -169,6 +169,15 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
     print_words("surer: two benchmark runs of your own server, one with speculation and one without, narrow the interval: specsim tune --suggest 2");
 }
 
+void print_break_even(const Advice& advice, const AcceptanceCurve& curve) {
+  const auto& any = advice.break_even;
+  const auto& own = advice.plan.best > 0 ? advice.break_even_chosen : any;
+  if (!own) return;
+  print_output("break-even alpha: {:.4f} at draft length {}{}; yours {:.4f}\n", own->alpha, own->draft_length,
+               any && any->draft_length != own->draft_length ? fmt::format(", {:.4f} at {}", any->alpha, any->draft_length) : "",
+               curve.equivalent_alpha(own->draft_length));
+}
+
 void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
   print_output("\n");
   if (plan.best > 0 && plan.best_point().speedup > plan.best_point().tokens_per_round)
@@ -315,6 +324,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
   print_sensitivities(advice);
   print_scan("batch", advice.by_batch, true);
   if (verbose || for_machines()) {
+    print_break_even(advice, planned.curve);
     print_schedule(advice.by_batch);
     print_scan("context", advice.by_context, false);
     print_cliff(advice);
