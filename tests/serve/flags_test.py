@@ -159,7 +159,7 @@ def ties(checks):
     def swept(rate, *more):
         return serve(".", *SERVER[:6], "--policy", "fixed:1", "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more).stdout
     close = swept("0.17")
-    noise, tied = re.search(r"tie within the noise of the prices, ([\d.]+) %: (.*)", close).groups()
+    noise, tied = re.search(r"tie within the error of the latency model, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
     apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])
     # A speculative round differs from a plain step by 12 % in what all such rounds share, and by host time. Mutant: kernels' errors alone, 4 %.

@@ -1,5 +1,6 @@
 #include "sim/answers/load/experiment.h"
 
+#include "sim/answers/load/latency_error.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/memory.h"
 #include "sim/foundation/rng/address.h"
@@ -216,6 +217,7 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
   served.summary = serve::summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines,
                                     experiment.warm_up);
   add_fitting(served.summary, experiment, workload, setting.make_engine().lookahead);
+  if (!served.result.interrupted) served.summary.latency_error = latency_error(experiment, served.summary);
   return served;
 }
 

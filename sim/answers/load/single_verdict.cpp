@@ -1,6 +1,8 @@
 #include "sim/answers/load/single_verdict.h"
 
+#include "sim/answers/plan/gain.h"
 #include "sim/foundation/base/check.h"
+#include "sim/foundation/report/intervals.h"
 
 #include <fmt/format.h>
 
@@ -24,9 +26,13 @@ struct Paired {
 struct Change {
   double before = 0.0;
   double after = 0.0;
-  double half_width = 0.0;  // half of the 95 % interval around after / before; NaN: not known
+  double half_width = 0.0;  // half of the 95 % interval around after / before, by the requests alone; NaN: not known
   [[nodiscard]] bool falls() const { return after < before; }
-  [[nodiscard]] bool noise() const { return after == before || std::abs(after / before - 1.0) <= half_width; }
+  // Of the speculating server over the plain one, with the latency model's error.
+  [[nodiscard]] plan::Gain gain(double latency_error) const {
+    const double sampled = std::isnan(half_width) ? 0.0 : half_width / report::kIn95 * before / after;
+    return {std::log(before / after), std::hypot(sampled, latency_error)};
+  }
 };
 
 // A request that is slow on both servers moves both means, and hardly their ratio r: its error is that of the mean of
@@ -51,17 +57,18 @@ std::string percent(double before, double after) { return fmt::format("{:+.1f} %
 // Four digits, and never a power of ten.
 std::string digits(double value) { return value >= 1000.0 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
 
-// "from 27.4 to 12.8 ms (-53.2 %, ± 1.1)".
-std::string in_words(const Change& change) {
-  const std::string error = std::isnan(change.half_width) ? "" : fmt::format(", ± {:.2g}", 100.0 * change.half_width);
-  return fmt::format("from {} to {} ms ({}{})", digits(change.before), digits(change.after), percent(change.before, change.after),
-                     error);
+// "from 27.4 to 12.8 ms (-53.2 %, 95 %: -58.1 to -47.6)".
+std::string in_words(const Change& change, double latency_error) {
+  const plan::Gain gain = change.gain(latency_error);
+  return fmt::format("from {} to {} ms ({}, 95 %: {:+.1f} to {:+.1f})", digits(change.before), digits(change.after),
+                     percent(change.before, change.after), 100.0 * (1.0 / gain.high() - 1.0), 100.0 * (1.0 / gain.low() - 1.0));
 }
 
 }  // namespace
 
 std::string single_verdict(const serve::SimulationResult& plain, const serve::Summary& plain_summary,
-                           const serve::SimulationResult& speculative, const serve::Summary& speculative_summary, bool closed) {
+                           const serve::SimulationResult& speculative, const serve::Summary& speculative_summary, bool closed,
+                           double latency_error) {
   SPECSIM_CHECK(plain.sequences.size() == speculative.sequences.size(), "{} and {} requests", plain.sequences.size(),
                 speculative.sequences.size());
   Paired ttft;
@@ -87,20 +94,18 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
                        !speculative_summary.stable;
   const double before = plain_summary.output_throughput;
   const double after = speculative_summary.output_throughput;
-  std::string whether;
-  if (!limited)
-    whether = each.noise() ? "makes no difference to TPOT that this run can tell" : each.falls() ? "pays" : "does not pay";
-  else if (each.falls() == (after > before))
-    whether = each.noise() ? "pays or not by less than this run can tell" : each.falls() ? "pays" : "does not pay";
-  else
-    whether = each.falls() ? "pays in TPOT and not in throughput" : "pays in throughput and not in TPOT";
+  const std::string whether = !limited || each.falls() == (after > before)
+                                  ? plan::verdict_text(each.gain(latency_error))
+                              : each.falls() ? "pays in TPOT and not in throughput"
+                                             : "pays in throughput and not in TPOT";
   const std::string throughput =
       limited ? fmt::format("output tokens a second from {} to {} ({})", digits(before), digits(after), percent(before, after))
               : "output throughput what the clients ask for, with either";
   const std::string waiting = limited && !closed
                                   ? "TTFT without end on a server that is sent more than it answers"
-                                  : fmt::format("mean TTFT {}{}", in_words(first), first.noise() ? " (within the noise)" : "");
-  return fmt::format("at this load speculation {}: mean TPOT {}, {}, {}", whether, in_words(each), waiting, throughput);
+                                  : fmt::format("mean TTFT {}", in_words(first, latency_error));
+  return fmt::format("at this load speculation {}{}: mean TPOT {}, {}, {}", whether.starts_with("too") ? "is " : "", whether,
+                     in_words(each, latency_error), waiting, throughput);
 }
 
 }  // namespace specsim::load

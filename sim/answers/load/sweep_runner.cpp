@@ -33,7 +33,7 @@ void each_field(Figures& s, F&& f) {
     for (auto& value : spread.tail) f(value);
   }
   for (auto& one : s.within_limit) f(one);
-  f(s.within_all), f(s.overloaded), f(s.stable);
+  f(s.within_all), f(s.overloaded), f(s.stable), f(s.latency_error);
 }
 
 }  // namespace

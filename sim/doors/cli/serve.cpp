@@ -1,5 +1,6 @@
 // specsim serve: a server under load, with speculation and without.
 #include "sim/answers/load/capacity.h"
+#include "sim/answers/load/latency_error.h"
 #include "sim/answers/load/outputs.h"
 #include "sim/answers/load/single_verdict.h"
 #include "sim/answers/load/slo.h"
@@ -302,11 +303,10 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
                                                         : "had not ended when the horizon was reached");
   if (plain) {
     const std::string said =
-        load::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0);
+        load::single_verdict(plain->result, plain->summary, own.result, own.summary, workload.concurrency > 0,
+                             load::comparison_error(experiment, own.summary, plain->summary));
     if (!said.empty()) print_words(said);
   }
-  if (const std::string errors = price_errors(experiment, own.summary, plain ? &plain->summary : nullptr); !errors.empty())
-    print_words(errors);
   print_stability(task, single, summaries, workload.concurrency > 0, stop);
   if (const std::string why = no_capacity(experiment, workload, "a sweep shows"); !why.empty()) print_output("{}\n", why);
   const bool unknown = std::any_of(single.points.begin(), single.points.end(),

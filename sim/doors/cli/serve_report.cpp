@@ -51,6 +51,12 @@ void print_summaries(const Summaries& summaries) {
   spread("ITL between chunks", &Summary::itl_ms);
   spread("ITL between tokens", &Summary::itl_token_ms);
   spread("end to end", &Summary::e2el_ms);
+  if (std::any_of(summaries.begin(), summaries.end(), [](const auto& one) { return one.second.latency_error > 0.0; }))
+    for (const auto& [name, which] : {std::pair("output tokens/s", serve::Bounded::throughput), {"TTFT ms, mean", serve::Bounded::ttft},
+                                      {"TPOT ms, mean", serve::Bounded::tpot}}) {
+      row(fmt::format("{}, 95 % low", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).low); });
+      row(fmt::format("{}, 95 % high", name), [&, at = which](const Summary& s) { return figure_text(serve::bounds(s, at).high); });
+    }
   number("mean batch", [](const Summary& s) { return s.mean_batch; });
   number("mean concurrency", [](const Summary& s) { return s.mean_concurrency; });
   number("tokens/round", [](const Summary& s) { return s.tokens_per_round; });

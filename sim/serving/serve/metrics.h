@@ -104,7 +104,17 @@ struct Summary {
   // of the time of sending, and more than twice as long as the first half.
   bool overloaded = false;
   bool stable = true;  // the horizon was not reached with requests left
+  // Standard deviation of the logarithm of a decoding step's time at the mean batch, by the latency model; 0: it states none.
+  double latency_error = 0.0;
 };
+
+// The bounds of a mean's 95 % interval, by the run's requests and the latency model together.
+struct Bounds {
+  double low = 0.0;
+  double high = 0.0;
+};
+enum class Bounded { ttft, tpot, throughput };
+Bounds bounds(const Summary& summary, Bounded which);
 
 const std::array<const char*, kLatencies>& latency_names();
 const Statistics& latency(const Summary& summary, Latency which);

@@ -33,6 +33,12 @@ void add_times(std::vector<SummaryFigure>& list, const char* name, const char* m
                     [times, value = one.value](const Summary& summary) { return (summary.*times).*value; }});
 }
 
+void add_bounds(std::vector<SummaryFigure>& list, const char* name, const char* unit, Bounded which) {
+  list.push_back({fmt::format("{}_low", name), unit, fmt::format("lower bound of the 95 % interval of {}", name),
+                  [which](const Summary& summary) { return bounds(summary, which).low; }});
+  list.push_back({fmt::format("{}_high", name), unit, "upper bound", [which](const Summary& summary) { return bounds(summary, which).high; }});
+}
+
 // The means of a request's time, cause by cause.
 void add_causes(std::vector<SummaryFigure>& list, const char* before, const char* meaning,
                 std::array<double, kCauses> Summary::*causes) {
@@ -68,6 +74,9 @@ std::vector<SummaryFigure> all_figures() {
   add_times(list, "itl_token", "time between chunks divided by the chunk's tokens, once for each token", &Summary::itl_token_ms);
   add_times(list, "e2el", "time from the sending to the last token", &Summary::e2el_ms);
   add_times(list, "queue", "time in the engine's queue before the first admission", &Summary::queue_ms);
+  add_bounds(list, "mean_ttft_ms", "ms", Bounded::ttft);
+  add_bounds(list, "mean_tpot_ms", "ms", Bounded::tpot);
+  add_bounds(list, "output_throughput", "tokens/s", Bounded::throughput);
   list.insert(
       list.end(),
       {of("mean_concurrency", "requests", "requests in the system, mean over time", &Summary::mean_concurrency),
@@ -102,6 +111,26 @@ std::vector<SummaryFigure> all_figures() {
 }
 
 }  // namespace
+
+Bounds bounds(const Summary& summary, Bounded which) {
+  constexpr double kIn95 = 1.959963984540054;
+  constexpr double kBusy = 0.95;  // below this share of time the clients decide the throughput, not the server
+  // Prompts are estimated less well than decoding steps, and waits for them less well still: standard deviation of the logarithm
+  // of TTFT over the servers of results/tune.
+  constexpr double kOfTtft = 0.3;
+  const bool first = which == Bounded::ttft;
+  const double mean = which == Bounded::throughput ? summary.output_throughput : first ? summary.ttft_ms.mean : summary.tpot_ms.mean;
+  if (!(mean > 0.0)) return {mean, mean};
+  double error = summary.latency_error;
+  if (which == Bounded::throughput) {
+    if (summary.busy_share < kBusy && !summary.overloaded) error = 0.0;
+  } else {
+    const double half = summary.spreads[static_cast<std::size_t>(first ? Latency::ttft : Latency::tpot)].mean_half_width;
+    const double sampled = std::isnan(half) ? 0.0 : half / (kIn95 * mean);
+    error = std::hypot(error, sampled, first && error > 0.0 ? kOfTtft : 0.0);
+  }
+  return {mean * std::exp(-kIn95 * error), mean * std::exp(kIn95 * error)};
+}
 
 const std::vector<SummaryFigure>& summary_figures() {
   static const std::vector<SummaryFigure> list = all_figures();
