@@ -173,7 +173,7 @@ def study(server):
         for count in GIVEN:
             given = []
             if count:
-                told = json.loads(call([*server.options, "--predict", cells, "--suggest", str(count), "--format", "json", "--quiet"]))
+                told = json.loads(call([*server.options, "--predict", cells, "--suggest", str(count), "--settled", "0", "--format", "json", "--quiet"]))
                 given = [row[1] for row in told["tables"][-1]["rows"]]
             runs = f"{folder}/runs-{count}.csv"
             write_runs(runs, [run for run in server.runs if run["run"] in given], True)

@@ -212,6 +212,11 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
     one.behind_method = 1.0 - one.speedup / method_speedup;
     one.behind_method_half_width = half_width(ratios(i, first_method));
     if (i != first_method) one.price_noise = price_noise(price, price_of(one.row));
+    const RoundPrice own = price_of(one.row);
+    cost::RoundTime plain;
+    plain.plain = plain.verify = own.time.plain;
+    one.gain = {std::log(one.speedup), std::hypot(price_noise({own.cost, own.workload, 1.0, plain}, own),
+                                                  one.speedup_half_width / report::half_width(1.0, one.replicates - 1.0, kRankingLevel) / one.speedup)};
     ranking.contenders.push_back(std::move(one));
   }
   return ranking;
@@ -357,6 +362,10 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
       {"speedup", "1", "speedup over plain decoding", [](const Line& line) { return csv_real(line.contender->speedup); }},
       {"speedup_half_width", "1", "half the width of its 99 % interval, over the replicates",
        [](const Line& line) { return csv_real(line.contender->speedup_half_width); }},
+      {"speedup_low", "1", "lower bound of the speedup's 95 % interval, with the latency model's error",
+       [](const Line& line) { return csv_real(line.contender->gain.low()); }},
+      {"speedup_high", "1", "upper bound", [](const Line& line) { return csv_real(line.contender->gain.high()); }},
+      {"pays_probability", "1", "probability that the speedup is above 1", [](const Line& line) { return csv_real(line.contender->gain.pays()); }},
       {"behind", "1", "1 - speedup / that of the fastest", [](const Line& line) { return csv_real(line.contender->behind); }},
       {"behind_half_width", "1", "half the width of its 99 % interval, from ratios within each replicate",
        [](const Line& line) { return csv_real(line.contender->behind_half_width); }},

@@ -1,6 +1,7 @@
 // Methods of decoding side by side on the same workloads and the same distributions, fastest first.
 #pragma once
 
+#include "sim/answers/plan/gain.h"
 #include "sim/experiments/judge/prediction.h"
 #include "sim/experiments/judge/rows.h"
 #include "sim/experiments/run/runner.h"
@@ -34,6 +35,7 @@ struct Contender {
   // replicates that both had.
   double speedup = 0.0;
   double speedup_half_width = 0.0;  // half the width of its interval
+  Gain gain;                        // the speedup with the error of the latency model and of the replicates
   double behind = 0.0;              // 1 - speedup / that of the fastest
   double behind_half_width = 0.0;   // from ratios within each replicate: chance that both methods shared cancels
   bool foresees = false;            // its policy knows what will be accepted: shown, but no method that somebody can run

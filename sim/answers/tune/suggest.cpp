@@ -16,7 +16,7 @@ namespace specsim::tune {
 
 namespace {
 
-constexpr std::size_t kDraws = 512;
+constexpr std::size_t kDraws = 1024;
 constexpr auto kTpot = static_cast<std::size_t>(Metric::tpot);
 // Where the decision gains nothing by any run, the run that leaves the least variance is worth this much of its standard deviation.
 constexpr double kShareOfError = 0.05;
@@ -99,7 +99,7 @@ double gain_of_all(const Vector& mean, const Matrix& covariance, const std::vect
       const auto at = static_cast<Eigen::Index>(choices[static_cast<std::size_t>(i)]);
       centre(i) = mean(at);
       for (Eigen::Index j = 0; j < size; ++j)
-        own(i, j) = covariance(at, static_cast<Eigen::Index>(choices[static_cast<std::size_t>(j)])) + (i == j ? 1e-12 : 0.0);
+        own(i, j) = covariance(at, static_cast<Eigen::Index>(choices[static_cast<std::size_t>(j)])) + (i == j ? 1e-10 : 0.0);
     }
     const Matrix root = own.llt().matrixL();
     const double now = centre.maxCoeff();

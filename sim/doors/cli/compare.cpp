@@ -87,7 +87,7 @@ void print_ties(const Ranking& ranking) {
     noise = std::max(noise, one.price_noise);
   }
   if (!ranks.empty())
-    print_output("  rank{} {} tie{} with the first: within the noise of the prices, {:.1f} %\n", ranks.size() == 1 ? "" : "s",
+    print_output("  rank{} {} tie{} with the first: within the error of the comparison, {:.1f} %\n", ranks.size() == 1 ? "" : "s",
                  fmt::join(ranks, ", "), ranks.size() == 1 ? "s" : "", 100.0 * noise);
 }
 
@@ -115,7 +115,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
       std::any_of(ranking.contenders.begin(), ranking.contenders.end(), [](const Contender& one) { return one.row.exact.known; });
   std::vector<report::Head> columns = {{"rank"}, {"tokens/round"}};
   if (exact) columns.push_back({"exact"});
-  columns.insert(columns.end(), {{"speedup"}, {"behind the first"}});
+  columns.insert(columns.end(), {{"speedup"}, {"low"}, {"high"}, {"behind the first"}});
   if (runs) columns.push_back({"runs"});
   columns.push_back({"method", report::Align::left});
   report::Table table(columns, {.indent = 2});
@@ -128,7 +128,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
   };
   bool plain_shown = false;
   const auto plain = [&] {
-    add({"", "1.0000", "1.0000", ""}, "1.0000", "", "plain decoding: below this line, do not speculate");
+    add({"", "1.0000", "1.0000", "", "", ""}, "1.0000", "", "plain decoding: below this line, do not speculate");
     plain_shown = true;
   };
   int rank = 0;
@@ -138,6 +138,7 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
     const bool first = !one.foresees && rank == 1;
     add({one.foresees ? "-" : std::to_string(rank), fmt::format("{:.4f}", one.row.tokens_per_round()),
          fmt::format("{:.4f} ± {:.4f}", one.speedup, one.speedup_half_width),
+         fmt::format("{:.2f}", one.gain.low()), fmt::format("{:.2f}", one.gain.high()),
          first ? "-" : fmt::format("{:.2f} % ± {:.2f}", 100.0 * one.behind_method, 100.0 * one.behind_method_half_width)},
         one.row.exact.known ? fmt::format("{:.4f}", one.row.exact.tokens_per_round) : "", std::to_string(one.replicates),
         method_words(one));

@@ -40,6 +40,7 @@ struct TuneTask {
   tune::Question question = tune::Question::best_draft_length;
   int draft_length = 3;
   std::optional<double> minutes;
+  double settled = tune::kSettled;
   bool own_cells = false;  // the user named the cells
   std::string out;
   bool force = false;
@@ -96,6 +97,7 @@ TuneTask read_task(const po::variables_map& values) {
   task.draft_length = static_cast<int>(read_integer(options.text("draft-length"), "--draft-length", config::between(1, 1024)));
   if (options.has("suggest"))
     task.suggest = static_cast<std::size_t>(read_integer(options.text("suggest"), "--suggest", config::between(1, 100)));
+  task.settled = 0.01 * read_number(options.text("settled"), "--settled", config::between(0, 100));
   if (options.has("minutes")) task.minutes = read_number(options.text("minutes"), "--minutes", config::between(0.01, 1e5));
   if (task.request.runs.empty() && task.suggest == 0 && !task.own_cells)
     throw BadInput({"", 0, 0}, "specsim tune needs runs, --suggest or --predict; specsim tune --help shows examples");
@@ -184,7 +186,8 @@ std::string client_command(const tune::Run& run, const std::string& engine, cons
 void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
   const tune::Suggested suggested =
       tune::suggest(task.request.cells, result, task.question, task.draft_length, task.suggest, task.request.runs);
-  if (suggested.open < tune::kSettled && !task.request.runs.empty()) {
+  const double settled = task.settled;
+  if (suggested.open < settled && !task.request.runs.empty()) {
     print_output("settled: knowing every speed exactly would gain {:.2g} %\n", 100.0 * suggested.open);
     return;
   }
@@ -201,7 +204,8 @@ void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
     table.add({fmt::format("{}", i + 1), run.name, fmt::format("{}", run.draft_length), fmt::format("{:.0f}", run.concurrency.value_or(0.0)),
                fmt::format("{:.1f}", own), fmt::format("{:.2f}", 100.0 * one.value), fmt::format("{:.2f}", 100.0 * one.open_after),
                client_command(run, engine, task.request.server.target.value_or("MODEL"))});
-    if (one.open_after < tune::kSettled) break;
+    // A server is known by neither kind of run alone.
+    if (one.open_after < settled && (i > 0 || !task.request.runs.empty())) break;
   }
   if (table.empty())
     print_output("no run fits into --minutes {:g}\n", task.minutes.value_or(0.0));
@@ -225,6 +229,8 @@ ExitCode tune_command(const std::vector<std::string>& arguments) {
       "suggest", text(), "print the next N runs to measure, the most valuable one first; among those of --predict if given")(
       "question", po::value<std::string>()->default_value("best-draft-length"), "what the runs are to decide: best-draft-length, pays, max-rate")(
       "draft-length", po::value<std::string>()->default_value("3"), "draft length that --question pays compares with no speculation")(
+      "settled", po::value<std::string>()->default_value("0.5"),
+      "suggest no more runs once knowing every speed exactly would gain less than so many percent")(
       "minutes", text(), "suggest runs that take this long in all, at most")("prompt", text(), "tokens of a prompt in suggested runs")(
       "output", text(), "tokens of an output in suggested runs")("longest", po::value<std::string>()->default_value("7"),
                                                                  "longest draft length in suggested runs")(

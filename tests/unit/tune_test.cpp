@@ -1,0 +1,236 @@
+// What runs of a server teach about it.
+#include "sim/answers/tune/suggest.h"
+#include "sim/answers/tune/tune.h"
+
+#include <boost/random/mersenne_twister.hpp>
+#include <boost/random/normal_distribution.hpp>
+
+#include <Eigen/Dense>
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace specsim::tune_test {
+
+using namespace specsim::tune;
+using cost::Factor;
+using cost::kFactors;
+
+namespace {
+
+class Normals {
+ public:
+  explicit Normals(unsigned seed) : bits_(seed) {}
+  double operator()() { return normal_(bits_); }
+
+ private:
+  boost::random::mt19937_64 bits_;
+  boost::random::normal_distribution<double> normal_;
+};
+
+constexpr std::array<double, kMetrics> kOfDiscrepancy = {0.30, 0.04, 0.04};  // written down a second time, on purpose
+
+// Runs with made-up slopes at several loads and draft lengths.
+std::vector<Evidence> made_up_runs(Normals& normal, std::size_t count) {
+  std::vector<Evidence> runs(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    runs[i].setting = {std::exp2(static_cast<double>(i % 6)), 500.0, i % 2 == 0 ? 0 : static_cast<int>(1 + i % 5)};
+    for (std::size_t metric = 0; metric < kMetrics; ++metric)
+      for (std::size_t factor = 0; factor < kFactors; ++factor)
+        runs[i].prediction.slope[metric][factor] = 0.3 * normal() / cost::factor_infos()[factor].error;
+  }
+  return runs;
+}
+
+// Draws a server and what is measured of it, as the model states that it comes about.
+void measure(Normals& normal, std::vector<Evidence>& runs, cost::FactorVector& truth) {
+  for (std::size_t factor = 0; factor < kFactors; ++factor)
+    truth[factor] = cost::factor_infos()[factor].mean + cost::factor_infos()[factor].error * normal();
+  const std::size_t rows = runs.size() * kMetrics;
+  Eigen::MatrixXd covariance(rows, rows);
+  for (std::size_t a = 0; a < rows; ++a)
+    for (std::size_t b = 0; b < rows; ++b) {
+      const std::size_t x = a % kMetrics;
+      const std::size_t y = b % kMetrics;
+      const double alike = x == y ? 1.0 : x == 0 || y == 0 ? 0.0 : -0.9;
+      covariance(a, b) = alike * kOfDiscrepancy[x] * kOfDiscrepancy[y] *
+                             cost::discrepancy_correlation(runs[a / kMetrics].setting, runs[b / kMetrics].setting) +
+                         (a == b ? 1e-9 : 0.0);
+    }
+  Eigen::VectorXd draw(rows);
+  for (std::size_t a = 0; a < rows; ++a) draw(a) = normal();
+  const Eigen::VectorXd off = covariance.llt().matrixL() * draw;
+  for (std::size_t a = 0; a < rows; ++a) {
+    double value = off(a) + noise_of(static_cast<Metric>(a % kMetrics)) * normal();
+    for (std::size_t factor = 0; factor < kFactors; ++factor)
+      value += runs[a / kMetrics].prediction.slope[a % kMetrics][factor] * truth[factor];
+    runs[a / kMetrics].measured[a % kMetrics] = value;
+  }
+}
+
+load::ServeRequest server() {
+  load::ServeRequest request;
+  request.hardware = "h100-sxm";
+  request.target = "llama-3.1-8b";
+  request.draft = "eagle3-llama-3.1-8b";
+  request.engine = "vllm";
+  return request;
+}
+
+Run run_of(int draft_length, double clients) {
+  Run run;
+  run.name = "k" + std::to_string(draft_length) + "-c" + std::to_string(static_cast<int>(clients));
+  run.draft_length = draft_length;
+  run.concurrency = clients;
+  run.requests = 4.0 * clients;
+  run.prompt_tokens = 256;
+  run.output_tokens = 64;
+  if (draft_length > 0) {
+    double rate = 1.0;
+    for (int i = 0; i < draft_length; ++i) run.position_rates.push_back(rate *= 0.7);
+  }
+  return run;
+}
+
+// What a server with these factors measures, without noise.
+void simulate_server(std::vector<Run>& runs, const cost::ServerFactors& factors) {
+  std::vector<load::ServeExperiment> experiments;
+  for (const Run& run : runs) experiments.push_back(experiment_of(server(), run, run.position_rates));
+  PredictOptions options;
+  options.step = 0.0;
+  const std::vector<Prediction> predictions = predict(experiments, factors, options);
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (std::size_t metric = 0; metric < kMetrics; ++metric) runs[i].measured[metric] = std::exp(predictions[i].mean[metric]);
+}
+
+double log_error(const Learned::Expected& expected, const Run& run) {
+  const auto tpot = static_cast<std::size_t>(Metric::tpot);
+  return std::abs(expected.mean[tpot] - std::log(*run.measured[tpot]));
+}
+
+}  // namespace
+
+// Mutants: the discrepancy left out of the evidence (86 % covered) or of what is expected (88 %); slopes of the wrong factor.
+TEST_CASE("95 % intervals of factors and of other runs hold 95 % of servers drawn from the prior", "[tune]") {
+  Normals normal(7);
+  constexpr int kServers = 300;
+  double factors_inside = 0.0;
+  double runs_inside = 0.0;
+  for (int server = 0; server < kServers; ++server) {
+    std::vector<Evidence> all = made_up_runs(normal, 10);
+    cost::FactorVector truth{};
+    measure(normal, all, truth);
+    const std::vector<Evidence> given(all.begin(), all.begin() + 6);
+    const std::vector<Evidence> others(all.begin() + 6, all.end());
+    const Learned learned = learn(cost::prior_belief(), given, others, {});
+    for (std::size_t i = 0; i < kFactors; ++i)
+      factors_inside += std::abs(learned.belief.mean.values[i] - truth[i]) < 1.96 * std::sqrt(learned.belief.covariance[i][i]);
+    for (std::size_t i = 0; i < others.size(); ++i)
+      for (std::size_t metric = 0; metric < kMetrics; ++metric)
+        runs_inside += std::abs(learned.expected[i].mean[metric] - *others[i].measured[metric]) < 1.96 * learned.expected[i].error[metric];
+  }
+  CHECK(factors_inside / (kServers * kFactors) == Approx(0.95).margin(0.02));
+  CHECK(runs_inside / (kServers * 4.0 * kMetrics) == Approx(0.95).margin(0.02));
+}
+
+TEST_CASE("without runs the prior holds, and runs never make a factor less certain", "[tune]") {
+  Normals normal(11);
+  std::vector<Evidence> all = made_up_runs(normal, 4);
+  cost::FactorVector truth{};
+  measure(normal, all, truth);
+  const cost::FactorBelief prior = cost::prior_belief();
+  CHECK(learn(prior, {}, all, {}).belief.mean.values == prior.mean.values);
+  for (std::size_t count = 1; count <= 4; ++count) {
+    const Learned learned = learn(prior, {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)}, {}, {});
+    for (std::size_t i = 0; i < kFactors; ++i) CHECK(learned.belief.covariance[i][i] <= prior.covariance[i][i] * (1.0 + 1e-9));
+  }
+}
+
+TEST_CASE("two runs of a server with a slow host predict its other runs; a throttled run is named and counts little", "[tune]") {
+  // A server whose host takes 1.5 ms more per step and whose speculative rounds are a fifth slower. Mutants: runs simulated at one
+  // batch; the factor of speculation applied to plain steps.
+  cost::ServerFactors truth;
+  truth[Factor::step] = 1500.0;
+  truth[Factor::speculation] = 0.2;
+  truth[Factor::request] = 12000.0;
+  std::vector<Run> cells = {run_of(0, 4), run_of(3, 4), run_of(0, 1), run_of(0, 16), run_of(3, 1), run_of(3, 16), run_of(5, 8), run_of(1, 8)};
+  simulate_server(cells, truth);
+  TuneRequest request{server(), {}, {cells.begin() + 2, cells.end()}, {}};
+  const TuneResult before = tune::tune(request);
+  request.runs = {cells[0], cells[1]};
+  const TuneResult after = tune::tune(request);
+  double error_before = 0.0;
+  double error_after = 0.0;
+  for (std::size_t i = 0; i < request.cells.size(); ++i) {
+    error_before += log_error(before.expected[i], request.cells[i]) / 6.0;
+    error_after += log_error(after.expected[i], request.cells[i]) / 6.0;
+    INFO(request.cells[i].name);
+    CHECK(log_error(after.expected[i], request.cells[i]) < 1.96 * after.expected[i].error[1]);
+    CHECK(after.expected[i].error[1] < before.expected[i].error[1]);
+  }
+  CHECK(error_before > 0.2);
+  CHECK(error_after < 0.06);
+  const auto step = static_cast<std::size_t>(Factor::step);
+  CHECK(std::abs(after.belief.mean.values[step] - 1500.0) < 1.96 * std::sqrt(after.belief.covariance[step][step]));
+
+  // Six good runs, and one of a GPU that was throttled to half its speed. Mutant: normal noise, which moves all predictions.
+  request.runs = {cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]};
+  request.cells = {cells[6], cells[7]};
+  const TuneResult good = tune::tune(request);
+  Run throttled = run_of(3, 8);
+  std::vector<Run> one = {throttled};
+  simulate_server(one, truth);
+  throttled = one[0];
+  *throttled.measured[0] *= 2.0;
+  *throttled.measured[1] *= 2.0;
+  *throttled.measured[2] /= 2.0;
+  request.runs.push_back(throttled);
+  const TuneResult spoiled = tune::tune(request);
+  CHECK(spoiled.fits.back().weight < 0.3);
+  for (std::size_t i = 0; i + 1 < spoiled.fits.size(); ++i) CHECK(spoiled.fits[i].weight > 0.5);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(std::abs(spoiled.expected[i].mean[1] - good.expected[i].mean[1]) < 0.04);
+}
+
+TEST_CASE("a tuned engine's file gives back what was learned", "[tune]") {
+  Normals normal(3);
+  std::vector<Evidence> runs = made_up_runs(normal, 3);
+  cost::FactorVector truth{};
+  measure(normal, runs, truth);
+  const cost::FactorBelief belief = learn(cost::prior_belief(), runs, {}, {}).belief;
+  Diagnostics diagnostics;
+  const cost::FactorBelief read = cost::read_belief(config::parse_text(cost::belief_text(belief, 0), "server.yaml", diagnostics), diagnostics);
+  REQUIRE(diagnostics.empty());
+  for (std::size_t i = 0; i < kFactors; ++i) {
+    CHECK(read.mean.values[i] == Approx(belief.mean.values[i]).epsilon(1e-5).margin(1e-12));
+    for (std::size_t j = 0; j < kFactors; ++j) CHECK(read.covariance[i][j] == Approx(belief.covariance[i][j]).epsilon(1e-8).margin(1e-12));
+  }
+  const auto refused = [](const std::string& text) {
+    Diagnostics found;
+    cost::read_belief(config::parse_text(text, "server.yaml", found), found);
+    return !found.empty();
+  };
+  CHECK(refused("factors: {produts: 1}\ncovariance: []"));
+  CHECK(refused("factors: {products: 9}\ncovariance: []"));
+  CHECK(refused("factors: {products: 0.1}\ncovariance: [[1]]"));
+}
+
+TEST_CASE("the first suggestions are one run of each kind, and a decision without doubt is settled", "[tune]") {
+  std::vector<Run> candidates = usual_candidates(run_of(3, 4), 3, 4.0);
+  CHECK(candidates.size() == 8);  // 1 and 4 clients, draft lengths 0 to 3
+  TuneRequest request{server(), {}, candidates, {}};
+  const TuneResult belief = tune::tune(request);
+  const Suggested first = suggest(candidates, belief, Question::best_draft_length, 3, 2, {});
+  REQUIRE(first.suggestions.size() == 2);
+  CHECK(candidates[first.suggestions[0].cell].speculates() != candidates[first.suggestions[1].cell].speculates());
+  CHECK(first.open >= first.suggestions[0].open_after);
+  CHECK(first.suggestions[0].open_after * 1.05 >= first.suggestions[1].open_after);  // both are means of random draws
+  // The same means without any doubt: nothing is open. Mutant: the gain of a random draw is counted as one.
+  TuneResult sure = belief;
+  for (auto& row : sure.covariance)
+    for (double& value : row) value *= 1e-12;
+  CHECK(suggest(candidates, sure, Question::best_draft_length, 3, 1, {}).open < kSettled);
+}
+
+}  // namespace specsim::tune_test
