@@ -19,7 +19,8 @@ add_compile_options(-fwasm-exceptions)
 # sim/doors/web/browser.cpp has what stands in for these: JSON instead of YAML, and how much memory a page may take.
 set(not_in_a_page ${PROJECT_SOURCE_DIR}/sim/foundation/config/yaml.cpp ${PROJECT_SOURCE_DIR}/sim/foundation/base/memory.cpp)
 # No question of the page's leads to these.
-file(GLOB not_asked CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sim/doors/api/*.cpp ${PROJECT_SOURCE_DIR}/sim/experiments/fit/*.cpp)
+file(GLOB not_asked CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sim/doors/api/*.cpp ${PROJECT_SOURCE_DIR}/sim/experiments/fit/*.cpp
+  ${PROJECT_SOURCE_DIR}/sim/answers/tune/*.cpp)
 list(APPEND not_in_a_page ${not_asked})
 
 function(specsim_page_core)

@@ -55,7 +55,7 @@ def words(folder, checks):
     checks.holds("nothing is assumed where all is said", "assumed" not in full.stdout)
     table = json.loads(serve(folder, *FLAGS, "--policy", "fixed:1", "--format", "json").stdout)["tables"][0]
     times = {row[0]: row[1:] for row in table["rows"] if " ms, " in row[0]}
-    checks.exact("a figure of times in each row, as a number", (len(times), {type(cell) for row in times.values() for cell in row} <= {int, float}), (15, True))
+    checks.exact("a figure of times in each row, as a number", (len(times), {type(cell) for row in times.values() for cell in row} <= {int, float}), (19, True))
     (folder / "free.yaml").write_text(json.dumps(config({"process": "poisson", "rate": 5, "requests": 10}, {"target_fixed_ms": 5.0}, {"prompt": 10, "output": 10},
                                                         {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"alpha": 0.5}})))
     checks.holds("acceptance of a server that does not draft is told to change nothing",

@@ -220,6 +220,12 @@ Json answer_plan(const Json& question) {
   reply["in_seconds"] = cell.cost().in_seconds();
   reply["points"] = points_of(plan);
   reply["best"] = plan.best;
+  const plan::PlanPoint* const drafted = plan.best > 0 ? &plan.best_point() : plan::fastest_draft(plan);
+  if (drafted != nullptr && drafted->gain.error > 0.0)
+    reply["gain"] = {{"draft_length", drafted->draft_length},
+                     {"low", number(drafted->gain.low())},
+                     {"high", number(drafted->gain.high())},
+                     {"verdict", plan::verdict_text(drafted->gain)}};
   reply["ties"] = plan.ties;
   reply["noise"] = number(plan.noise);
   for (const plan::Margin& margin : plan.margins)

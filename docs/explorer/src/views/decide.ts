@@ -92,8 +92,9 @@ function verdict(answer: Answer): HTMLElement {
   const title = best > 0 ? h("p", { class: "big" }, "Draft ", h("strong", { "data-figure": "best" }, String(best)), ` token${best > 1 ? "s" : ""}: `, h("strong", { "data-figure": "speedup" }, fixed(point.speedup, 4)), "× as fast") : h("p", { class: "big" }, "Do not speculate: ", h("strong", { "data-figure": "best" }, "0"), " drafts are best");
   const lines = [
     best > 0 ? `${fixed(point.tokens_per_round, 3)} tokens a round of ${fixed(1e3 * point.round, 3)} ms; plain decoding takes ${fixed(1e3 * point.plain, 3)} ms a token` : `Reason: ${answer.reason}. No draft length up to ${points.length - 1} beats plain decoding.`,
+    answer.gain ? `Speedup at draft length ${answer.gain.draft_length}, 95 %: ${fixed(answer.gain.low, 2)} to ${fixed(answer.gain.high, 2)}; ${answer.gain.verdict}` : "",
     even ? `Break-even: α = ${fixed(even.alpha, 4)} at draft length ${even.draft_length}; here ${fixed(answer.equivalent_alpha, 4)}` : "No acceptance breaks even: even a draft that is always right loses",
-    answer.ties.length ? `A tie with draft length ${answer.ties.join(", ")}: within the noise of the prices, ${percent(answer.noise)}` : "",
+    answer.ties.length ? `A tie with draft length ${answer.ties.join(", ")}: within the error of the comparison, ${percent(answer.noise)}` : "",
     answer.measured < points.length - 1 ? `Acceptance was measured up to draft length ${answer.measured}; beyond it the last rate is assumed` : "",
     answer.cliff ? `At batch ${answer.cliff.batch} draft length ${best} drops to ${fixed(answer.cliff.speedup, 3)}: another tile or captured size begins` : "",
     `Acceptance: ${answer.acceptance}`,
