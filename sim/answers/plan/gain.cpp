@@ -10,7 +10,7 @@
 namespace specsim::plan {
 
 namespace {
-constexpr double kSure = 0.95;
+
 }  // namespace
 
 double Gain::ratio() const { return std::exp(logarithm); }

@@ -18,7 +18,8 @@ struct Gain {
 };
 
 enum class Verdict { pays, does_not_pay, too_close };
-// pays and does_not_pay need 95 % of the probability on their side.
+// pays and does_not_pay need this much of the probability on their side.
+constexpr double kSure = 0.95;
 Verdict verdict_of(const Gain& gain);
 // "pays", "does not pay", or "too close to call: P(pays) = 0.71, expected gain 4 %".
 std::string verdict_text(const Gain& gain);
