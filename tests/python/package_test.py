@@ -104,6 +104,7 @@ def test_commands_equal_the_program():
     with pytest.raises(KeyError):
         specsim.theory(alpha=0.8, draft_length=4)["no such row"]
     assert specsim.import_log("tests/data/logs/vllm.log").status == 0
+    assert specsim.tune("tests/data/tune_runs.csv", hardware="a100-80gb-sxm", target="llama-3.1-8b", draft="eagle3-llama-3.1-8b").status == 0
     assert specsim.check(CONFIG, set={"rounds": 2e5}).agrees
     assert specsim.audit(CONFIG).agrees
     assert "DISAGREE" not in str(specsim.audit(CONFIG))

@@ -142,7 +142,7 @@ load::ServeExperiment experiment_of(const load::ServeRequest& server, const Run&
     request.policy = fmt::format("fixed:{}", run.draft_length);
     request.position_rates = position_rates;
     request.alpha.reset();
-  } else {
+  } else if (!request.config) {  // a config's own speculation is left out below
     request.policy.reset();
     request.method.reset();
     request.alpha.reset();
@@ -154,7 +154,7 @@ load::ServeExperiment experiment_of(const load::ServeRequest& server, const Run&
   diagnostics.throw_if_any();
   if (experiment.cost->deployment() == nullptr)
     throw BadInput({experiment.file, 0, 0}, "the cost model knows no GPU and engine, allowed: cost model roofline");
-  return experiment;
+  return run.speculates() || !experiment.speculation ? experiment : load::without_speculation(std::move(experiment));
 }
 
 std::vector<Prediction> predict(const std::vector<load::ServeExperiment>& runs, const cost::ServerFactors& at,
@@ -180,9 +180,11 @@ std::vector<Prediction> predict(const std::vector<load::ServeExperiment>& runs, 
     predictions[run].batch = here.batch;
     predictions[run].seconds = here.seconds;
     for (std::size_t metric = 0; metric < kMetrics; ++metric)
-      for (std::size_t factor = 0; factor + 1 < each; ++factor)
-        predictions[run].slope[metric][factor] = (simulated[run * each + factor].metrics[metric] - here.metrics[metric]) /
-                                                 (options.step * cost::factor_infos()[factor].error);
+      for (std::size_t factor = 0; factor + 1 < each; ++factor) {
+        const double change = simulated[run * each + factor].metrics[metric] - here.metrics[metric];
+        if (std::isfinite(change))  // outputs of one token have no TPOT
+          predictions[run].slope[metric][factor] = change / (options.step * cost::factor_infos()[factor].error);
+      }
   }
   return predictions;
 }

@@ -33,7 +33,7 @@ std::vector<Evidence> evidence_of(const std::vector<Run>& runs, const std::vecto
     Evidence one{setting_of(runs[i], predictions[i]), predictions[i], {}};
     one.prediction.acceptance_error = acceptance_errors[i];
     for (std::size_t metric = 0; metric < kMetrics; ++metric)
-      if (runs[i].measured[metric]) one.measured[metric] = std::log(*runs[i].measured[metric]);
+      if (runs[i].measured[metric] && std::isfinite(predictions[i].mean[metric])) one.measured[metric] = std::log(*runs[i].measured[metric]);
     evidence.push_back(one);
   }
   return evidence;
@@ -42,6 +42,11 @@ std::vector<Evidence> evidence_of(const std::vector<Run>& runs, const std::vecto
 }  // namespace
 
 TuneResult tune(const TuneRequest& request) {
+  Diagnostics diagnostics;
+  for (const Run& run : request.runs)
+    if (std::none_of(run.measured.begin(), run.measured.end(), [](const auto& one) { return one.has_value(); }))
+      diagnostics.add(run.where, fmt::format("run {} states no measurement, allowed: {} or several of them", run.name, fmt::join(metric_names(), ", ")));
+  diagnostics.throw_if_any();
   TuneResult result;
   std::vector<double> run_errors;
   std::vector<double> cell_errors;

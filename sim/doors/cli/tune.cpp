@@ -137,7 +137,7 @@ void print_runs(const TuneTask& task, const tune::TuneResult& result) {
     std::vector<std::string> cells = {run.name};
     for (std::size_t metric = 0; metric < tune::kMetrics; ++metric) {
       cells.push_back(run.measured[metric] ? fmt::format("{:.4g}", *run.measured[metric]) : "-");
-      cells.push_back(run.measured[metric] ? fmt::format("{:.1f}", 100.0 * std::expm1(-result.fits[i].residual[metric])) : "-");
+      cells.push_back(report::cell_text(100.0 * std::expm1(-result.fits[i].residual[metric]), "{:.1f}"));
     }
     cells.push_back(fmt::format("{:.2f}", result.fits[i].weight));
     table.add(cells);

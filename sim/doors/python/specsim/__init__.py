@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __version__: str = _core.version
 __commit__: str = _core.commit
-__all__ = ["run", "check", "audit", "plan", "compare", "theory", "serve", "import_log", "command", "rule", "Result", "Output", "Table",
+__all__ = ["run", "check", "audit", "plan", "compare", "theory", "serve", "tune", "import_log", "command", "rule", "Result", "Output", "Table",
            "Rule", "InputError", "FileError"]
 
 Config = Union[str, "os.PathLike[str]", Mapping[str, Any]]
@@ -253,6 +253,11 @@ def compare(config: Config | None = None, **options: Any) -> Output:
 def serve(config: Config | None = None, **options: Any) -> Output:
     """`specsim serve`: a server under load."""
     return _of_config("serve", config, options)
+
+
+def tune(*runs: str | os.PathLike[str], **options: Any) -> Output:
+    """`specsim tune`: learns from benchmark runs of a server; tune("plain.json", "k3.json", hardware="h100-sxm", out="build/server")."""
+    return command("tune", *runs, **options)
 
 
 def theory(**options: Any) -> Output:
