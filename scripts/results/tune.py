@@ -170,11 +170,11 @@ def study(server):
         cells = f"{folder}/cells.csv"
         write_runs(cells, server.runs, False)
         found = []
+        # Suggestions are greedy: the first two of four are the two.
+        told = json.loads(call([*server.options, "--predict", cells, "--suggest", str(max(GIVEN)), "--settled", "0", "--format", "json", "--quiet"]))
+        suggested = [row[1] for row in told["tables"][-1]["rows"]]
         for count in GIVEN:
-            given = []
-            if count:
-                told = json.loads(call([*server.options, "--predict", cells, "--suggest", str(count), "--settled", "0", "--format", "json", "--quiet"]))
-                given = [row[1] for row in told["tables"][-1]["rows"]]
+            given = suggested[:count]
             runs = f"{folder}/runs-{count}.csv"
             write_runs(runs, [run for run in server.runs if run["run"] in given], True)
             rest = f"{folder}/rest-{count}.csv"
