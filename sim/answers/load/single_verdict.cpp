@@ -57,10 +57,10 @@ std::string percent(double before, double after) { return fmt::format("{:+.1f} %
 // Four digits, and never a power of ten.
 std::string digits(double value) { return value >= 1000.0 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value); }
 
-// "from 27.4 to 12.8 ms (-53.2 %, 95 %: -58.1 to -47.6)".
+// "27.4 -> 12.8 ms (-53.2 %, 95 %: -58.1 to -47.6)".
 std::string in_words(const Change& change, double latency_error) {
   const plan::Gain gain = change.gain(latency_error);
-  return fmt::format("from {} to {} ms ({}, 95 %: {:+.1f} to {:+.1f})", digits(change.before), digits(change.after),
+  return fmt::format("{} -> {} ms ({}, 95 %: {:+.1f} to {:+.1f})", digits(change.before), digits(change.after),
                      percent(change.before, change.after), 100.0 * (1.0 / gain.high() - 1.0), 100.0 * (1.0 / gain.low() - 1.0));
 }
 
@@ -99,12 +99,12 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
                               : each.falls() ? "pays in TPOT and not in throughput"
                                              : "pays in throughput and not in TPOT";
   const std::string throughput =
-      limited ? fmt::format("output tokens a second from {} to {} ({})", digits(before), digits(after), percent(before, after))
-              : "output throughput what the clients ask for, with either";
+      limited ? fmt::format("output tokens/s {} -> {} ({})", digits(before), digits(after), percent(before, after))
+              : "both servers keep up with the load";
   const std::string waiting = limited && !closed
-                                  ? "TTFT without end on a server that is sent more than it answers"
+                                  ? "TTFT grows without limit on an overloaded server"
                                   : fmt::format("mean TTFT {}", in_words(first, latency_error));
-  return fmt::format("at this load speculation {}{}: mean TPOT {}, {}, {}", whether.starts_with("too") ? "is " : "", whether,
+  return fmt::format("speculation at this load {}{}: mean TPOT {}, {}; {}", whether.starts_with("too") ? "is " : "", whether,
                      in_words(each, latency_error), waiting, throughput);
 }
 

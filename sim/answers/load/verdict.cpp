@@ -114,7 +114,7 @@ std::string largest_stable(const std::vector<CurvePoint>& curve, bool speculativ
     return fmt::format("{}overloaded at rate {:g}; largest rate tried that keeps up: {}", who, overload,
                        largest < overload ? fmt::format("{:g}", largest) : "none");
   }
-  return fmt::format("{}capacity {} requests/s: what it completes when saturated, the largest stable rate{}", who,
+  return fmt::format("{}capacity {} requests/s (largest stable rate){}", who,
                      with_interval(any->capacity.value, report::half_width(any->capacity)),
                      std::isnan(overload) ? "" : fmt::format("; overloaded at rate {:g}", overload));
 }

@@ -181,8 +181,7 @@ void print_break_even(const Advice& advice, const AcceptanceCurve& curve) {
 void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
   print_output("\n");
   if (plan.best > 0 && plan.best_point().speedup > plan.best_point().tokens_per_round)
-    print_output("  above the tokens per round: {} rows of a sequence are priced below one, by kernels that were measured so\n",
-                 plan.best + 1);
+    print_output("speedup above tokens per round: the measured kernel is faster for {} rows than for one\n", plan.best + 1);
   if (!plan.ties.empty())
     print_output("a tie with draft length{} {}: within the error of the comparison, {:.1f} %\n", plan.ties.size() == 1 ? "" : "s",
                  fmt::join(plan.ties, ", "), 100.0 * plan.noise);
@@ -208,7 +207,7 @@ void print_scan(const char* axis, const std::vector<ScanPoint>& points, bool smo
     table.add(cells);
   }
   print_output(
-      "best draft length by {}, at powers of two: those that are not listed do not fit the memory or are beyond the prices\n",
+      "best draft length by {} (powers of two; omitted: out of memory or outside the measured range)\n",
       axis);
   print_table(table);
 }
@@ -217,23 +216,20 @@ void print_schedule(const std::vector<ScanPoint>& points) {
   if (points.empty()) return;
   std::string list;
   for (const plan::LengthRange& range : plan::ranges_of(points))
-    list += fmt::format("{}{} up to {}", list.empty() ? "draft length " : ", ", length_text(range.draft_length), range.to);
+    list += fmt::format("{}{} for batch {}-{}", list.empty() ? "" : ", ", range.draft_length > 0 ? fmt::format("K={}", range.draft_length) : "off",
+                        range.from, range.to);
   const auto worst =
       std::max_element(points.begin(), points.end(), [](const ScanPoint& a, const ScanPoint& b) { return a.loss < b.loss; });
-  print_words(fmt::format("smoothed over batches: {}{}", list,
-                          worst->loss > 0.0005 ? fmt::format("; loses at most {:.1f} % against the best of each batch (at {:g})",
-                                                             100.0 * worst->loss, worst->at)
-                                               : ""));
+  print_words(fmt::format("schedule: {}{}", list,
+                          worst->loss > 0.0005 ? fmt::format("; costs at most {:.1f} % (batch {:g})", 100.0 * worst->loss, worst->at) : ""));
   if (const auto rise = plan::smooth_rise(points))
     print_words(
-        fmt::format("(at {:g} it rises, where more sequences share what a pass reads: without that it would lose {:.0f} % at "
-                    "{:g}. vLLM's "
-                    "num_speculative_tokens_per_batch_size takes such lengths, TensorRT-LLM's draft_len_schedule does not)",
+        fmt::format("(rises at {:g}: a non-increasing schedule would lose {:.0f} % at {:g}. vLLM's "
+                    "num_speculative_tokens_per_batch_size accepts a rising table, TensorRT-LLM's draft_len_schedule does not)",
                     rise->at, 100.0 * rise->loss, rise->worst));
   else if (plan::rises(points))
     print_words(
-        "(the best one goes up and down because a pass over batch x (draft length + 1) rows is padded to captured sizes and cut "
-        "into whole tiles: one row more can cost as much as the next hundred)");
+        "(the best length varies with the batch: passes are padded to captured sizes and cut into whole tiles)");
 }
 
 void print_cliff(const Advice& advice) {
@@ -272,7 +268,7 @@ void print_memory(const Advice& advice, bool drafted) {
                   advice.largest_batch_without,
                   advice.memory->set_aside.empty()
                       ? "; a server holds fewer where it keeps room for activations and the logits that it samples from"
-                      : ", with what the engine sets aside by its defaults; cost.memory_share says another share"));
+                      : " (server defaults; override with --set cost.memory_share=...)"));
 }
 
 void print_commands(const std::vector<plan::EngineCommand>& commands) {
@@ -290,7 +286,7 @@ void print_commands(const std::vector<plan::EngineCommand>& commands) {
 void print_servers(const std::vector<plan::Planned>& planned) {
   constexpr std::size_t kFew = 8;
   if (planned.size() > kFew) {
-    print_words("memory and how to start servers are told of eight cells at most: ask for fewer at once");
+    print_words("memory and start commands are printed for at most 8 cells; plan fewer batches at once");
     return;
   }
   for (std::size_t i = 0; i < planned.size(); ++i) {
@@ -315,11 +311,11 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
   print_answer(planned, advice);
   print_points(advice.plan, in_seconds);
   if (advice.longer_do_not_fit)
-    print_words(fmt::format("(longer drafts than {} do not fit into memory beside both models and their caches)",
+    print_words(fmt::format("(drafts longer than {} do not fit into memory with both models and their caches)",
                             advice.plan.points.size() - 1));
   print_assumed(planned.curve, advice.plan);
   if (planned.cell->cost().most_drafts() == planned.curve.longest())
-    print_output("(no longer draft is tried: there are {} heads, which guess a token each)\n", planned.curve.longest());
+    print_output("(no longer draft is tried: there are {} heads, one token each)\n", planned.curve.longest());
   print_margins(advice.plan, planned.curve);
   print_sensitivities(advice);
   print_scan("batch", advice.by_batch, true);

@@ -236,7 +236,7 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
       point.capacity.value = load::saturated_rate(i == 0 ? own : load::without_speculation(own), stop).value_or(NAN);
     }
     if (!std::isnan(point.capacity.value))
-      print_output("{}: capacity {:.4g} requests/s: what it completes when saturated, the largest stable rate{}\n", name,
+      print_output("{}: capacity {:.4g} requests/s (largest stable rate){}\n", name,
                    point.capacity.value, point.beyond() ? fmt::format("; {:.4g} are sent", point.load) : "");
     // No time is long enough for a load that is beyond the capacity, or is not known to be below it.
     if (point.beyond() || !summary.stable || (std::isnan(point.capacity.value) && summary.overloaded)) continue;
