@@ -119,10 +119,6 @@ def coverage(scratch):
     for key, (least, most) in price_coverage.BANDS.items():
         if not least <= float(checked[key]) <= most:
             problems.append(f"{checked['set']}: {key} is {checked[key]}, allowed: {least} to {most}")
-    with open(Path(scratch) / "estimates.csv", newline="") as file:
-        for row in csv.DictReader(file):
-            if abs(float(row["estimate_percent"]) - float(row["stated_percent"])) > price_coverage.ROUNDED:
-                problems.append(f"{row['error']}: {row['stated_percent']} % is stated, {row['estimate_percent']} estimated")
     return problems
 
 

@@ -1,11 +1,13 @@
 #include "sim/answers/plan/passes.h"
 
 #include "sim/foundation/report/csv.h"
+#include "sim/foundation/report/intervals.h"
 #include "sim/hardware/latency/roofline.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace specsim::plan {
 
@@ -94,9 +96,13 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
        [](const Line& line) { return !line.priced->fits   ? ""
                                      : *line.priced->fits ? "1"
                                                           : "0"; }},
-      {"error_percent", "%", "standard deviation of the logarithm of total_ms as a price: that of kernels and that of servers",
+      {"total_ms_low", "ms", "lower bound of its 95 % interval",
+       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total() * std::exp(-report::kIn95 * line.priced->error)); }},
+      {"total_ms_high", "ms", "upper bound",
+       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total() * std::exp(report::kIn95 * line.priced->error)); }},
+      {"error_percent", "%", "standard deviation of the logarithm of total_ms, by the server's factors and the kernels",
        [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }},
-      {"kernel_error_percent", "%", "the part of it that prices of kernels make; the rest is common to all that one server does",
+      {"kernel_error_percent", "%", "standard deviation by the estimates of its kernels alone",
        [](const Line& line) { return fmt::format("{:.2f}", 100.0 * line.priced->kernel_error); }},
       {"shared", "1", "share of that part's variance that passes over other rows have in common with it",
        [](const Line& line) { return fmt::format("{:.2f}", line.priced->shared); }}};

@@ -10,6 +10,7 @@
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/config/value.h"
+#include "sim/foundation/report/intervals.h"
 #include "sim/foundation/report/table.h"
 #include "sim/hardware/gpu/kernel_names.h"
 #include "sim/hardware/latency/cost_model.h"
@@ -101,7 +102,8 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                          {"context"},
                          {"tokens"},
                          {"ms"},
-                         {"+- %"},
+                         {"low"},
+                         {"high"},
                          {"ratio"},
                          {"weights"},
                          {"compute"},
@@ -118,7 +120,8 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       for (const double x : {one.pass.batch, one.pass.context, one.pass.tokens}) cells.push_back(fmt::format("{:g}", x));
       const cost::PassTime& t = one.time;
       cells.push_back(fmt::format("{:.4f}", 1e3 * t.total()));
-      cells.push_back(fmt::format("{:.1f}", 100.0 * one.error));
+      for (const double side : {-report::kIn95, report::kIn95})
+        cells.push_back(fmt::format("{:.3f}", 1e3 * t.total() * std::exp(side * one.error)));
       cells.push_back(fmt::format("{:.3f}", one.ratio));
       for (const double x : {t.weights, t.compute, t.kv, t.communication, t.launch, t.host, t.sampling})
         cells.push_back(fmt::format("{:.3f}", 1e3 * x + 0.0));
@@ -132,7 +135,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
                  table.text(output_width()));
   }
   print_output(
-      "\n+- %: standard error of the price; ratio: to the pass over {} a sequence; compute: what "
+      "\nlow, high: 95 % interval; ratio: to the pass over {} per sequence; compute: what "
       "arithmetic adds to reading the weights\n",
       plural(first_tokens, "token"));
 }
