@@ -108,7 +108,7 @@ def what_it_is(part):
     """The first sentence of the method's page, or the registry's."""
     path = METHODS / part.page
     opening = path.read_text().split("\n\n")[1].replace("\n", " ") if path.exists() else "<!--"
-    return f"{part.summary[0].upper()}{part.summary[1:]}" if opening.startswith("<!--") else re.split(r"(?<=[.:]) (?=[A-Z])", opening)[0].rstrip(".:")
+    return f"{part.summary[0].upper()}{part.summary[1:]}" if opening.startswith("<!--") else re.split(r"(?<=\.) (?=[A-Z]|llama\.cpp|vLLM)", opening)[0].rstrip(".")
 
 
 def methods_table(_):
@@ -183,8 +183,7 @@ def figures_block(what):
     if cells:
         other = {"drafter": "verifier", "verifier": "drafter", "policy": "drafter"}[part.kind]
         lines += ["## Figures", "",
-                  "Simulated. Compare rows of one config only: configs have different distributions. [Methods side by side](../results/methods.md) has one workload"
-                  " on a GPU.", "",
+                  "Compare rows of one config only. One workload for all: [methods side by side](../results/methods.md).", "",
                   f"| config | {part.kind} | {other} | tokens per round | draft passes | verified rows |", "|---|---|---|---|---|---|"]
         lines += [f"| {cell['config']} | {cell[part.kind]} | {cell[other]}{', policy ' + cell['policy'] if cell['policy'] and part.kind != 'policy' else ''} | "
                   f"{float(cell['tokens_per_round']):.3f} | {float(cell['draft_passes']):.3g} | {float(cell['verified_rows']):.3g} |" for cell in cells]
@@ -196,7 +195,7 @@ def new_page(part):
     """A method's page before anybody has written it."""
     name = f"{part.kind}/{part.name}"
     return "\n".join([f"# {part.name}", "", "Two sentences on what it is.", "", f"<!-- part: {name} -->", "<!-- end -->", "", "## When to use it", "",
-                      "## How it works", "", f"<!-- figures: {name} -->", "<!-- end -->", "", "Back to [all methods](index.md).", ""])
+                      "## How it works", "", f"<!-- figures: {name} -->", "<!-- end -->", ""])
 
 
 def words_of(row, words):
@@ -259,7 +258,7 @@ def calibration_table(_):
     passes = rows_of(folder / "passes.csv")
     passes = [row for row in passes if 1 < int(row["context"]) < 100]  # one context of the three
     first = {(row["model"], row["batch"], row["context"]): float(row["ms"]) for row in reversed(passes)}
-    lines = ["| model | tokens | context | ms, median | quartiles | to the fewest tokens | GB/s of weights |", "|---|---|---|---|---|---|---|"]
+    lines = ["| model | tokens | context | ms, median | quartiles | ratio to fewest tokens | GB/s of weights |", "|---|---|---|---|---|---|---|"]
     for row in passes:
         ratio = float(row["ms"]) / first[row["model"], row["batch"], row["context"]]
         lines.append(f"| {row['model']} | {row['tokens']} | {row['context']} | {float(row['ms']):.3f} | {float(row['ms_quartile_1']):.3f} to "
@@ -268,7 +267,7 @@ def calibration_table(_):
     for row in rows_of(folder / "acceptance.csv"):
         lines.append(f"| {row['temperature']} | {row['condition']} | {row['judged']} | {float(row['alpha_outcomes']):.3f} | "
                      f"{float(row[next(name for name in row if name.startswith('alpha_') and name != 'alpha_outcomes')]):.3f} | {float(row['z']):.2f} |")
-    lines += ["", "| temperature | batch | draft length | tokens per round | tokens per second | speedup | at the tokens per round of all prompts |", "|---|---|---|---|---|---|---|"]
+    lines += ["", "| temperature | batch | draft length | tokens per round | tokens per second | speedup | speedup at all prompts' tokens per round |", "|---|---|---|---|---|---|---|"]
     for row in rows_of(folder / "speed.csv"):
         lines.append(f"| {row['temperature']} | {row['batch']} | {row['draft_length']} | {float(row['tokens_per_round']):.3f} | {float(row['tokens_per_second']):.1f} | "
                      f"{float(row['speedup']):.2f} ± {float(row['speedup_se']):.2f} | {float(row['speedup_of_all_prompts']):.2f} |")
@@ -297,14 +296,14 @@ def validation_table(_):
         return 100 * (off - (sum(float(row["measured_judging_s"]) for row in rows) if "target" in names else 0)) / whole
     return "\n".join([
         "| | measured | goal |", "|---|---|---|",
-        f"| time of {len(rows)} runs, predicted against measured: error in the middle, worst | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
-        f"| predicted too long | {longer} of {len(rows)}, {sum(errors) / len(errors):+.1f} % in the mean; of the {len(plain)} runs without a draft {sum(plain) / len(plain):+.1f} % | |",
+        f"| time of {len(rows)} runs, error of the prediction: median, largest | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
+        f"| predicted too long | {longer} of {len(rows)}, {sum(errors) / len(errors):+.1f} % on average; {len(plain)} runs without a draft: {sum(plain) / len(plain):+.1f} % | |",
         f"| mean error of the runs of one temperature and batch | {min(means):+.1f} to {max(means):+.1f} % | |",
-        f"| predicted less measured, of the time of all runs | target passes with judging {part_off('target'):+.1f} %, draft passes {part_off('first_draft', 'other_drafts'):+.1f} % | |",
-        f"| standard error of one such error, in the middle | {median(100 * float(row['timing_noise']) for row in rows):.1f} % | |",
+        f"| predicted minus measured, of the time of all runs | target passes with judging {part_off('target'):+.1f} %, draft passes {part_off('first_draft', 'other_drafts'):+.1f} % | |",
+        f"| standard error of one such error, median | {median(100 * float(row['timing_noise']) for row in rows):.1f} % | |",
         f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)} pairs of temperature and draft length, "
         f"off by up to {max(gaps):.1f} % | all |",
-        f"| speedup, time and acceptance together: error in the middle, worst | {median(speedups_off):.1f} %, {max(speedups_off):.1f} % | |",
+        f"| speedup (time and acceptance), error: median, largest | {median(speedups_off):.1f} %, {max(speedups_off):.1f} % | |",
         f"| tokens per round by one alpha instead of the trace | up to {max(iid):.1f} % off | |"])
 
 
@@ -316,14 +315,14 @@ def gpu_table(_):
     speedups = [abs(100 * float(row["speedup_error"])) for row in runs if float(row["draft_length"]) > 0]
     best = max(runs, key=lambda row: float(row["speedup"]))
     lines = ["| | measured | goal |", "|---|---|---|",
-             f"| time of {len(runs)} runs, given their accepted counts: error in the middle, worst | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
-             f"| predicted too long | {sum(error > 0 for error in errors)} of {len(runs)}, {sum(errors) / len(errors):+.1f} % in the mean | |",
+             f"| time of {len(runs)} runs, given their accepted counts, error: median, largest | {median(map(abs, errors)):.1f} %, {max(map(abs, errors)):.1f} % | 3 %, 8 % |",
+             f"| predicted too long | {sum(error > 0 for error in errors)} of {len(runs)}, {sum(errors) / len(errors):+.1f} % on average | |",
              f"| tokens per round of held-out prompts inside the 99 % interval | {sum(row['inside_99'] == '1' for row in judged)} of {len(judged)} | all |",
-             f"| speedup, time and acceptance together: error in the middle, worst | {median(speedups):.1f} %, {max(speedups):.1f} % | |",
-             f"| the most that speculation gains | {float(best['speedup']):.2f} times at batch {best['batch']}, {best['draft_length']} drafts, temperature {best['temperature']} | |"]
+             f"| speedup (time and acceptance), error: median, largest | {median(speedups):.1f} %, {max(speedups):.1f} % | |",
+             f"| largest speedup | {float(best['speedup']):.2f} at batch {best['batch']}, draft length {best['draft_length']}, temperature {best['temperature']} | |"]
     for run, what in (("llama-8b-1b", "batch 1 to 16"), ("llama-8b-1b-batch-64", "batch 64")):
         rounds = [abs(100 * float(row["error"])) for row in rows_of(folder / run / "rounds.csv")]
-        lines.append(f"| {len(rounds)} rounds of Llama-3.1-8B and 3.2-1B against the sum of their parts, {what}: error in the middle, worst | {median(rounds):.1f} %, {max(rounds):.1f} % | |")
+        lines.append(f"| {len(rounds)} rounds of Llama-3.1-8B and 3.2-1B compared with the sum of their parts, {what}, error: median, largest | {median(rounds):.1f} %, {max(rounds):.1f} % | |")
     shares = {row["what"]: float(row["gb_per_s"]) for row in rows_of(folder / "llama-8b-1b/bandwidth.csv")}
     lines.append(f"| memory read and copied, GB/s (data sheet: 4800) | {shares['read']:.0f}, {shares['copy']:.0f} | |")
     terms = rows_of(folder / "llama-8b-1b/terms.csv")
@@ -350,7 +349,7 @@ def measured_table(_):
     compared = rows_of("results/llama_cpp/llama_cpp.csv")
     for precision in ("f32", "f16"):
         ratios = "; ".join(span([float(row["ratio"]) for row in compared if row["precision"] == precision and row["tokens"] == tokens]) for tokens in ("1", "4", "8"))
-        lines.append(f"| beside llama.cpp on the same weights, one thread, {precision.upper()}: time of 1, 4 and 8 tokens to its | {ratios} | |")
+        lines.append(f"| compared with llama.cpp on the same weights, one thread, {precision.upper()}: time of 1, 4 and 8 tokens, ratio | {ratios} | |")
     return "\n".join(lines)
 
 
@@ -388,14 +387,14 @@ def served_ratios(quantity):
 
 def served(quantity):
     ratios = served_ratios(quantity)
-    return f"{geometric_mean(ratios):.2f} over {len(ratios)}, {sum(abs(ratio - 1) <= 0.1 for ratio in ratios)} within 10 %, {sum(abs(ratio - 1) <= 0.2 for ratio in ratios)} within 20 %"
+    return f"{geometric_mean(ratios):.2f} ({len(ratios)} rows: {sum(abs(ratio - 1) <= 0.1 for ratio in ratios)} within 10 %, {sum(abs(ratio - 1) <= 0.2 for ratio in ratios)} within 20 %)"
 
 
 def llama_cpp_held():
     """Error of llama.cpp's passes to 8 tokens that no figure was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
     ratios = [float(row["published_over_simulated"]) for row in rows_of("results/roofline/llama_cpp.csv") if row["set"] == "held" and int(row["tokens"]) <= 8]
     errors = [100 * abs(ratio - 1) for ratio in ratios]
-    return f"{median(errors):.0f} % in the middle and {quantile(errors, 0.9):.0f} % at the 90th percentile of {len(errors)} rows"
+    return f"{median(errors):.0f} % at the median and {quantile(errors, 0.9):.0f} % at the 90th percentile ({len(errors)} rows)"
 
 
 def timing_errors(folder="results/validation/novels"):

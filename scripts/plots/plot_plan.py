@@ -17,7 +17,8 @@ UNKNOWN = {"does_not_fit": ("does not fit", "#eeeeee"), "not_covered": ("not cov
 
 
 RATES = {"--alpha": "alpha", "--position-rates": "rates of all rounds by position", "--conditional-rates": "rates by position given that it is reached",
-         "--mean-acceptance-length": "mean acceptance length", "--acceptance-rate": "accepted / drafted", "--trace": "trace"}
+         "--mean-acceptance-length": "mean acceptance length", "--acceptance-rate": "accepted / drafted", "--trace": "trace",
+         "--acceptance": "published acceptance", "--log": "acceptance in"}
 
 
 def setting(folder):

@@ -15,7 +15,7 @@ writes to OUT
   sample/         some rows of each table with their prices, which a test prices anew: it has no TABLES
   ratios.png, attention.png, published.png   (scripts/plots/plot_fidelity.py; the last from results/roofline/published_speedups.csv)
   manifest.yaml
-The fits saw two thirds of the shapes for their figures and all rows for their correction: docs/results/prices.md has the errors on shapes
+The fits saw two thirds of the shapes for their figures and all rows for their correction: results/notes/prices.md has the errors on shapes
 that were held out.
 """
 import lzma

@@ -1,4 +1,4 @@
-"""Tables of docs/results/prices.md that scripts/dev/docs_pages.py makes of results/fidelity, and the figures that its sentences quote.
+"""Tables of results/notes/prices.md that scripts/dev/docs_pages.py makes of results/fidelity, and the figures that its sentences quote.
 
 unseen.csv is what `scripts/kernels/fit_kernels.py TABLES --out configs/kernels --corrections --report results/fidelity/unseen.csv` writes, small.csv
 is scripts/results/fidelity.py's, steps/ scripts/results/step_prices.py's. earlier.csv is a record of prices before the fits, which no command makes again.

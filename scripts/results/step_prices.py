@@ -7,7 +7,7 @@ TABLES is the folder of public measurements, as scripts/results/fidelity.py take
 it, which a test does. Prices the three tables of SOURCES with `specsim kernels` and writes to OUT
   TABLE.csv       the rows that are priced, with milliseconds as measured and as priced
   errors.csv      by the groups of the pages: rows, median of priced over measured, error in the middle, 90th percentile and worst, percent
-  dense.md, linear.md, served.md   the tables of docs/results/prices.md, which includes them
+  dense.md, linear.md, served.md   the tables of results/notes/prices.md, which includes them
   manifest.yaml
 """
 import csv
@@ -105,7 +105,7 @@ def served_groups(rows):
 
 
 def prose_groups(rows):
-    """Groups of served rows that docs/results/prices.md speaks of beside its table."""
+    """Groups of served rows that results/notes/prices.md speaks of beside its table."""
     cut = [row for row in rows if "DeepSeek" in row["model_path"] and row["system"] == "b200_sxm" and row["backend"] == "trtllm"]
     found = {(f"DeepSeek {post}", precision):
              [row for row in cut if row["backend_version"].endswith(post) and row["precision"] == precision]

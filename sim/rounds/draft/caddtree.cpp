@@ -8,7 +8,8 @@ namespace specsim::draft {
 DrafterEntry caddtree_drafter() {
   return {
       {"caddtree",
-       "ddtree whose number of nodes goes by what they cost: those that raise the expected tokens per time",
+       "CaDDTree is DDTree with a number of nodes that depends on their cost: it adds nodes while they raise the expected tokens "
+       "per time",
        "He et al. (CaDDTree), arXiv 2606.01813",
        {{"block_size",
          config::Type::integer,

@@ -15,7 +15,8 @@ DrafterEntry chain_drafter() {
       {"selection", &P::argmax, "sampled from the draft's distribution, or its argmax (a point mass)",
        config::one_of<bool>({{"sampled", false}, {"argmax", true}})},
   };
-  return {{"chain", "draft_length tokens one after the other, on one path", "Leviathan et al., arXiv 2211.17192", fields},
+  return {{"chain", "a draft model writes the next tokens one after another, and the target checks them in one pass",
+           "Leviathan et al., arXiv 2211.17192", fields},
           [](const config::Arguments& arguments, Diagnostics&) { return fields.read(arguments); }};
 }
 

@@ -8,7 +8,7 @@ namespace specsim::draft {
 DrafterEntry ddtree_drafter() {
   return {
       {"ddtree",
-       "the likeliest paths through the distributions of a block drafter's positions, at a budget of nodes",
+       "DDTree makes a tree from a block drafter's one pass: the likeliest paths through the distributions of its positions",
        "Ringel and Romano (DDTree), arXiv 2604.12989; liranringel/ddtree, ddtree.py, commit c96427a; SGLang pull request 29907, "
        "vLLM pull request 42910",
        {{"block_size",

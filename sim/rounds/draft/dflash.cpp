@@ -13,7 +13,9 @@ DrafterEntry dflash_drafter() {
        config::between(2, kMaxDraftLength + 1)},
       {"steps", &P::steps, "denoising passes over the block", config::between(1, 64)},
   };
-  return {{"dflash", "block diffusion: a small model on the target's features denoises a whole block at once",
+  return {{"dflash",
+           "DFlash drafts a whole block at once: a small diffusion model on the target's features denoises all positions "
+           "in one pass",
            "DFlash, arXiv 2602.06036; vLLM, method dflash, whose query block is the bonus token and masks", fields},
           [](const config::Arguments& arguments, Diagnostics&) {
             const P params = fields.read(arguments);

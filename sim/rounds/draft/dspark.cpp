@@ -64,7 +64,7 @@ DrafterEntry dspark_drafter() {
   };
   return {
       {"dspark",
-       "semi-autoregressive: DFlash's pass over a block, and a Markov head that tells each position the token before it",
+       "DSpark drafts a block in one pass like DFlash, and adds a small Markov head that gives each position the token before it",
        "Cheng et al. (DSpark), arXiv 2607.05147; deepseek-ai/DeepSpec, deepspec/modeling/dspark/markov_head.py, commit afdfa7c",
        fields},
       [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Dspark>(fields.read(arguments)); }};

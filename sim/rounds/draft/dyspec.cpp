@@ -124,7 +124,7 @@ DrafterEntry dyspec_drafter() {
        "above: layer by layer, every place whose estimate is above it, with a pass for each layer",
        config::Interval{0, 1, false, true}},
   };
-  return {{"dyspec", "a drawn tree that grows where the tokens drawn so far make acceptance likeliest",
+  return {{"dyspec", "DySpec draws a tree token by token where acceptance is likeliest, given the tokens drawn so far",
            "Xiong et al. (DySpec), arXiv 2410.11744, algorithms 1 and 2", fields, "", "nodes: 3, max_depth: 2"},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<DySpec>(fields.read(arguments)); }};
 }

@@ -44,18 +44,19 @@ DrafterEntry eagle_drafter() {
       {&P::shape, tree_shape_fields()},
       siblings_field(&P::siblings),
       {"sharpening", &P::sharpening, "share of the target's distribution in the draft's, at depth 0", config::between(0, 1)},
-      {"decay", &P::decay, "factor of that share from one level to the next, as features are guessed from guessed features",
+      {"decay", &P::decay,
+       "factor of that share from one level to the next, because features are predicted from predicted "
+       "features",
        config::between(0, 1)},
   };
-  return {
-      {"eagle", "a one-layer head on the target's features: a draft distribution pulled towards the target, less so with depth",
-       "Li et al. (EAGLE), arXiv 2401.15077", fields},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        const P params = fields.read(arguments);
-        const std::optional<tokens::Tree> tree = tree_of(arguments, params.shape, params.siblings, diagnostics);
-        if (!tree) return Draft();
-        return Draft(std::make_shared<Eagle>(*tree, params));
-      }};
+  return {{"eagle", "EAGLE drafts with a one-layer head that reads the target's features and predicts the next ones",
+           "Li et al. (EAGLE), arXiv 2401.15077", fields},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            const P params = fields.read(arguments);
+            const std::optional<tokens::Tree> tree = tree_of(arguments, params.shape, params.siblings, diagnostics);
+            if (!tree) return Draft();
+            return Draft(std::make_shared<Eagle>(*tree, params));
+          }};
 }
 
 }  // namespace specsim::draft

@@ -20,8 +20,7 @@ DrafterEntry eagle3_drafter() {
       {"nodes", &P::nodes, "kept for verification; the program's total_token of 60 counts the text's last token",
        config::between(1, kMaxNodes)},
   };
-  return {{"eagle3",
-           "a head on features of several layers, trained on its own guesses: EAGLE-2's tree, with acceptance that hardly falls",
+  return {{"eagle3", "EAGLE-3 is a head on features of several target layers, trained on its own guesses",
            "Li et al. (EAGLE-3), arXiv 2503.01840; SafeAILab/EAGLE, eagle/model/ea_model.py (from_pretrained), "
            "eagle/model/cnets.py (topK_genrate)",
            fields},

@@ -45,7 +45,7 @@ DrafterEntry early_exit_drafter() {
       {"distribution", &P::flatter, "what the exit gives: the target's distribution to the power of exit_share, or pair.draft",
        config::one_of<bool>({{"flatter_target", true}, {"pair_draft", false}})},
   };
-  return {{"early_exit", "the target's own first layers as the draft: a flatter target",
+  return {{"early_exit", "the target's own first layers are the draft (self-speculation, LayerSkip)",
            "Elhoushi et al. (LayerSkip), arXiv 2404.16710; Zhang et al. (Draft & Verify), arXiv 2309.08168; "
            "facebookresearch/LayerSkip, self_speculation (forward_remainder)",
            fields},

@@ -62,7 +62,9 @@ DrafterEntry hybrid_drafter() {
       {"factor", &P::factor, "copies factor times the match's length at most", config::between(0, 64)},
       {"least", &P::least, "a copy ends where the path's share of the matches falls below", config::between(0, 1)},
   };
-  return {{"hybrid", "copies the text where that promises more than a draft model would propose, and asks the model elsewhere",
+  return {{"hybrid",
+           "copies from the text where a copy promises more tokens than the draft model would propose, and otherwise uses "
+           "the model",
            "snowflakedb/ArcticInference, arctic_inference/vllm/model_runner.py (min_score: drafter.model.n_predict); Oliaro et "
            "al. (SuffixDecoding), arXiv 2411.04975; Hu et al. (SAM Decoding with EAGLE), arXiv 2411.10666, has the same form",
            fields, "", "draft_length: 1, text_length: 3"},

@@ -34,7 +34,7 @@ class Hydra final : public TreeDrafter {
 }  // namespace
 
 DrafterEntry hydra_drafter() {
-  return {{"hydra", "Medusa's heads made to see the tokens that they follow: one head for each level of a tree",
+  return {{"hydra", "Hydra's heads are Medusa's heads that also see the tokens before them",
            "Ankner et al. (Hydra), arXiv 2402.05109; zankner/Hydra, hydra/model/hydra_choices.py (mc_sim_7b_63), commit 3f39fbd",
            heads_fields()},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {

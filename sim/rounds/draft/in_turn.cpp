@@ -122,7 +122,7 @@ DrafterEntry in_turn_drafter() {
        "drafters that copy out of the text, in the order in which they are asked; the last one may be a draft model's",
        config::as_list, config::required},
   };
-  return {{"in_turn", "asks several drafters one after the other, and takes the first draft that it gets",
+  return {{"in_turn", "asks several drafters one after another and uses the first draft it gets",
            "llama.cpp, --spec-type with several types: ggml-org/llama.cpp, common/speculative.cpp (common_speculative_init, "
            "common_speculative_draft, common_speculative_accept), commit e6ab7c1 (b11118, September 2026)",
            fields, "",

@@ -133,24 +133,26 @@ DrafterEntry lookahead_drafter() {
       {"guesses", &P::guesses, "G: n-grams kept for each first token, and verified together", config::between(1, 256)},
       {"pool_from_text", &P::pool_from_text, "the n-grams of prompt and emitted text go into the pool as well"},
   };
-  return {{"lookahead",
-           "n-grams that begin with the text's last token, from a Jacobi window of the target's own guesses and from the text",
-           "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393",
-           fields, "", "window: 0, ngram: 3, guesses: 2"},
-          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-            const P params = fields.read(arguments);
-            constexpr std::size_t kMostNodes = 1024;
-            if (params.guesses * (params.ngram - 1) > kMostNodes)
-              diagnostics.add(arguments.where("guesses"), fmt::format("guesses (ngram - 1) is {}, allowed: at most {}",
-                                                                      params.guesses * (params.ngram - 1), kMostNodes));
-            if (params.window > 0 && params.window < params.ngram - 2)
-              diagnostics.add(arguments.where("window"), fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}",
-                                                                     params.window, params.ngram, params.ngram - 2));
-            if (params.window == 0 && !params.pool_from_text)
-              diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
-            return std::make_shared<Lookahead>(params);
-          },
-          true};
+  return {
+      {"lookahead",
+       "Lookahead decoding needs no draft model: extra rows in each target pass guess future tokens, and the n-grams they form "
+       "are verified later",
+       "Fu et al. (lookahead decoding), arXiv 2402.02057; hao-ai-lab/LookaheadDecoding, lade/decoding.py, commit 7571393", fields,
+       "", "window: 0, ngram: 3, guesses: 2"},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+        const P params = fields.read(arguments);
+        constexpr std::size_t kMostNodes = 1024;
+        if (params.guesses * (params.ngram - 1) > kMostNodes)
+          diagnostics.add(arguments.where("guesses"), fmt::format("guesses (ngram - 1) is {}, allowed: at most {}",
+                                                                  params.guesses * (params.ngram - 1), kMostNodes));
+        if (params.window > 0 && params.window < params.ngram - 2)
+          diagnostics.add(arguments.where("window"), fmt::format("window is {}, allowed with n-grams of {}: 0 or at least {}",
+                                                                 params.window, params.ngram, params.ngram - 2));
+        if (params.window == 0 && !params.pool_from_text)
+          diagnostics.add(arguments.where("window"), "no window and no text to take n-grams from, allowed: either");
+        return std::make_shared<Lookahead>(params);
+      },
+      true};
 }
 
 }  // namespace specsim::draft

@@ -21,7 +21,7 @@ class Heads final : public TreeDrafter {
 }  // namespace
 
 DrafterEntry medusa_drafter() {
-  return {{"medusa", "heads that guess each position on their own, from the text before the block",
+  return {{"medusa", "extra heads on the target guess the next positions at once, each without seeing the others",
            "Cai et al. (Medusa), arXiv 2401.10774", heads_fields()},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             std::optional<tokens::Tree> tree = heads_tree(arguments, "medusa", nullptr, diagnostics);

@@ -39,7 +39,9 @@ DrafterEntry mtp_drafter() {
       {"acceptance", &P::acceptance,
        "how likely a drawn token is accepted at depth 1, 2, ..., given that all before it are; the last one holds beyond",
        config::between(0, 1), config::optional}};
-  return {{"mtp", "multi-token prediction: a module of the target's own, trained with it and used again for each further token",
+  return {{"mtp",
+           "multi-token prediction: a small module shipped with the target and trained with it drafts the next token, and is "
+           "reused for further ones",
            "DeepSeek-AI (DeepSeek-V3), arXiv 2412.19437; vllm-project/vllm, vllm/model_executor/models/deepseek_mtp.py (one "
            "layer, its step taken modulo the layers that there are)",
            fields},

@@ -143,7 +143,7 @@ DrafterEntry ngram_cache_drafter() {
       {"past", &P::past, "texts of earlier requests, as tokens, that the dynamic cache counts in (lookup-cache-dynamic)",
        config::at_least(0), config::optional},
   };
-  return {{"ngram_cache", "token by token what followed the text's last four to one tokens often and surely enough",
+  return {{"ngram_cache", "drafts token by token what followed the last four to one tokens often enough",
            "llama.cpp, --spec-type ngram-cache: ggml-org/llama.cpp, common/ngram-cache.cpp, commit 5c5f166, "
            "common/speculative.cpp, commit 001d906; pull request 5479",
            fields, "", "draft_length: 3"},

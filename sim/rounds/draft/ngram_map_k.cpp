@@ -12,7 +12,7 @@ DrafterEntry ngram_map_k_drafter() {
       {"size_n", &P::size_n, "last tokens to look for (spec-ngram-map-k-size-n)", config::between(1, 64)},
   };
   return {{"ngram_map_k",
-           "copies what followed the text's last tokens where a map has them, and never more again than was accepted there",
+           "copies what followed the last tokens where a map finds them, and never more than was accepted there before",
            "llama.cpp, --spec-type ngram-map-k: ggml-org/llama.cpp, common/ngram-map.cpp, common/speculative.cpp, commit e6ab7c1 "
            "(b11118, September 2026); pull requests 18471 and 19253",
            fields, "", "draft_length: 3, size_n: 1"},

@@ -127,7 +127,7 @@ DrafterEntry ngram_mod_drafter() {
       {"n_min", &P::n_min, "a draft that ends before is not made (spec-ngram-mod-n-min)", config::between(0, kMaxDraftLength)},
       {"past", &P::past, "texts of earlier requests, as tokens: the table is one for all", config::at_least(0), config::optional},
   };
-  return {{"ngram_mod", "follows a hash table of the token behind each n tokens, as far as it goes, if that is far enough",
+  return {{"ngram_mod", "follows a hash table that maps each n tokens to the token that came next",
            "llama.cpp, --spec-type ngram-mod: ggml-org/llama.cpp, common/ngram-mod.cpp, commit 20a0483, common/speculative.cpp, "
            "commit 001d906, pull request 19164",
            fields, "", "draft_length: 4, n_match: 1, n_min: 1"},

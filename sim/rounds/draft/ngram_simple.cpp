@@ -40,7 +40,7 @@ DrafterEntry ngram_simple_drafter() {
       {"draft_length", &P::draft_length, "tokens copied at most (spec-ngram-simple-size-m)", config::between(1, kMaxDraftLength)},
       {"size_n", &P::size_n, "last tokens to look for (spec-ngram-simple-size-n)", config::between(1, 64)},
   };
-  return {{"ngram_simple", "copies what followed the text's last tokens where they stood last, if enough follows there",
+  return {{"ngram_simple", "copies what followed the last occurrence of the text's last tokens, if enough follows there",
            "llama.cpp, --spec-type ngram-simple: ggml-org/llama.cpp, common/ngram-map.cpp, commit 6870ab7, pull request 18471",
            fields, "", "draft_length: 3, size_n: 1"},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<NgramSimple>(fields.read(arguments)); },

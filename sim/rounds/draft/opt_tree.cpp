@@ -66,7 +66,9 @@ DrafterEntry opt_tree_drafter() {
       {"threshold", &P::threshold, "accepted drafts that another layer must be expected to add", config::between(0, 64)},
       {"max_depth", &P::max_depth, "draft passes at most", config::between(2, kMaxDraftLength)},
   };
-  return {{"opt_tree", "the tree of most expected tokens at a budget of nodes, grown layer by layer while that pays",
+  return {{"opt_tree",
+           "OPT-Tree grows the tree with the most expected tokens for a budget of nodes, and stops when another layer "
+           "no longer pays",
            "Wang et al. (OPT-Tree), arXiv 2406.17276; Jikai0Wang/OPT-Tree, opt_classic/tree.py, commit 4f87f54", fields, "",
            "nodes: 2, max_depth: 3"},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<OptTree>(fields.read(arguments)); },

@@ -11,7 +11,7 @@ DrafterEntry pard_drafter() {
       {"draft_length", &P::draft_length, "tokens drafted per round (draft_k of the program's evaluation)",
        config::between(1, kMaxDraftLength)},
   };
-  return {{"pard", "a draft model that guesses all positions in one pass, from mask tokens behind the text",
+  return {{"pard", "PARD is a draft model that guesses all positions in one pass, using mask tokens after the text",
            "An et al. (PARD), arXiv 2504.18583; P-EAGLE, the same of an EAGLE head: amazon/gpt-oss-20b-p-eagle, vLLM's "
            "parallel_drafting",
            fields},

@@ -50,7 +50,7 @@ PolicyEntry adaedl_policy() {
       {"step", &P::step, "size of a step of the threshold", config::between(0, 1)},
       {"keep", &P::keep, "weight of the threshold as it was against the one a step on", config::between(0, 1)},
   };
-  return {{"adaedl", "stops where the draft's entropy bounds acceptance below a threshold that follows the rate of acceptance",
+  return {{"adaedl", "AdaEDL stops drafting when the draft's entropy bounds acceptance below a threshold",
            "Agrawal et al. (AdaEDL), arXiv 2410.18351; the threshold's update as in Zhang et al. (Draft & Verify), "
            "dilab-zju/self-speculative-decoding, decoding.py (auto_th_stop_draft), commit f69f2a7",
            fields},

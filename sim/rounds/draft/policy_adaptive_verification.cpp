@@ -115,8 +115,7 @@ class AdaptiveVerification final : public LengthPolicy {
 PolicyEntry adaptive_verification_policy() {
   static const config::Fields<SharedRows> fields = shared_rows_fields(Sharer::decoder);
   return {{"adaptive_verification",
-           "every sequence drafts all it can, and the batch verifies those tokens that are likeliest to survive, out of one "
-           "budget of rows",
+           "every sequence drafts the full length, and the batch verifies only the tokens that are most likely to survive",
            "vLLM, enable_adaptive_verification (pull requests 47808, 52228); DeepSeek (DSpark), arXiv 2607.05147", fields},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
             return std::make_unique<AdaptiveVerification>(fields.read(arguments), choice);

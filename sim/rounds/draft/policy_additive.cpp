@@ -35,7 +35,7 @@ PolicyEntry additive_policy() {
       {"up", &P::up, "added after full acceptance", config::between(1, kMaxDraftLength)},
       {"down", &P::down, "taken off otherwise, down to 1", config::between(1, kMaxDraftLength)},
   };
-  return {{"additive", "more after a round that accepted every draft, fewer after any other",
+  return {{"additive", "drafts more after a round that accepted everything, and less after any other",
            "Hugging Face transformers, num_assistant_tokens_schedule: heuristic", fields},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
             return std::make_unique<Additive>(fields.read(arguments), choice.longest);

@@ -60,7 +60,7 @@ PolicyEntry bandit_policy() {
       {"arms", &P::arms, "lengths that are tried: 1 to so many, and no more than draft_length",
        config::between(1, kMaxDraftLength)},
   };
-  return {{"bandit", "one draft length for the batch: that which has given most tokens per time, after each was tried",
+  return {{"bandit", "tries each draft length in turn, then uses the one with the most tokens per time",
            "Hou et al. (BanditSpec), arXiv 2505.15141; sail-sg/BanditSpec, generate_utils.py (ucb_length_spec_generate), commit "
            "a30f56d",
            fields},

@@ -28,7 +28,7 @@ PolicyEntry confidence_policy() {
   static const config::Fields<P> fields = {
       {"least", &P::least, "draft probability below which drafting stops", config::between(0, 1)},
   };
-  return {{"confidence", "stops behind the first draft token that the draft itself finds unlikely",
+  return {{"confidence", "stops drafting after the first token that the draft itself finds unlikely",
            "Hugging Face transformers, assistant_confidence_threshold", fields},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
             return std::make_unique<LeastConfidence>(fields.read(arguments), choice.longest);

@@ -70,8 +70,7 @@ PolicyEntry confidence_roc_policy() {
        "when a new threshold does: next_request, as shipped, in which a sequence keeps its first one; next_round, as was meant",
        config::one_of<bool>({{"next_request", false}, {"next_round", true}})},
   };
-  return {{"confidence_roc",
-           "stops behind the first draft token below a threshold, which transformers meant to follow what was accepted so far",
+  return {{"confidence_roc", "a confidence threshold that transformers meant to learn from what was accepted",
            "Hugging Face transformers, assistant_confidence_threshold with scikit-learn installed: "
            "src/transformers/generation/candidate_generator.py (update_candidate_strategy), commit 02dba31",
            fields},

@@ -107,7 +107,7 @@ PolicyEntry ema_tiers_policy() {
        config::between(-64, 64)},
       {"ceiling", &P::ceiling, "times the average: the longest draft but after a step up; 0: none", config::at_least(0)},
   };
-  return {{"ema_tiers", "one draft length for the batch, out of a few, by a moving average of the drafts accepted",
+  return {{"ema_tiers", "one draft length for the batch, chosen from a few tiers by a moving average of accepted tokens",
            "SGLang, sgl-project/sglang, python/sglang/srt/speculative/adaptive_spec_params.py (strategy ema), commit 015c872",
            fields, "", "tiers: [0, 1]"},
           [](const config::Arguments& arguments, const LengthChoice& choice,

@@ -28,7 +28,7 @@ PolicyEntry entropy_policy() {
   static const config::Fields<P> fields = {
       {"most", &P::most, "nats above which drafting stops", config::at_least(0), config::required},
   };
-  return {{"entropy", "stops behind the first draft token that was drawn from a distribution of high entropy",
+  return {{"entropy", "stops drafting after the first token that was drawn from a distribution of high entropy",
            "Agrawal et al. (AdaEDL), arXiv 2410.18351", fields},
           [](const config::Arguments& arguments, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
             return std::make_unique<Entropy>(fields.read(arguments), choice.longest);

@@ -78,15 +78,10 @@ PolicyEntry goodput_entry(const char* name, const char* summary, bool of_batch) 
 
 }  // namespace
 
-PolicyEntry goodput_policy() {
-  return goodput_entry("goodput", "one draft length for the batch: that of the most tokens per second at the alpha seen so far",
-                       true);
-}
+PolicyEntry goodput_policy() { return goodput_entry("goodput", "one draft length for the batch (SmartSpec)", true); }
 
 PolicyEntry goodput_per_sequence_policy() {
-  return goodput_entry("goodput_per_sequence",
-                       "each sequence's own draft length of the most tokens per second at the alpha that it has seen so far",
-                       false);
+  return goodput_entry("goodput_per_sequence", "like goodput, but each sequence has its own draft length", false);
 }
 
 }  // namespace specsim::draft

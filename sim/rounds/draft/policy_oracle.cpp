@@ -17,11 +17,10 @@ class Oracle final : public LengthPolicy {
 }  // namespace
 
 PolicyEntry oracle_policy() {
-  return {
-      {"oracle", "drafts as many tokens as will be accepted, which nobody can know: what perfect foresight would give", "", {}},
-      [](const config::Arguments&, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
-        return std::make_unique<Oracle>(choice.longest);
-      }};
+  return {{"oracle", "drafts exactly as many tokens as will be accepted", "", {}},
+          [](const config::Arguments&, const LengthChoice& choice, Diagnostics&) -> std::unique_ptr<LengthPolicy> {
+            return std::make_unique<Oracle>(choice.longest);
+          }};
 }
 
 }  // namespace specsim::draft

@@ -53,20 +53,19 @@ PolicyEntry ratio_tiers_policy() {
       {"up", &P::up, "above it a tier up", config::between(0, 1)},
       {"down", &P::down, "below it a tier down", config::between(0, 1)},
   };
-  return {
-      {"ratio_tiers", "each sequence steps between a few draft lengths as its moving average of accepted / drafted leaves a band",
-       "", fields},
-      [](const config::Arguments& arguments, const LengthChoice& choice,
-         Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
-        const P params = fields.read(arguments);
-        if (!check_tiers(arguments, 1, choice.longest, diagnostics)) return nullptr;
-        if (params.tiers.empty() || params.down >= params.up) {
-          diagnostics.add(arguments.where(), params.tiers.empty() ? "tiers is empty, allowed: at least one draft length"
-                                                                  : "down is not below up, allowed: down below up");
-          return nullptr;
-        }
-        return std::make_unique<RatioTiers>(params);
-      }};
+  return {{"ratio_tiers", "each sequence steps between a few draft lengths when its average of accepted / drafted leaves a band",
+           "", fields},
+          [](const config::Arguments& arguments, const LengthChoice& choice,
+             Diagnostics& diagnostics) -> std::unique_ptr<LengthPolicy> {
+            const P params = fields.read(arguments);
+            if (!check_tiers(arguments, 1, choice.longest, diagnostics)) return nullptr;
+            if (params.tiers.empty() || params.down >= params.up) {
+              diagnostics.add(arguments.where(), params.tiers.empty() ? "tiers is empty, allowed: at least one draft length"
+                                                                      : "down is not below up, allowed: down below up");
+              return nullptr;
+            }
+            return std::make_unique<RatioTiers>(params);
+          }};
 }
 
 }  // namespace specsim::draft

@@ -43,7 +43,7 @@ PolicyEntry specdec_pp_policy() {
        "what is taken for a token's chance of acceptance: min(1, target / draft), or the draft's probability of it",
        config::one_of<bool>({{"perfect", false}, {"draft", true}})},
   };
-  return {{"specdec_pp", "stops where a rejection among the tokens drafted so far has become likely",
+  return {{"specdec_pp", "SpecDec++ stops drafting where a rejection among the drafted tokens has become likely",
            "Huang et al. (SpecDec++), arXiv 2405.19715; Kaffaljidhmah2/SpecDec_pp, specdec_pp/hf_generation.py, "
            "specdec_pp/sample.py, commit 9c52edc",
            fields},

@@ -29,8 +29,7 @@ class Table final : public LengthPolicy {
 PolicyEntry table_policy() {
   using P = Table::Params;
   static const config::Fields<P> fields = {
-      {"table", &P::table,
-       "[[from, to, draft_length], ...]; a gap goes on with the range before it, and so does what is behind the last",
+      {"table", &P::table, "[[from, to, draft_length], ...]; a gap, and sizes after the last range, use the range before",
        config::between(0, 1e9), config::required},
   };
   return {

@@ -113,7 +113,7 @@ class ThroughputAware final : public LengthPolicy {
 PolicyEntry throughput_aware_policy() {
   return {
       {"throughput_aware",
-       "one draft length for the batch, out of a few: the most expected tokens per time, by windows of acceptance by position",
+       "one draft length for the batch, the one with the most expected tokens per time, from recent acceptance by position",
        "SGLang, sgl-project/sglang, python/sglang/srt/speculative/throughput_aware_spec_params.py (strategy throughput_aware; "
        "pull request 28045), commit 2357074",
        {{"candidates",

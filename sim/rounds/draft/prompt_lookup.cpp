@@ -48,7 +48,7 @@ DrafterEntry prompt_lookup_drafter() {
       {"max_ngram", &P::max_ngram, "last tokens to look for, at first", config::between(1, 64)},
       {"min_ngram", &P::min_ngram, "last tokens to look for, at least", config::between(1, 64)},
   };
-  return {{"prompt_lookup", "copies what followed the text's last tokens where they first stood, in prompt or text",
+  return {{"prompt_lookup", "copies what followed an earlier occurrence of the last tokens, in the prompt or the text",
            "Saxena, prompt lookup decoding, 2023; Hugging Face transformers, prompt_lookup_num_tokens", fields},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const P params = fields.read(arguments);

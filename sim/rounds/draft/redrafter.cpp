@@ -58,7 +58,7 @@ DrafterEntry redrafter_drafter() {
        config::between(1, 16)},
   };
   return {
-      {"redrafter", "a small recurrent head on the target's state, searched by beams whose common beginnings are verified once",
+      {"redrafter", "a small recurrent head on the target's state, searched with beams",
        "Zhang et al. (Recurrent Drafter), arXiv 2403.09919; apple/ml-recurrent-drafter, recurrent_drafting/modeling_drafter.py "
        "(beam_search_candidates), recurrent_drafting/tree_attention.py, commit bd8586b",
        fields, "", "beams: 2, draft_length: 2"},

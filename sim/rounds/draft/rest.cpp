@@ -75,7 +75,8 @@ DrafterEntry rest_drafter() {
       {"nodes", &P::nodes, "beginnings that are drafted at most", config::between(1, kMaxNodes)},
   };
   return {{"rest",
-           "retrieves from a datastore what followed the text's longest end that is in it, and drafts the commonest beginnings",
+           "REST retrieves from a datastore what followed the longest end of the text, and drafts the commonest beginnings as a "
+           "tree",
            "He et al. (REST), arXiv 2311.08252; FasterDecoding/REST, DraftRetriever/src/lib.rs (search), commit 05f57b0", fields,
            "", "datastore: [[0, 1, 0, 2, 1, 0, 0, 1, 0, 2]], shortest: 1"},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {

@@ -130,24 +130,25 @@ DrafterEntry sam_decoding_drafter() {
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens that are copied at most (n_predicts of 40, which counts the text's last token)",
        config::between(1, kMaxDraftLength)},
-      {"threshold", &P::threshold, "shortest end that is copied behind (len_threshold)", config::between(1, 256)},
+      {"threshold", &P::threshold, "shortest match that is copied (len_threshold)", config::between(1, 256)},
       {"bias", &P::bias, "tokens that an end in the corpus must be longer than one in the text (len_bias)",
        config::between(0, 256)},
       {"corpus", &P::corpus, "documents, as tokens, that the static automaton is built of", config::at_least(0),
        config::optional},
       {"otherwise", &P::recycles, "what is drafted where no end is long enough",
        config::one_of<bool>({{"token_recycling", true}, {"nothing", false}})},
-      {"kept", &P::kept, "likeliest tokens that token_recycling keeps behind each token", config::between(1, 64)},
+      {"kept", &P::kept, "likeliest followers that token_recycling keeps for each token", config::between(1, 64)},
   };
-  return {
-      {"sam_decoding", "copies what followed the longest end of the text, in the text or in a corpus, where it is long enough",
-       "Hu et al. (SAM Decoding), arXiv 2411.10666; hyx1999/SAM-Decoding, samd/draft.py, samd/sam/dyn_sam.py, "
-       "samd/sam/static_sam.py, commit 18c41f0",
-       fields, "", "threshold: 1, draft_length: 3"},
-      [](const config::Arguments& arguments, Diagnostics& diagnostics) {
-        check_tokens(arguments, "corpus", diagnostics);
-        return std::make_shared<SamDecoding>(fields.read(arguments));
-      }};
+  return {{"sam_decoding",
+           "copies what followed the longest earlier match of the text's end, in the text or in a corpus, found by "
+           "suffix automata",
+           "Hu et al. (SAM Decoding), arXiv 2411.10666; hyx1999/SAM-Decoding, samd/draft.py, samd/sam/dyn_sam.py, "
+           "samd/sam/static_sam.py, commit 18c41f0",
+           fields, "", "threshold: 1, draft_length: 3"},
+          [](const config::Arguments& arguments, Diagnostics& diagnostics) {
+            check_tokens(arguments, "corpus", diagnostics);
+            return std::make_shared<SamDecoding>(fields.read(arguments));
+          }};
 }
 
 }  // namespace specsim::draft

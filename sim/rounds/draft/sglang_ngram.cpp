@@ -234,15 +234,16 @@ DrafterEntry sglang_ngram_drafter() {
       {"max_trie_depth", &P::max_trie_depth,
        "tokens of the text's end that go into the trie after each round, and of a string in it",
        config::between(2, kMaxDraftLength)},
-      {"min_bfs_breadth", &P::min_bfs_breadth, "BFS: children of a string behind the longest end", config::between(1, kMaxNodes)},
+      {"min_bfs_breadth", &P::min_bfs_breadth, "BFS: children of a string after the longest match",
+       config::between(1, kMaxNodes)},
       {"max_bfs_breadth", &P::max_bfs_breadth,
-       "BFS: children of a string behind an empty end, in between by a line; PROB: children of each string",
+       "BFS: children of a string after an empty match, linear in between; PROB: children of each string",
        config::between(1, kMaxNodes)},
       {"match_type", &P::by_frequency, "BFS: level by level, what was inserted last; PROB: by how often it was inserted",
        config::one_of<bool>({{"BFS", false}, {"PROB", true}})},
       {"past", &P::past, "texts of earlier requests, as tokens: the trie is one for all", config::at_least(0), config::optional},
   };
-  return {{"sglang_ngram", "a tree of what followed the text's ends, of each length, in a trie of what was emitted lately",
+  return {{"sglang_ngram", "drafts a tree from a trie of recently emitted tokens",
            "SGLang, --speculative-algorithm NGRAM: sgl-project/sglang, kernels/jit/csrc/ngram_corpus/trie.cpp, commit 2e932a8, "
            "ngram.cpp, commit 0520a2c, srt/speculative/ngram_worker.py as of pull request 17260; by the trie of Zhao et al. "
            "(Lookahead), arXiv 2312.12728",

@@ -88,13 +88,14 @@ DrafterEntry spec_exec_drafter() {
       {"width", &P::width, "children of a node at most (max_branch_width)", config::between(1, 256)},
       {"decay", &P::decay, "what each level takes off a path's value (decay_factor)", config::above(0, 1)},
   };
-  return {
-      {"spec_exec", "the likeliest paths of the draft at a budget of nodes, found by expanding the best of all open ones at once",
-       "Svirschevski et al. (SpecExec), arXiv 2406.02532; yandex-research/specexec, specdec/specexec.py (SpecExecBase), "
-       "specdec/trees.py, commit c7f24b3",
-       fields, "", "budget: 4, beams: 2, width: 2, max_depth: 3"},
-      [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<SpecExec>(fields.read(arguments)); },
-      true};
+  return {{"spec_exec",
+           "SpecExec finds the likeliest paths of the draft for a large budget of nodes, expanding the best open nodes "
+           "first",
+           "Svirschevski et al. (SpecExec), arXiv 2406.02532; yandex-research/specexec, specdec/specexec.py (SpecExecBase), "
+           "specdec/trees.py, commit c7f24b3",
+           fields, "", "budget: 4, beams: 2, width: 2, max_depth: 3"},
+          [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<SpecExec>(fields.read(arguments)); },
+          true};
 }
 
 }  // namespace specsim::draft

@@ -62,7 +62,7 @@ DrafterEntry suffix_drafter() {
       {"factor", &P::factor, "drafts factor times the match's length at most", config::above(0, 64)},
       {"least", &P::least, "stops where the path's share of the matches falls below", config::between(0, 1)},
   };
-  return {{"suffix", "goes on as the text did after the longest earlier stretch that ends as it does now",
+  return {{"suffix", "continues the text as it continued after the longest earlier stretch that ends the same way",
            "Oliaro et al. (SuffixDecoding), arXiv 2411.04975", fields},
           [](const config::Arguments& arguments, Diagnostics&) { return std::make_shared<Suffix>(fields.read(arguments)); },
           true};

@@ -31,7 +31,9 @@ DrafterEntry suffix_decoding_drafter() {
       {"least", &P::least, "stops where the path's share of the matches falls below", config::between(0, 1)},
       {"past", &P::past, "responses of earlier requests, as tokens", config::at_least(0), config::optional},
   };
-  return {{"suffix_decoding", "goes on as the text, or past responses, did after the end whose continuation promises most tokens",
+  return {{"suffix_decoding",
+           "looks up the current suffix in the text and in past responses, and proposes the most likely "
+           "continuation",
            "Oliaro et al. (SuffixDecoding), arXiv 2411.04975, as shipped: snowflakedb/ArcticInference, "
            "csrc/suffix_decoding/suffix_tree.cc, commit 9d46438, arctic_inference/suffix_decoding/cache.py, commit 21fa211; "
            "vLLM, method suffix",

@@ -45,10 +45,10 @@ DrafterEntry token_recycling_drafter() {
   using P = TokenRecycling::Params;
   static const config::Fields<P> fields = {
       {&P::shape, tree_shape_fields()},
-      {"kept", &P::kept, "likeliest tokens of the target, kept behind each token (output_id_topk)", config::between(1, 64)},
+      {"kept", &P::kept, "likeliest followers by the target, kept for each token (output_id_topk)", config::between(1, 64)},
   };
   return {{"token_recycling",
-           "candidates that earlier passes of the target threw away: behind each token, what was likeliest there last time",
+           "reuses candidates that earlier target passes discarded: for each token, the likeliest followers seen last time",
            "Luo et al. (Token Recycling), arXiv 2408.08696; Luowaterbi/TokenRecycling, evaluation/inference_recycling.py, "
            "model/recycling/tree_template_.py, commit 1b4c05c",
            fields},

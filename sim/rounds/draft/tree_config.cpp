@@ -117,11 +117,9 @@ const config::Fields<TreeShape>& tree_shape_fields() {
 }
 
 std::string siblings_meaning() {
-  return "how a node's children come about: sampled from the draft's distribution, with or without replacement, its likeliest "
-         "tokens, "
-         "none of probability 0, or two around a hub: one sampled, and its likeliest token (another one sampled where the first "
-         "is "
-         "that)";
+  return "how a node's children are chosen: sampled from the draft's distribution with or without replacement; its likeliest "
+         "tokens, none of probability 0; or hub: one sampled and its likeliest token (if these are the same, another one is "
+         "sampled)";
 }
 
 config::Choices<tokens::Siblings> siblings_words() {

@@ -76,13 +76,14 @@ DrafterEntry tree_dynamic_drafter() {
       {"width", &P::width, "nodes of a level that are expanded, and children of each", config::between(1, 64)},
       {"nodes", &P::nodes, "kept for verification, by the draft's probability of their path", config::between(1, kMaxNodes)},
   };
-  return {{"tree_dynamic", "a tree grown where the draft is sure: expand the likeliest nodes, keep the likeliest of all",
-           "Li et al. (EAGLE-2), arXiv 2406.16858; SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate), commit cb7e084", fields},
-          [](const config::Arguments& arguments, Diagnostics&) {
-            const P params = fields.read(arguments);
-            return std::make_shared<DynamicTree>(params.depth, params.width, params.nodes);
-          },
-          true};
+  return {
+      {"tree_dynamic", "a tree that grows where the draft is confident: expand the likeliest nodes, keep the likeliest of all",
+       "Li et al. (EAGLE-2), arXiv 2406.16858; SafeAILab/EAGLE, eagle/model/cnets.py (topK_genrate), commit cb7e084", fields},
+      [](const config::Arguments& arguments, Diagnostics&) {
+        const P params = fields.read(arguments);
+        return std::make_shared<DynamicTree>(params.depth, params.width, params.nodes);
+      },
+      true};
 }
 
 }  // namespace specsim::draft

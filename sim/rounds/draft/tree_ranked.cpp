@@ -25,7 +25,7 @@ DrafterEntry tree_ranked_drafter() {
        config::between(1, kMaxDraftLength)},
       siblings_field(&P::siblings),
   };
-  return {{"tree_ranked", "the tree of the most expected tokens for acceptance by depth and rank",
+  return {{"tree_ranked", "the best tree for a measured table of acceptance by depth and rank",
            "Cai et al. (Medusa), arXiv 2401.10774, section 2.3.3", fields, "", "acceptance: [[0.5, 0.2], [0.4]], nodes: 3"},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const P params = fields.read(arguments);

@@ -46,7 +46,7 @@ DrafterEntry tree_sequoia_drafter() {
       siblings_field(&P::siblings),
   };
   return {
-      {"tree_sequoia", "the tree of the most expected tokens for a budget, by Sequoia's dynamic programme",
+      {"tree_sequoia", "the best tree for a budget of nodes, given how often the draft's candidates of each rank are accepted",
        "Chen et al. (Sequoia), arXiv 2402.12374", fields},
       [](const config::Arguments& arguments, Diagnostics& diagnostics) {
         const P params = fields.read(arguments);

@@ -15,7 +15,7 @@ DrafterEntry tree_static_drafter() {
       {&P::shape, tree_shape_fields()},
       siblings_field(&P::siblings),
   };
-  return {{"tree_static", "a token tree of one shape, the same every round",
+  return {{"tree_static", "a token tree of one fixed shape per round: several candidates at each position instead of one",
            "Miao et al. (SpecInfer), arXiv 2305.09781; Cai et al. (Medusa), arXiv 2401.10774", fields},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) {
             const P params = fields.read(arguments);

@@ -19,7 +19,7 @@ class GreedyRule final : public PositionRule {
 }  // namespace
 
 VerifierEntry greedy_verifier() {
-  return {{"greedy", "accept while the draft token is the target's argmax", "Stern et al., arXiv 1811.03115", {}},
+  return {{"greedy", "accepts a draft token while it is the target's argmax", "Stern et al., arXiv 1811.03115", {}},
           true,
           {.one_hot_target = true, .argmax_draft = false},
           [](const config::Arguments&) { return std::make_unique<GreedyRule>(); },

@@ -169,8 +169,7 @@ class GreedyMultiPathRule final : public BlockRule {
 
 VerifierEntry greedy_multi_path_verifier() {
   return {{"greedy_multi_path",
-           "greedy multi-path block verification: the best of several drafted paths, judged as a block drawn from the best's "
-           "distribution",
+           "picks the best of several drafted paths and judges it by block verification, with the distribution of a best path",
            "Thomas, Pal, arXiv 2602.16961",
            {}},
           true,

@@ -4,7 +4,7 @@
 namespace specsim::verify {
 
 VerifierEntry greedy_tree_verifier() {
-  return {{"greedy_tree", "the path of the target's argmax through the tree", "Miao et al. (SpecInfer), arXiv 2305.09781", {}},
+  return {{"greedy_tree", "follows the target's argmax through the tree", "Miao et al. (SpecInfer), arXiv 2305.09781", {}},
           true,
           {.one_hot_target = true,
            .trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},

@@ -76,7 +76,7 @@ class GumbelRule final : public NodeRule {
 
 VerifierEntry gumbel_verifier() {
   return {{"gumbel",
-           "draft and target sample by the same Gumbel noise; the draft token is kept while the two are equal",
+           "draft and target sample with the same random noise, and a draft token is kept if both agree",
            "Daliri, Musco, Suresh (drafter-invariant speculative decoding), arXiv 2408.07978",
            {}},
           true,

@@ -5,8 +5,7 @@ namespace specsim::verify {
 
 VerifierEntry hsd_verifier() {
   return {{"hsd",
-           "hierarchical speculative decoding as its program has it: block verification that keeps the whole block by the joint "
-           "ratio",
+           "hierarchical speculative decoding as its program runs it",
            "Zhou et al., arXiv 2601.05724; ZhouYuxuanYX/Hierarchical-Speculative-Decoding, simulation.py (HSD), commit 5941630",
            {}},
           false,

@@ -39,7 +39,7 @@ VerifierEntry judge_decoding_verifier() {
        "every draft token stays",
        config::between(0, 1)},
   };
-  return {{"judge_decoding", "judge decoding: a judge lets pass a share of the draft tokens that the token verifier would reject",
+  return {{"judge_decoding", "a judge lets some draft tokens pass that the token verifier would reject",
            "Bachmann et al. (Judge Decoding), arXiv 2501.19309", fields},
           false,
           {},

@@ -53,12 +53,14 @@ class KSeqRule final : public NodeRule {
 }  // namespace
 
 VerifierEntry kseq_verifier() {
-  return {
-      {"kseq", "K-SEQ: every sibling judged against the target divided by one rho", "Sun et al. (SpecTr), arXiv 2310.15141", {}},
-      true,
-      {.trees = {tokens::Siblings::independent}},
-      {},
-      [](const config::Arguments&) { return std::make_unique<KSeqRule>(); }};
+  return {{"kseq",
+           "K-SEQ (SpecTr) judges every sibling against the target divided by one factor",
+           "Sun et al. (SpecTr), arXiv 2310.15141",
+           {}},
+          true,
+          {.trees = {tokens::Siblings::independent}},
+          {},
+          [](const config::Arguments&) { return std::make_unique<KSeqRule>(); }};
 }
 
 }  // namespace specsim::verify

@@ -5,7 +5,7 @@ namespace specsim::verify {
 
 VerifierEntry multi_draft_recursive_verifier() {
   return {{"multi_draft_recursive",
-           "siblings drawn with replacement, one after the other against what is left of the target",
+           "judges siblings of a tree one after another against what is left of the target",
            "Miao et al. (SpecInfer), arXiv 2305.09781; Chen et al. (Sequoia), arXiv 2402.12374, on the same without replacement",
            {}},
           true,

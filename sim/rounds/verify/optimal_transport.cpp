@@ -155,7 +155,7 @@ class OptimalTransportRule final : public NodeRule {
 
 VerifierEntry optimal_transport_verifier() {
   return {{"optimal_transport",
-           "the best rule there can be for siblings drawn with replacement, as an executed coupling",
+           "the best possible rule for siblings drawn with replacement, computed as an exact coupling",
            "Sun et al. (SpecTr), arXiv 2310.15141",
            {}},
           true,

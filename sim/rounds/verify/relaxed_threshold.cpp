@@ -112,20 +112,19 @@ class RelaxedThreshold final : public NodeRule {
 VerifierEntry relaxed_threshold_verifier() {
   using P = RelaxedThreshold::Params;
   static const config::Fields<P> fields = {
-      {"single", &P::single, "a child of at least this target probability is accepted whatever the coin says",
-       config::above(0, 1)},
+      {"single", &P::single, "a child of at least this target probability is always accepted", config::above(0, 1)},
       {"acc", &P::acc, "divisor of the children's summed target probability so far, before the coin is compared with it",
        config::above(0, 1)},
   };
-  return {{"relaxed_threshold",
-           "relaxed acceptance as SGLang has it: children by the target's own probabilities, with two thresholds",
-           "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh (TreeSpeculativeSamplingTargetOnly), commit "
-           "120affb; options --speculative-accept-threshold-single and -acc",
-           fields, "", "acc: 0.9"},
-          false,
-          {.trees = {tokens::Siblings::point_mass}},
-          {},
-          [](const config::Arguments& arguments) { return std::make_unique<RelaxedThreshold>(fields.read(arguments)); }};
+  return {
+      {"relaxed_threshold", "SGLang's relaxed acceptance: children pass by the target's own probabilities, with two thresholds",
+       "sgl-project/sglang, sgl-kernel/csrc/speculative/speculative_sampling.cuh (TreeSpeculativeSamplingTargetOnly), commit "
+       "120affb; options --speculative-accept-threshold-single and -acc",
+       fields, "", "acc: 0.9"},
+      false,
+      {.trees = {tokens::Siblings::point_mass}},
+      {},
+      [](const config::Arguments& arguments) { return std::make_unique<RelaxedThreshold>(fields.read(arguments)); }};
 }
 
 }  // namespace specsim::verify

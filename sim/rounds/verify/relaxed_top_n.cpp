@@ -75,8 +75,8 @@ VerifierEntry relaxed_top_n_verifier() {
       {"delta", &P::delta, "how far below the first's probability they may be (relaxed_delta)", config::between(0, 1)},
   };
   return {{"relaxed_top_n",
-           "relaxed acceptance as TensorRT-LLM has it for thinking: a draft token among the target's N likeliest, not far below "
-           "the first",
+           "TensorRT-LLM's relaxed acceptance for thinking: a draft token passes if it is among the target's N likeliest and not "
+           "far below the first",
            "NVIDIA/TensorRT-LLM, cpp/tensorrt_llm/kernels/speculativeDecoding/mtpKernels.cu (mtpRelaxedAcceptanceKernel), "
            "tensorrt_llm/_torch/speculative/mtp.py (relaxed_topk, relaxed_delta)",
            fields},

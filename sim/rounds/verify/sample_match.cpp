@@ -20,7 +20,7 @@ class SampleMatchRule final : public PositionRule {
 
 VerifierEntry sample_match_verifier() {
   return {{"sample_match",
-           "the target samples at each position; the draft token is kept while the two are equal",
+           "the target draws its own token at each position, and the draft token is kept if it is the same",
            "Gante, assisted generation, 2023; of trees: Miao et al. (SpecInfer, naive sampling), arXiv 2305.09781",
            {}},
           true,

@@ -19,7 +19,7 @@ class SoftArgmaxRule final : public PositionRule {
 
 VerifierEntry soft_argmax_verifier() {
   return {{"soft_argmax",
-           "a published mistake: an argmax draft judged with the draft model's soft probability",
+           "a published mistake: an argmax draft token is judged with the draft's soft probability",
            "pseudocode in circulation; kept to show its bias",
            {}},
           false,

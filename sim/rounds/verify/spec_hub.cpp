@@ -99,7 +99,7 @@ class SpecHubRule final : public NodeRule {
 
 VerifierEntry spec_hub_verifier() {
   return {{"spec_hub",
-           "SpecHub: two siblings, one of which is the draft's likeliest token, coupled with the target by a sparse transport",
+           "SpecHub drafts two siblings, one of them the draft's likeliest token, and couples the pair with the target",
            "Sun et al. (SpecHub), arXiv 2411.05289; MasterGodzilla/Speculative_decoding_OT, Sequoia/Tree/MyTree.py (verify), "
            "commit b67e121",
            {}},

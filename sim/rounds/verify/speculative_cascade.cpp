@@ -115,9 +115,7 @@ VerifierEntry speculative_cascade_verifier() {
        "under diff, token_v1 and token_v2 leave all to the target",
        config::between(-1000, 1000)},
   };
-  return {{"speculative_cascade",
-           "speculative cascades: the token verifier for a distribution that keeps the draft's tokens where a deferral rule "
-           "trusts it",
+  return {{"speculative_cascade", "keeps the draft's distribution where a deferral rule trusts it, and the target's elsewhere",
            "Narasimhan et al. (Faster Cascades via Speculative Decoding), arXiv 2405.19261, equations 2, 5, 10, 13 to 15; "
            "google-research/google-research, speculative_cascades/speculative_cascades_gemma.ipynb, commit 19e1dcf",
            fields},

@@ -19,16 +19,18 @@ class TokenRule final : public PositionRule {
 }  // namespace
 
 VerifierEntry token_verifier() {
-  return {{"token",
-           "rejection sampling token by token: accept with min(1, target/draft), resample from the residual",
-           "Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318",
-           {}},
-          true,
-          {},
-          [](const config::Arguments&) { return std::make_unique<TokenRule>(); },
-          [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); },
-          true,   // judges chains where none is named
-          true};  // and on a GPU
+  return {
+      {"token",
+       "the standard rule: accept each draft token with min(1, target/draft), and after a rejection draw from what the target "
+       "has left",
+       "Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318",
+       {}},
+      true,
+      {},
+      [](const config::Arguments&) { return std::make_unique<TokenRule>(); },
+      [](const config::Arguments&) { return std::make_unique<RecursiveRule>(); },
+      true,   // judges chains where none is named
+      true};  // and on a GPU
 }
 
 }  // namespace specsim::verify

@@ -54,7 +54,7 @@ VerifierEntry top_k_match_verifier() {
   static const config::Fields<P> fields = {
       {"k", &P::k, "tokens of the target that count as a match", config::between(1, kMaxVocab)},
   };
-  return {{"top_k_match", "a draft token is accepted while it is among the target's k likeliest",
+  return {{"top_k_match", "accepts a draft token if it is among the target's k likeliest",
            "a shortcut in circulation; Stern et al., arXiv 1811.03115, section 5.1 (top-k selection)", fields},
           false,
           {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},

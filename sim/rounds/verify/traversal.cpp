@@ -115,7 +115,10 @@ class TraversalRule final : public BlockRule {
 }  // namespace
 
 VerifierEntry traversal_verifier() {
-  return {{"traversal", "traversal verification: from the leaves up, paths judged jointly", "Weng et al., arXiv 2505.12398", {}},
+  return {{"traversal",
+           "traversal verification judges paths of a tree jointly, from the leaves up",
+           "Weng et al., arXiv 2505.12398",
+           {}},
           true,
           {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement}, .joint = true},
           {},

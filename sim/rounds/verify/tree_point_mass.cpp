@@ -5,7 +5,7 @@ namespace specsim::verify {
 
 VerifierEntry tree_point_mass_verifier() {
   return {{"tree_point_mass",
-           "children that were chosen, not drawn: each a point mass, accepted with its own target probability",
+           "for children that were chosen, not drawn: each is accepted with its own target probability",
            "Li et al. (EAGLE), arXiv 2401.15077; EAGLE-2, arXiv 2406.16858",
            {}},
           true,

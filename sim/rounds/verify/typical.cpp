@@ -70,7 +70,8 @@ VerifierEntry typical_verifier() {
        config::between(0, 1e6)},
   };
   return {
-      {"typical", "typical acceptance: whatever the target finds likely enough", "Cai et al. (Medusa), arXiv 2401.10774", fields},
+      {"typical", "accepts what the target finds likely enough, whatever the draft's probability (Medusa's typical acceptance)",
+       "Cai et al. (Medusa), arXiv 2401.10774", fields},
       false,
       {.trees = {tokens::Siblings::independent, tokens::Siblings::without_replacement, tokens::Siblings::point_mass}},
       {},

@@ -86,7 +86,7 @@ VerifierEntry typical_medusa_verifier() {
   };
   return {
       {"typical_medusa",
-       "typical acceptance as Medusa's program has it: the likeliest of the longest paths, then the target's argmax",
+       "typical acceptance as Medusa's program runs it: the likeliest of the longest accepted paths, then the target's argmax",
        "Cai et al. (Medusa), arXiv 2401.10774; FasterDecoding/Medusa, medusa/model/utils.py (evaluate_posterior), commit 10a2697",
        fields},
       false,

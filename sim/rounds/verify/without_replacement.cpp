@@ -5,7 +5,7 @@ namespace specsim::verify {
 
 VerifierEntry without_replacement_verifier() {
   return {{"without_replacement",
-           "siblings drawn without replacement, one after the other against what is left of the target",
+           "like recursive rejection, for siblings drawn without replacement, so that no sibling repeats another",
            "Chen et al. (Sequoia), arXiv 2402.12374; Jeon et al. (recursive speculative decoding), arXiv 2402.14160",
            {}},
           true,
