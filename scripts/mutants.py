@@ -23,9 +23,11 @@ import argparse
 import collections
 import concurrent.futures
 import csv
+import datetime
 import hashlib
 import json
 import os
+import platform
 import re
 import shlex
 import subprocess
@@ -427,7 +429,7 @@ def listed_key(site):
     return site.file, site.function, f"{site.before} -> {site.after or '(left out)'}", site.line_text
 
 
-def write_results(rows, rooms):
+def write_results(rows, rooms, seed):
     RESULTS.mkdir(parents=True, exist_ok=True)
     with open(RESULTS / "rooms.csv", "w", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
@@ -446,6 +448,19 @@ def write_results(rows, rooms):
             if row["verdict"] in ("survived", "not reached", "equivalent"):
                 mutant = f"{row['before']} -> {row['after'] or '(left out)'}"
                 out.writerow([row["room"], row["file"], row["function"], mutant, row["verdict"] == "equivalent", row["reason"]])
+    git = lambda *words: run(["git", "-C", str(ROOT), *words]).stdout.strip()
+    changed = "-dirty" if git("status", "--porcelain", "sim", "tests", "scripts") else ""
+    model = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
+    lines = [
+        f"command: {json.dumps(shlex.join(sys.argv))}",
+        f"rooms: [{', '.join(rooms)}]",
+        f"seed: {seed}",
+        f'commit: "{git("rev-parse", "HEAD")}{changed}"',
+        f"machine: {{system: {json.dumps(f'{platform.system()} {platform.machine()}')}, processor: {json.dumps(model.group(1) if model else 'unknown')}, "
+        f"cores: {os.cpu_count()}}}",
+        f'date: "{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}"',
+    ]
+    (RESULTS / "manifest.yaml").write_text("\n".join(lines) + "\n")
 
 
 def room_table(rows, rooms):
@@ -582,7 +597,7 @@ def main():
         print(f"survivor {number}: {row['file']}:{row['line']} {row['function']} [{row['kind']}, {row['verdict']}] "
               f"{row['before']} -> {row['after'] or '(left out)'}")
     if options.results:
-        write_results(final, rooms)
+        write_results(final, rooms, options.seed)
     sys.exit(0 if good and all(row["reason"] for _, row in survivors) else 1)
 
 

@@ -97,7 +97,7 @@ class KernelsOf {
 };
 
 inline bool near(double a, double b, double relative = 1e-12) {
-  return std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b));
+  return std::isfinite(a) && std::isfinite(b) && std::abs(a - b) <= relative * std::max(std::abs(a), std::abs(b));
 }
 
 }  // namespace specsim::tests
