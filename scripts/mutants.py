@@ -214,6 +214,13 @@ def run(command, **options):
     return subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
 
 
+def write_changed(path, content):
+    """Leaves a file with this content as it is: ccache keeps nothing that is compiled from files of this very second."""
+    if not path.is_file() or path.read_bytes() != content:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
 def compile_unit(unit, mutants, build, work):
     """Compiles a group with its mutants; mutants that do not compile are returned, and left out."""
     from mutant_sites import instrument
@@ -227,11 +234,10 @@ def compile_unit(unit, mutants, build, work):
                 lines.append(f'#include "{ROOT / file}"')
                 continue
             copy = work / "sources" / file
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(instrument((ROOT / file).read_bytes(), own))
+            write_changed(copy, instrument((ROOT / file).read_bytes(), own))
             lines.append(f'#include "{copy}"')
         source = work / "sources" / f"{target.name}.cxx"
-        source.write_text("\n".join(lines) + "\n")
+        write_changed(source, ("\n".join(lines) + "\n").encode())
         command = unit.command.replace(f" -o {unit.object} ", f" -o {target} ").replace(unit.source, str(source))
         result = run(f"{command} -w -Wno-narrowing -fmax-errors=0 -I{work}", shell=True, cwd=build)
         if result.returncode == 0:
@@ -500,7 +506,7 @@ def main():
     work = build / "mutants"
     for folder in ("objects", "sources"):
         (work / folder).mkdir(parents=True, exist_ok=True)
-    (work / "mutants.h").write_text(HEADER)
+    write_changed(work / "mutants.h", HEADER.encode())
     units = units_of(build, rooms)
     chosen = {}
     for room in rooms:

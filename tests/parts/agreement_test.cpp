@@ -1,5 +1,6 @@
 // Verdicts from counts and distributions that are given by hand.
 #include "sim/experiments/judge/agreement.h"
+#include "sim/experiments/judge/rows.h"
 #include "sim/rounds/theory/round_distribution.h"
 #include "tests/support/cells.h"
 #include "tests/support/round_figures.h"
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace specsim::agreement_test {
 
@@ -147,6 +149,146 @@ TEST_CASE("an error of the size that a test says it sees is rejected with power 
     CHECK(rejected[0] >= 386);
     CHECK(rejected[1] < 200);
   }
+}
+
+TEST_CASE("classes of few expected tokens join the smallest of the others") {
+  // 50 expected tokens are too few for a class. They join the 450: 520 tokens for 500, beside 480 for 500, and
+  // 2 (520 ln 1.04 + 480 ln .96) = 1.600427. Mutants: they are left out; they make a class of their own.
+  judge::GTest test;
+  test.add({480, 470, 50}, {500, 450, 50});
+  CHECK(test.degrees == 1);
+  CHECK(test.g == Approx(1.600426939967619).epsilon(1e-12));
+}
+
+namespace {
+
+const char* const kPlainCell =
+    "{experiment: by_hand, rounds: 1000, pair: {vocab: 4, target: {family: uniform}, draft: {family: uniform}}, context: {process: "
+    "fixed, sequence_rounds: 10}, decode: {drafter: {kind: chain, draft_length: 3}, verifier: token}, cost: {model: ratio, cost_ratio: 0.1}}";
+
+// Classes with these shares in these ratio bins, and so many tokens of each.
+judge::Agreement output_judged(const std::vector<double>& target, const std::vector<double>& draft,
+                               const std::vector<std::uint8_t>& bins, const std::vector<std::uint64_t>& output) {
+  const tests::ReadyCell ready(kPlainCell);
+  judge::DistributionFacts facts;
+  facts.classes.class_count = static_cast<int>(target.size());
+  facts.classes.strata = 1;
+  facts.classes.bin_of_class = bins;
+  decode::OutputClasses& classes = facts.classes.classes.emplace_back();
+  classes.count = facts.classes.class_count;
+  classes.target_mass = target;
+  classes.draft_mass = draft;
+  decode::Counts counts = ready.simulator().empty_counts();
+  counts.output = output;
+  return judge::judge_cell(ready.cell(), facts, judge::Prediction(), counts, 1e-6);
+}
+
+}  // namespace
+
+TEST_CASE("the output's p-value is that of the smallest of the tests that could fail") {
+  // 12,100 and 7,900 tokens for 12,000 and 8,000. G = 2.086269, p = .1486286 with one degree of freedom; the score's z is
+  // 41.667 / sqrt(833.33) = 1.443376, p = .1489147. Two tests: 1 - (1 - .1486286)^2. Mutant: neighbours, which all lie in one bin,
+  // count as a third.
+  CHECK(output_judged({0.6, 0.4}, {0.5, 0.5}, {0, 0}, {12100, 7900}).p_output_distribution ==
+        Approx(0.27516681198124).epsilon(1e-9));
+  // More classes than bins, of which one class is alone in its bin: the bins are a second test, with one degree of freedom.
+  // Mutant: they need two.
+  constexpr std::size_t kClasses = decode::kPairBins + 1;
+  const std::vector<double> even(kClasses, 1.0 / static_cast<double>(kClasses));
+  std::vector<std::uint8_t> bins(kClasses, 0);
+  bins.back() = 1;
+  std::vector<std::uint64_t> output(kClasses, 6000);
+  output.front() -= 200;
+  output.back() += 200;
+  const double rest = 6000.0 * static_cast<double>(kClasses - 1);
+  const double g = 2.0 * (6200.0 * std::log(6200.0 / 6000.0) + (rest - 200.0) * std::log((rest - 200.0) / rest));
+  const double p = std::erfc(std::sqrt(g / 2.0));
+  CHECK(output_judged(even, even, bins, output).p_output_distribution == Approx(1.0 - (1.0 - p) * (1.0 - p)).epsilon(1e-9));
+}
+
+TEST_CASE("a token that the target never emits shows a leak of few tokens") {
+  // A quarter of the draft lies where the target has nothing. None of 20,000 tokens is there: with probability .99 one of a leak
+  // of ln(100) / 5,000 would be. Mutant: a leak below zero.
+  CHECK(output_judged({0.6, 0.4, 0.0}, {0.5, 0.25, 0.25}, {0, 0, 1}, {12000, 8000, 0}).smallest_leak ==
+        Approx(std::log(100.0) / 5000.0).epsilon(1e-12));
+}
+
+TEST_CASE("a mean of rare rejections is judged by bounds that hold for any distribution") {
+  // 1,200 tokens of 1,000 rounds, for 1,020 +- 60: three standard deviations. Chebyshev: 1 / 9. Bernstein, where sequences of 10
+  // rounds with 3 drafts are off by 30 at most: 2 exp(-4.5 / (1 + 30 3 / (3 60))) = 2 exp(-3). Mutant: no limit to a sequence.
+  const tests::ReadyCell ready(kPlainCell);
+  decode::Counts counts = ready.simulator().empty_counts();
+  counts.rounds = 1000;
+  counts.emitted = 1200;
+  counts.reached = {1000, 180, 20};
+  counts.accepted = {180, 20, 0};
+  judge::Prediction prediction;
+  prediction.known = true;
+  prediction.alpha = 0.02;
+  prediction.tokens_per_round = 1.02;
+  prediction.tokens_per_round_error = 0.06;
+  CHECK(judge::MeanTest(ready.cell(), 1, prediction, counts).p() == Approx(2.0 * std::exp(-3.0)).epsilon(1e-9));
+}
+
+TEST_CASE("errors of a row are those of its groups") {
+  // Groups of 10, 10 and 20 rounds with 20, 30 and 40 tokens: 2.25 tokens per round. They are off by -2.5, 7.5 and -5 tokens, whose
+  // squares add up to 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. Where rounds take one time, the
+  // speedup has the same relative error. Mutants: the groups are not weighted by their rounds; error and freedom change places.
+  const tests::ReadyCell ready(kPlainCell);
+  judge::Row row;
+  row.cell = &ready.cell();
+  row.counts = ready.simulator().empty_counts();
+  const std::vector<std::pair<std::uint64_t, std::uint64_t>> groups = {{10, 20}, {10, 30}, {20, 40}};
+  for (std::size_t i = 0; i < groups.size(); ++i) row.counts.add_group({i, 1, groups[i].first, 0, 0, groups[i].second}, true);
+  const report::Estimate tokens = row.tokens_per_round_estimate();
+  CHECK(tokens.value == 2.25);
+  CHECK(tokens.error == Approx(0.28641098).epsilon(1e-6));
+  CHECK(tokens.freedom == 2.0);
+  const report::Estimate speedup = row.speedup_estimate();
+  CHECK(speedup.error / speedup.value == Approx(tokens.error / tokens.value).epsilon(1e-9));
+}
+
+TEST_CASE("a table names an axis by as many words as tell it from the others, and has a value in every column") {
+  const spec::Experiment experiment = tests::experiment_of(
+      "{experiment: axes, rounds: 640, pair: {vocab: 4, target: {family: uniform}, draft: {from: target, transform: overlap, value: "
+      ".7, shape: disjoint_tail}}, decode: {drafter: {kind: chain, draft_length: 1}, verifier: token}, sweep: {pair.draft.value: [.6, .7], "
+      "decode.drafter.draft_length: [1, 2]}}");
+  REQUIRE(experiment.cells.size() == 4);
+  std::vector<judge::Row> rows;
+  for (const spec::Cell& cell : experiment.cells) {
+    judge::Row& row = rows.emplace_back();
+    row.cell = &cell;
+    const tests::ReadyCell ready(cell);
+    const decode::Simulator simulator = ready.simulator();
+    row.counts = simulator.empty_counts();
+    simulator.run(0, 640, row.counts);
+    row.judged_by = judge::predict_exact(ready.cell(), ready.facts(), 640);
+    row.agreement = judge::judge_cell(ready.cell(), ready.facts(), row.judged_by, row.counts, 1e-6);
+    row.agreement.z_tokens_per_round = 1.25;
+  }
+  const std::string text = judge::table(rows, true, {});
+  CAPTURE(text);
+  const auto holds = [&](const std::string& part) { return text.find(part) != std::string::npos; };
+  CHECK(holds(" value "));
+  CHECK(holds(" draft_length "));
+  CHECK_FALSE(holds("draft.value"));  // mutant: whole paths
+  CHECK(holds("+1.25"));              // mutant: z left out, and what comes after it under its head
+}
+
+TEST_CASE("what is too much to work out is said with its size") {
+  const auto missing = [](int vocab, const std::string& decode) {
+    const tests::ReadyCell ready(fmt::format("{{experiment: many, rounds: 64, pair: {{vocab: {}, target: {{family: uniform}}, draft: "
+                                             "{{family: uniform}}}}, decode: {}}}",
+                                             vocab, decode));
+    return judge::predict_exact(ready.cell(), ready.facts(), 64).missing;
+  };
+  // 300 x 300 x 299 tokens are looked at to draw two siblings, x 298 to draw three: 8e9, of which 2^24 are allowed.
+  CHECK(missing(300, "{drafter: {kind: tree_static, branching: [3, 1], siblings: without_replacement}, verifier: without_replacement}") ==
+        "vocabulary 300, 3 siblings without replacement: too many draws");
+  // 20^5 ends of a path, for each of three: 9.6 million, of which 2^22 are allowed.
+  CHECK(missing(20, "{drafter: {kind: tree_static, branching: [3, 1, 1, 1, 1], siblings: sampled}, verifier: greedy_multi_path}") ==
+        "vocabulary 20, paths of 5: too many paths");
+  CHECK(missing(9, "{drafter: {kind: dspark, block_size: 16}, verifier: block}").find("vocabulary 9, draft_length 16, ") == 0);
 }
 
 }  // namespace specsim::agreement_test
