@@ -56,7 +56,9 @@ ROOMS = {
     "arrivals": (24, ["tests/serve/sharing_test.py", "tests/serve/sweep_test.py"]),
     "logs": (28, ["tests/logs/import_test.py"]),
     "serve": (44, ["tests/serve/exact_test.py", "tests/serve/llama_cpp_test.py", "tests/serve/prefix_test.py",
-                   "tests/serve/sharing_test.py", "tests/serve/summary_test.py"]),
+                   "tests/serve/sharing_test.py", "tests/serve/summary_test.py", "tests/serve/apart_test.py",
+                   "tests/serve/messages_test.py", "tests/serve/trace_acceptance_test.py", "tests/serve/executed_test.py",
+                   "tests/serve/adaptive_verification_test.py"]),
     "report": (20, ["tests/cli/output_test.py", "tests/faults/existing_files_test.py"]),
     "latency": (44, ["tests/cli/output_test.py"]),
 }

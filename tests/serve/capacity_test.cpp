@@ -29,4 +29,18 @@ cost: {{model: affine, target_fixed_ms: 10}}
   CHECK(rate(9) == Approx(720.0).epsilon(0.002));  // of which four stand for all
 }
 
+TEST_CASE("capacity is that of the lengths' distribution, however few requests the run has", "[serve]") {
+  // Outputs of 1 to 79 tokens, 40 in the mean: 80 requests a second again, with a standard error of .571 / sqrt(1,024) = 1.8 %.
+  // Mutant: the run's single request, again and again.
+  const double rate = load::saturated_rate(tests::server(R"(serve:
+  scheduler: {kind: vllm_v1, max_num_seqs: 32, max_num_batched_tokens: 4096, async: false}
+  arrivals: {process: poisson, rate: 1, requests: 1}
+  lengths: {prompt: 16, output: {uniform: {from: 1, to: 79}}}
+cost: {model: affine, target_fixed_ms: 10}
+)"),
+                                                 nullptr)
+                          .value();
+  CHECK(rate == Approx(80.0).epsilon(0.08));
+}
+
 }  // namespace specsim::capacity_test

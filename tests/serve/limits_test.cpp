@@ -75,6 +75,26 @@ cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed
   }
 }
 
+TEST_CASE("a request keeps its limits if it keeps each of them", "[serve]") {
+  // Every step takes 10 ms: TTFT 10, TPOT 10, and 50 for five tokens. Mutant: one limit that is kept is enough.
+  const auto within = [](const std::string& slo) {
+    return run_server(server(fmt::format(R"(serve:
+  scheduler: {{kind: vllm_v1, async: false}}
+  arrivals: {{process: closed, concurrency: 1, requests: 4}}
+  lengths: {{prompt: 16, output: 5}}
+  slo: {{{}}}
+cost: {{model: affine, target_fixed_ms: 10}}
+)",
+                                         slo)))
+        .summary.within_all;
+  };
+  CHECK(within("ttft_ms: 11, tpot_ms: 11") == within("ttft_ms: 11"));
+  CHECK(within("ttft_ms: 11") > 0.0);
+  CHECK(within("ttft_ms: 9, tpot_ms: 11") == 0.0);
+  CHECK(within("ttft_ms: 11, tpot_ms: 9") == 0.0);
+  CHECK(within("ttft_ms: 11, e2el_ms: 49") == 0.0);
+}
+
 TEST_CASE("tokens, rows, blocks and seconds are conserved", "[serve]") {
   for (const char* scheduler : {"kind: vllm_v1, async: false", "kind: vllm_v1, async: true", "kind: sglang", "kind: trtllm",
                                 "kind: trtllm, capacity: max_utilization"}) {

@@ -199,6 +199,10 @@ TEST_CASE("compare offers trees of fewer levels than the table where these are f
   cheap.cost = {"ratio", {{"cost_ratio", 0.001}}};
   CHECK(plan::shallow_trees_that_pay(cheap, acceptance, made).empty());
   CHECK(plan::shallow_trees({{0.5}, {0.4}, {0.3}}).empty());
+  // A slow machine changes nothing: where a pass takes 5 s and the draft's half of it, less than one token comes per second.
+  spec::ExperimentValues slow = values;
+  slow.cost = {"affine", {{"target_fixed_ms", 5000.0}, {"draft_fixed_ms", 2500.0}}};
+  CHECK_FALSE(plan::shallow_trees_that_pay(slow, acceptance, made).empty());
 }
 
 TEST_CASE("a table says which models it is of, and whether one pass made its drafts", "[acceptance]") {

@@ -7,8 +7,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace specsim::advice_test {
 
@@ -85,6 +87,8 @@ TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][
   const cost::Deployment d = deployment(preset("llama-3.1-8b"), preset("eagle3-llama-3.1-8b"));
   const std::vector<plan::LengthRange> table = {{1, 25, 4}, {26, 96, 2}, {97, 256, 0}};
   const auto command = [&](const std::string& engine) { return plan::engine_command(engine, d, 4, 256, table).value().command; };
+  const std::vector<std::string> notes = plan::engine_command("vLLM", d, 4, 256, table).value().notes;
+  CHECK(std::any_of(notes.begin(), notes.end(), [](const std::string& note) { return holds(note, "needs vLLM 0.24"); }));
   CHECK(holds(command("vLLM"),
               "\"num_speculative_tokens\": 4, \"num_speculative_tokens_per_batch_size\": [[1, 25, 4], [26, 96, 2], "
               "[97, 256, 0]]}'"));
@@ -296,6 +300,15 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   CHECK(priced.passes[3].time.total() == whole->pass(cost::Role::draft, {1, 8, 4096, 8}).total());
   CHECK(priced.passes[0].ratio == 1.0);
   CHECK_FALSE(priced.passes[0].fits.has_value());
+  // 131,072 tokens of 32 layers' keys and values, 2 x 8 x 128 wide, in two bytes are 17.2 GB, the weights 16.1: of 80 GB one such
+  // sequence takes 33.3, four take 84.8.
+  grid = {cost::Role::target, {1, 4}, {131072}, {1}, 1e9, false};
+  const auto large =
+      plan::price_passes({{"h100-sxm", "llama-3.1-8b", deployment(preset("llama-3.1-8b"), "none")}}, grid).passes;
+  REQUIRE(large.size() == 2);
+  CHECK(large[0].fits == true);
+  CHECK(large[1].fits == false);
+  grid = {cost::Role::draft, {1}, {0, 4096}, {1, 8}, 1e9, false};
   // Weights alone in few bits: measured kernels lose time from a few rows on, and nothing promises them more speed.
   plan::PassSetting bits{"h100-sxm", "llama-3.1-8b", deployment(preset("llama-3.1-8b", ", weight_bits: 4"), "none")};
   grid.role = cost::Role::target;

@@ -29,6 +29,14 @@ Engine read_engine_of(const std::string& yaml) {
 
 }  // namespace
 
+TEST_CASE("a rule is described with the GPUs that it is for", "[cost][engine]") {
+  KernelRule rule;
+  rule.library = "trtllm";
+  rule.kernel = "TRTLLM";
+  rule.capabilities = {9, 9, 10, 10.3};
+  CHECK(describe(rule) == "allreduce: kernel TRTLLM of trtllm on GPUs of compute capability 9 to 9 and 10 to 10.3");
+}
+
 TEST_CASE("every engine of configs/engines is read, says where its figures come from, and has no more than a second",
           "[cost][engine]") {
   REQUIRE(engine_names().size() >= 4);

@@ -56,8 +56,19 @@ TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
   REQUIRE(errors.size() == 3);
   CHECK(errors[0].rows == "all");
   CHECK(errors[0].count == 2);
+  CHECK(errors[0].covered == 1);  // row by row; mutant: each twice
   CHECK(errors[1].rows == "2-16");
   CHECK(near(errors[1].median_ratio, table.rows[0].priced_us / 100));
+}
+
+TEST_CASE("errors of prices are those of numpy's quantiles", "[cost][kernels]") {
+  // Off by 0, 10 and 20 %; the 90th percentile lies .8 of the way between the last two.
+  const PriceErrors errors = price_errors({1.1, 0.8, 1.0});
+  CHECK(errors.count == 3);
+  CHECK(errors.median_ratio == 1.0);
+  CHECK(errors.median_error == Approx(0.1));
+  CHECK(errors.high_error == Approx(0.18));
+  CHECK(errors.worst_error == Approx(0.2));
 }
 
 TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
@@ -133,6 +144,12 @@ TEST_CASE("kernels that cannot exist are refused with their column", "[cost][ker
     return message_of({experts, {"h100-sxm", "vllm", "bfloat16", "", "4096", "14336", topk, "8", tp, "balanced", "8", "500"}});
   };
   CHECK(of_experts("9", "1") == "t.csv:2:36: topk is 9 of 8 experts, allowed: at most as many as experts");
+  const auto routed = [&](const char* routing) {
+    return message_of({experts, {"h100-sxm", "vllm", "bfloat16", "", "4096", "14336", "2", "8", "1", routing, "8", "500"}});
+  };
+  CHECK(routed("power_law_1.2").empty());
+  for (const char* wrong : {"power_law_-1", "power_law_0", "power_law_11", "power_law_x", "even"})
+    CHECK(routed(wrong).find("allowed: balanced, power_law_EXPONENT") != std::string::npos);
   CHECK(of_experts("2", "3") == "t.csv:2:40: tp is 3, allowed: a divisor of inter, 14336");
   CHECK(message_of({{"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
                     {"h100-sxm", "vllm", "", "32", "5", "128", "bfloat16", "1", "1024", "10"}}) ==

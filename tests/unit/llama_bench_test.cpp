@@ -54,6 +54,8 @@ TEST_CASE("llama-bench in four formats", "[cost][llama_bench]") {
   check(read(
       "| model | size | test | t/s |\n| --- | ---: | --------: | -----: |\n| llama 8B | 15 GiB | pp8 @ d4096 | 400.00 ± 1.0 |\n"
       "| llama 8B | 15 GiB | tg128 | 50.00 ± 0.1 |\n| llama 8B | 15 GiB | pp512+tg128 | 90.0 ± 0.1 |\n\nbuild: b1 (1)\n"));
+  CHECK_THROWS_WITH(read("{\"n_prompt\": 8, \"n_gen\": 0, \"avg_ts\": 400.0}\n{\"n_prompt\": 8, \"n_gen\": 0}\n"),
+                    Catch::Contains("bench:2"));
   CHECK_THROWS_WITH(read("nothing here"), Catch::Contains("holds no test"));
   CHECK_THROWS_WITH(read(""), Catch::Contains("is empty"));
   CHECK_THROWS_WITH(read("[{\"n_prompt\": 8, \"n_gen\": 0}]"), Catch::Contains("no n_prompt, n_gen and avg_ts"));

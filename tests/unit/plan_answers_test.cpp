@@ -101,19 +101,25 @@ TEST_CASE("a curve of a config's distributions is the closed form, by theory and
   double mean = 0.0;
   for (const std::vector<double>& part : simulated.parts) mean += part.at(2) / static_cast<double>(simulated.parts.size());
   CHECK(mean == Approx(simulated.tokens_per_round[2]).epsilon(1e-6));
+  // Rounds that are simulated in one piece say nothing of their spread. Mutant: parts without rounds, which never differ.
+  CHECK(plan::simulated_acceptance(cell, 4, 64).parts.empty());
 }
 
 TEST_CASE("maps are written of one cell with times in seconds, and of no other plan", "[plan]") {
   const std::string seconds = "cost: {model: affine, target_fixed_ms: 10, draft_fixed_ms: 1, target_ms_per_token: 0.1}";
-  const auto files = [](const std::string& more) {
+  const auto written = [](const std::string& more) {
     const spec::Experiment experiment = tests::experiment_of(overlap(more));
     std::vector<const spec::Cell*> cells;
     for (const spec::Cell& cell : experiment.cells) cells.push_back(&cell);
     plan::PlanningOptions options;
     options.longest = 2;
     options.rounds = 4096;
-    return plan::plan_files(plan::plan_cells(cells, options), 2, 1).size();
+    return plan::plan_files(plan::plan_cells(cells, options), 2, 1);
   };
+  const auto files = [&](const std::string& more) { return written(more).size(); };
+  // Batches of a map begin with one sequence, contexts with 512 tokens.
+  const std::string map = written(seconds)[2].second;
+  CHECK(map.substr(map.find('\n') + 1).find("1,512,0.3,") == 0);
   CHECK(files(seconds) == 4);
   CHECK(files("sweep: {pair.draft.value: [0.6, 0.7]}, " + seconds) == 2);
   CHECK(files("cost: {model: ratio, cost_ratio: 0.1}") == 2);

@@ -99,6 +99,10 @@ TEST_CASE("errors of two draft models are independent, those of one are shared",
   CHECK(plan::price_noise(price(*first), price(*other)) == Approx(std::sqrt(2.0) * error));
   CHECK(plan::price_noise(price(*first), price(*same)) == 0.0);
   CHECK(plan::price_noise(price(*first), price(*first)) == 0.0);
+  // Times that are stated have no error, and their draft is no other model's.
+  const auto stated = tests::make_cost("affine", "{target_fixed_ms: 10, draft_fixed_ms: 1}");
+  CHECK(plan::price_noise(price(*first), price(*stated)) >= error);
+  CHECK(plan::price_noise(price(*stated), price(*first)) >= error);
 }
 
 }  // namespace specsim::plan_smooth_test

@@ -208,6 +208,14 @@ TEST_CASE("with the ratio model a plan is theory's best draft length and break-e
       if (at_four) CHECK(at_four->alpha == Approx(*closed_at_four).margin(1e-9));
     }
   }
+  // Drafts that cost nothing pay from 0 on, also at a single draft length, which is then the only one that is looked at.
+  const auto free = plan::break_even(*cost_model("{model: ratio, cost_ratio: 0}"), {}, 64);
+  REQUIRE(free.has_value());
+  CHECK(free->alpha == 0.0);
+  // 1 + alpha tokens in 1 + .1 + .3: alpha = .4. Longer drafts break even below. Mutant: they are looked at too.
+  const auto one = plan::break_even(*cost_model("{model: ratio, cost_ratio: 0.1, overhead: 0.3}"), {}, 64, 1);
+  REQUIRE(one.has_value());
+  CHECK(one->alpha == Approx(0.4));
 }
 
 // A break-even alpha that is put back into the table must give a speedup of 1. The mutant prices the first draft pass without the
@@ -281,6 +289,12 @@ TEST_CASE("a margin's interval, by hand") {
   constexpr double kT = 2.7764451;  // .975 of Student's t with 4 degrees of freedom
   CHECK(plan.margins[1].margin == Approx(1.8 / 1.2 - 1.5 / 1.1).epsilon(1e-12));
   CHECK(plan.margins[1].half_width == Approx(kT * std::sqrt(squares / 4.0 / 5.0)).epsilon(1e-6));
+  // At cost ratio .3 draft length 1 is best, and 2 is the other one: 1.5 / 1.3 - 1.8 / 1.6.
+  const plan::Plan dear = plan::make_plan(*cost_model("{model: ratio, cost_ratio: 0.3}"), {}, curve);
+  REQUIRE(dear.best == 1);
+  REQUIRE(dear.margins.size() == 2);
+  CHECK(dear.margins[1].over == 2);
+  CHECK(dear.margins[1].margin == Approx(1.5 / 1.3 - 1.8 / 1.6).epsilon(1e-12));
 }
 
 // A log of 40 requests whose lengths differ by a hundred and whose alpha is .5 or .9: the truth is the ratio of means.

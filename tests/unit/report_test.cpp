@@ -7,6 +7,7 @@
 #include "sim/foundation/report/column.h"
 #include "sim/foundation/report/csv.h"
 #include "sim/foundation/report/intervals.h"
+#include "sim/foundation/report/junit.h"
 #include "sim/foundation/report/manifest.h"
 #include "sim/foundation/report/short_text.h"
 #include "sim/foundation/report/table.h"
@@ -57,6 +58,11 @@ TEST_CASE("CSV fields survive being written and read", "[report]") {
   CHECK(report::csv_real(1.0 / 3.0, 4) == "0.3333");
   CHECK(report::csv_real(NAN).empty());
   CHECK(report::csv_real(-INFINITY) == "-inf");
+}
+
+TEST_CASE("what XML takes for its own signs is spelled out in JUnit's file", "[report]") {
+  const std::string xml = report::junit_xml({{"a \"b\"", "c<d", "", 0, report::TestCase::Outcome::failed, "e & f > g"}});
+  for (const char* part : {"a &quot;b&quot;", "c&lt;d", "e &amp; f &gt; g"}) CHECK(xml.find(part) != std::string::npos);
 }
 
 TEST_CASE("columns make a file, and a column is found by its name", "[report]") {
@@ -180,6 +186,8 @@ TEST_CASE("Student's t intervals and Welch's test against printed tables", "[rep
   CHECK_FALSE(report::welch_test({10.0, 1.0, 5.0}, {3.0, 0.0, 9.0}, 0.95).inside());
   CHECK(report::welch_test({2.0, 0.0, 5.0}, {2.0, 0.0, 5.0}).inside());
   CHECK_FALSE(report::welch_test({2.1, 0.0, 5.0}, {2.0, 0.0, 5.0}).inside());
+  // Large values without errors may differ by their rounding. Mutant: by less, the larger they are.
+  CHECK(report::welch_test({1e6 + 1e-4, 0.0, 5.0}, {1e6, 0.0, 5.0}).inside());
   CHECK_FALSE(report::welch_test({2.0, NAN, 0.0}, {2.0, 1.0, 5.0}).judged());
 }
 
