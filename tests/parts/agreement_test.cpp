@@ -163,8 +163,10 @@ TEST_CASE("classes of few expected tokens join the smallest of the others") {
 namespace {
 
 const char* const kPlainCell =
-    "{experiment: by_hand, rounds: 1000, pair: {vocab: 4, target: {family: uniform}, draft: {family: uniform}}, context: {process: "
-    "fixed, sequence_rounds: 10}, decode: {drafter: {kind: chain, draft_length: 3}, verifier: token}, cost: {model: ratio, cost_ratio: 0.1}}";
+    "{experiment: by_hand, rounds: 1000, pair: {vocab: 4, target: {family: uniform}, draft: {family: uniform}}, context: "
+    "{process: "
+    "fixed, sequence_rounds: 10}, decode: {drafter: {kind: chain, draft_length: 3}, verifier: token}, cost: {model: ratio, "
+    "cost_ratio: 0.1}}";
 
 // Classes with these shares in these ratio bins, and so many tokens of each.
 judge::Agreement output_judged(const std::vector<double>& target, const std::vector<double>& draft,
@@ -187,8 +189,8 @@ judge::Agreement output_judged(const std::vector<double>& target, const std::vec
 
 TEST_CASE("the output's p-value is that of the smallest of the tests that could fail") {
   // 12,100 and 7,900 tokens for 12,000 and 8,000. G = 2.086269, p = .1486286 with one degree of freedom; the score's z is
-  // 41.667 / sqrt(833.33) = 1.443376, p = .1489147. Two tests: 1 - (1 - .1486286)^2. Mutant: neighbours, which all lie in one bin,
-  // count as a third.
+  // 41.667 / sqrt(833.33) = 1.443376, p = .1489147. Two tests: 1 - (1 - .1486286)^2. Mutant: neighbours, which all lie in one
+  // bin, count as a third.
   CHECK(output_judged({0.6, 0.4}, {0.5, 0.5}, {0, 0}, {12100, 7900}).p_output_distribution ==
         Approx(0.27516681198124).epsilon(1e-9));
   // More classes than bins, of which one class is alone in its bin: the bins are a second test, with one degree of freedom.
@@ -231,8 +233,8 @@ TEST_CASE("a mean of rare rejections is judged by bounds that hold for any distr
 }
 
 TEST_CASE("errors of a row are those of its groups") {
-  // Groups of 10, 10 and 20 rounds with 20, 30 and 40 tokens: 2.25 tokens per round. They are off by -2.5, 7.5 and -5 tokens, whose
-  // squares add up to 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. Where rounds take one time, the
+  // Groups of 10, 10 and 20 rounds with 20, 30 and 40 tokens: 2.25 tokens per round. They are off by -2.5, 7.5 and -5 tokens,
+  // whose squares add up to 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. Where rounds take one time, the
   // speedup has the same relative error. Mutants: the groups are not weighted by their rounds; error and freedom change places.
   const tests::ReadyCell ready(kPlainCell);
   judge::Row row;
@@ -250,8 +252,10 @@ TEST_CASE("errors of a row are those of its groups") {
 
 TEST_CASE("a table names an axis by as many words as tell it from the others, and has a value in every column") {
   const spec::Experiment experiment = tests::experiment_of(
-      "{experiment: axes, rounds: 640, pair: {vocab: 4, target: {family: uniform}, draft: {from: target, transform: overlap, value: "
-      ".7, shape: disjoint_tail}}, decode: {drafter: {kind: chain, draft_length: 1}, verifier: token}, sweep: {pair.draft.value: [.6, .7], "
+      "{experiment: axes, rounds: 640, pair: {vocab: 4, target: {family: uniform}, draft: {from: target, transform: overlap, "
+      "value: "
+      ".7, shape: disjoint_tail}}, decode: {drafter: {kind: chain, draft_length: 1}, verifier: token}, sweep: {pair.draft.value: "
+      "[.6, .7], "
       "decode.drafter.draft_length: [1, 2]}}");
   REQUIRE(experiment.cells.size() == 4);
   std::vector<judge::Row> rows;
@@ -277,18 +281,23 @@ TEST_CASE("a table names an axis by as many words as tell it from the others, an
 
 TEST_CASE("what is too much to work out is said with its size") {
   const auto missing = [](int vocab, const std::string& decode) {
-    const tests::ReadyCell ready(fmt::format("{{experiment: many, rounds: 64, pair: {{vocab: {}, target: {{family: uniform}}, draft: "
-                                             "{{family: uniform}}}}, decode: {}}}",
-                                             vocab, decode));
+    const tests::ReadyCell ready(
+        fmt::format("{{experiment: many, rounds: 64, pair: {{vocab: {}, target: {{family: dirichlet, concentration: 1}}, draft: "
+                    "{{from: target, "
+                    "transform: temperature, value: 2}}}}, context: {{process: iid, pool: 3}}, decode: {}}}",
+                    vocab, decode));
     return judge::predict_exact(ready.cell(), ready.facts(), 64).missing;
   };
-  // 300 x 300 x 299 tokens are looked at to draw two siblings, x 298 to draw three: 8e9, of which 2^24 are allowed.
-  CHECK(missing(300, "{drafter: {kind: tree_static, branching: [3, 1], siblings: without_replacement}, verifier: without_replacement}") ==
-        "vocabulary 300, 3 siblings without replacement: too many draws");
+  // 300 x 300 x 299 x 298 tokens are looked at to draw three siblings in one of three contexts: 2.4e10, of which 2^24 are
+  // allowed.
+  CHECK(missing(300,
+                "{drafter: {kind: tree_static, branching: [3, 1], siblings: without_replacement}, verifier: "
+                "without_replacement}") == "vocabulary 300, 3 siblings without replacement: too many draws");
   // 20^5 ends of a path, for each of three: 9.6 million, of which 2^22 are allowed.
-  CHECK(missing(20, "{drafter: {kind: tree_static, branching: [3, 1, 1, 1, 1], siblings: sampled}, verifier: greedy_multi_path}") ==
+  CHECK(missing(20, "{drafter: {kind: tree_static, branching: [3, 1, 1, 1, 1]}, verifier: greedy_multi_path}") ==
         "vocabulary 20, paths of 5: too many paths");
-  CHECK(missing(9, "{drafter: {kind: dspark, block_size: 16}, verifier: block}").find("vocabulary 9, draft_length 16, ") == 0);
+  CHECK(missing(9, "{drafter: {kind: dspark, block_size: 16}, verifier: block}") ==
+        "vocabulary 9, draft_length 16, 3 contexts, each two of which are joined: too many");
 }
 
 }  // namespace specsim::agreement_test

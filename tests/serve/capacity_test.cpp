@@ -38,7 +38,7 @@ TEST_CASE("capacity is that of the lengths' distribution, however few requests t
   lengths: {prompt: 16, output: {uniform: {from: 1, to: 79}}}
 cost: {model: affine, target_fixed_ms: 10}
 )"),
-                                                 nullptr)
+                                           nullptr)
                           .value();
   CHECK(rate == Approx(80.0).epsilon(0.08));
 }

@@ -188,7 +188,7 @@ TEST_CASE("the best draft length of every step that fits, and what a server with
     const load::ServeExperiment own = tests::server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 24, async: false}}
 {}  arrivals: {{process: deterministic, rate: 1, requests: 4}}
-  lengths: {{prompt: 103, output: 11}}
+  lengths: {{prompt: 103, output: 13}}
   speculation: {{policy: {{kind: fixed, draft_length: 3}}, acceptance: {{alpha: 0.5}}}}
 cost: {{model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}}
 )",
@@ -196,7 +196,7 @@ cost: {{model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}}
     return load::length_table(own, load::make_requests(own), plan::Rise::never);
   };
   const load::LengthTable table = table_of("");
-  CHECK(table.cached == 108.5);
+  CHECK(table.cached == 109.5);
   CHECK(table.running == 24);
   CHECK(table.fitting == 0);
   REQUIRE(table.best.ranges.size() == 1);
@@ -206,8 +206,8 @@ cost: {{model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}}
   CHECK(table.best.worst_loss == 0.0);
   REQUIRE(table.best.plain_gain.size() == 24);
   for (const double gain : table.best.plain_gain) CHECK(gain == Approx(0.1 / (1.75 / 12.0) - 1.0));
-  // A request in the middle of its output has 109 whole tokens and the round's 4 in blocks of 16: eight blocks, of which 81 hold
-  // ten requests. Mutant: 108 tokens, and seven blocks.
+  // A request in the middle of its output has 110 whole tokens and three drafts in blocks of 16: eight blocks, of which 81 hold
+  // ten requests. Mutant: 109 tokens, and seven blocks.
   const load::LengthTable small = table_of("  kv: {block: 16, blocks: 82}\n");
   CHECK(small.fitting == 10);
   CHECK(small.best.plain_gain.size() == 10);

@@ -322,7 +322,8 @@ TEST_CASE("what explains a pass adds up to it", "[cost][mixtures]") {
   // Mutant: the router of measured experts is left out.
   for (const char* target : {"llama-3.1-8b", "mixtral-8x7b"}) {
     CAPTURE(target);
-    const auto model = make_cost("roofline", fmt::format("{{hardware: h100-sxm, engine: vllm, target: {}, draft: none}}", target));
+    const auto model =
+        make_cost("roofline", fmt::format("{{hardware: h100-sxm, engine: vllm, target: {}, draft: none}}", target));
     const Pass pass{8, 1, 1024, 8};
     double sum = 0.0;
     for (const ExplainedOperation& one : model->deployed()->explain(Role::target, pass)) sum += one.count * one.seconds;

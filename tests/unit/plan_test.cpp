@@ -418,8 +418,8 @@ TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
   CHECK(std::find(plan.ties.begin(), plan.ties.end(), 1) == plan.ties.end());
 }
 
-// Passes of made-up errors: 10 ms a target's, 1 ms a draft's. `kernels`: the error of the target's kernels; `belief`: what is known of
-// the server's factors.
+// Passes of made-up errors: 10 ms a target's, 1 ms a draft's. `kernels`: the error of the target's kernels; `belief`: what is
+// known of the server's factors.
 class StatedErrors final : public cost::CostModel, private cost::Uncertainty {
  public:
   StatedErrors(double kernels, std::optional<cost::FactorBelief> belief) : kernels_(kernels), belief_(std::move(belief)) {}
@@ -467,7 +467,8 @@ TEST_CASE("the noise between two ways to decode is that of what they do not shar
   CHECK(plan::price_noise(price(rounds, 0), price(rounds, 3)) == Approx(std::hypot(0.17, of_modes)));
   CHECK(plan::price_noise(price(rounds, 3), price(rounds, 0)) == Approx(std::hypot(0.17, of_modes)));
   CHECK(plan::price_error(price(rounds, 0)) == Approx(always));
-  // 1,000 us of host time per draft pass: 3 ms of a round of 13, 2 of one of 12. Mutants: a pass too few; microseconds as seconds.
+  // 1,000 us of host time per draft pass: 3 ms of a round of 13, 2 of one of 12. Mutants: a pass too few; microseconds as
+  // seconds.
   const StatedErrors drafts(0.0, known_but(cost::Factor::draft_pass, 1000.0));
   CHECK(plan::price_error(price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0, always)));
   CHECK(plan::price_noise(price(drafts, 2), price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0 - 2.0 / 12.0, of_lengths)));
