@@ -233,6 +233,20 @@ def summary(cells):
                   "loss_of_best": statistics.mean(losses) if losses else math.nan}
 
 
+def summary_table(table):
+    """The table of docs/results/tune.md."""
+    lines = ["| servers | runs given | cells | TPOT error, median / 90 % | throughput | TTFT | TPOT inside 95 % | sign of the gain right | loss of the best draft length |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    for row in table:
+        if row["group"] != "all" and row["group"] not in {"dense", "experts", "quantised", "fp8 cache"}:
+            continue
+        errors = [" / ".join(f"{100 * float(row[f'{metric}_{part}']):.1f}" for part in ("median", "p90")) + " %"
+                  for metric in ("tpot_ms", "output_tokens_per_s", "ttft_ms")]
+        lines.append(f"| {row['group']} | {row['given']} | {row['cells']} | {' | '.join(errors)} | {100 * float(row['tpot_ms_inside']):.0f} % | "
+                     f"{100 * float(row['signs_right']):.0f} % of {row['clear_signs']} | {100 * float(row['loss_of_best']):.1f} % |")
+    return "\n".join(lines) + "\n"
+
+
 def rounded(row):
     return {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in row.items()}
 
@@ -257,6 +271,7 @@ def main():
                   for value in values for count in GIVEN]
     write_rows(arguments.out / "table.csv", table)
     write_rows(arguments.out / "cells.csv", [rounded({key: value for key, value in cell.items() if key != "load"}) for cell in cells])
+    (arguments.out / "summary.md").write_text(summary_table(table))
     version = version_of(SPECSIM)
     (arguments.out / "manifest.yaml").write_text(
         f"command: scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml\nversion: {json.dumps(version)}\n"
