@@ -274,7 +274,7 @@ def main():
     (arguments.out / "summary.md").write_text(summary_table(table))
     version = version_of(SPECSIM)
     (arguments.out / "manifest.yaml").write_text(
-        f"command: scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml\nversion: {json.dumps(version)}\n"
+        f"command: scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml{f' --only {arguments.only}' if arguments.only else ''}\nversion: {json.dumps(version)}\n"
         f"servers: {len(servers)}\ncells: {len(cells)}\n")
     for row in table:
         if row["group"] == "all" or arguments.only:
