@@ -3,8 +3,12 @@
 #include "sim/answers/load/best_lengths.h"
 #include "sim/answers/load/capacity.h"
 #include "sim/answers/load/curve.h"
+#include "sim/answers/load/outputs.h"
+#include "sim/answers/load/single_verdict.h"
 #include "sim/answers/load/slo.h"
+#include "sim/foundation/base/whole_file.h"
 #include "tests/serve/servers.h"
+#include "tests/support/temporary_file.h"
 
 #include <catch2/catch.hpp>
 
@@ -184,15 +188,15 @@ TEST_CASE("the best draft length of every step that fits, and what a server with
   // Tokens a round over milliseconds: 1 / 10, 1.5 / 11 = .1364, 1.75 / 12 = .1458, 1.875 / 13 = .1442 whatever the number of
   // requests. Without a draft 1 / 10 is left, 31.4 % less. Mutants: steps of more requests than the scheduler runs; lengths
   // beyond the policy's; steps that are taken for their neighbours.
-  const auto table_of = [](const std::string& kv) {
+  const auto table_of = [](const std::string& kv, int draft_length = 3, double alpha = 0.5) {
     const load::ServeExperiment own = tests::server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 24, async: false}}
 {}  arrivals: {{process: deterministic, rate: 1, requests: 4}}
   lengths: {{prompt: 103, output: 13}}
-  speculation: {{policy: {{kind: fixed, draft_length: 3}}, acceptance: {{alpha: 0.5}}}}
+  speculation: {{policy: {{kind: fixed, draft_length: {}}}, acceptance: {{alpha: {}}}}}
 cost: {{model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}}
 )",
-                                                                kv));
+                                                                kv, draft_length, alpha));
     return load::length_table(own, load::make_requests(own), plan::Rise::never);
   };
   const load::LengthTable table = table_of("");
@@ -206,11 +210,52 @@ cost: {{model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}}
   CHECK(table.best.worst_loss == 0.0);
   REQUIRE(table.best.plain_gain.size() == 24);
   for (const double gain : table.best.plain_gain) CHECK(gain == Approx(0.1 / (1.75 / 12.0) - 1.0));
+  // The policy's own length is the best one, though a longer one would be better: nothing is lost. Mutant: 23 %.
+  const load::LengthTable single = table_of("", 1, 0.9);
+  REQUIRE(single.best.ranges.size() == 1);
+  CHECK(single.best.ranges[0].draft_length == 1);
+  CHECK(single.best.worst_loss == 0.0);
+  CHECK(single.best.plain_gain[0] == Approx(0.1 / (1.9 / 11.0) - 1.0));
   // A request in the middle of its output has 110 whole tokens and three drafts in blocks of 16: eight blocks, of which 81 hold
   // ten requests. Mutant: 109 tokens, and seven blocks.
   const load::LengthTable small = table_of("  kv: {block: 16, blocks: 82}\n");
   CHECK(small.fitting == 10);
   CHECK(small.best.plain_gain.size() == 10);
+}
+
+TEST_CASE("one load's verdict is of the two servers' mean times", "[serve]") {
+  // Four tokens after the first: 10 ms each without a draft; with one that is always accepted two rounds of 11 ms, 5.5 each.
+  const auto run = [](const std::string& speculation) {
+    return tests::run_server(tests::server(R"(serve:
+  scheduler: {kind: vllm_v1, async: false}
+  arrivals: {process: closed, concurrency: 1, requests: 4}
+  lengths: {prompt: 16, output: 5}
+)" + speculation + "cost: {model: affine, target_fixed_ms: 10, draft_fixed_ms: 1}\n"));
+  };
+  const load::Served plain = run("");
+  const load::Served own = run("  speculation: {policy: {kind: fixed, draft_length: 1}, acceptance: {alpha: 1}}\n");
+  const std::string text = load::single_verdict(plain.result, plain.summary, own.result, own.summary, true, 0.0);
+  CAPTURE(text);
+  CHECK(holds(text, "5.5 ms (-45.0 %"));
+}
+
+TEST_CASE("where a request waits is drawn on its lane", "[serve]") {
+  // Two requests at once, of which one runs at a time: the second waits for the first's five steps. Mutant: the wait is left out.
+  const load::ServeExperiment experiment = tests::server(R"(serve:
+  scheduler: {kind: vllm_v1, max_num_seqs: 1, async: false}
+  arrivals: {process: closed, concurrency: 2, requests: 2}
+  lengths: {prompt: 16, output: 5}
+cost: {model: affine, target_fixed_ms: 10}
+)");
+  const tests::TemporaryFile file("");
+  load::StepTimeline timeline(file.path(), 2);
+  load::ServeOptions options;
+  options.observer = &timeline;
+  load::serve(experiment, load::make_requests(experiment), options);
+  timeline.close();
+  const std::string drawn = read_whole_file(file.path());
+  CAPTURE(drawn);
+  CHECK(holds(drawn, "\"name\":\"queue\""));
 }
 
 TEST_CASE("a warm-up must leave requests to count", "[serve]") {

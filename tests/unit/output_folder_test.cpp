@@ -8,10 +8,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace specsim::output_folder_test {
@@ -297,6 +300,41 @@ TEST_CASE("a folder has one writer, and one that nothing was written into goes a
   }
   CHECK(!std::filesystem::exists(folder.path()));
   CHECK_THROWS_AS(OutputFolder(""), BadInput);
+}
+
+TEST_CASE("a folder closes its own lock and nothing else") {
+  const Folder folder;
+  const std::string path = folder.path() + "/a";
+  const auto is_open = [](int descriptor) { return fcntl(descriptor, F_GETFD) != -1; };
+  // It was removed, and is to be made again: somebody else has done so, or a file is in its place. Mutants: 1, which is standard
+  // output, for a lock that there is not.
+  for (const bool taken : {true, false}) {
+    CAPTURE(taken);
+    {
+      OutputFolder own(path);
+      own.claim({kNames, kMeasuring, false, false, Writing::at_once});
+      std::filesystem::remove_all(path);
+      const std::optional<OutputFolder> other = taken ? std::optional<OutputFolder>(std::in_place, path) : std::nullopt;
+      if (!taken) folder.put("a", "a file");
+      CHECK_THROWS(own.write("speed.csv", "1"));
+    }
+    CHECK(is_open(1));
+    std::filesystem::remove_all(path);
+  }
+  // Where nothing is standard input, the lock may be 0. Mutant: it is left open.
+  const int input = dup(0);
+  close(0);
+  const bool held = [&] {
+    const OutputFolder own(path);
+    return is_open(0);
+  }();
+  const bool left = is_open(0);
+  if (input >= 0) {
+    dup2(input, 0);
+    close(input);
+  }
+  CHECK(held);
+  CHECK_FALSE(left);
 }
 
 }  // namespace specsim::output_folder_test

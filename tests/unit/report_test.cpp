@@ -6,6 +6,7 @@
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/report/column.h"
 #include "sim/foundation/report/csv.h"
+#include "sim/foundation/report/document.h"
 #include "sim/foundation/report/intervals.h"
 #include "sim/foundation/report/junit.h"
 #include "sim/foundation/report/manifest.h"
@@ -58,6 +59,19 @@ TEST_CASE("CSV fields survive being written and read", "[report]") {
   CHECK(report::csv_real(1.0 / 3.0, 4) == "0.3333");
   CHECK(report::csv_real(NAN).empty());
   CHECK(report::csv_real(-INFINITY) == "-inf");
+}
+
+TEST_CASE("a figure and how far it is off are two columns for other programs", "[report]") {
+  report::Document document;
+  Table table({{"cell"}, {"time"}});
+  table.add({"0", "12.5 +3.0%"});
+  table.add({"1", "11 -4.0%"});
+  document.print("first line\nsecond line\n");
+  document.print(table.text());
+  const std::string csv = document.written(report::Format::csv, {}, false);
+  const std::string json = document.written(report::Format::json, {}, false);
+  CHECK(csv.find("cell,time,time off by %\n0,12.5,+3.0\n1,11,-4.0\n") != std::string::npos);
+  for (const char* line : {"\"first line\"", "\"second line\""}) CHECK(json.find(line) != std::string::npos);
 }
 
 TEST_CASE("what XML takes for its own signs is spelled out in JUnit's file", "[report]") {
