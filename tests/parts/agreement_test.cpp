@@ -90,6 +90,16 @@ TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair could not 
   }
 }
 
+TEST_CASE("few rounds of a lossless verifier are said to see no leak of one in a hundred, and how many would") {
+  // Leaks are seen with the root of the rounds: 64 rounds see none below a tenth. Mutant: the two figures change places.
+  const Judged few = judged("token", kFar, 64);
+  REQUIRE(few.blindness.has_value());
+  CHECK(few.blindness->allowed == 0.01);
+  CHECK(few.blindness->smallest > 0.1);
+  CHECK(few.blindness->rounds > 6400.0);
+  CHECK_FALSE(judged("token", kFar, static_cast<std::uint64_t>(few.blindness->rounds)).blindness.has_value());
+}
+
 TEST_CASE("where every count was pooled into one, the distribution of accepted was not tested") {
   CHECK(std::isnan(judged("token", kFar, 50).agreement.p_accepted_distribution));
   CHECK_FALSE(std::isnan(judged("token", kFar, 5000).agreement.p_accepted_distribution));
@@ -248,6 +258,8 @@ TEST_CASE("errors of a row are those of its groups") {
   CHECK(tokens.freedom == 2.0);
   const report::Estimate speedup = row.speedup_estimate();
   CHECK(speedup.error / speedup.value == Approx(tokens.error / tokens.value).epsilon(1e-9));
+  row.counts.add_group({3, 1, 10, 0, 0, 20}, true);
+  CHECK(row.speedup_estimate().error > 0.0);
 }
 
 TEST_CASE("a table names an axis by as many words as tell it from the others, and has a value in every column") {
