@@ -296,7 +296,7 @@ LINES = [
     (["pass", "--hardware", "h100-sxm", "--model", "eagle-head-7b"],
      "--model: the target is a head that cannot stand alone, allowed: a whole model, or --role draft"),
     # merge
-    (["merge"], "--out: missing, allowed: directory for the joined data.csv, counts.csv and manifest.yaml"),
+    (["merge"], "specsim merge needs --out; specsim merge --help shows examples"),
     (["merge", "--out", "OUT"], "specsim merge needs the directories of the shards"),
     (["merge", "no/such", "--out", "OUT"],
      "no/such/manifest.yaml: cannot be read: no such file or directory, allowed: a readable YAML file"),

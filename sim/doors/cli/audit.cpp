@@ -13,8 +13,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
 constexpr double kTheoryTolerance = 1e-9;  // theory sums in another order than the audit
@@ -47,22 +45,17 @@ std::string theory_text(const spec::Cell& cell, const audit::AuditReport& report
 }  // namespace
 
 ExitCode audit_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("set", po::value<std::vector<std::string>>()->composing(), "path=value: override the config")(
-      "seed", po::value<std::string>()->default_value(""), "instead of the config's seed; it draws random distributions");
-  po::variables_map values;
-  if (!parse(arguments, options, "config", "specsim audit CONFIG [options]",
-             "  specsim audit configs/audit/known_pair.yaml\n"
-             "  specsim audit configs/audit/known_pair.yaml --set decode.verifier=sample_match --set "
-             "decode.drafter.draft_length=3\n",
-             values))
-    return ExitCode::fine;
-  if (values.count("config") == 0)
-    throw BadInput({"", 0, 0}, "specsim audit needs a config; specsim audit --help shows examples");
-  const std::vector<spec::Experiment> experiments =
-      read_experiments(values["config"].as<std::vector<std::string>>(),
-                       values.count("set") > 0 ? values["set"].as<std::vector<std::string>>() : std::vector<std::string>{},
-                       values["seed"].as<std::string>());
+  ConfigOptions configs;
+  CommandLine line("specsim audit CONFIG [options]",
+                   "  specsim audit configs/audit/known_pair.yaml\n"
+                   "  specsim audit configs/audit/known_pair.yaml --set decode.verifier=sample_match --set "
+                   "decode.drafter.draft_length=3\n");
+  line.add_words("config", configs.files);
+  line.add({{"set", configs.sets, "path=value: override the config"},
+            {"seed", configs.seed, "instead of the config's seed; it draws random distributions"}});
+  if (!line.read(arguments)) return ExitCode::fine;
+  line.require("config", "a config");
+  const std::vector<spec::Experiment> experiments = read_experiments(configs);
   bool broken = false;
   Progress progress("cells");
   const std::size_t all = cells_of(experiments).size();

@@ -2,7 +2,6 @@
 #include "sim/doors/cli/calibrate_gpu.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/model_commands.h"
-#include "sim/doors/cli/numbers.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/report/output_folder.h"
@@ -15,8 +14,6 @@
 #include <fmt/ranges.h>
 
 namespace specsim::cli {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -104,12 +101,12 @@ void write_acceptance(const std::vector<calibrate::TemperatureAcceptance>& accep
   folder.write("accepted_distribution.csv", report::csv(calibrate::accepted_count_columns(), counts));
 }
 
-ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Settings& settings) {
+ExitCode calibrate_on_cpu(const ModelOptions& options) {
+  const calibrate::Settings& settings = options.settings;
   const double begin = wall_clock();
-  require_cpu(values);
-  report::OutputFolder folder(values["out"].as<std::string>());
-  folder.claim(
-      {calibration_file_names(settings), "specsim calibrate", values.count("force") > 0, false, report::Writing::at_once});
+  require_cpu(options);
+  report::OutputFolder folder(options.out);
+  folder.claim({calibration_file_names(settings), "specsim calibrate", options.force, false, report::Writing::at_once});
   calibrate::LoadedModels models = calibrate::load_models(settings, false);
   std::vector<llm::Prompt> prompts;
   if (!models.random) prompts = models.prompts(settings.prompts, "--prompts", settings);
@@ -147,35 +144,32 @@ ExitCode calibrate_on_cpu(const po::variables_map& values, const calibrate::Sett
 }  // namespace
 
 ExitCode calibrate_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  add_model_options(options);
-  add_gpu_options(options);
-  options.add_options()(
-      "laws", po::value<std::string>()->default_value(std::to_string(calibrate::Settings().distribution_tokens)),
-      "above 0: keep the distributions of every position too, so many tokens by themselves, the rest in classes");
-  po::variables_map values;
-  if (!parse(
-          arguments, options, "", "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
-          "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
-          "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
-          "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing alone)\n"
-          "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n",
-          values))
-    return ExitCode::fine;
-  const bool on_gpu = values["device"].as<std::string>() == "cuda";
+  ModelOptions options;
+  calibrate::GpuSettings gpu;
+  bool only_device = false;
+  CommandLine line(
+      "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
+      "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
+      "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
+      "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing alone)\n"
+      "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n");
+  add_model_options(line, options);
+  add_gpu_options(line, options, gpu, only_device);
+  line.add({{"laws", options.settings.distribution_tokens, config::between(0, 1024),
+             "above 0: keep the distributions of every position too, so many tokens by themselves, the rest in classes"}});
+  if (!line.read(arguments)) return ExitCode::fine;
+  const bool on_gpu = options.device == "cuda";
   const std::vector<std::string> of_the_other =
       on_gpu ? std::vector<std::string>{"precision", "widen", "longest-context", "clock", "laws"}
              : std::vector<std::string>{"gpu",      "contexts",    "enlarge",        "enlarge-draft",
                                         "held-out", "only-device", "no-early-start", "peers"};
   for (const std::string& option : of_the_other)
-    if (values.count(option) > 0 && !values[option].defaulted())
+    if (line.given(option))
       throw BadInput({"--" + option, 0, 0}, on_gpu ? "given with --device cuda, allowed: with --device cpu"
                                                    : "given with --device cpu, allowed: with --device cuda");
-  if (on_gpu) return calibrate_on_gpu(values);
-  calibrate::Settings settings = read_settings(values);
-  settings.distribution_tokens =
-      static_cast<std::size_t>(read_integer(values["laws"].as<std::string>(), "--laws", config::between(0, 1024)));
-  return calibrate_on_cpu(values, settings);
+  if (on_gpu) return calibrate_on_gpu(line, options, gpu, only_device);
+  complete_settings(line, options);
+  return calibrate_on_cpu(options);
 }
 
 }  // namespace specsim::cli

@@ -4,7 +4,6 @@
 
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/model_commands.h"
-#include "sim/doors/cli/numbers.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/report/output_folder.h"
 #include "sim/lab/calibrate/gpu_runs.h"
@@ -17,8 +16,6 @@
 #include <utility>
 
 namespace specsim::cli {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -116,21 +113,6 @@ std::vector<std::string> gpu_file_names(const calibrate::Settings& settings, con
   return names;
 }
 
-calibrate::GpuSettings read_gpu_settings(const po::variables_map& values) {
-  calibrate::GpuSettings gpu;
-  gpu.number = static_cast<int>(read_integer(values["gpu"].as<std::string>(), "--gpu", config::between(0, 1024)));
-  gpu.contexts.clear();
-  for (const std::int64_t context : read_integers(values["contexts"].as<std::string>(), "--contexts", config::between(1, 1e6)))
-    gpu.contexts.push_back(static_cast<std::size_t>(context));
-  std::sort(gpu.contexts.begin(), gpu.contexts.end());
-  gpu.contexts_given = !values["contexts"].defaulted();
-  gpu.enlarge = values["enlarge"].as<std::string>();
-  gpu.enlarge_draft = values["enlarge-draft"].as<std::string>();
-  gpu.dependent_launch = values.count("no-early-start") == 0;
-  gpu.for_baselines = values.count("peers") > 0;
-  return gpu;
-}
-
 // Everything that is measured of two models. The number of passes, or runs, that were timed.
 std::size_t measure(calibrate::GpuSetup& setup, GpuPrinter& printer) {
   if (setup.gpu.for_baselines) {
@@ -156,27 +138,26 @@ std::size_t measure(calibrate::GpuSetup& setup, GpuPrinter& printer) {
 
 }  // namespace
 
-void add_gpu_options(po::options_description& options) {
-  const calibrate::GpuSettings defaults;
-  const auto text = [](const std::string& fallback) { return po::value<std::string>()->default_value(fallback); };
-  options.add_options()("gpu", text(std::to_string(defaults.number)), "with --device cuda: the device's number")(
-      "contexts", text(fmt::format("{}", fmt::join(defaults.contexts, ","))),
-      "with --device cuda: cached tokens of timed passes, of shapes")(
-      "enlarge", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function")(
-      "enlarge-draft", text(""), "with --device cuda: HIDDENxFFNxLAYERS around the draft that compute the same function")(
-      "held-out", po::value<std::string>(),
-      "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is fitted on")(
-      "only-device", "with --device cuda: say what it is, and end")(
-      "no-early-start", "with --device cuda: kernels start when those before them have ended, not as they end")(
-      "peers",
-      "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu/gpu_baselines.py, and nothing else");
+void add_gpu_options(CommandLine& line, ModelOptions& options, calibrate::GpuSettings& gpu, bool& only_device) {
+  line.add({{"gpu", gpu.number, config::between(0, 1024), "with --device cuda: the device's number"},
+            {"contexts", gpu.contexts, config::between(1, 1e6), "with --device cuda: cached tokens of timed passes, of shapes"},
+            {"enlarge", gpu.enlarge, "with --device cuda: HIDDENxFFNxLAYERS around the target that compute the same function"},
+            {"enlarge-draft", gpu.enlarge_draft,
+             "with --device cuda: HIDDENxFFNxLAYERS around the draft that compute the same function"},
+            {"held-out", options.settings.held_out,
+             "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is fitted on"},
+            {"only-device", only_device, "with --device cuda: say what it is, and end"},
+            {"no-early-start", gpu.dependent_launch,
+             "with --device cuda: kernels start when those before them have ended, not as they end"},
+            {"peers", gpu.for_baselines,
+             "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu/gpu_baselines.py, and nothing "
+             "else"}});
 }
 
-ExitCode calibrate_on_gpu(const po::variables_map& values) {
+ExitCode calibrate_on_gpu(const CommandLine& line, ModelOptions& options, calibrate::GpuSettings gpu, bool only_device) {
   const auto require = [&](const char* option, const std::vector<std::string>& allowed) {
-    if (values.count(option) == 0) return;
-    const auto& given = values[option].as<std::string>();
-    if (std::find(allowed.begin(), allowed.end(), given) == allowed.end())
+    const std::string given = line.text(option);
+    if (line.given(option) && std::find(allowed.begin(), allowed.end(), given) == allowed.end())
       throw BadInput(
           {fmt::format("--{}", option), 0, 0},
           fmt::format("{}, allowed with --device cuda: {}", config::quote_for_message(given), fmt::join(allowed, ", ")));
@@ -187,14 +168,14 @@ ExitCode calibrate_on_gpu(const po::variables_map& values) {
     if (entry.on_gpu) judging.push_back(entry.info.name);
   require("verifier", judging);
   const double begin = wall_clock();
-  const calibrate::Settings settings = read_settings(values);
-  const calibrate::GpuSettings gpu = read_gpu_settings(values);
-  const bool only_device = values.count("only-device") > 0;
+  complete_settings(line, options);
+  const calibrate::Settings& settings = options.settings;
+  std::sort(gpu.contexts.begin(), gpu.contexts.end());
+  gpu.contexts_given = line.given("contexts");
   calibrate::GpuSetup setup(settings, gpu);
   if (!only_device) setup.load();
-  report::OutputFolder folder(values["out"].as<std::string>());
-  folder.claim({gpu_file_names(settings, gpu, only_device), "specsim calibrate", values.count("force") > 0, false,
-                report::Writing::growing});
+  report::OutputFolder folder(options.out);
+  folder.claim({gpu_file_names(settings, gpu, only_device), "specsim calibrate", options.force, false, report::Writing::growing});
   GpuPrinter printer(folder, setup);
   printer.device();
   const std::size_t timed = only_device ? 0 : measure(setup, printer);

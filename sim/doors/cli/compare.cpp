@@ -5,8 +5,6 @@
 #include "sim/answers/plan/ranking.h"
 #include "sim/answers/plan/table_trees.h"
 #include "sim/doors/cli/command.h"
-#include "sim/doors/cli/numbers.h"
-#include "sim/doors/cli/option_partners.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/result_files.h"
 #include "sim/doors/cli/stop.h"
@@ -26,8 +24,6 @@
 #include <set>
 
 namespace specsim::cli {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -154,6 +150,19 @@ void print_ranking(const Ranking& ranking, plan::Draws draws) {
   write_output(judge::no_theory_lines(uncovered));
 }
 
+struct CompareOptions {
+  WorkloadOptions workload;
+  std::optional<std::vector<std::int64_t>> batches;
+  std::optional<double> alpha;
+  std::optional<double> temperature;
+  std::optional<std::string> acceptance;
+  std::optional<std::int64_t> rounds;
+  std::optional<std::string> out;
+  bool force = false;
+  unsigned threads = 0;
+  bool print_config = false;
+};
+
 // What the built-in methods' distributions are made by.
 struct BuiltIn {
   double alpha = plan::kDefaultAlpha;
@@ -176,7 +185,7 @@ std::string of_selection(const spec::AcceptanceTable& table) {
 }
 
 // What the order of the built-in methods rests on.
-void print_assumptions(const Options& options, const BuiltIn& built_in, const std::string& cost) {
+void print_assumptions(const WorkloadOptions& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
   warn_of_left_out_draft(options, built_in.recorded());
@@ -213,28 +222,22 @@ void print_assumptions(const Options& options, const BuiltIn& built_in, const st
 }
 
 // The methods of the configs, or the built-in ones.
-std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files,
-                                             const BuiltIn& built_in) {
-  std::vector<spec::Override> of_workload = workload_overrides(options, files.empty(), built_in.recorded());
+std::vector<spec::Experiment> experiments_of(const CompareOptions& options, const BuiltIn& built_in) {
+  const ConfigOptions& configs = options.workload.configs;
+  std::vector<spec::Override> of_workload = workload_overrides(options.workload, configs.files.empty(), built_in.recorded());
   std::vector<spec::Override> changes;
-  if (options.has("batches"))
-    changes.push_back(spec::override_setting("sweep.workload.batch",
-                                             read_integers(options.text("batches"), "--batches", config::between(1, 1e6)),
-                                             {"--batches", 0, 0}));
-  if (options.has("rounds"))
-    changes.push_back(spec::override_setting("rounds", read_integer(options.text("rounds"), "--rounds", config::between(1, 1e13)),
-                                             {"--rounds", 0, 0}));
-  const std::string seed = options.has("seed") ? options.text("seed") : "";
-  if (!files.empty()) {
+  if (options.batches) changes.push_back(spec::override_setting("sweep.workload.batch", *options.batches, {"--batches", 0, 0}));
+  if (options.rounds) changes.push_back(spec::override_setting("rounds", *options.rounds, {"--rounds", 0, 0}));
+  if (!configs.files.empty()) {
     changes.insert(changes.begin(), of_workload.begin(), of_workload.end());
-    return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
+    return read_experiments(configs, spec::Misfits::left_out, changes);
   }
   spec::ExperimentValues values = built_in.table.acceptance.empty()
                                       ? plan::methods_to_compare(built_in.alpha, built_in.temperature)
                                       : plan::methods_on_table(built_in.table.acceptance, built_in.table.one_pass,
                                                                built_in.table.selection == spec::Selection::sampled);
   Diagnostics diagnostics;
-  for (const auto& list : {read_overrides(options.texts("set"), seed, diagnostics), of_workload})
+  for (const auto& list : {read_overrides(configs, diagnostics), of_workload})
     changes.insert(changes.begin(), list.begin(), list.end());
   const auto made = [&](const spec::ExperimentValues& own) {
     spec::Experiment experiment =
@@ -250,23 +253,27 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
   return experiments;
 }
 
-void add_compare_options(po::options_description& description) {
-  const auto text = [] { return po::value<std::string>(); };
-  add_workload_options(description);
-  description.add_options()("batches", text(), "1,8,32: sequences decoded together, a ranking for each")(
-      "alpha", text(), "acceptance of a draft token at temperature 1, of the built-in methods' distributions (default 0.7)")(
-      "temperature", text(), "temperature at which the built-in methods' distributions are sampled, 0 to 1 (default 1)")(
-      "acceptance", text(),
-      "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
-      "file with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; top_k: [[...]] of the "
-      "likeliest 1, 2, ... tokens together; rates: [...] of positions that are reached or not; draft and target are those that "
-      "the "
-      "table says were recorded, unless --draft and --target name others")(
-      "rounds", text(),
-      "rounds of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)")(
-      "out", text(), "directory for ranking.csv, trees.csv")("force", kForceHelp)(
-      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)(
-      "print-config", "the built-in methods as a config, with what the other options change, to start from");
+void add_compare_options(CommandLine& line, CompareOptions& options) {
+  line.add_words("config", options.workload.configs.files);
+  add_workload_options(line, options.workload);
+  line.add(
+      {{"batches", options.batches, config::between(1, 1e6), "1,8,32: sequences decoded together, a ranking for each"},
+       {"alpha", options.alpha, config::between(0.01, 0.99),
+        "acceptance of a draft token at temperature 1, of the built-in methods' distributions (default 0.7)"},
+       {"temperature", options.temperature, config::between(0, 1),
+        "temperature at which the built-in methods' distributions are sampled, 0 to 1 (default 1)"},
+       {"acceptance", options.acceptance,
+        "acceptance by depth and rank, to rank chains and the best trees on: a published table (specsim list acceptance), or a "
+        "file with [[rank 1, rank 2, ...] at depth 1, ...], each given that its parent is accepted; top_k: [[...]] of the "
+        "likeliest 1, 2, ... tokens together; rates: [...] of positions that are reached or not; draft and target are those that "
+        "the table says were recorded, unless --draft and --target name others"},
+       {"rounds", options.rounds, config::between(1, 1e13),
+        "rounds of each method (default: the config's; of the built-in methods as many as the order needs, 200000 at most)"},
+       {"out", options.out, "directory for ranking.csv, trees.csv"},
+       {"force", options.force, kForceHelp},
+       {"threads", options.threads, read_threads, kThreadsHelp},
+       {"print-config", options.print_config,
+        "the built-in methods as a config, with what the other options change, to start from"}});
 }
 
 constexpr const char* kCompareExamples =
@@ -279,27 +286,20 @@ constexpr const char* kCompareExamples =
     "  scripts/plots/plot_compare.py build/compare\n";
 
 // Throws BadInput for options that a config leaves no room for.
-BuiltIn read_built_in(const Options& options, bool used) {
-  BuiltIn built_in;
-  if (options.has("alpha")) built_in.alpha = read_number(options.text("alpha"), "--alpha", config::between(0.01, 0.99));
-  if (options.has("temperature"))
-    built_in.temperature = read_number(options.text("temperature"), "--temperature", config::between(0, 1));
-  if (options.has("acceptance")) {
-    for (const char* other : {"alpha", "temperature"})
-      if (options.has(other))
-        throw BadInput({fmt::format("--{}", other), 0, 0},
-                       "given with --acceptance, which says the acceptance; allowed: one of them");
-    if (!used)
-      throw BadInput({"--acceptance", 0, 0}, "given with a config, whose context says the acceptance; allowed: without one");
-    built_in.table = spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0});
-  }
-  if (used) return built_in;
-  if (options.has("print-config"))
-    throw BadInput({"--print-config", 0, 0}, "given with a config, allowed: without one, to print the built-in methods");
-  if (options.has("alpha"))
-    throw BadInput({"--alpha", 0, 0}, "given with a config, whose distributions say the acceptance; allowed: without one");
-  if (options.has("temperature"))
-    throw BadInput({"--temperature", 0, 0}, "given with a config, whose pair says it (target_sampling); allowed: without one");
+BuiltIn read_built_in(const CommandLine& line, const CompareOptions& options) {
+  line.check({{"force", {"out"}, {}, ""},
+              {"print-config", {}, {"out"}, "is where rankings go, of which none is made"},
+              {"alpha", {}, {"acceptance"}, "says the acceptance"},
+              {"temperature", {}, {"acceptance"}, "says the acceptance"}});
+  refuse_two_types(line, options.workload.dtype.value_or(""));
+  for (const auto& [option, why] : {std::pair{"acceptance", ", whose context says the acceptance; allowed: without one"},
+                                    {"print-config", ", allowed: without one, to print the built-in methods"},
+                                    {"alpha", ", whose distributions say the acceptance; allowed: without one"},
+                                    {"temperature", ", whose pair says it (target_sampling); allowed: without one"}})
+    if (line.given("config") && line.given(option))
+      throw BadInput({fmt::format("--{}", option), 0, 0}, fmt::format("given with a config{}", why));
+  BuiltIn built_in{options.alpha.value_or(plan::kDefaultAlpha), options.temperature.value_or(1.0), {}};
+  if (options.acceptance) built_in.table = spec::named_acceptance_table(*options.acceptance, {"--acceptance", 0, 0});
   return built_in;
 }
 
@@ -343,31 +343,25 @@ void print_rankings(const std::vector<Ranking>& rankings, const std::vector<spec
 }  // namespace
 
 ExitCode compare_command(const std::vector<std::string>& arguments) {
-  po::options_description description;
-  add_compare_options(description);
-  po::variables_map values;
-  if (!parse(arguments, description, "config", "specsim compare [CONFIG...] [options]", kCompareExamples, values))
-    return ExitCode::fine;
+  CompareOptions options;
+  CommandLine line("specsim compare [CONFIG...] [options]", kCompareExamples);
+  add_compare_options(line, options);
+  if (!line.read(arguments)) return ExitCode::fine;
   const double started = wall_clock();
-  const Options options(values);
   const FilesRead read;
-  const std::vector<std::string> files = options.texts("config");
-  check_partners(values,
-                 {{"force", {"out"}, {}, ""}, {"print-config", {}, {"out"}, "is where rankings go, of which none is made"}});
-  const BuiltIn built_in = read_built_in(options, files.empty());
+  const BuiltIn built_in = read_built_in(line, options);
   run::RunOptions run;
-  run.threads = read_threads(options.text("threads"));
-  const std::vector<spec::Experiment> experiments = experiments_of(options, files, built_in);
-  if (options.has("print-config")) {
+  run.threads = options.threads;
+  const std::vector<spec::Experiment> experiments = experiments_of(options, built_in);
+  if (options.print_config) {
     print_output("{}", experiments.front().config.file);
     return ExitCode::fine;
   }
   std::optional<report::OutputFolder> folder;
-  if (options.has("out")) {
-    folder.emplace(options.text("out"));
-    folder->claim(claim_at_once({"ranking.csv", "trees.csv"},
-                                command_identity("compare", values, {"config", "set"}, run::identity(experiments)),
-                                options.has("force"), run::inputs_of(experiments, read.sums())));
+  if (options.out) {
+    folder.emplace(*options.out);
+    folder->claim(claim_at_once({"ranking.csv", "trees.csv"}, line.identity(run::identity(experiments)), options.force,
+                                run::inputs_of(experiments, read.sums())));
   }
   const std::vector<const spec::Cell*> cells = cells_of(experiments);
   check_tables(cells, run.threads, experiments.front().file, plan::kReplicates);
@@ -378,7 +372,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   run.progress = [&](double done, double all) { progress.show(done, all); };
   const StopOnSignal stop;
   run.stop = stop.flag();
-  const plan::Draws draws = files.empty() && !options.has("rounds") ? plan::Draws::as_needed : plan::Draws::all;
+  const plan::Draws draws = !line.given("config") && !options.rounds ? plan::Draws::as_needed : plan::Draws::all;
   const std::vector<Ranking> rankings = plan::rank_methods(cells, run, draws, [&](const std::vector<Ranking>& first) {
     progress.finish();
     print_first_answer(first);
@@ -388,7 +382,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
     print_error("stopped before the end; nothing was kept\n");
     return ExitCode::interrupted;
   }
-  if (files.empty()) print_assumptions(options, built_in, experiments.front().config.sections.at("cost"));
+  if (!line.given("config")) print_assumptions(options.workload, built_in, experiments.front().config.sections.at("cost"));
   print_rankings(rankings, experiments, draws);
   if (folder) {
     folder->write("ranking.csv", plan::ranking_csv(rankings));

@@ -19,8 +19,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
 // Names that an option takes, by what they are names of: so that completion follows the registries.
@@ -207,14 +205,13 @@ std::string roff(const std::string& text) {
 }  // namespace
 
 ExitCode completion_command(const std::vector<std::string>& arguments) {
-  po::variables_map values;
-  if (!parse(arguments, po::options_description(), "shell", "specsim completion bash|zsh|fish",
-             "  eval \"$(specsim completion bash)\"\n"
-             "  specsim completion zsh >~/.zfunc/_specsim\n"
-             "  specsim completion fish >~/.config/fish/completions/specsim.fish\n",
-             values))
-    return ExitCode::fine;
-  const std::vector<std::string> shells = Options(values).texts("shell");
+  std::vector<std::string> shells;
+  CommandLine line("specsim completion bash|zsh|fish",
+                   "  eval \"$(specsim completion bash)\"\n"
+                   "  specsim completion zsh >~/.zfunc/_specsim\n"
+                   "  specsim completion fish >~/.config/fish/completions/specsim.fish\n");
+  line.add_words("shell", shells);
+  if (!line.read(arguments)) return ExitCode::fine;
   const std::vector<std::string> known = {"bash", "zsh", "fish"};
   if (shells.size() != 1)
     throw BadInput({"", 0, 0}, fmt::format("{} shells, allowed: one of {}", shells.size(), fmt::join(known, ", ")));
@@ -226,10 +223,8 @@ ExitCode completion_command(const std::vector<std::string>& arguments) {
 }
 
 ExitCode man_command(const std::vector<std::string>& arguments) {
-  po::variables_map values;
-  if (!parse(arguments, po::options_description(), "", "specsim man >specsim.1",
-             "  specsim man >~/.local/share/man/man1/specsim.1\n  specsim man | man -l -\n", values))
-    return ExitCode::fine;
+  CommandLine line("specsim man >specsim.1", "  specsim man >~/.local/share/man/man1/specsim.1\n  specsim man | man -l -\n");
+  if (!line.read(arguments)) return ExitCode::fine;
   std::string text = fmt::format(
       ".TH SPECSIM 1 \"\" \"specsim {}\" \"User Commands\"\n.SH NAME\nspecsim \\- speculative decoding, simulated with the exact "
       "algorithm and held against theory\n.SH SYNOPSIS\n.B specsim\n.I command\n[options]\n.SH DESCRIPTION\n"

@@ -1,7 +1,5 @@
 // specsim import: what a server's log or metrics say of acceptance, and the options that take it to plan and serve.
 #include "sim/doors/cli/command.h"
-#include "sim/doors/cli/numbers.h"
-#include "sim/doors/cli/option_partners.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
 #include "sim/doors/cli/server_log.h"
@@ -13,11 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace specsim::cli {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -110,40 +107,34 @@ void print_options(const logs::Findings& findings) {
 }  // namespace
 
 ExitCode import_command(const std::vector<std::string>& arguments) {
-  po::options_description description;
-  description.add_options()("server", po::value<std::string>(), "only lines of this one: vllm, sglang, llama.cpp, tensorrt-llm")(
-      "at-draft-length", po::value<std::string>(), "the server's draft length, where its lines do not say it")(
-      "growth", "count what counters grew by between the first and the last time they are printed, not what they stood at")(
-      "sglang-interval", po::value<std::string>()->default_value("40"),
-      "decode steps that a line of SGLang averages (its --decode-log-interval)");
-  po::variables_map values;
-  if (!parse(arguments, description, "file", "specsim import FILE|- [options]",
-             "  specsim import vllm.log\n"
-             "  curl -s localhost:8000/metrics | specsim import -\n"
-             "  docker logs sglang 2>&1 | specsim import - --at-draft-length 3\n"
-             "  specsim plan --log vllm.log --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b\n",
-             values))
-    return ExitCode::fine;
-  const Options options(values);
-  const std::vector<std::string> files = options.texts("file");
+  std::vector<std::string> files;
+  std::string server;
+  logs::ReaderOptions how;
+  std::optional<int> stated_length;
+  CommandLine line("specsim import FILE|- [options]",
+                   "  specsim import vllm.log\n"
+                   "  curl -s localhost:8000/metrics | specsim import -\n"
+                   "  docker logs sglang 2>&1 | specsim import - --at-draft-length 3\n"
+                   "  specsim plan --log vllm.log --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b\n");
+  line.add_words("file", files);
+  line.add({{"server", server, read_server, "only lines of this one: vllm, sglang, llama.cpp, tensorrt-llm"},
+            {"at-draft-length", stated_length, config::between(1, kMaxDraftLength),
+             "the server's draft length, where its lines do not say it"},
+            {"growth", how.growth_alone,
+             "count what counters grew by between the first and the last time they are printed, not what they stood at"},
+            {"sglang-interval", how.sglang_interval, config::between(1, 1e6),
+             "decode steps that a line of SGLang averages (its --decode-log-interval)"}});
+  if (!line.read(arguments)) return ExitCode::fine;
   if (files.size() != 1)
     throw BadInput({"", 0, 0},
                    fmt::format("{} files, allowed: one server's log or metrics, or - for standard input", files.size()));
-  const std::string server = options.has("server") ? read_server(options.text("server")) : "";
-  const int draft_length = options.has("at-draft-length")
-                               ? static_cast<int>(read_integer(options.text("at-draft-length"), "--at-draft-length",
-                                                               config::between(1, kMaxDraftLength)))
-                               : 0;
-  logs::ReaderOptions how;
-  how.growth_alone = options.has("growth");
-  how.sglang_interval =
-      static_cast<int>(read_integer(options.text("sglang-interval"), "--sglang-interval", config::between(1, 1e6)));
+  const int draft_length = stated_length.value_or(0);
   const logs::LogContents contents = read_server_log(files[0], how);
   if (contents.unread > 0)
     print_warning(fmt::format("{} could not be read; {}", plural(contents.unread, "line"), contents.first_unread));
 
   const auto of_sglang = [](const logs::ReportedAcceptance& one) { return logs::server_name(one.kind) == "sglang"; };
-  if (was_given(values, "sglang-interval") && !contents.found.empty() &&
+  if (line.given("sglang-interval") && !contents.found.empty() &&
       std::none_of(contents.found.begin(), contents.found.end(), of_sglang))
     throw BadInput({"--sglang-interval", 0, 0},
                    fmt::format("given with a log of {}, of which it says nothing; allowed: with lines of SGLang",

@@ -19,7 +19,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 namespace {
@@ -142,24 +141,25 @@ ExitCode write_own(bool force) {
 }  // namespace
 
 ExitCode init_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("force", "replace configs of the same name that are there")(
-      "ask", "ask for GPU, target and draft and write experiment.yaml; so it is at a terminal where no directory is named");
-  po::variables_map values;
-  if (!parse(arguments, options, "directory", "specsim init [DIRECTORY] [--ask] [--force]",
-             "  specsim init                   # at a terminal: three questions, and experiment.yaml; else configs/ in this "
-             "directory\n"
-             "  specsim init mine && specsim check mine/configs/quickstart.yaml\n",
-             values))
-    return ExitCode::fine;
-  std::vector<std::string> wanted = {"."};
-  if (values.count("directory") > 0) wanted = values["directory"].as<std::vector<std::string>>();
-  if (wanted.size() != 1) throw BadInput({"", 0, 0}, fmt::format("{} directories, allowed: one", wanted.size()));
-  if (values.count("ask") > 0 && values.count("directory") > 0)
-    throw BadInput({"--ask", 0, 0}, "given together with a directory, allowed: one of them");
-  if (values.count("ask") > 0 || (values.count("directory") == 0 && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1))
-    return write_own(values.count("force") > 0);
-  const fs::path base = wanted.front();
+  std::vector<std::string> directories;
+  bool force = false;
+  bool asks = false;
+  CommandLine line(
+      "specsim init [DIRECTORY] [--ask] [--force]",
+      "  specsim init                   # at a terminal: three questions, and experiment.yaml; else configs/ in this "
+      "directory\n"
+      "  specsim init mine && specsim check mine/configs/quickstart.yaml\n");
+  line.add_words("directory", directories);
+  line.add({{"force", force, "replace configs of the same name that are there"},
+            {"ask", asks,
+             "ask for GPU, target and draft and write experiment.yaml; so it is at a terminal where no directory is named"}});
+  if (!line.read(arguments)) return ExitCode::fine;
+  const bool named = !directories.empty();
+  if (!named) directories = {"."};
+  if (directories.size() != 1) throw BadInput({"", 0, 0}, fmt::format("{} directories, allowed: one", directories.size()));
+  if (asks && named) throw BadInput({"--ask", 0, 0}, "given together with a directory, allowed: one of them");
+  if (asks || (!named && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)) return write_own(force);
+  const fs::path base = directories.front();
   const fs::path to = base / "configs";
   const std::string resources = resources_folder();
   if (resources.empty()) throw IoError("the configs that come with specsim are neither installed nor beside the program");
@@ -168,7 +168,7 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(from))
     if (entry.is_regular_file()) files.push_back(fs::relative(entry.path(), from));
-  for (const fs::path& file : files) check_place(base, to / file, values.count("force") > 0);
+  for (const fs::path& file : files) check_place(base, to / file, force);
   for (const fs::path& file : files) {
     make_directories((to / file).parent_path().string());
     write_whole_file((to / file).string(), read_whole_file((from / file).string()));

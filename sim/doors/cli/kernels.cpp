@@ -2,7 +2,6 @@
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/kernel_files.h"
 #include "sim/doors/cli/numbers.h"
-#include "sim/doors/cli/option_partners.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/resources.h"
 #include "sim/doors/cli/result_files.h"
@@ -34,8 +33,6 @@
 #endif
 
 namespace specsim::cli {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -158,10 +155,9 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
 
 // The GPUs of --hardware, by the names that rows may have for them: the file as it was given, its name without folder and ending,
 // and the name that it says.
-std::map<std::string, cost::Hardware> own_hardware(const po::variables_map& values) {
+std::map<std::string, cost::Hardware> own_hardware(const std::vector<std::string>& files) {
   std::map<std::string, cost::Hardware> own;
-  if (values.count("hardware") == 0) return own;
-  for (const std::string& name : read_texts(values["hardware"].as<std::string>(), "--hardware")) {
+  for (const std::string& name : files) {
     Diagnostics diagnostics;
     const cost::Hardware gpu = cost::read_hardware(cost::PresetChoice{name, {"--hardware", 0, 0}, {}}, diagnostics);
     diagnostics.throw_if_any();
@@ -186,19 +182,14 @@ void check_own_used(const std::map<std::string, cost::Hardware>& own, const std:
 // Fits of the table, made by the script that made the shipped ones, in the folder `fitted` of `out`.
 ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
   namespace fs = std::filesystem;
-  const std::string resources = resources_folder();
-  if (resources.empty())
-    throw IoError("scripts/kernels/fit_kernels.py, which comes with specsim, is neither installed nor beside the program");
   const fs::path fitted = fs::path(out) / kFitted;
   std::error_code error;
   fs::create_directories(fitted, error);
   if (error) throw IoError(fmt::format("{} cannot be made: {}", fitted.string(), error.message()));
-  const fs::path configs = fs::path(resources) / "configs";
-  flush_output();
-  const int status =
-      run_python((fs::path(resources) / "scripts/kernels/fit_kernels.py").string(),
-                 {path, "--only", cost::kernel_kind_name(table.kind), "--source", path, "--beside",
-                  (configs / "kernels").string(), "--hardware", (configs / "hardware").string(), "--out", fitted.string()});
+  const fs::path configs = fs::path(resources_folder()) / "configs";
+  const int status = run_script("scripts/kernels/fit_kernels.py", {path, "--only", cost::kernel_kind_name(table.kind), "--source",
+                                                                   path, "--beside", (configs / "kernels").string(), "--hardware",
+                                                                   (configs / "hardware").string(), "--out", fitted.string()});
   constexpr int kNothingToFit = 3;
   if (status == kNothingToFit)
     throw BadInput({path, 0, 0},
@@ -222,53 +213,54 @@ ExitCode priced_any(const std::string& path, std::size_t rows, bool any) {
 }  // namespace
 
 ExitCode kernels_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("out", po::value<std::string>(), "folder for priced.csv and errors.csv")(
-      "bands", "errors by number of rows too")("fit", "make a GPU's file with prices from the table, in DIRECTORY/fitted")(
-      "force", kForceHelp)("engine", po::value<std::string>(),
-                           "engine that whole steps are priced with, in place of the table's: a name or a .yaml file")(
-      "hardware", po::value<std::string>(),
-      "files of GPUs of your own, commas between: rows whose gpu is the file, its name without .yaml, or the name in it");
-  po::variables_map values;
-  if (!parse(
-          arguments, options, "table",
-          "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--hardware FILE] [--force]\n\nTABLE: "
-          "measured kernels or whole "
-          "steps, .csv or .csv.xz, told apart by their header.\nus: microseconds; ms: milliseconds; bytes: of one GPU's vector; "
-          "context: cached tokens of a sequence;\nn, k, m: outputs, inputs and rows of a product; set_over_l2, kv_over_l2: bytes "
-          "over the second-level cache's;\nlatent, "
-          "rope_dim: widths of a cached vector that all heads share, and of its rotated part;\ndtype: " +
-              fmt::format("{}", fmt::join(cost::dtype_names(), ", ")),
-          "  specsim kernels gemm_aic.csv.xz --out out/products\n"
-          "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n"
-          "  specsim kernels my_products.csv --out out/mine --fit\n"
-          "  specsim kernels my_products.csv --out out/mine --hardware my_gpu.yaml\n",
-          values))
-    return ExitCode::fine;
-  for (const char* option : {"table", "out"})
-    if (values.count(option) == 0)
-      throw BadInput({"", 0, 0}, fmt::format("specsim kernels needs {}; specsim kernels --help shows examples",
-                                             std::string_view(option) == "table" ? "a table of measured kernels" : "--out"));
-  const auto& paths = values["table"].as<std::vector<std::string>>();
+  std::vector<std::string> paths;
+  std::string out;
+  bool bands = false;
+  bool fits = false;
+  bool force = false;
+  std::optional<std::string> engine_name;
+  std::vector<std::string> hardware;
+  CommandLine line(
+      "specsim kernels TABLE --out DIRECTORY [--bands] [--fit] [--engine NAME] [--hardware FILE] [--force]\n\nTABLE: "
+      "measured kernels or whole "
+      "steps, .csv or .csv.xz, told apart by their header.\nus: microseconds; ms: milliseconds; bytes: of one GPU's vector; "
+      "context: cached tokens of a sequence;\nn, k, m: outputs, inputs and rows of a product; set_over_l2, kv_over_l2: bytes "
+      "over the second-level cache's;\nlatent, "
+      "rope_dim: widths of a cached vector that all heads share, and of its rotated part;\ndtype: " +
+          fmt::format("{}", fmt::join(cost::dtype_names(), ", ")),
+      "  specsim kernels gemm_aic.csv.xz --out out/products\n"
+      "  specsim kernels attention_decode_aic.csv --out out/decode --bands\n"
+      "  specsim kernels my_products.csv --out out/mine --fit\n"
+      "  specsim kernels my_products.csv --out out/mine --hardware my_gpu.yaml\n");
+  line.add_words("table", paths);
+  line.add(
+      {{"out", out, "folder for priced.csv and errors.csv"},
+       {"bands", bands, "errors by number of rows too"},
+       {"fit", fits, "make a GPU's file with prices from the table, in DIRECTORY/fitted"},
+       {"force", force, kForceHelp},
+       {"engine", engine_name, "engine that whole steps are priced with, in place of the table's: a name or a .yaml file"},
+       {"hardware", hardware, read_texts,
+        "files of GPUs of your own, commas between: rows whose gpu is the file, its name without .yaml, or the name in it"}});
+  if (!line.read(arguments)) return ExitCode::fine;
+  line.require("table", "a table of measured kernels");
+  line.require("out");
   if (paths.size() > 1) throw BadInput({paths[1], 0, 0}, "a second table, allowed: one at a time");
   const std::string& path = paths.front();
-  check_partners(values, {{"hardware", {}, {"fit"}, "fits GPUs of configs/hardware"}});
+  line.check({{"hardware", {}, {"fit"}, "fits GPUs of configs/hardware"}});
   const FilesRead read;
-  const std::map<std::string, cost::Hardware> own = own_hardware(values);
+  const std::map<std::string, cost::Hardware> own = own_hardware(hardware);
   const std::vector<std::vector<std::string>> lines = read_lines(path);
-  report::OutputFolder folder(values["out"].as<std::string>());
-  const bool force = values.count("force") > 0;
+  report::OutputFolder folder(out);
   const auto claim = [&] {
-    if (values.count("fit") > 0 && !force && folder.has(kFitted) && !folder.has("manifest.yaml"))
+    if (fits && !force && folder.has(kFitted) && !folder.has("manifest.yaml"))
       throw BadInput({folder.file(kFitted), 0, 0},
                      "is here without a manifest.yaml that says what made it, allowed: another --out, or --force to replace it");
-    folder.claim(claim_at_once({"priced.csv", "errors.csv"}, command_identity("kernels", values, {"table"}), force, read.sums()));
+    folder.claim(claim_at_once({"priced.csv", "errors.csv"}, line.identity(), force, read.sums()));
   };
   if (!lines.empty() && cost::is_step_table(lines.front())) {
     std::optional<cost::PresetChoice> engine;
-    if (values.count("engine") > 0) engine = {values["engine"].as<std::string>(), {"--engine", 0, 0}, {}};
-    if (values.count("fit") > 0)
-      throw BadInput({"--fit", 0, 0}, "given with a table of whole steps, allowed: with a table of kernels");
+    if (engine_name) engine = {*engine_name, {"--engine", 0, 0}, {}};
+    if (fits) throw BadInput({"--fit", 0, 0}, "given with a table of whole steps, allowed: with a table of kernels");
     if (engine) {
       Diagnostics diagnostics;
       spec::check_engine_names(cost::read_engine(*engine, diagnostics), diagnostics);
@@ -278,19 +270,19 @@ ExitCode kernels_command(const std::vector<std::string>& arguments) {
     check_own_used(own, steps.rows);
     for (const std::string& warning : steps.warnings) print_warning(warning);
     claim();
-    write_steps(steps, path, values.count("bands") > 0, folder);
+    write_steps(steps, path, bands, folder);
     return priced_any(path, steps.rows.size(), std::any_of(steps.rows.begin(), steps.rows.end(), [](const cost::PricedStep& row) {
                         return row.priced_ms > 0.0;
                       }));
   }
-  if (values.count("engine") > 0)
+  if (engine_name)
     throw BadInput({"--engine", 0, 0}, "given with a table of kernels, whose column engine says it, allowed: with whole steps");
   const cost::PricedTable table = cost::price_kernel_table(path, lines, own);
   check_own_used(own, table.rows);
   for (const std::string& warning : table.warnings) print_warning(warning);
   claim();
-  write_kernels(table, path, values.count("bands") > 0, folder);
-  if (values.count("fit") > 0) return fit_kernels(path, table, values["out"].as<std::string>());
+  write_kernels(table, path, bands, folder);
+  if (fits) return fit_kernels(path, table, out);
   return priced_any(path, table.rows.size(), std::any_of(table.rows.begin(), table.rows.end(), [](const cost::PricedKernel& row) {
                       return row.priced_us > 0.0;
                     }));

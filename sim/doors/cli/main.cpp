@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <boost/program_options/errors.hpp>
-
 #include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -114,9 +112,6 @@ ExitCode run_and_tell(const std::vector<std::string>& arguments) {
   } catch (const BadInput& bad) {
     flush_output();
     print_error("{}\n", bad.what());
-    return ExitCode::bad_input;
-  } catch (const boost::program_options::error& bad) {
-    print_error("specsim {}: {}\n", arguments.front(), bad.what());
     return ExitCode::bad_input;
   } catch (const InvariantBroken& broken) {
     print_error("specsim: this should not happen, please report it: {}\n", broken.what());

@@ -20,8 +20,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
 // The shards of one run: what their manifests say, which agree.
@@ -166,23 +164,22 @@ std::vector<judge::Row> merged_rows(const Shards& shards, const std::string& fir
 }  // namespace
 
 ExitCode merge_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  options.add_options()("out", po::value<std::string>()->required(),
-                        "directory for the joined data.csv, counts.csv and manifest.yaml")(
-      "force", "drop an unfinished run in --out, and replace another run's results or somebody's files there");
-  po::variables_map values;
-  if (!parse(arguments, options, "shard-dir", "specsim merge DIR... --out DIR",
-             "  specsim run configs/quickstart.yaml --shard 1/2 --out out/a\n  specsim run configs/quickstart.yaml --shard 2/2 "
-             "--out out/b\n"
-             "  specsim merge out/a out/b --out out/all\n"
-             "  specsim merge out/shards --out out/all      # all shards within a folder\n",
-             values))
-    return ExitCode::fine;
-  if (values.count("shard-dir") == 0) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
-  const std::vector<std::string> directories =
-      shard_directories(values["shard-dir"].as<std::vector<std::string>>(), values["out"].as<std::string>());
-
-  const std::string out = values["out"].as<std::string>();
+  std::vector<std::string> named;
+  std::string out;
+  bool force = false;
+  CommandLine line(
+      "specsim merge DIR... --out DIR",
+      "  specsim run configs/quickstart.yaml --shard 1/2 --out out/a\n  specsim run configs/quickstart.yaml --shard 2/2 "
+      "--out out/b\n"
+      "  specsim merge out/a out/b --out out/all\n"
+      "  specsim merge out/shards --out out/all      # all shards within a folder\n");
+  line.add_words("shard-dir", named);
+  line.add({{"out", out, "directory for the joined data.csv, counts.csv and manifest.yaml"},
+            {"force", force, "drop an unfinished run in --out, and replace another run's results or somebody's files there"}});
+  if (!line.read(arguments)) return ExitCode::fine;
+  line.require("out");
+  if (named.empty()) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
+  const std::vector<std::string> directories = shard_directories(named, out);
   std::error_code ignored;
   for (const std::string& directory : directories)
     if (std::filesystem::equivalent(directory, out, ignored))
@@ -190,7 +187,6 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   const Shards shards = read_shards(directories);
   const std::string identity_of_whole = shards.identity + " 1/1";
   report::OutputFolder folder(out);
-  const bool force = values.count("force") > 0;
   if (!force && folder.has(kJournal))
     throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
   folder.claim({kResultFiles, identity_of_whole, force, true, report::Writing::in_place, shards.inputs});

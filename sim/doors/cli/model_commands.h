@@ -9,11 +9,18 @@
 
 namespace specsim::cli {
 
-void add_model_options(boost::program_options::options_description& options);
-// Throws BadInput.
-calibrate::Settings read_settings(const boost::program_options::variables_map& values);
+struct ModelOptions {
+  calibrate::Settings settings;
+  std::string verifier;  // "": what suits the drafter
+  std::string device = "cpu";
+  std::string out;
+  bool force = false;
+};
+void add_model_options(CommandLine& line, ModelOptions& options);
+// Completes the settings by what was given. Throws BadInput.
+void complete_settings(const CommandLine& line, ModelOptions& options);
 // Throws BadInput where --device names anything but the CPU.
-void require_cpu(const boost::program_options::variables_map& values);
+void require_cpu(const ModelOptions& options);
 
 // A progress bar for each unit that is counted, one after the other. A calibrate::OnProgress.
 class PhaseProgress {

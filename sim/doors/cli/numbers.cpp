@@ -1,6 +1,7 @@
 #include "sim/doors/cli/numbers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -85,9 +86,26 @@ std::vector<std::int64_t> read_integers(const std::string& list, const std::stri
   return numbers;
 }
 
-unsigned read_threads(const std::string& text) {
+std::string directory_name(const std::string& text, const std::string& option) {
+  if (text.empty()) throw BadInput({option, 0, 0}, "\"\", allowed: a directory");
+  return text;
+}
+
+std::string file_name(const std::string& text, const std::string& option) {
+  if (text.empty()) throw BadInput({option, 0, 0}, "\"\", allowed: a file");
+  return text;
+}
+
+std::size_t read_word(const std::string& text, const std::string& option, const std::vector<std::string>& words) {
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end())
+    throw BadInput({option, 0, 0}, fmt::format("{}, allowed: {}", config::quote_for_message(text), fmt::join(words, ", ")));
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+unsigned read_threads(const std::string& text, const std::string& option) {
   constexpr unsigned kMost = 1024;
-  const auto threads = static_cast<unsigned>(read_integer(text, "--threads", config::between(0, kMost)));
+  const auto threads = static_cast<unsigned>(read_integer(text, option, config::between(0, kMost)));
   return threads > 0 ? threads : std::clamp(std::thread::hardware_concurrency(), 1U, kMost);
 }
 

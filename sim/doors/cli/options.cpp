@@ -6,135 +6,23 @@
 #include "sim/foundation/base/memory.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/config/value.h"
-#include "sim/foundation/rng/address.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <set>
-#include <sstream>
 #include <utility>
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
-namespace {
-
-// Boost's what() puts words of the command line into its text as long as it finds its own placeholders there, for ever where such
-// a word holds one (--alph=%original_token%): what is wrong is read from the exception, and what() of no error with a name is
-// asked.
-struct Named : po::error_with_option_name {
-  static std::string part(const po::error_with_option_name& wrong, const std::string& name) {
-    const auto& parts = wrong.*(&Named::m_substitutions);
-    const auto found = parts.find(name);
-    return found == parts.end() ? "" : found->second;
-  }
-};
-
-// Words of servers and benchmarks for options of ours; an unknown option that resembles one of ours needs none.
-constexpr std::array<std::array<const char*, 2>, 6> kOtherWords = {{{"--gpu", "--hardware"},
-                                                                    {"--model", "--target"},
-                                                                    {"--tp", "--tensor-parallel"},
-                                                                    {"--concurrency", "--batch"},
-                                                                    {"--concurrency", "--batches"},
-                                                                    {"--num-speculative-tokens", "--longest"}}};
-
-// What Boost found wrong with a command line, in the program's own form. Throws BadInput.
-[[noreturn]] void throw_mistake(const po::error& wrong, const po::options_description& options) {
-  const auto* const named = dynamic_cast<const po::error_with_option_name*>(&wrong);
-  if (named == nullptr) throw BadInput({"", 0, 0}, wrong.what());
-  const std::string name = named->get_option_name();
-  if (dynamic_cast<const po::unknown_option*>(&wrong) != nullptr) {
-    std::vector<std::string> names;
-    for (const auto& option : options.options()) names.push_back("--" + option->long_name());
-    for (const auto& [word, ours] : kOtherWords)
-      if (name == word && std::find(names.begin(), names.end(), ours) != names.end())
-        throw BadInput({"", 0, 0},
-                       fmt::format("unknown option \"{}\", here {}; allowed: {}", name, ours, fmt::join(names, ", ")));
-    throw BadInput({"", 0, 0}, config::unknown_name("unknown option", name, names));
-  }
-  if (const auto* const ambiguous = dynamic_cast<const po::ambiguous_option*>(&wrong)) {
-    std::vector<std::string> names;
-    for (const std::string& one : ambiguous->alternatives()) names.push_back("--" + one);
-    throw BadInput({"", 0, 0}, fmt::format("option {} is short for several, allowed: {}", config::quote_for_message(name),
-                                           fmt::join(names, ", ")));
-  }
-  std::string meaning = "see --help";
-  for (const auto& option : options.options())
-    if ("--" + option->long_name() == name) meaning = option->description();
-  const Location where{name, 0, 0};
-  if (dynamic_cast<const po::multiple_occurrences*>(&wrong) != nullptr)
-    throw BadInput(where, "given more than once, allowed: once");
-  if (dynamic_cast<const po::required_option*>(&wrong) != nullptr) throw BadInput(where, "missing, allowed: " + meaning);
-  if (dynamic_cast<const po::invalid_command_line_syntax*>(&wrong) != nullptr)
-    throw BadInput(where, "given without a value, or with one that it does not take, allowed: " + meaning);
-  const std::string value = Named::part(*named, "value");
-  throw BadInput(where, fmt::format("{} does not fit, allowed: {}",
-                                    value.empty() ? "this value" : config::quote_for_message(value), meaning));
-}
-
-// An option that stands where another one's value should: Boost takes it for that value. Throws BadInput.
-void check_values_given(const std::vector<std::string>& arguments, const po::options_description& options) {
-  const auto option_of = [&](const std::string& word) {
-    return word.size() > 2 && word.starts_with("--") ? options.find_nothrow(word.substr(2), false) : nullptr;
-  };
-  for (std::size_t i = 0; i + 1 < arguments.size() && arguments[i] != "--"; ++i) {  // no option stands behind "--"
-    const po::option_description* const option = option_of(arguments[i]);
-    if (option == nullptr || option->semantic()->min_tokens() == 0) continue;
-    if (option_of(arguments[i + 1]) != nullptr)
-      throw BadInput({arguments[i], 0, 0},
-                     fmt::format("given without a value before {}, allowed: {}", arguments[i + 1], option->description()));
-    ++i;
-  }
-}
-
-}  // namespace
-
-bool parse(const std::vector<std::string>& arguments, const po::options_description& options, const std::string& positional,
-           const std::string& usage, const std::string& examples, po::variables_map& values) {
-  po::options_description shown("options", 110);
-  for (const auto& option : options.options()) shown.add(option);
-  add_form_options(shown);
-  shown.add_options()("help,h", "print this");
-  if (note_options(shown, positional, usage, examples)) return false;
-  po::options_description all;
-  all.add(shown);
-  // Words without an option where none belong have a name too, so that the message can say them.
-  const std::string words = positional.empty() ? "unexpected" : positional;
-  all.add_options()(words.c_str(), po::value<std::vector<std::string>>(), "");
-  po::positional_options_description places;
-  places.add(words.c_str(), -1);
-  check_values_given(arguments, all);
-  try {
-    po::store(po::command_line_parser(arguments).options(all).positional(places).run(), values);
-    if (values.count("help") == 0) po::notify(values);
-  } catch (const po::error& wrong) {
-    throw_mistake(wrong, shown);
-  }
-  if (values.count("help") > 0) {
-    std::ostringstream text;
-    text << shown;
-    print_output("usage: {}\n\n{}\nexamples:\n{}", usage, text.str(), examples);
-    return false;
-  }
-  if (positional.empty() && values.count(words) > 0)
-    throw BadInput({"", 0, 0},
-                   fmt::format("{} stands without an option, allowed: {}",
-                               config::quote_for_message(values[words].as<std::vector<std::string>>().front()), usage));
-  return true;
-}
-
-std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
-                                           Diagnostics& diagnostics) {
+std::vector<spec::Override> read_overrides(const ConfigOptions& configs, Diagnostics& diagnostics) {
   std::vector<spec::Override> overrides;
-  for (const std::string& set : sets) {
+  for (const std::string& set : configs.sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0)
       diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, as rounds=1e5",
@@ -143,19 +31,18 @@ std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets,
                                                diagnostics))
       overrides.push_back(*std::move(change));
   }
-  if (!seed.empty())
-    if (auto change = spec::read_override("seed", seed, "--seed", diagnostics)) overrides.push_back(*std::move(change));
+  if (!configs.seed.empty())
+    if (auto change = spec::read_override("seed", configs.seed, "--seed", diagnostics)) overrides.push_back(*std::move(change));
   return overrides;
 }
 
-std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                               const std::string& seed, spec::Misfits misfits,
+std::vector<spec::Experiment> read_experiments(const ConfigOptions& configs, spec::Misfits misfits,
                                                const std::vector<spec::Override>& more) {
   Diagnostics diagnostics;
-  std::vector<spec::Override> overrides = read_overrides(sets, seed, diagnostics);
+  std::vector<spec::Override> overrides = read_overrides(configs, diagnostics);
   overrides.insert(overrides.end(), more.begin(), more.end());
   std::vector<spec::Experiment> experiments;
-  for (const std::string& file : files) {
+  for (const std::string& file : configs.files) {
     experiments.push_back(spec::read_experiment(shipped_or_own(file), overrides, diagnostics, misfits));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
@@ -211,21 +98,6 @@ void print_warnings(const std::vector<const spec::Cell*>& cells) {
 }
 
 double wall_clock() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-std::string command_identity(const std::string& command, const po::variables_map& values, const std::set<std::string>& inputs,
-                             const std::string& more) {
-  static const std::set<std::string> kNothing = {"out", "force", "threads", "quiet", "format", "help"};
-  std::uint64_t hash = rng::hash_text(more);
-  const auto add = [&hash](const std::string& word) { hash = rng::hash_text(word, rng::hash_text("\n", hash)); };
-  for (const auto& [name, value] : values) {  // by name
-    if (kNothing.contains(name) || inputs.contains(name)) continue;
-    add("--" + name);
-    if (const auto* const text = boost::any_cast<std::string>(&value.value())) add(*text);
-    if (const auto* const texts = boost::any_cast<std::vector<std::string>>(&value.value()))
-      for (const std::string& text : *texts) add(text);
-  }
-  return fmt::format("specsim {} {:016x}", command, hash);
-}
 
 report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started) {
   report::Manifest manifest = report::new_manifest(command_line());

@@ -1,49 +1,31 @@
-// What the subcommands share: options, help, progress.
+// What the subcommands share: configs, warnings, progress.
 #pragma once
 
+#include "sim/doors/cli/command_line.h"
 #include "sim/experiments/run/runner.h"
 #include "sim/experiments/spec/spec.h"
 #include "sim/foundation/base/files_read.h"
 #include "sim/foundation/report/manifest.h"
 #include "sim/foundation/report/table.h"
 
-#include <boost/program_options.hpp>
-
-#include <set>
 #include <string>
 #include <vector>
 
 namespace specsim::cli {
 
-// What was given on a command line, by option, as the type that the option was declared with.
-class Options {
- public:
-  explicit Options(const boost::program_options::variables_map& values) : values_(&values) {}
-  [[nodiscard]] bool has(const char* name) const { return values_->count(name) > 0; }
-  [[nodiscard]] std::string text(const char* name) const { return (*values_)[name].as<std::string>(); }
-  // Empty where it was not given.
-  [[nodiscard]] std::vector<std::string> texts(const char* name) const {
-    return has(name) ? (*values_)[name].as<std::vector<std::string>>() : std::vector<std::string>{};
-  }
-
- private:
-  const boost::program_options::variables_map* values_;
+// The configs of a command and what changes them.
+struct ConfigOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> sets;  // --set PATH=VALUE
+  std::string seed;               // "": the configs' own
 };
 
-// Parses `arguments`; with --help prints usage, options and `examples`, and returns false. `positional`: the name of the
-// option that takes what stands without a dash, "" for none. Throws BadInput.
-bool parse(const std::vector<std::string>& arguments, const boost::program_options::options_description& options,
-           const std::string& positional, const std::string& usage, const std::string& examples,
-           boost::program_options::variables_map& values);
+// --set and --seed as changes to a config.
+std::vector<spec::Override> read_overrides(const ConfigOptions& configs, Diagnostics& diagnostics);
 
-// PATH=VALUE texts and a seed ("": none) as changes to a config.
-std::vector<spec::Override> read_overrides(const std::vector<std::string>& sets, const std::string& seed,
-                                           Diagnostics& diagnostics);
-
-// Reads every config with its --set and --seed ("": none), and then `more` changes; throws BadInput with all mistakes, in the
-// order of their places.
-std::vector<spec::Experiment> read_experiments(const std::vector<std::string>& files, const std::vector<std::string>& sets,
-                                               const std::string& seed, spec::Misfits misfits = spec::Misfits::refused,
+// Reads every config with its --set and --seed, and then `more` changes; throws BadInput with all mistakes, in the order of their
+// places.
+std::vector<spec::Experiment> read_experiments(const ConfigOptions& configs, spec::Misfits misfits = spec::Misfits::refused,
                                                const std::vector<spec::Override>& more = {});
 
 // All cells of the experiments, in order.
@@ -85,12 +67,6 @@ class Progress {
 };
 
 double wall_clock();
-
-// The identity of what a command makes, equal for what comes out the same from the same inputs: "specsim COMMAND" and a number
-// of its options, but for those that change nothing (--out, --threads and the like) and those that name `inputs`, whose contents
-// are compared. `more`: what else it depends on, such as the identity of its configs.
-std::string command_identity(const std::string& command, const boost::program_options::variables_map& values,
-                             const std::set<std::string>& inputs, const std::string& more = "");
 
 // What a command that began at `started` by wall_clock() made of the experiments, with all their cells.
 report::Manifest new_manifest(const std::vector<spec::Experiment>& experiments, unsigned threads, double started);

@@ -18,11 +18,10 @@ namespace specsim::cli {
 
 namespace {
 
-// How the command was asked to print, and who only asks for its options.
+// How the command was asked to print.
 struct Form {
   bool quiet = false;
   report::Format format = report::Format::table;
-  CommandInfo* noting = nullptr;
 };
 Form& form() { return context().of<Form>(); }
 
@@ -64,41 +63,9 @@ bool for_machines() { return form().format != report::Format::table; }
 bool tables_alone() { return form().format == report::Format::csv; }
 
 CommandInfo command_info(const Command& command) {
-  CommandInfo info;
-  form().noting = &info;
+  const NoteCommandInfo noting;
   command.run({});
-  form().noting = nullptr;
-  return info;
-}
-
-bool note_options(const boost::program_options::options_description& options, const std::string& positional,
-                  const std::string& usage, const std::string& examples) {
-  CommandInfo* const noting = form().noting;
-  if (noting == nullptr) return false;
-  noting->usage = usage;
-  noting->examples = examples;
-  noting->takes_files = !positional.empty();
-  for (const auto& option : options.options()) {
-    const auto semantic = option->semantic();
-    OptionInfo one;
-    one.name = option->long_name();
-    one.takes_value = semantic->max_tokens() > 0;
-    one.repeats = semantic->is_composing();
-    const std::string parameter = option->format_parameter();  // "arg (=0)"
-    const std::size_t from = parameter.find("(=");
-    if (from != std::string::npos) one.fallback = parameter.substr(from + 2, parameter.rfind(')') - from - 2);
-    one.help = option->description();
-    noting->options.push_back(std::move(one));
-  }
-  return true;
-}
-
-void add_form_options(boost::program_options::options_description& options) {
-  namespace po = boost::program_options;
-  options.add_options()("format", po::value<std::string>()->default_value("table"),
-                        fmt::format("form of what is printed: {}", fmt::join(report::format_names(), ", ")).c_str());
-  if (options.find_nothrow("quiet", false) == nullptr)
-    options.add_options()("quiet", "print no text, no warnings and no progress; tables alone with --format");
+  return noting.info;
 }
 
 ExitCode run_in_form(const Command& command, const std::vector<std::string>& arguments) {

@@ -2,37 +2,16 @@
 #pragma once
 
 #include "sim/doors/cli/command.h"
+#include "sim/doors/cli/command_line.h"
 #include "sim/foundation/base/exit_code.h"
-
-#include <boost/program_options.hpp>
 
 #include <string>
 #include <vector>
 
 namespace specsim::cli {
 
-// Adds --format, and --quiet where the command does not declare one itself.
-void add_form_options(boost::program_options::options_description& options);
-
-// What a command takes, from the same declarations that its --help prints.
-struct OptionInfo {
-  std::string name;
-  bool takes_value = false;
-  bool repeats = false;
-  std::string fallback;  // its default, "" for none
-  std::string help;
-};
-struct CommandInfo {
-  std::string usage;
-  std::string examples;
-  bool takes_files = false;  // what stands without a dash
-  std::vector<OptionInfo> options;
-};
+// What a command takes.
 CommandInfo command_info(const Command& command);
-// parse() tells of the options that a command declares. True while command_info() asks for them: they are noted, and the command
-// is to return without doing anything.
-bool note_options(const boost::program_options::options_description& options, const std::string& positional,
-                  const std::string& usage, const std::string& examples);
 
 // Runs the command and writes what it prints in the form that the arguments ask for. Throws what the command throws; nothing is
 // printed then.

@@ -1,8 +1,6 @@
 // specsim pass: what one forward pass takes on a GPU, part by part.
 #include "sim/answers/plan/passes.h"
 #include "sim/doors/cli/command.h"
-#include "sim/doors/cli/numbers.h"
-#include "sim/doors/cli/option_partners.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
 #include "sim/doors/cli/workload_options.h"
@@ -23,11 +21,10 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace specsim::cli {
-
-namespace po = boost::program_options;
 
 namespace {
 
@@ -44,32 +41,47 @@ void check_name(const std::string& option, const std::string& name, const std::v
   throw BadInput(at_option(option), config::unknown_name(option + " is", name, names));
 }
 
+struct PassOptions {
+  std::vector<std::string> hardware;
+  std::vector<std::string> models;
+  plan::PassGrid grid;
+  std::vector<std::string> shards = {"1"};
+  std::vector<std::string> weight_bits = {"16"};
+  std::optional<std::string> dtype;
+  std::optional<std::string> head_bits;
+  std::string kv_bits = "16";
+  std::string kv_window = "0";
+  std::string engine = "vllm";
+  std::string kernels = "automatic";
+  std::string logits = "all";
+  bool csv = false;
+  bool explain = false;
+};
+
 // One GPU and model, cut and quantised as said.
-PassSetting read_setting(const po::variables_map& values, cost::Role role, const std::string& hardware, const std::string& model,
-                         const std::string& shards, const std::string& bits) {
-  const auto given = [&](const std::string& option) { return values[option].as<std::string>(); };
+PassSetting read_setting(const CommandLine& line, const PassOptions& options, const std::string& hardware,
+                         const std::string& model, const std::string& shards, const std::string& bits) {
+  const cost::Role role = options.grid.role;
   const auto preset = [](const std::string& name, const std::string& option) {
     return PresetChoice{name, at_option(option), {}};
   };
   PresetChoice chosen = preset(model, "model");
-  const auto change = [&](const char* key, const std::string& option, const std::string& text) {
-    chosen.changes.push_back({key, text, at_option(option)});
-  };
-  change("tensor_parallel", "tensor-parallel", shards);
+  chosen.changes.push_back({"tensor_parallel", shards, at_option("tensor-parallel")});
   // What nobody said is the model's own.
-  if (!values["weight-bits"].defaulted()) change("weight_bits", "weight-bits", bits);
-  for (const auto& [option, key] : {std::pair{"kv-bits", "kv_bits"}, {"kv-window", "kv_window"}})
-    if (!values[option].defaulted()) change(key, option, given(option));
-  for (const auto& [option, key] : {std::pair{"dtype", "dtype"}, {"head-bits", "head_bits"}})
-    if (values.count(option) > 0) change(key, option, given(option));
+  for (const auto& [option, key, text] : {std::tuple{"weight-bits", "weight_bits", bits},
+                                          {"kv-bits", "kv_bits", options.kv_bits},
+                                          {"kv-window", "kv_window", options.kv_window},
+                                          {"dtype", "dtype", options.dtype.value_or("")},
+                                          {"head-bits", "head_bits", options.head_bits.value_or("")}})
+    if (line.given(option)) chosen.changes.push_back({key, text, at_option(option)});
 
   const char* const what = role == cost::Role::target ? "target" : "draft";
   PassSetting setting{hardware, model, {}};
   cost::Deployment& deployment = setting.deployment;
   Diagnostics diagnostics;
-  deployment.engine = cost::read_engine(preset(given("engine"), "engine"), diagnostics);
+  deployment.engine = cost::read_engine(preset(options.engine, "engine"), diagnostics);
   spec::check_engine_names(deployment.engine, diagnostics);
-  deployment.kernels = given("kernels");
+  deployment.kernels = options.kernels;
   deployment.hardware = cost::read_hardware(preset(hardware, "hardware"), diagnostics);
   const cost::ModelShape shape = cost::read_model(chosen, what, diagnostics);
   diagnostics.throw_if_any();
@@ -84,14 +96,13 @@ PassSetting read_setting(const po::variables_map& values, cost::Role role, const
 }
 
 // The models and GPUs that the options name, one setting for each combination.
-std::vector<PassSetting> read_settings(const po::variables_map& values, cost::Role role) {
-  const auto texts = [&](const std::string& option) { return read_texts(values[option].as<std::string>(), "--" + option); };
+std::vector<PassSetting> read_settings(const CommandLine& line, const PassOptions& options) {
   std::vector<PassSetting> settings;
-  for (const std::string& hardware : texts("hardware"))
-    for (const std::string& model : texts("model"))
-      for (const std::string& shards : texts("tensor-parallel"))
-        for (const std::string& bits : texts("weight-bits"))
-          settings.push_back(read_setting(values, role, hardware, model, shards, bits));
+  for (const std::string& hardware : options.hardware)
+    for (const std::string& model : options.models)
+      for (const std::string& shards : options.shards)
+        for (const std::string& bits : options.weight_bits)
+          settings.push_back(read_setting(line, options, hardware, model, shards, bits));
   return settings;
 }
 
@@ -164,108 +175,100 @@ void print_operations(const std::vector<PassSetting>& settings, const plan::Pass
       "\ntimes: how often in the pass; us: once; +- %: standard error of that. Work on two streams at once counts less.\n");
 }
 
-// The passes that are asked for. Throws BadInput.
-plan::PassGrid read_grid(const po::variables_map& values) {
-  const auto& role_name = values["role"].as<std::string>();
-  if (role_name != "target" && role_name != "draft")
-    throw BadInput({"--role", 0, 0}, fmt::format("\"{}\", allowed: target, draft", role_name));
-  const cost::Role role = role_name == "draft" ? cost::Role::draft : cost::Role::target;
-  const bool products_only = values.count("products-only") > 0;
-  const auto& logits = values["logits"].as<std::string>();
+// How many rows of each sequence go through the LM head at most: all of them, none, or a number.
+double read_logits(const std::string& text, const std::string& option) {
   const config::Interval rows = config::between(0, 1e6);
-  const std::optional<double> most_logits = products_only || logits == "none" ? 0.0
-                                            : logits == "all"                 ? 1e9
-                                                                              : config::as_number(logits);
-  if (!most_logits || (logits != "all" && (!rows.contains(*most_logits) || *most_logits != std::floor(*most_logits))))
-    throw BadInput({"--logits", 0, 0},
-                   fmt::format("{}, allowed: all, none, or an integer {}", config::quote_for_message(logits), rows.to_text()));
-  const auto counts = [&](const std::string& option, double least, double most) {
-    const auto whole = read_integers(values[option].as<std::string>(), "--" + option, config::between(least, most));
-    return std::vector<double>(whole.begin(), whole.end());
-  };
-  plan::PassGrid grid;
-  grid.role = role;
-  grid.tokens = counts("tokens", 1, 1e6);
-  grid.batches = counts("batch", 1, 1e6);
-  grid.contexts = counts("context", 0, 1e7);
-  grid.most_logits = *most_logits;
-  grid.products_only = products_only;
-  return grid;
+  if (text == "all") return 1e9;
+  const std::optional<double> most = text == "none" ? 0.0 : config::as_number(text);
+  if (!most || !rows.contains(*most) || *most != std::floor(*most))
+    throw BadInput({option, 0, 0},
+                   fmt::format("{}, allowed: all, none, or an integer {}", config::quote_for_message(text), rows.to_text()));
+  return *most;
 }
 
-void add_pass_options(po::options_description& options) {
-  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
-  const std::string engines = fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "));
-  options.add_options()("hardware", po::value<std::string>(), "GPUs: names or .yaml files, commas between")(
-      "model", po::value<std::string>(), "models: names, .yaml files, or config.json files or their folders, commas between")(
-      "tokens", text("1,2,4,8,16,32,64,128"),
-      "new tokens of each sequence: 1 plain, draft length + 1 verified, more with --logits 1 a part of a prompt")(
-      "batch", text("1"), "sequences")("context", text("0"), "tokens cached by each")(
-      "tensor-parallel", text("1"), "GPUs that share the model")("weight-bits", text("16"),
-                                                                 "bits of a weight; where not given what the model says")(
-      "dtype", po::value<std::string>(), "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
-      "head-bits", po::value<std::string>(), "bits of a weight of LM head and embeddings; 16, or weight-bits if more")(
-      "kv-bits", text("16"), "bits of a cached key or value; where not given what the model says")(
-      "kv-window", text("0"), "newest cached tokens that attention reads, where not given what the model says; 0: all")(
-      "engine", text("vllm"), engines.c_str())(
-      "kernels", text("automatic"),
-      "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration")(
-      "logits", text("all"),
-      "rows of each sequence through the LM head: all, as in a verification; at most so many: 1 for a prompt; or none")(
-      "role", text("target"), "target, or draft: no host time, but the engine's floor")(
-      "products-only", "the layers' matrix products alone")("csv", "as CSV")(
-      "explain", "every operation of each pass: its shape, the kernel that computes it, that kernel's source, time and error");
+std::string read_kernels(const std::string& text, const std::string& option) {
+  check_name(option.substr(2), text, cost::kernel_choices());
+  return text;
+}
+
+void add_pass_options(CommandLine& line, PassOptions& options) {
+  plan::PassGrid& grid = options.grid;
+  line.add(
+      {{"hardware", options.hardware, read_texts, "GPUs: names or .yaml files, commas between"},
+       {"model", options.models, read_texts, "models: names, .yaml files, or config.json files or their folders, commas between"},
+       {"tokens", grid.tokens, config::between(1, 1e6),
+        "new tokens of each sequence: 1 plain, draft length + 1 verified, more with --logits 1 a part of a prompt"},
+       {"batch", grid.batches, config::between(1, 1e6), "sequences"},
+       {"context", grid.contexts, config::between(0, 1e7), "tokens cached by each"},
+       {"tensor-parallel", options.shards, read_texts, "GPUs that share the model"},
+       {"weight-bits", options.weight_bits, read_texts, "bits of a weight; where not given what the model says"},
+       {"dtype", options.dtype, "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}"},
+       {"head-bits", options.head_bits, "bits of a weight of LM head and embeddings; 16, or weight-bits if more"},
+       {"kv-bits", options.kv_bits, "bits of a cached key or value; where not given what the model says"},
+       {"kv-window", options.kv_window, "newest cached tokens that attention reads, where not given what the model says; 0: all"},
+       {"engine", options.engine,
+        fmt::format("{}, or a .yaml file: host, launches, padding", fmt::join(cost::engine_names(), ", "))},
+       {"kernels", options.kernels, read_kernels,
+        "whose measured kernels price the pass: vllm, sglang, trtllm; automatic: the engine's; none: the calibration"},
+       {"logits", options.logits,
+        "rows of each sequence through the LM head: all, as in a verification; at most so many: 1 for a prompt; or none"},
+       {"role",
+        grid.role,
+        {{"target", cost::Role::target}, {"draft", cost::Role::draft}},
+        "target, or draft: no host time, but the engine's floor"},
+       {"products-only", grid.products_only, "the layers' matrix products alone"},
+       {"csv", options.csv, "as CSV"},
+       {"explain", options.explain,
+        "every operation of each pass: its shape, the kernel that computes it, that kernel's source, time and error"}});
 }
 
 }  // namespace
 
 ExitCode pass_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  add_pass_options(options);
-  po::variables_map values;
-  if (!parse(
-          arguments, options, "", "specsim pass --hardware GPU --model MODEL [options]",
-          "  specsim pass --hardware h100-sxm --model llama-2-7b --tokens 1,8,64\n"
-          "  specsim pass --hardware a100-80gb-sxm,rtx-3090 --model llama-3.1-8b --tokens 1,6 --batch 1,16 --context 4096\n"
-          "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
-          "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n"
-          "  specsim pass --hardware h200-sxm --model deepseek-v3 --tensor-parallel 8 --dtype fp8_block --tokens 4 --explain\n",
-          values))
-    return ExitCode::fine;
-  for (const char* option : {"hardware", "model"})
-    if (values.count(option) == 0)
-      throw BadInput({"", 0, 0}, fmt::format("specsim pass needs --{}; specsim pass --help shows examples", option));
+  PassOptions options;
+  plan::PassGrid& grid = options.grid;
+  grid.tokens = {1, 2, 4, 8, 16, 32, 64, 128};
+  grid.batches = {1};
+  grid.contexts = {0};
+  CommandLine line(
+      "specsim pass --hardware GPU --model MODEL [options]",
+      "  specsim pass --hardware h100-sxm --model llama-2-7b --tokens 1,8,64\n"
+      "  specsim pass --hardware a100-80gb-sxm,rtx-3090 --model llama-3.1-8b --tokens 1,6 --batch 1,16 --context 4096\n"
+      "  specsim pass --hardware h100-sxm --model llama-2-70b --tensor-parallel 2,4,8 --products-only --csv\n"
+      "  specsim pass --hardware rtx-4090 --model eagle-head-7b --role draft --tokens 1\n"
+      "  specsim pass --hardware h200-sxm --model deepseek-v3 --tensor-parallel 8 --dtype fp8_block --tokens 4 --explain\n");
+  add_pass_options(line, options);
+  if (!line.read(arguments)) return ExitCode::fine;
+  for (const char* option : {"hardware", "model"}) line.require(option);
   const std::vector<std::string> products = {"products-only"};
   const std::string alone = "prices no attention and no LM head";
-  check_partners(values, {{"context", {}, products, alone},
-                          {"kv-bits", {}, products, alone},
-                          {"kv-window", {}, products, alone},
-                          {"logits", {}, products, alone},
-                          {"head-bits", {}, products, alone},
-                          {"explain", {}, {"products-only", "csv"}, "prints every operation as a table"}});
-  if (values.count("csv") > 0 && for_machines()) throw BadInput({"--csv", 0, 0}, "given with --format, allowed: one of them");
-  refuse_two_types([&](const char* option) { return values.count(option) > 0 && !values[option].defaulted(); },
-                   values.count("dtype") > 0 ? values["dtype"].as<std::string>() : "");
-  const plan::PassGrid grid = read_grid(values);
-  check_name("kernels", values["kernels"].as<std::string>(), cost::kernel_choices());
+  line.check({{"context", {}, products, alone},
+              {"kv-bits", {}, products, alone},
+              {"kv-window", {}, products, alone},
+              {"logits", {}, products, alone},
+              {"head-bits", {}, products, alone},
+              {"explain", {}, {"products-only", "csv"}, "prints every operation as a table"}});
+  if (options.csv && for_machines()) throw BadInput({"--csv", 0, 0}, "given with --format, allowed: one of them");
+  refuse_two_types(line, options.dtype.value_or(""));
+  grid.most_logits = grid.products_only ? 0.0 : read_logits(options.logits, "--logits");
   constexpr double kMostVerified = 256.0;  // no draft, chain or tree, has as many tokens
-  if (*std::max_element(grid.tokens.begin(), grid.tokens.end()) > kMostVerified && !was_given(values, "logits") &&
-      !grid.products_only && grid.role == cost::Role::target)
+  if (*std::max_element(grid.tokens.begin(), grid.tokens.end()) > kMostVerified && !line.given("logits") && !grid.products_only &&
+      grid.role == cost::Role::target)
     print_warning(
         "over 256 tokens of a sequence are priced as a verification, with logits and sampling of every row; a part of a prompt "
         "has one row's: --logits 1, or --logits all for this price without the warning");
-  const std::vector<PassSetting> settings = read_settings(values, grid.role);
+  const std::vector<PassSetting> settings = read_settings(line, options);
   if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *
           static_cast<double>(grid.contexts.size()) * static_cast<double>(grid.tokens.size()) >
       static_cast<double>(kMaxPasses))
     throw BadInput({"", 0, 0}, fmt::format("more than {} passes asked for at once, allowed: shorter lists", kMaxPasses));
   const plan::PricedPasses priced = plan::price_passes(settings, grid);
   for (const std::string& warning : priced.warnings) print_warning(warning);
-  if (values.count("csv") > 0)
+  if (options.csv)
     print_output("{}", plan::passes_csv(settings, priced.passes));
   else
     print_passes(settings, priced.passes, grid.tokens.front());
-  if (values.count("explain") > 0) print_operations(settings, grid);
+  if (options.explain) print_operations(settings, grid);
   return ExitCode::fine;
 }
 

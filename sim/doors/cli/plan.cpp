@@ -3,8 +3,6 @@
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/planned.h"
 #include "sim/doors/cli/command.h"
-#include "sim/doors/cli/numbers.h"
-#include "sim/doors/cli/option_partners.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/plan_report.h"
 #include "sim/doors/cli/result_files.h"
@@ -23,46 +21,56 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
+struct PlanOptions {
+  WorkloadOptions workload;
+  AcceptanceOptions acceptance;
+  int longest = 16;
+  std::optional<std::uint64_t> rounds;
+  std::optional<std::string> out;
+  bool force = false;
+  bool verbose = false;
+  unsigned threads = 0;
+};
+
 // Options, and changes by --set, that nothing is left for where the acceptance is stated: nothing is simulated then.
-void check_effects(const po::variables_map& values, const Options& options) {
+void check_effects(const CommandLine& line, const PlanOptions& options) {
   const std::string why = "says the acceptance, so that nothing is simulated";
-  check_partners(values, {{"server", {"log"}, {}, ""},
-                          {"force", {"out"}, {}, ""},
-                          {"rounds", {}, acceptance_options(), why},
-                          {"seed", {}, acceptance_options(), why}});
-  const auto stated = std::find_if(acceptance_options().begin(), acceptance_options().end(),
-                                   [&](const std::string& name) { return options.has(name.c_str()); });
-  if (stated == acceptance_options().end()) return;
-  for (const std::string& set : options.texts("set")) {
+  line.check({{"server", {"log"}, {}, ""},
+              {"force", {"out"}, {}, ""},
+              {"rounds", {}, acceptance_options(), why},
+              {"seed", {}, acceptance_options(), why}});
+  refuse_two_types(line, options.workload.dtype.value_or(""));
+  const std::string stated = stated_by(line);
+  if (stated.empty()) return;
+  for (const std::string& set : options.workload.configs.sets) {
     const std::string path = set.substr(0, set.find('='));
     const std::string key = path.substr(0, path.find('.'));
     for (const char* idle : {"rounds", "seed", "replicates", "context", "pair", "theory"})
       if (key == idle)
-        throw BadInput({"--set " + path, 0, 0}, fmt::format("given with --{}, which {}; allowed: one of them", *stated, why));
+        throw BadInput({"--set " + path, 0, 0}, fmt::format("given with --{}, which {}; allowed: one of them", stated, why));
   }
 }
 
 // What the table of --acceptance was recorded with.
-RecordedPair recorded_models(const Options& options) {
-  if (!options.has("acceptance")) return {};
-  return recorded_pair(spec::named_acceptance_table(options.text("acceptance"), {"--acceptance", 0, 0}));
+RecordedPair recorded_models(const PlanOptions& options) {
+  if (options.acceptance.table.empty()) return {};
+  return recorded_pair(spec::named_acceptance_table(options.acceptance.table, {"--acceptance", 0, 0}));
 }
 
-std::vector<spec::Experiment> experiments_of(const Options& options, const std::vector<std::string>& files) {
+std::vector<spec::Experiment> experiments_of(const PlanOptions& options) {
+  const ConfigOptions& configs = options.workload.configs;
+  const bool built_in = configs.files.empty();
   std::vector<spec::Override> changes =
-      workload_overrides(options, files.empty(), files.empty() ? recorded_models(options) : RecordedPair());
-  const std::string seed = options.has("seed") ? options.text("seed") : "";
-  if (!files.empty()) {
+      workload_overrides(options.workload, built_in, built_in ? recorded_models(options) : RecordedPair());
+  if (!built_in) {
     // The plan looks for the draft length itself, whatever the config sweeps.
     changes.push_back(spec::override_setting("decode.drafter.draft_length", std::int64_t{1}, {"specsim plan", 0, 0}));
-    return read_experiments(files, options.texts("set"), seed, spec::Misfits::left_out, changes);
+    return read_experiments(configs, spec::Misfits::left_out, changes);
   }
   Diagnostics diagnostics;
-  const std::vector<spec::Override> given = read_overrides(options.texts("set"), seed, diagnostics);
+  const std::vector<spec::Override> given = read_overrides(configs, diagnostics);
   changes.insert(changes.end(), given.begin(), given.end());
   std::vector<spec::Experiment> experiments;
   experiments.push_back(
@@ -71,17 +79,20 @@ std::vector<spec::Experiment> experiments_of(const Options& options, const std::
   return experiments;
 }
 
-void add_plan_options(po::options_description& description) {
-  const auto text = [] { return po::value<std::string>(); };
-  add_workload_options(description);
-  description.add_options()("batch", text(), "sequences decoded together; 1,4,16: a plan for each");
-  add_acceptance_options(description);
-  description.add_options()("trace", text(), "acceptance: a JSONL trace")(
-      "longest", po::value<std::string>()->default_value("16"), "longest draft length that is tried")(
-      "rounds", text(), "rounds simulated at each draft length where the config's distributions say the acceptance")(
-      "out", text(), "directory for plan.csv, map.csv, own_map.csv, waterfall.csv")("force", kForceHelp)(
-      "verbose", "print more: best draft lengths by context, memory, commands of all servers")(
-      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
+void add_plan_options(CommandLine& line, PlanOptions& options) {
+  line.add_words("config", options.workload.configs.files);
+  add_workload_options(line, options.workload);
+  line.add(
+      {{"batch", options.workload.batches, workload_interval("batch"), "sequences decoded together; 1,4,16: a plan for each"}});
+  add_acceptance_options(line, options.acceptance);
+  line.add({{"trace", options.acceptance.trace, "acceptance: a JSONL trace"},
+            {"longest", options.longest, config::between(1, kMaxDraftLength), "longest draft length that is tried"},
+            {"rounds", options.rounds, config::between(1000, 1e12),
+             "rounds simulated at each draft length where the config's distributions say the acceptance"},
+            {"out", options.out, "directory for plan.csv, map.csv, own_map.csv, waterfall.csv"},
+            {"force", options.force, kForceHelp},
+            {"verbose", options.verbose, "print more: best draft lengths by context, memory, commands of all servers"},
+            {"threads", options.threads, read_threads, kThreadsHelp}});
 }
 
 constexpr const char* kPlanExamples =
@@ -97,12 +108,11 @@ constexpr const char* kPlanExamples =
     "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
     "  scripts/plots/plot_plan.py build/plan\n";
 
-plan::PlanningOptions read_planning(const Options& options, bool built_in) {
+plan::PlanningOptions read_planning(const CommandLine& line, const PlanOptions& options, bool built_in) {
   plan::PlanningOptions planning;
-  planning.longest = static_cast<int>(read_integer(options.text("longest"), "--longest", config::between(1, kMaxDraftLength)));
-  if (options.has("rounds"))
-    planning.rounds = static_cast<std::uint64_t>(read_integer(options.text("rounds"), "--rounds", config::between(1000, 1e12)));
-  planning.own = stated_acceptance(options, planning.longest);
+  planning.longest = options.longest;
+  if (options.rounds) planning.rounds = *options.rounds;
+  planning.own = stated_acceptance(line, options.acceptance, planning.longest);
   if (built_in && !planning.own)
     throw BadInput(
         {"", 0, 0},
@@ -115,27 +125,25 @@ plan::PlanningOptions read_planning(const Options& options, bool built_in) {
 }  // namespace
 
 ExitCode plan_command(const std::vector<std::string>& arguments) {
-  po::options_description description;
-  add_plan_options(description);
-  po::variables_map values;
-  if (!parse(arguments, description, "config", "specsim plan [CONFIG...] [options]", kPlanExamples, values))
-    return ExitCode::fine;
+  PlanOptions options;
+  CommandLine line("specsim plan [CONFIG...] [options]", kPlanExamples);
+  add_plan_options(line, options);
+  if (!line.read(arguments)) return ExitCode::fine;
   const double started = wall_clock();
-  const Options options(values);
-  check_effects(values, options);
+  check_effects(line, options);
   const FilesRead read;
-  const std::vector<std::string> files = options.texts("config");
-  const unsigned threads = read_threads(options.text("threads"));
-  plan::PlanningOptions planning = read_planning(options, files.empty());
-  const std::vector<spec::Experiment> experiments = experiments_of(options, files);
+  const bool built_in = options.workload.configs.files.empty();
+  plan::PlanningOptions planning = read_planning(line, options, built_in);
+  const std::vector<spec::Experiment> experiments = experiments_of(options);
   std::optional<report::OutputFolder> folder;
-  if (options.has("out")) {
-    folder.emplace(options.text("out"));
+  if (options.out) {
+    folder.emplace(*options.out);
     // A log may come from standard input: what it says stands for it.
-    const std::string logged = options.has("log") ? fmt::format("{}", fmt::join(planning.own->tokens_per_round, " ")) : "";
+    const std::string logged =
+        !options.acceptance.log.empty() ? fmt::format("{}", fmt::join(planning.own->tokens_per_round, " ")) : "";
     const std::string what = run::identity(experiments) + logged;
-    folder->claim(claim_at_once(plan::plan_file_names(), command_identity("plan", values, {"config", "set"}, what),
-                                options.has("force"), run::inputs_of(experiments, read.sums())));
+    folder->claim(
+        claim_at_once(plan::plan_file_names(), line.identity(what), options.force, run::inputs_of(experiments, read.sums())));
   }
   const std::vector<const spec::Cell*> cells = cells_of(experiments);
   plan::check_placements(cells);
@@ -145,23 +153,23 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   if (cells.size() > 1) planning.progress = [&](double done, double all) { progress.show(done, all); };
   const std::vector<plan::Planned> planned = plan::plan_cells(cells, planning);
   progress.finish();
-  if (files.empty()) {
+  if (built_in) {
     const RecordedPair recorded = recorded_models(options);
-    if (const std::string assumed = assumptions(options, recorded); !assumed.empty())
+    if (const std::string assumed = assumptions(options.workload, recorded); !assumed.empty())
       print_output("ASSUMED, for nothing else was said: {}\n", assumed);
-    warn_of_left_out_draft(options, recorded);
-    if (const std::string taken = taken_of(options, recorded); !taken.empty())
+    warn_of_left_out_draft(options.workload, recorded);
+    if (const std::string taken = taken_of(options.workload, recorded); !taken.empty())
       print_output("the models of the table: {}\n", taken);
   }
   for (const spec::Experiment& one : experiments)
     for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
   if (planned.size() == 1)
-    print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve), options.has("verbose"));
+    print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve), options.verbose);
   else
     print_planned(planned);
   if (folder) {
-    for (const auto& [name, text] : plan::plan_files(planned, planning.longest, threads)) folder->write(name, text);
-    folder->finish(new_manifest(experiments, threads, started));
+    for (const auto& [name, text] : plan::plan_files(planned, planning.longest, options.threads)) folder->write(name, text);
+    folder->finish(new_manifest(experiments, options.threads, started));
     print_output("wrote {0}/{1}, manifest.yaml; specsim plot {0} draws them\n", folder->path(),
                  fmt::join(folder->written(), ", "));
   }

@@ -12,7 +12,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
 namespace fs = std::filesystem;
 
 namespace {
@@ -32,21 +31,19 @@ constexpr std::array<Script, 6> kScripts = {{{"plan.csv", "plot_plan.py"},
 }  // namespace
 
 ExitCode plot_command(const std::vector<std::string>& arguments) {
-  po::variables_map values;
-  po::options_description options("options");
-  options.add_options()("force", "replace somebody's files too where a picture goes");
-  if (!parse(arguments, options, "directory", "specsim plot DIRECTORY...",
-             "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b --alpha 0.7 --out out/plan\n"
-             "  specsim plot out/plan\n",
-             values))
-    return ExitCode::fine;
-  if (values.count("directory") == 0)
+  std::vector<std::string> folders;
+  bool force = false;
+  CommandLine line("specsim plot DIRECTORY...",
+                   "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b --alpha 0.7 --out out/plan\n"
+                   "  specsim plot out/plan\n");
+  line.add_words("directory", folders);
+  line.add({{"force", force, "replace somebody's files too where a picture goes"}});
+  if (!line.read(arguments)) return ExitCode::fine;
+  if (folders.empty())
     throw BadInput(
         {"", 0, 0},
         "specsim plot needs a directory, allowed: what run, check, merge, plan, compare, serve or validate wrote with --out");
-  const std::string resources = resources_folder();
-  if (resources.empty()) throw IoError("the plot scripts that come with specsim are neither installed nor beside the program");
-  for (const std::string& folder : values["directory"].as<std::vector<std::string>>()) {
+  for (const std::string& folder : folders) {
     const Script* script = nullptr;
     std::string known;
     std::error_code ignored;
@@ -56,10 +53,9 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
     }
     if (script == nullptr)
       throw BadInput({folder, 0, 0}, fmt::format("holds nothing to draw, allowed: a directory with {}", known));
-    flush_output();
     std::vector<std::string> words = {folder};
-    if (values.count("force") != 0) words.emplace_back("--force");
-    const int status = run_python((fs::path(resources) / "scripts/plots" / script->script).string(), words);
+    if (force) words.emplace_back("--force");
+    const int status = run_script(fmt::format("scripts/plots/{}", script->script), words);
     // The script has told what is wrong.
     for (const ExitCode told : {ExitCode::bad_input, ExitCode::io_failed, ExitCode::interrupted})
       if (status == static_cast<int>(told)) return told;

@@ -3,6 +3,7 @@
 #include "sim/doors/cli/stop.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/exit_code.h"
+#include "sim/foundation/base/output.h"
 
 #include <spawn.h>
 #include <sys/wait.h>
@@ -114,11 +115,14 @@ std::string shipped_or_own(const std::string& path) {
   return !folder.empty() && fs::is_regular_file(shipped, ignored) ? shipped.string() : path;
 }
 
-int run_python(const std::string& script, const std::vector<std::string>& arguments) {
+int run_script(const std::string& script, const std::vector<std::string>& arguments) {
+  const std::string resources = resources_folder();
+  if (resources.empty()) throw IoError(script + ", which comes with specsim, is neither installed nor beside the program");
+  flush_output();
   // Debian's own Python first: matplotlib is its package, and another python3 may come first on PATH. It finds its packages by
   // the name that it is called by, where "python3" alone would be the one of an activated environment.
   std::string own = "/usr/bin/python3";
-  std::vector<std::string> words = {own, script};
+  std::vector<std::string> words = {own, (fs::path(resources) / script).string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());

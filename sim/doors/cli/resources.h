@@ -14,9 +14,10 @@ std::string resources_folder();
 // itself where it exists, or where nothing of that name is shipped.
 std::string shipped_or_own(const std::string& path);
 
-// Runs the system's Python on a script, in a process group of its own, and waits for its end: its exit status. SIGINT, SIGTERM
-// and SIGHUP end the script first: ExitCode::interrupted where it did not get to its end. Throws IoError where it cannot be
-// started. The script finds this program's path in SPECSIM_PROGRAM.
-int run_python(const std::string& script, const std::vector<std::string>& arguments);
+// Runs the system's Python on a script that comes with the program, such as scripts/cluster.py, in a process group of its own,
+// and waits for its end: its exit status. SIGINT, SIGTERM and SIGHUP end the script first: ExitCode::interrupted where it did not
+// get to its end. Throws IoError where it cannot be started. What was printed is shown before. The script finds this program's
+// path in SPECSIM_PROGRAM.
+int run_script(const std::string& script, const std::vector<std::string>& arguments);
 
 }  // namespace specsim::cli

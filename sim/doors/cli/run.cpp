@@ -2,7 +2,6 @@
 #include "sim/doors/cli/check_summary.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/numbers.h"
-#include "sim/doors/cli/option_partners.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/result_files.h"
 #include "sim/doors/cli/single_file.h"
@@ -31,20 +30,19 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
-run::Shard read_shard(const std::string& text) {
+run::Shard read_shard(const std::string& text, const std::string& option) {
   unsigned long long index = 0;  // scanf takes "-1" for a huge number, which is out of range as well
   unsigned long long of = 0;
   char rest = 0;
   if (std::sscanf(text.c_str(), "%llu/%llu%c", &index, &of, &rest) != 2 || index < 1 || index > of || of > 100000)
-    throw BadInput({"--shard", 0, 0}, fmt::format("\"{}\", allowed: i/n with 1 <= i <= n <= 100000", text));
+    throw BadInput({option, 0, 0}, fmt::format("\"{}\", allowed: i/n with 1 <= i <= n <= 100000", text));
   return {index, of};
 }
 
 struct RunTask {
+  ConfigOptions configs;
   std::vector<spec::Experiment> experiments;
   std::vector<FileSum> inputs;  // files that the experiments read
   run::RunOptions run;          // threads, shard, resume; the rest is said where it is run
@@ -59,41 +57,42 @@ struct RunTask {
   [[nodiscard]] bool whole() const { return run.shard.of == 1; }
 };
 
-void add_run_options(po::options_description& options, bool check) {
-  options.add_options()("set", po::value<std::vector<std::string>>()->composing(),
-                        "path=value: override the configs, e.g. --set rounds=1e5")(
-      "out", po::value<std::string>(),
-      "directory for data.csv, counts.csv, manifest.yaml and, where the cost is in seconds, waterfall.csv")(
-      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp)("seed", po::value<std::string>(),
-                                                                             "instead of the configs' seed")(
-      "shard", po::value<std::string>()->default_value("1/1"),
-      "i/n: this process's share of every cell; join with specsim merge")("resume", "go on with the unfinished run in --out")(
-      "force",
-      "drop an unfinished run, and replace another run's results or somebody's files, in --out and where other options write")(
-      "dry-run", "say what it would take, and stop")(
-      "quiet",
-      check ? "no table, no warnings and no progress; the verdict is still told" : "no table, no warnings and no progress")(
-      "trace", po::value<std::string>(), "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing");
+void add_run_options(CommandLine& line, RunTask& task, bool check) {
+  task.run.threads = 0;
+  line.add_words("config", task.configs.files);
+  line.add(
+      {{"set", task.configs.sets, "path=value: override the configs, e.g. --set rounds=1e5"},
+       {"out", task.out, directory_name,
+        "directory for data.csv, counts.csv, manifest.yaml and, where the cost is in seconds, waterfall.csv"},
+       {"threads", task.run.threads, read_threads, kThreadsHelp},
+       {"seed", task.configs.seed, "instead of the configs' seed"},
+       {"shard", task.run.shard, read_shard, "i/n: this process's share of every cell; join with specsim merge"},
+       {"resume", task.run.resume, "go on with the unfinished run in --out"},
+       {"force", task.force,
+        "drop an unfinished run, and replace another run's results or somebody's files, in --out and where other options "
+        "write"},
+       {"dry-run", task.dry_run, "say what it would take, and stop"},
+       {"quiet", task.quiet,
+        check ? "no table, no warnings and no progress; the verdict is still told" : "no table, no warnings and no progress"},
+       {"trace", task.trace, file_name,
+        "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing"}});
   if (check)
-    options.add_options()("junit", po::value<std::string>(), "FILE.xml: a test for each cell, as CI servers show them")(
-        "github", "print cells that disagree or were not tested as annotations of GitHub's");
+    line.add({{"junit", task.junit, file_name, "FILE.xml: a test for each cell, as CI servers show them"},
+              {"github", task.github, "print cells that disagree or were not tested as annotations of GitHub's"}});
 }
 
 // Throws BadInput for options that do not go together.
-void check_options(const po::variables_map& values, bool shards, bool check) {
-  const bool with_out = values.count("out") > 0;
-  check_partners(
-      values,
+void check_options(const CommandLine& line, const RunTask& task, bool check) {
+  line.check(
       {{"force", check ? std::vector<std::string>{"out", "trace", "junit"} : std::vector<std::string>{"out", "trace"}, {}, ""}});
-  if (shards && check)
+  if (!task.whole() && check)
     throw BadInput({"--shard", 0, 0},
                    "given to specsim check, allowed: specsim run for each shard, then specsim merge, which judges the whole");
-  if (shards && !with_out && values.count("dry-run") == 0)
+  if (!task.whole() && task.out.empty() && !task.dry_run)
     throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
-  if (values.count("resume") > 0 && !with_out)
+  if (task.run.resume && task.out.empty())
     throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
-  if (values.count("resume") > 0 && values.count("force") > 0)
-    throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
+  if (task.run.resume && task.force) throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
 }
 
 // What a run of the cells would take.
@@ -118,31 +117,13 @@ std::vector<judge::Row> rows_of(const std::vector<const spec::Cell*>& cells, run
 }
 
 // `read`: the files that are read from here on, which the trace must not replace. Throws BadInput.
-RunTask read_task(const po::variables_map& values, bool check, const FilesRead& read) {
-  const Options options(values);
-  RunTask task;
-  task.run.threads = read_threads(options.text("threads"));
-  task.run.shard = read_shard(options.text("shard"));
-  task.run.resume = options.has("resume");
-  task.out = options.has("out") ? options.text("out") : "";
-  if (options.has("out") && task.out.empty()) throw BadInput({"--out", 0, 0}, "\"\", allowed: a directory");
-  check_options(values, !task.whole(), check);
-  task.experiments =
-      read_experiments(options.texts("config"), options.texts("set"), options.has("seed") ? options.text("seed") : "");
-  task.trace = options.has("trace") ? options.text("trace") : "";
-  if (options.has("trace") && task.trace.empty()) throw BadInput({"--trace", 0, 0}, "\"\", allowed: a file");
+void read_inputs(RunTask& task, const FilesRead& read) {
+  task.experiments = read_experiments(task.configs);
   if (!task.trace.empty()) run::check_traceable(*cells_of(task.experiments).front(), {"--trace", 0, 0});
-  task.junit = options.has("junit") ? options.text("junit") : "";
-  if (options.has("junit") && task.junit.empty()) throw BadInput({"--junit", 0, 0}, "\"\", allowed: a file");
-  task.github = options.has("github");
-  task.force = options.has("force");
   check_single_files({{"--trace", task.trace, kTimelineStart}, {"--junit", task.junit, kJunitStart}}, read, task.out,
                      kResultFiles, task.force);
-  task.dry_run = options.has("dry-run");
-  task.quiet = options.has("quiet");
-  task.identity = fmt::format("{} {}/{}", run::identity(task.experiments), task.run.shard.index, task.run.shard.of);
+  task.identity = fmt::format("{} {}", run::identity(task.experiments), to_text(task.run.shard));
   task.inputs = run::inputs_of(task.experiments, read.sums());
-  return task;
 }
 
 // Runs the cells, with a journal where there is a folder. `facts` are gathered where they are to be judged.
@@ -196,22 +177,21 @@ CheckSummary print_rows(const std::vector<judge::Row>& rows, const std::vector<c
 
 ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
   const std::string name = check ? "check" : "run";
-  po::options_description options;
-  add_run_options(options, check);
-  po::variables_map values;
-  if (!parse(arguments, options, "config", fmt::format("specsim {} CONFIG... [options]", name),
-             fmt::format("  specsim {0} configs/quickstart.yaml\n"
-                         "  specsim {0} configs/quickstart.yaml --set pair.draft.value=0.6 --set rounds=1e7 --out out/colder\n"
-                         "  specsim {0} configs/quickstart.yaml --out out/q --resume\n"
-                         "  specsim {0} configs/quickstart.yaml --dry-run\n",
-                         name),
-             values))
-    return ExitCode::fine;
-  if (values.count("config") == 0)
-    throw BadInput({"", 0, 0}, fmt::format("specsim {} needs a config; specsim {} --help shows examples", name, name));
+  RunTask task;
+  CommandLine line(
+      fmt::format("specsim {} CONFIG... [options]", name),
+      fmt::format("  specsim {0} configs/quickstart.yaml\n"
+                  "  specsim {0} configs/quickstart.yaml --set pair.draft.value=0.6 --set rounds=1e7 --out out/colder\n"
+                  "  specsim {0} configs/quickstart.yaml --out out/q --resume\n"
+                  "  specsim {0} configs/quickstart.yaml --dry-run\n",
+                  name));
+  add_run_options(line, task, check);
+  if (!line.read(arguments)) return ExitCode::fine;
+  line.require("config", "a config");
   const double started = wall_clock();
   const FilesRead read;
-  const RunTask task = read_task(values, check, read);
+  check_options(line, task, check);
+  read_inputs(task, read);
   const std::vector<const spec::Cell*> cells = cells_of(task.experiments);
   if (task.dry_run) print_estimate(cells, task.run.threads);
   check_tables(cells, task.run.threads, task.experiments.front().file);

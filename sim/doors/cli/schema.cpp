@@ -20,8 +20,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -230,12 +228,10 @@ class SchemaMaker {
 }  // namespace
 
 ExitCode schema_command(const std::vector<std::string>& arguments) {
-  po::variables_map values;
-  if (!parse(arguments, po::options_description(), "", "specsim schema >config.schema.json",
-             "  specsim schema >config.schema.json\n"
-             "  # first line of a config: # yaml-language-server: $schema=config.schema.json\n",
-             values))
-    return ExitCode::fine;
+  CommandLine line("specsim schema >config.schema.json",
+                   "  specsim schema >config.schema.json\n"
+                   "  # first line of a config: # yaml-language-server: $schema=config.schema.json\n");
+  if (!line.read(arguments)) return ExitCode::fine;
   write_output(SchemaMaker().make().dump(1) + "\n");
   return ExitCode::fine;
 }

@@ -30,8 +30,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
 using load::Served;
@@ -138,8 +136,7 @@ void print_assumed(const ServeExperiment& experiment) {
 std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, report::OutputFolder* folder, SweepJournal* journal) {
   const Sweep& sweep = *task.sweep;
   Progress progress("runs");
-  const double runs =
-      static_cast<double>(sweep.values.size()) * task.replications * (task.experiment.speculation && task.both ? 2.0 : 1.0);
+  const double runs = static_cast<double>(sweep.values.size()) * task.replications * (task.both() ? 2.0 : 1.0);
   Progress saturating("of the runs that tell the largest stable rate");
   load::SweepRunner::Options setting;
   setting.replications = task.replications;
@@ -155,7 +152,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
     };
   }
   load::SweepRunner runner(std::move(setting));
-  const auto curve = load::load_curve(task.experiment, sweep.load, sweep.values, task.both, runner, "--sweep");
+  const auto curve = load::load_curve(task.experiment, sweep.load, sweep.values, task.both(), runner, "--sweep");
   saturating.finish();
   progress.finish();
   if (runner.stopped()) return "";
@@ -206,7 +203,7 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   // What a recorded load needs is looked for only where it turns out to be too much.
   const bool recorded = !task.experiment.arrivals->with_requests(1);
   std::vector<ServeExperiment> servers = {task.experiment};
-  if (task.experiment.speculation && task.both) servers.push_back(load::without_speculation(task.experiment));
+  if (task.both()) servers.push_back(load::without_speculation(task.experiment));
   for (const ServeExperiment& server : servers)
     run.points.push_back({load,
                           server.speculation.has_value(),
@@ -251,7 +248,7 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
 
 // What would be run, and nothing of how long it takes: that depends on how full the server gets.
 void print_plan(const ServeTask& task) {
-  const bool two = task.experiment.speculation && task.both;
+  const bool two = task.both();
   const ServeExperiment first =
       task.sweep ? load::at_load(task.experiment, task.sweep->load, task.sweep->values.front(), "--sweep") : task.experiment;
   const arrivals::RequestTrace workload = load::make_requests(first);
@@ -288,7 +285,7 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   bool interrupted = own.result.interrupted;
   Summaries summaries = {{task.experiment.speculation ? "speculative" : "plain", own.summary}};
   std::optional<Served> plain;
-  if (task.experiment.speculation && task.both && !interrupted) {
+  if (task.both() && !interrupted) {
     plain = load::serve(load::without_speculation(experiment), workload, options);
     interrupted = plain->result.interrupted;
     summaries.emplace_back("plain", plain->summary);
@@ -360,13 +357,13 @@ void claim(const ServeTask& task, const std::vector<FileSum>& inputs, report::Ou
 }  // namespace
 
 ExitCode serve_command(const std::vector<std::string>& arguments) {
-  po::options_description description;
-  add_serve_options(description);
-  po::variables_map values;
-  if (!parse(arguments, description, "config", "specsim serve [CONFIG] [options]", kServeExamples, values)) return ExitCode::fine;
+  ServeTask task;
+  CommandLine line("specsim serve [CONFIG] [options]", kServeExamples);
+  add_serve_options(line, task);
+  if (!line.read(arguments)) return ExitCode::fine;
   const double started = wall_clock();
   const FilesRead read;
-  const ServeTask task = read_serve_task(values, read);
+  read_serve_task(line, read, task);
   for (const auto& warnings : {task.experiment.cost->warnings(), task.experiment.warnings})
     for (const std::string& warning : warnings) print_warning(warning);
   if (task.dry_run) {

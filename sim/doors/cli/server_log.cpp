@@ -172,10 +172,10 @@ logs::ReportedAcceptance one_acceptance(const logs::LogContents& contents, const
                              fmt::join(names, " and ")));
 }
 
-std::string read_server(const std::string& text) {
+std::string read_server(const std::string& text, const std::string& option) {
   const std::vector<std::string>& known = logs::server_names();
   if (std::find(known.begin(), known.end(), text) == known.end())
-    throw BadInput({"--server", 0, 0}, config::unknown_name("unknown server", text, known));
+    throw BadInput({option, 0, 0}, config::unknown_name("unknown server", text, known));
   return text;
 }
 

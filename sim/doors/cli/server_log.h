@@ -18,7 +18,7 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
 logs::ReportedAcceptance one_acceptance(const logs::LogContents& contents, const std::string& server, int draft_length,
                                         const Location& option);
 
-// "--server" as read from the command line: one of the names, or "".
-std::string read_server(const std::string& text);
+// The name of a server, as --server gives it.
+std::string read_server(const std::string& text, const std::string& option);
 
 }  // namespace specsim::cli

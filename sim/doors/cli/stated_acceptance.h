@@ -4,24 +4,36 @@
 #include "sim/answers/plan/acceptance_curve.h"
 #include "sim/doors/cli/options.h"
 
-#include <boost/program_options.hpp>
-
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace specsim::cli {
 
-// Options of which one states the acceptance, and those that go with them.
+struct AcceptanceOptions {
+  std::optional<double> alpha;
+  std::optional<std::vector<double>> position_rates;
+  std::optional<std::vector<double>> conditional_rates;
+  std::optional<double> mean_acceptance_length;
+  std::optional<double> acceptance_rate;
+  std::string table;             // --acceptance
+  std::optional<int> at_length;  // --at-draft-length
+  std::string log;
+  std::string server;
+  std::string trace;  // a trace of acceptance, which not every command takes
+};
+
+// The names of those of which one states the acceptance.
 const std::vector<std::string>& acceptance_options();
-// Adds them: alpha, position-rates, conditional-rates, mean-acceptance-length, acceptance-rate, acceptance, at-draft-length, log,
-// server.
-void add_acceptance_options(boost::program_options::options_description& description);
+// The first of them that was given, "" where none was. `trace`: whether --trace is one of them.
+std::string stated_by(const CommandLine& line, bool trace = true);
+// Adds the options: alpha, position-rates, conditional-rates, mean-acceptance-length, acceptance-rate, acceptance,
+// at-draft-length, log, server.
+void add_acceptance_options(CommandLine& line, AcceptanceOptions& options);
 
-// What a command's --trace is.
-enum class Trace { of_acceptance, of_requests };
-
-// The acceptance that options state, for draft lengths up to `longest`; nothing where none of them does.
-std::optional<plan::AcceptanceCurve> stated_acceptance(const Options& options, int longest, Trace trace = Trace::of_acceptance);
+// The acceptance that options state, for draft lengths up to `longest`; nothing where none of them does. `trace`: whether --trace
+// is one of them.
+std::optional<plan::AcceptanceCurve> stated_acceptance(const CommandLine& line, const AcceptanceOptions& options, int longest,
+                                                       bool trace = true);
 
 }  // namespace specsim::cli

@@ -18,8 +18,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
 using report::Align;
@@ -31,6 +29,37 @@ struct StatedRates {
   bool from_one_figure = false;  // the rates follow from one figure of a log, over all positions
 };
 
+struct Requests {
+  std::vector<double> alphas;
+  std::vector<double> weights;
+};
+
+Requests read_requests(const std::string& list, const std::string& option) {
+  Requests requests;
+  for (const std::string& part : read_texts(list, option)) {
+    const std::size_t colon = part.find(':');
+    requests.alphas.push_back(read_number(part.substr(0, colon), option, config::between(0, 1)));
+    requests.weights.push_back(
+        colon == std::string::npos ? 1.0 : read_number(part.substr(colon + 1), option, config::between(1e-6, 1e9)));
+  }
+  return requests;
+}
+
+struct TheoryOptions {
+  std::optional<double> alpha;
+  std::optional<std::vector<double>> alphas;
+  std::optional<std::vector<double>> position_rates;
+  std::optional<double> acceptance_rate;
+  std::optional<double> mean_acceptance_length;
+  std::optional<Requests> requests;
+  int draft_length = 4;
+  std::optional<double> cost_ratio;
+  std::optional<double> target_to_draft_ratio;
+  double verify_inflation = 1.0;
+  double overhead = 0.0;
+  std::vector<std::string> forms;
+};
+
 std::vector<double> shares_by_position(const std::string& list, const std::string& option) {
   std::vector<double> values = read_shares(list, option);
   if (values.size() > static_cast<std::size_t>(kMaxDraftLength))
@@ -39,61 +68,49 @@ std::vector<double> shares_by_position(const std::string& list, const std::strin
 }
 
 // Throws BadInput unless acceptance is stated in one way, or not at all beside --requests.
-void check_one_way(const Options& options) {
+void check_one_way(const CommandLine& line) {
   int given = 0;
   for (const char* name : {"alpha", "alphas", "position-rates", "acceptance-rate", "mean-acceptance-length"})
-    given += options.has(name) ? 1 : 0;
-  if (given > 1 || (given == 0 && !options.has("requests")))
+    given += line.given(name) ? 1 : 0;
+  if (given > 1 || (given == 0 && !line.given("requests")))
     throw BadInput({"specsim theory", 0, 0},
                    fmt::format("{} ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, "
                                "--acceptance-rate, --mean-acceptance-length, or --requests",
                                given));
 }
 
-double number_of(const Options& options, const char* option, const config::Interval& interval) {
-  return read_number(options.text(option), fmt::format("--{}", option), interval);
-}
-
-// Rates that follow from the acceptance rate or the mean acceptance length at `draft_length`.
-StatedRates rates_of_one_figure(const Options& options, int draft_length) {
+// Rates that follow from the acceptance rate or the mean acceptance length at the draft length.
+StatedRates rates_of_one_figure(const TheoryOptions& options) {
+  const int draft_length = options.draft_length;
   if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0, allowed: the draft length at which the figure was logged");
-  const double length = options.has("acceptance-rate")
-                            ? 1.0 + draft_length * read_share(options.text("acceptance-rate"), "--acceptance-rate")
-                            : number_of(options, "mean-acceptance-length", config::between(1, draft_length + 1));
+  if (const auto& length = options.mean_acceptance_length; length && *length > draft_length + 1.0)
+    throw BadInput({"--mean-acceptance-length", 0, 0},
+                   fmt::format("{:g}, allowed: a number {}", *length, config::between(1, draft_length + 1).to_text()));
+  const double length = options.acceptance_rate ? 1.0 + draft_length * *options.acceptance_rate : *options.mean_acceptance_length;
   const double alpha = plan::equivalent_alpha(length, draft_length);
   return {{alpha}, fmt::format("alpha {:.6g}, if it is the same at every position", alpha), true};
 }
 
-StatedRates read_rates(const Options& options, int draft_length) {
-  check_one_way(options);
-  if (options.has("alpha")) {
-    const double alpha = read_share(options.text("alpha"), "--alpha");
-    return {{alpha}, fmt::format("alpha {:g}", alpha), false};
-  }
-  if (options.has("alphas")) {
-    const std::vector<double> rates = shares_by_position(options.text("alphas"), "--alphas");
-    return {rates, fmt::format("alpha by position {:g}", fmt::join(rates, ", ")), false};
-  }
-  if (options.has("position-rates")) {
-    const std::vector<double> rates = plan::conditional_rates(
-        shares_by_position(options.text("position-rates"), "--position-rates"), {"--position-rates", 0, 0});
+StatedRates read_rates(const TheoryOptions& options) {
+  if (options.alpha) return {{*options.alpha}, fmt::format("alpha {:g}", *options.alpha), false};
+  if (options.alphas) return {*options.alphas, fmt::format("alpha by position {:g}", fmt::join(*options.alphas, ", ")), false};
+  if (options.position_rates) {
+    const std::vector<double> rates = plan::conditional_rates(*options.position_rates, {"--position-rates", 0, 0});
     return {rates, fmt::format("alpha by position {:.4g}", fmt::join(rates, ", ")), false};
   }
-  if (options.has("acceptance-rate") || options.has("mean-acceptance-length")) return rates_of_one_figure(options, draft_length);
+  if (options.acceptance_rate || options.mean_acceptance_length) return rates_of_one_figure(options);
   return {};
 }
 
 // A draft pass / a target pass, as either option gives it.
-double cost_ratio_of(const Options& options) {
-  if (options.has("cost-ratio") && options.has("target-to-draft-ratio"))
+double cost_ratio_of(const TheoryOptions& options) {
+  if (options.cost_ratio && options.target_to_draft_ratio)
     throw BadInput({"--cost-ratio", 0, 0}, "given together with --target-to-draft-ratio, allowed: one of them");
-  if (options.has("target-to-draft-ratio")) return 1.0 / number_of(options, "target-to-draft-ratio", config::between(1e-6, 1e9));
-  return options.has("cost-ratio") ? number_of(options, "cost-ratio", config::between(0, 1e6)) : 0.05;
+  return options.target_to_draft_ratio ? 1.0 / *options.target_to_draft_ratio : options.cost_ratio.value_or(0.05);
 }
 
 // The closed forms that --form names.
-std::vector<const theory::ClosedForm*> read_forms(const Options& options) {
-  const std::vector<std::string> wanted = options.texts("form");
+std::vector<const theory::ClosedForm*> read_forms(const std::vector<std::string>& wanted) {
   std::vector<std::string> names = {"all"};
   for (const theory::ClosedForm& form : theory::closed_forms()) names.push_back(form.name);
   for (const std::string& name : wanted)
@@ -156,23 +173,6 @@ void print_rates(const StatedRates& stated, int draft_length, const theory::Rati
   print_table(table);
 }
 
-struct Requests {
-  std::vector<double> alphas;
-  std::vector<double> weights;
-};
-
-Requests read_requests(const Options& options, int draft_length) {
-  if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0 with --requests, allowed: at least 1");
-  Requests requests;
-  for (const std::string& part : read_texts(options.text("requests"), "--requests")) {
-    const std::size_t colon = part.find(':');
-    requests.alphas.push_back(read_number(part.substr(0, colon), "--requests", config::between(0, 1)));
-    requests.weights.push_back(
-        colon == std::string::npos ? 1.0 : read_number(part.substr(colon + 1), "--requests", config::between(1e-6, 1e9)));
-  }
-  return requests;
-}
-
 // Requests of unequal alpha, each of the same length in tokens: the truth, and the figures that pooling gives instead.
 void print_requests(const Requests& requests, int draft_length, const theory::RatioCost& cost) {
   const plan::RequestAnswers answers = plan::answers_of_requests(requests.alphas, requests.weights, draft_length, cost);
@@ -213,24 +213,26 @@ void print_forms(const std::vector<const theory::ClosedForm*>& forms, const std:
   print_table(table);
 }
 
-void add_theory_options(po::options_description& options) {
-  const auto text = [](const char* fallback) { return po::value<std::string>()->default_value(fallback); };
-  options.add_options()("alpha", po::value<std::string>(), "acceptance at a position that is reached (conditional), 0 to 1")(
-      "alphas", po::value<std::string>(), "A1,A2,...: the same by position, conditional on being reached; the last holds beyond")(
-      "position-rates", po::value<std::string>(),
-      "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it")(
-      "acceptance-rate", po::value<std::string>(),
-      "accepted / drafted tokens (0.62 or 62%) where every round drafts --draft-length")(
-      "mean-acceptance-length", po::value<std::string>(), "accepted + 1 per round at --draft-length, as logs show it")(
-      "requests", po::value<std::string>(),
-      "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides")(
-      "draft-length", text("4"), "tokens drafted per round (num_speculative_tokens)")("cost-ratio", po::value<std::string>(),
-                                                                                      "draft pass / target pass (default 0.05)")(
-      "target-to-draft-ratio", po::value<std::string>(), "its inverse, instead")(
-      "verify-inflation", text("1"), "target pass over draft_length + 1 tokens / over one")(
-      "overhead", text("0"), "host time of a round, in target passes")(
-      "form", po::value<std::vector<std::string>>()->composing(),
-      "also this closed form, by name (specsim list closed_form); all: every one");
+void add_theory_options(CommandLine& line, TheoryOptions& options) {
+  line.add({{"alpha", options.alpha, read_share, "acceptance at a position that is reached (conditional), 0 to 1"},
+            {"alphas", options.alphas, shares_by_position,
+             "A1,A2,...: the same by position, conditional on being reached; the last holds beyond"},
+            {"position-rates", options.position_rates, shares_by_position,
+             "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it"},
+            {"acceptance-rate", options.acceptance_rate, read_share,
+             "accepted / drafted tokens (0.62 or 62%) where every round drafts --draft-length"},
+            {"mean-acceptance-length", options.mean_acceptance_length, config::between(1, kMaxDraftLength + 1.0),
+             "accepted + 1 per round at --draft-length, as logs show it"},
+            {"requests", options.requests, read_requests,
+             "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides"},
+            {"draft-length", options.draft_length, config::between(0, kMaxDraftLength),
+             "tokens drafted per round (num_speculative_tokens)"},
+            {"cost-ratio", options.cost_ratio, config::between(0, 1e6), "draft pass / target pass (default 0.05)"},
+            {"target-to-draft-ratio", options.target_to_draft_ratio, config::between(1e-6, 1e9), "its inverse, instead"},
+            {"verify-inflation", options.verify_inflation, config::between(1e-6, 1e6),
+             "target pass over draft_length + 1 tokens / over one"},
+            {"overhead", options.overhead, config::between(0, 1e6), "host time of a round, in target passes"},
+            {"form", options.forms, "also this closed form, by name (specsim list closed_form); all: every one"}});
 }
 
 constexpr const char* kTheoryExamples =
@@ -243,25 +245,20 @@ constexpr const char* kTheoryExamples =
 }  // namespace
 
 ExitCode theory_command(const std::vector<std::string>& arguments) {
-  po::options_description description;
-  add_theory_options(description);
-  po::variables_map values;
-  if (!parse(arguments, description, "", "specsim theory ACCEPTANCE [--draft-length K] [--cost-ratio C]", kTheoryExamples,
-             values))
-    return ExitCode::fine;
-  const Options options(values);
-  const auto draft_length =
-      static_cast<int>(read_integer(options.text("draft-length"), "--draft-length", config::between(0, kMaxDraftLength)));
-  const theory::RatioCost cost{cost_ratio_of(options), number_of(options, "verify-inflation", config::between(1e-6, 1e6)),
-                               number_of(options, "overhead", config::between(0, 1e6))};
-  const std::vector<const theory::ClosedForm*> forms = read_forms(options);
-  const StatedRates stated = read_rates(options, draft_length);
+  TheoryOptions options;
+  CommandLine line("specsim theory ACCEPTANCE [--draft-length K] [--cost-ratio C]", kTheoryExamples);
+  add_theory_options(line, options);
+  if (!line.read(arguments)) return ExitCode::fine;
+  const int draft_length = options.draft_length;
+  const theory::RatioCost cost{cost_ratio_of(options), options.verify_inflation, options.overhead};
+  const std::vector<const theory::ClosedForm*> forms = read_forms(options.forms);
+  check_one_way(line);
+  const StatedRates stated = read_rates(options);
   if (!forms.empty() && stated.rates.empty())
     throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
-  std::optional<Requests> requests;  // read before anything is printed, so that what is refused prints nothing
-  if (options.has("requests")) requests = read_requests(options, draft_length);
+  if (options.requests && draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0 with --requests, allowed: at least 1");
   if (!stated.rates.empty()) print_rates(stated, draft_length, cost);
-  if (requests) print_requests(*requests, draft_length, cost);
+  if (options.requests) print_requests(*options.requests, draft_length, cost);
   if (!forms.empty()) print_forms(forms, stated.rates, draft_length, cost.cost_ratio);
   return ExitCode::fine;
 }

@@ -22,8 +22,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
 // What is done of an unfinished validation, in a journal.
@@ -120,30 +118,29 @@ void print_lines(const std::vector<calibrate::ValidationLine>& lines) {
 }  // namespace
 
 ExitCode validate_command(const std::vector<std::string>& arguments) {
-  po::options_description options;
-  add_model_options(options);
-  options.add_options()("held-out", po::value<std::string>(),
-                        "the prompts whose runs are predicted; --prompts: those that acceptance is fitted on")(
-      "resume", "go on with the unfinished run in --out");
-  po::variables_map values;
-  if (!parse(arguments, options, "",
-             "specsim validate --target DIR --draft DIR --prompts FILE --held-out FILE --out DIR [options]",
-             "  specsim validate --target models/target --draft models/draft --prompts some.jsonl --held-out others.jsonl --out "
-             "results/mine\n",
-             values))
-    return ExitCode::fine;
+  ModelOptions options;
+  bool resume = false;
+  CommandLine line(
+      "specsim validate --target DIR --draft DIR --prompts FILE --held-out FILE --out DIR [options]",
+      "  specsim validate --target models/target --draft models/draft --prompts some.jsonl --held-out others.jsonl --out "
+      "results/mine\n");
+  add_model_options(line, options);
+  line.add({{"held-out", options.settings.held_out,
+             "the prompts whose runs are predicted; --prompts: those that acceptance is fitted on"},
+            {"resume", resume, "go on with the unfinished run in --out"}});
+  if (!line.read(arguments)) return ExitCode::fine;
   const double begin = wall_clock();
-  const calibrate::Settings settings = read_settings(values);
-  require_cpu(values);
-  const bool force = values.count("force") > 0;
-  report::OutputFolder folder(values["out"].as<std::string>());
-  folder.claim({validation_file_names(settings), "specsim validate", force, false, report::Writing::at_once});
+  complete_settings(line, options);
+  const calibrate::Settings& settings = options.settings;
+  require_cpu(options);
+  report::OutputFolder folder(options.out);
+  folder.claim({validation_file_names(settings), "specsim validate", options.force, false, report::Writing::at_once});
   const calibrate::LoadedModels models = calibrate::load_models(settings, true);
   const calibrate::ValidationPrompts prompts = calibrate::validation_prompts(models, settings);
   const std::string journal = folder.file(kJournal);
-  if (force) drop_journal(journal);
+  if (options.force) drop_journal(journal);
   {
-    Kept kept(journal, calibrate::validation_identity(models, settings, prompts), values.count("resume") > 0);
+    Kept kept(journal, calibrate::validation_identity(models, settings, prompts), resume);
     const calibrate::Validation validation = calibrate::validate(models, settings, prompts, kept.work(), PhaseProgress());
     write_results(validation, settings, folder);
     folder.finish(calibrate::manifest_of(command_line(), models.description, models.pair.team->size(), validation.lines.size(),

@@ -12,7 +12,7 @@ namespace specsim::cli {
 namespace {
 
 ExitCode refuse(const std::string& command) {
-  if (note_options({}, "", command, "")) return ExitCode::fine;
+  if (!CommandLine(command, "").read({})) return ExitCode::fine;
   throw BadInput({command, 0, 0},
                  "this program was built without real models, allowed: one that is built by scripts/setup && scripts/build "
                  "build -DSPECSIM_LAB=ON");

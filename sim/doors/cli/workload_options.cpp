@@ -1,7 +1,6 @@
 #include "sim/doors/cli/workload_options.h"
 
 #include "sim/answers/plan/built_in.h"
-#include "sim/doors/cli/numbers.h"
 #include "sim/experiments/spec/sections.h"
 #include "sim/foundation/base/error.h"
 
@@ -13,29 +12,14 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
-void add_workload_options(po::options_description& description) {
-  const auto text = [] { return po::value<std::string>(); };
-  description.add_options()("set", po::value<std::vector<std::string>>()->composing(),
-                            "PATH=VALUE replaces a value of the config")("seed", text(), "seed in place of the config's")(
-      "hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
-      "target", text(), "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder")(
-      "draft", text(), "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target")(
-      "context", text(), "tokens cached by each sequence")("tensor-parallel", text(), "GPUs that share the target")(
-      "draft-tensor-parallel", text(), "GPUs that share the draft; as many as share the target, which is what engines demand")(
-      "dtype", text(), "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}")(
-      "weight-bits", text(), "bits of a weight of the target's layers")("kv-bits", text(),
-                                                                        "bits of the target's cached keys and values")(
-      "engine", text(), "what host and launches add: a name (specsim list engine) or a file");
-}
-
 namespace {
 
+const config::Interval kChange = config::between(1, 64);  // of a number that changes a model
+
 // Whether --set replaces what the option of that name stands for; single figures of a preset do not.
-bool sets_path(const Options& options, const std::string& name) {
+bool sets_path(const WorkloadOptions& options, const std::string& name) {
   const std::string path = name == "context" ? "workload.context_length" : "cost." + name;
-  const std::vector<std::string> sets = options.texts("set");
+  const std::vector<std::string>& sets = options.configs.sets;
   return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
     const std::string other = set.substr(0, set.find('='));
     return other == path || other == "sweep." + path || other == path + ".preset" || other == "cost";
@@ -43,8 +27,8 @@ bool sets_path(const Options& options, const std::string& name) {
 }
 
 // Throws BadInput where --set touches what the option sets at `path`.
-void refuse_set(const Options& options, const std::string& option, const std::string& path) {
-  for (const std::string& set : options.texts("set")) {
+void refuse_set(const WorkloadOptions& options, const std::string& option, const std::string& path) {
+  for (const std::string& set : options.configs.sets) {
     const std::string other = set.substr(0, set.find('='));
     const std::string& longer = other.size() > path.size() ? other : path;
     const std::string& shorter = other.size() > path.size() ? path : other;
@@ -56,69 +40,70 @@ void refuse_set(const Options& options, const std::string& option, const std::st
 
 bool in_braces(const std::string& model) { return model.find('{') != std::string::npos; }
 
-// A number that changes the chosen model.
-void add_change(const Options& options, const std::string& option, const std::string& key, cost::PresetChoice& model) {
-  const Location place{"--" + option, 0, 0};
-  const double number = read_number(options.text(option.c_str()), place.file, config::between(1, 64));
-  model.changes.push_back({key, fmt::format("{:g}", number), place});
+// A number that changes the chosen model, if it is given.
+void add_change(const std::optional<double>& number, const std::string& option, const std::string& key,
+                cost::PresetChoice& model) {
+  if (number) model.changes.push_back({key, fmt::format("{:g}", *number), {"--" + option, 0, 0}});
 }
 
-bool takes_draft(const Options& options, const RecordedPair& recorded) {
-  return !recorded.draft.empty() && !options.has("draft") && !sets_path(options, "draft");
+bool takes_draft(const WorkloadOptions& options, const RecordedPair& recorded) {
+  return !recorded.draft.empty() && !options.draft && !sets_path(options, "draft");
 }
 
-bool takes_target(const Options& options, const RecordedPair& recorded) {
-  return !recorded.target.empty() && !options.has("target") && !sets_path(options, "target");
+bool takes_target(const WorkloadOptions& options, const RecordedPair& recorded) {
+  return !recorded.target.empty() && !options.target && !sets_path(options, "target");
 }
 
 // The GPUs that a recorded target is cut over, where no option says another number; 1: it is whole.
-std::int64_t recorded_shards(const Options& options, const RecordedPair& recorded) {
-  return takes_target(options, recorded) && !options.has("tensor-parallel") ? recorded.tensor_parallel : 1;
+std::int64_t recorded_shards(const WorkloadOptions& options, const RecordedPair& recorded) {
+  return takes_target(options, recorded) && !options.tensor_parallel ? recorded.tensor_parallel : 1;
 }
 
-std::optional<cost::PresetChoice> read_target(const Options& options, bool built_in, const RecordedPair& recorded) {
+std::optional<cost::PresetChoice> read_target(const WorkloadOptions& options, bool built_in, const RecordedPair& recorded) {
   std::string last;  // the last option that changes the target
-  for (const char* option : {"tensor-parallel", "dtype", "weight-bits", "kv-bits"})
-    if (options.has(option)) last = option;
-  const auto has = [&](const char* option) { return options.has(option); };
-  const std::string types = options.has("dtype") ? options.text("dtype") : "";
-  refuse_two_types(has, types);
+  for (const auto& [option, given] : {std::pair{"tensor-parallel", options.tensor_parallel.has_value()},
+                                      {"dtype", options.dtype.has_value()},
+                                      {"weight-bits", options.weight_bits.has_value()},
+                                      {"kv-bits", options.kv_bits.has_value()}})
+    if (given) last = option;
   const bool of_table = takes_target(options, recorded);
-  if (!options.has("target") && !of_table && last.empty()) return std::nullopt;
-  if (!options.has("target") && !built_in)
+  if (!options.target && !of_table && last.empty()) return std::nullopt;
+  if (!options.target && !built_in)
     throw BadInput({"--" + last, 0, 0},
                    "given with a config but without --target, allowed: with it, or --set cost.target=\"{preset: NAME, ...}\"");
-  const std::string target = of_table ? recorded.target : options.has("target") ? options.text("target") : plan::kDefaultTarget;
+  const std::string target = of_table ? recorded.target : options.target.value_or(plan::kDefaultTarget);
   if (!last.empty() && in_braces(target))
     throw BadInput({"--" + last, 0, 0}, "given with a --target in braces, allowed: inside the braces");
-  if (!of_table) refuse_set(options, options.has("target") ? "target" : last, "cost.target");
-  cost::PresetChoice model{
-      target, of_table ? recorded.target_where : Location{options.has("target") ? "--target" : "--" + last, 0, 0}, {}};
+  const std::string chosen = options.target ? "target" : last;
+  if (!of_table) refuse_set(options, chosen, "cost.target");
+  cost::PresetChoice model{target, of_table ? recorded.target_where : Location{"--" + chosen, 0, 0}, {}};
   if (const std::int64_t shards = recorded_shards(options, recorded); shards > 1)
     model.changes.push_back({"tensor_parallel", std::to_string(shards), recorded.target_where});
-  for (const auto& [option, key] :
-       {std::pair{"tensor-parallel", "tensor_parallel"}, {"weight-bits", "weight_bits"}, {"kv-bits", "kv_bits"}})
-    if (options.has(option)) add_change(options, option, key, model);
-  if (options.has("dtype")) model.changes.push_back({"dtype", options.text("dtype"), {"--dtype", 0, 0}});
+  add_change(options.tensor_parallel, "tensor-parallel", "tensor_parallel", model);
+  add_change(options.weight_bits, "weight-bits", "weight_bits", model);
+  add_change(options.kv_bits, "kv-bits", "kv_bits", model);
+  if (options.dtype) model.changes.push_back({"dtype", *options.dtype, {"--dtype", 0, 0}});
   return model;
 }
 
 // The draft is cut as the target is, unless something else is asked for: engines cut both alike.
-std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_in, const RecordedPair& recorded) {
+std::optional<cost::PresetChoice> read_draft(const WorkloadOptions& options, bool built_in, const RecordedPair& recorded) {
   const char* const own = "draft-tensor-parallel";
   const bool of_table = takes_draft(options, recorded);
-  const bool given = options.has("draft") || of_table;
-  const std::string draft = of_table ? recorded.draft : given ? options.text("draft") : plan::kDefaultDraft;
+  const bool given = options.draft || of_table;
+  const std::string draft = of_table ? recorded.draft : options.draft.value_or(plan::kDefaultDraft);
   const bool whole = draft == "none" || in_braces(draft);
-  if (options.has(own) && (whole || (!given && !built_in)))
+  if (options.draft_tensor_parallel && (whole || (!given && !built_in)))
     throw BadInput({std::string("--") + own, 0, 0},
                    "given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces");
-  const std::string shards = options.has(own) ? own : options.has("tensor-parallel") ? "tensor-parallel" : "";
+  const std::string shards = options.draft_tensor_parallel ? own : options.tensor_parallel ? "tensor-parallel" : "";
   const bool cut = !shards.empty() && !whole && (given || (built_in && !sets_path(options, "draft")));
   if (!given && !cut) return std::nullopt;
   if (!of_table) refuse_set(options, given ? "draft" : own, "cost.draft");
   cost::PresetChoice model{draft, of_table ? recorded.draft_where : Location{given ? "--draft" : "--" + shards, 0, 0}, {}};
-  if (cut) add_change(options, shards, "tensor_parallel", model);
+  if (cut)
+    add_change(options.draft_tensor_parallel ? options.draft_tensor_parallel : options.tensor_parallel, shards, "tensor_parallel",
+               model);
   if (const std::int64_t all = recorded_shards(options, recorded); !cut && of_table && !whole && all > 1)
     model.changes.push_back({"tensor_parallel", std::to_string(all), recorded.target_where});
   if (recorded.one_pass && !whole) model.changes.push_back({"one_pass", "true", recorded.draft_where});
@@ -128,30 +113,36 @@ std::optional<cost::PresetChoice> read_draft(const Options& options, bool built_
   return model;
 }
 
-// The preset that the option chooses for `path`, if it is given.
-std::optional<cost::PresetChoice> read_choice(const Options& options, const char* option, const std::string& path) {
-  if (!options.has(option)) return std::nullopt;
-  refuse_set(options, option, path);
-  return cost::PresetChoice{options.text(option), {std::string("--") + option, 0, 0}, {}};
-}
-
-// The counts that --batch or --context lists; each is checked as the number at `key` of the workload is.
-std::vector<std::int64_t> read_counts(const Options& options, const std::string& option, const std::string& key) {
-  if (!options.has(option.c_str())) return {};
-  const auto& parameters = spec::workload_parameters();
-  const auto parameter = std::find_if(parameters.begin(), parameters.end(), [&](const auto& own) { return own.name == key; });
-  std::vector<std::int64_t> counts = read_integers(options.text(option.c_str()), "--" + option, parameter->interval);
-  refuse_set(options, option, (counts.size() > 1 ? "sweep.workload." : "workload.") + key);
-  return counts;
-}
-
 }  // namespace
 
-void refuse_two_types(const std::function<bool(const char*)>& has, const std::string& types) {
+void add_workload_options(CommandLine& line, WorkloadOptions& options) {
+  line.add({{"set", options.configs.sets, "PATH=VALUE replaces a value of the config"},
+            {"seed", options.configs.seed, "seed in place of the config's"},
+            {"hardware", options.hardware, "the GPU: a name (specsim list hardware) or a file"},
+            {"target", options.target,
+             "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder"},
+            {"draft", options.draft,
+             "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target"},
+            {"context", options.contexts, workload_interval("context_length"), "tokens cached by each sequence"},
+            {"tensor-parallel", options.tensor_parallel, kChange, "GPUs that share the target"},
+            {"draft-tensor-parallel", options.draft_tensor_parallel, kChange,
+             "GPUs that share the draft; as many as share the target, which is what engines demand"},
+            {"dtype", options.dtype, "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}"},
+            {"weight-bits", options.weight_bits, kChange, "bits of a weight of the target's layers"},
+            {"kv-bits", options.kv_bits, kChange, "bits of the target's cached keys and values"},
+            {"engine", options.engine, "what host and launches add: a name (specsim list engine) or a file"}});
+}
+
+config::Interval workload_interval(const std::string& key) {
+  const auto& parameters = spec::workload_parameters();
+  return std::find_if(parameters.begin(), parameters.end(), [&](const auto& own) { return own.name == key; })->interval;
+}
+
+void refuse_two_types(const CommandLine& line, const std::string& types) {
   if (types.empty()) return;
   const char* const together = "given with --dtype, allowed: one of them";
-  if (has("weight-bits")) throw BadInput({"--weight-bits", 0, 0}, together);
-  if (has("kv-bits") && types.find("cache") != std::string::npos)
+  if (line.given("weight-bits")) throw BadInput({"--weight-bits", 0, 0}, together);
+  if (line.given("kv-bits") && types.find("cache") != std::string::npos)
     throw BadInput({"--kv-bits", 0, 0}, "given with the cache of --dtype, allowed: one of them");
 }
 
@@ -159,7 +150,7 @@ RecordedPair recorded_pair(const spec::AcceptanceTable& table) {
   return {table.draft, table.draft_where, table.target, table.target_where, table.tensor_parallel, table.one_pass};
 }
 
-std::string taken_of(const Options& options, const RecordedPair& recorded) {
+std::string taken_of(const WorkloadOptions& options, const RecordedPair& recorded) {
   const auto quoted = [](const std::string& model) { return in_braces(model) ? "'" + model + "'" : model; };
   std::string list;
   if (takes_target(options, recorded)) list += "--target " + quoted(recorded.target);
@@ -168,26 +159,25 @@ std::string taken_of(const Options& options, const RecordedPair& recorded) {
   return list;
 }
 
-void warn_of_left_out_draft(const Options& options, const RecordedPair& recorded) {
-  if (!options.has("draft") || options.text("draft") != "none" || recorded.draft.empty() || recorded.draft == "none") return;
+void warn_of_left_out_draft(const WorkloadOptions& options, const RecordedPair& recorded) {
+  if (options.draft != "none" || recorded.draft.empty() || recorded.draft == "none") return;
   print_warning(fmt::format("the table's drafts are those of {}, which --draft none leaves out: no pass of it is priced",
                             in_braces(recorded.draft) ? "a model" : recorded.draft));
 }
 
-std::string assumptions(const Options& options, const RecordedPair& recorded) {
-  const std::string context = std::to_string(plan::kDefaultContext);
+std::string assumptions(const WorkloadOptions& options, const RecordedPair& recorded) {
   std::string list;
-  for (const auto& [name, value] : {std::pair{"hardware", plan::kDefaultHardware},
-                                    {"target", plan::kDefaultTarget},
-                                    {"draft", plan::kDefaultDraft},
-                                    {"context", context.c_str()}})
-    if (!options.has(name) && !sets_path(options, name) && (name != std::string("draft") || recorded.draft.empty()) &&
-        (name != std::string("target") || recorded.target.empty()))
-      list += fmt::format("{}--{} {}", list.empty() ? "" : " ", name, value);
+  const auto add = [&](const char* name, bool given, const std::string& value) {
+    if (!given && !sets_path(options, name)) list += fmt::format("{}--{} {}", list.empty() ? "" : " ", name, value);
+  };
+  add("hardware", options.hardware.has_value(), plan::kDefaultHardware);
+  add("target", options.target || !recorded.target.empty(), plan::kDefaultTarget);
+  add("draft", options.draft || !recorded.draft.empty(), plan::kDefaultDraft);
+  add("context", !options.contexts.empty(), std::to_string(plan::kDefaultContext));
   return list;
 }
 
-std::vector<spec::Override> workload_overrides(const Options& options, bool built_in, const RecordedPair& recorded) {
+std::vector<spec::Override> workload_overrides(const WorkloadOptions& options, bool built_in, const RecordedPair& recorded) {
   std::vector<spec::Override> overrides;
   const auto add_preset = [&](const char* path, const std::optional<cost::PresetChoice>& choice) {
     if (!choice) return;
@@ -196,16 +186,24 @@ std::vector<spec::Override> workload_overrides(const Options& options, bool buil
     diagnostics.throw_if_any();
     overrides.push_back(*change);
   };
-  const auto add_counts = [&](const char* option, const std::string& key) {
-    const std::vector<std::int64_t> counts = read_counts(options, option, key);
-    const Location where{std::string("--") + option, 0, 0};
-    if (counts.size() == 1) overrides.push_back(spec::override_setting("workload." + key, counts.front(), where));
-    if (counts.size() > 1) overrides.push_back(spec::override_setting("sweep.workload." + key, counts, where));
+  // The preset that an option chooses for `path`, if it is given.
+  const auto add_choice = [&](const std::optional<std::string>& choice, const std::string& option) {
+    if (!choice) return;
+    refuse_set(options, option, "cost." + option);
+    add_preset(("cost." + option).c_str(), cost::PresetChoice{*choice, {"--" + option, 0, 0}, {}});
   };
-  add_preset("cost.hardware", read_choice(options, "hardware", "cost.hardware"));
-  add_preset("cost.engine", read_choice(options, "engine", "cost.engine"));
-  add_counts("batch", "batch");
-  add_counts("context", "context_length");
+  const auto add_counts = [&](const std::vector<std::int64_t>& counts, const std::string& option, const std::string& key) {
+    if (counts.empty()) return;
+    const std::string path = (counts.size() > 1 ? "sweep.workload." : "workload.") + key;
+    refuse_set(options, option, path);
+    const Location where{"--" + option, 0, 0};
+    overrides.push_back(counts.size() > 1 ? spec::override_setting(path, counts, where)
+                                          : spec::override_setting(path, counts.front(), where));
+  };
+  add_choice(options.hardware, "hardware");
+  add_choice(options.engine, "engine");
+  add_counts(options.batches, "batch", "batch");
+  add_counts(options.contexts, "context", "context_length");
   add_preset("cost.target", read_target(options, built_in, recorded));
   add_preset("cost.draft", read_draft(options, built_in, recorded));
   return overrides;

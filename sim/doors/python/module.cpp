@@ -19,7 +19,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <boost/program_options/errors.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -428,8 +427,6 @@ PYBIND11_MODULE(_core, module) {
     } catch (const BadInput& bad) {
       input_error(bad.what());
     } catch (const api::InputError& bad) {
-      input_error(bad.what());
-    } catch (const boost::program_options::error& bad) {
       input_error(bad.what());
     } catch (const IoError& failure) {
       file_error(failure.what());

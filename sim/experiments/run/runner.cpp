@@ -14,6 +14,8 @@
 
 namespace specsim::run {
 
+std::string to_text(const Shard& shard) { return fmt::format("{}/{}", shard.index, shard.of); }
+
 namespace {
 
 constexpr std::uint64_t kSlabsPerCell = 64;  // work is handed out, and recorded, in at least so many slabs per cell,

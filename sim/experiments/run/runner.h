@@ -20,6 +20,7 @@ struct Shard {
   std::uint64_t index = 1;  // 1 .. of
   std::uint64_t of = 1;
 };
+std::string to_text(const Shard& shard);  // "1/4"
 
 // The observer of all cells that have `cell`'s preparation_key, or nullptr. Called from worker threads, one at a time for each
 // key; `cell` outlives the run.

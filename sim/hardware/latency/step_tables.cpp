@@ -1,5 +1,6 @@
 #include "sim/hardware/latency/step_tables.h"
 
+#include "sim/foundation/base/check.h"
 #include "sim/foundation/config/value.h"
 #include "sim/hardware/latency/roofline.h"
 #include "sim/hardware/presets/presets.h"
@@ -20,30 +21,6 @@
 namespace specsim::cost {
 
 namespace {
-
-enum class StepTable { server, layerwise, served };
-
-struct StepHeader {
-  StepTable table;
-  std::vector<const char*> columns;
-};
-
-const std::vector<StepHeader>& step_headers() {
-  static const std::vector<StepHeader> headers = {
-      {StepTable::server, {"gpu", "engine", "model", "tp", "ep", "batch", "mean_context", "median_ms"}},
-      {StepTable::layerwise, {"gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"}},
-      {StepTable::served,
-       {"backend", "model_path", "system", "precision", "isl", "osl", "tp_size", "concurrency", "silicon_tpot_ms"}}};
-  return headers;
-}
-
-std::optional<StepTable> table_of(const std::vector<std::string>& header) {
-  for (const StepHeader& one : step_headers())
-    if (std::all_of(one.columns.begin(), one.columns.end(),
-                    [&](const char* name) { return std::find(header.begin(), header.end(), name) != header.end(); }))
-      return one.table;
-  return std::nullopt;
-}
 
 // Prompts and outputs of the served benchmarks are drawn evenly between 80 % of the stated length and all of it.
 constexpr double kMeanLength = 0.9;
@@ -108,35 +85,44 @@ bool narrow_cache(const Precision& precision, const std::string& engine, const H
          (engine != "sglang" || hardware.compute_capability >= kBlackwell || precision.weights == "fp8_block");
 }
 
-class StepReader {
+// A line of a table, whose fields are found by the header.
+class StepLine {
  public:
-  StepReader(std::string file, const std::vector<std::string>& header) : file_(std::move(file)), header_(header) {}
-
-  [[nodiscard]] const std::string& text(const std::vector<std::string>& line, const char* name) const {
+  StepLine(const std::string& file, const std::vector<std::string>& header, const std::vector<std::string>& fields,
+           std::size_t number)
+      : file_(file), header_(header), fields_(fields), number_(static_cast<int>(number)) {
+    if (fields.size() != header.size())
+      throw BadInput({file_, number_, 0}, fmt::format("{} fields, allowed: {} as in the header", fields.size(), header.size()));
+  }
+  // "" for a column that the table does not have.
+  [[nodiscard]] const std::string& text(const char* name) const {
     static const std::string none;
     const auto at = std::find(header_.begin(), header_.end(), name);
-    return at == header_.end() ? none : line[static_cast<std::size_t>(at - header_.begin())];
+    return at == header_.end() ? none : fields_[static_cast<std::size_t>(at - header_.begin())];
   }
   // A figure of at least `least`.
-  [[nodiscard]] double figure(const std::vector<std::string>& line, std::size_t number, const char* name, double least) const {
-    const std::string& field = text(line, name);
-    const std::optional<double> x = config::as_number(field);
-    if (!x || *x < least || *x > 1e12)
-      throw BadInput(at(line, number, name),
-                     fmt::format("{} is {}, allowed: a number from {:g} on", name, config::quote_for_message(field), least));
+  [[nodiscard]] double figure(const char* name, double least) const {
+    const std::optional<double> x = config::as_number(text(name));
+    if (!x || *x < least || *x > 1e12) refuse(name, fmt::format("a number from {:g} on", least));
     return *x;
   }
-  [[nodiscard]] Location at(std::size_t number) const { return {file_, static_cast<int>(number), 0}; }
+  // Whether the column is there and says that there is more than one.
+  [[nodiscard]] bool several(const char* name) const { return !text(name).empty() && text(name) != "1" && text(name) != "1.0"; }
   // The place of a field, as far as the line has no quotes.
-  [[nodiscard]] Location at(const std::vector<std::string>& line, std::size_t number, const char* name) const {
+  [[nodiscard]] Location at(const char* name) const {
     std::size_t place = 1;
-    for (std::size_t i = 0; i < line.size() && header_[i] != name; ++i) place += line[i].size() + 1;
-    return {file_, static_cast<int>(number), static_cast<int>(place)};
+    for (std::size_t i = 0; i < fields_.size() && header_[i] != name; ++i) place += fields_[i].size() + 1;
+    return {file_, number_, static_cast<int>(place)};
+  }
+  [[noreturn]] void refuse(const char* name, const std::string& allowed) const {
+    throw BadInput(at(name), fmt::format("{} is {}, allowed: {}", name, config::quote_for_message(text(name)), allowed));
   }
 
  private:
-  std::string file_;
+  const std::string& file_;
   const std::vector<std::string>& header_;
+  const std::vector<std::string>& fields_;
+  int number_;
 };
 
 // Cost models by what they price; a table has few.
@@ -263,6 +249,90 @@ void price_pass(PricedStep& row, const CostModel& model, const Pass& pass) {
   state_error(row, model, pass);
 }
 
+void price_server_step(const StepLine& line, const CostModel* model, PricedStep& row) {
+  row.phase = "decode";
+  row.batch = line.figure("batch", 1.0);
+  const double context = line.figure("mean_context", 0.0);
+  if (line.figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not priced";
+  if (row.why.empty()) price_pass(row, *model, {row.batch, 1.0, context, 1.0});
+}
+
+void price_layerwise_step(const StepLine& line, const CostModel* model, PricedStep& row) {
+  const std::string& phase = line.text("phase");
+  if (phase != "gen" && phase != "ctx") line.refuse("phase", "gen, ctx");
+  row.phase = phase == "gen" ? "decode" : "prompt";
+  row.batch = line.figure("batch", 1.0);
+  const double tokens = line.figure("new_tokens", 1.0);
+  const double context = line.figure("context", 0.0);
+  if (row.why.empty()) price_pass(row, *model, {row.batch, tokens, context, 1.0, false});
+}
+
+void price_served_step(const StepLine& line, const CostModel* model, PricedStep& row) {
+  row.phase = "served";
+  const bool unknown_load = line.text("concurrency").empty();
+  if (!unknown_load) row.batch = line.figure("concurrency", 1.0);
+  const double wait = line.text("silicon_ttft_ms").empty() ? 0.0 : 1e-3 * line.figure("silicon_ttft_ms", 0.0);
+  const Clients clients{row.batch, line.figure("isl", 1.0), line.figure("osl", 1.0), wait};
+  if (line.several("attention_dp_size")) row.why = "attention on several GPUs by sequence is not priced";
+  if (line.several("moe_ep_size")) row.why = "experts on several GPUs in parallel are not priced";
+  if (line.figure("tp_size", 1.0) > kMostGpus) row.why = "more than eight GPUs are not priced";
+  if (unknown_load) row.why = "no concurrency is given";
+  if (!row.why.empty()) return;
+  row.priced_ms = 1e3 * served_seconds(*model, clients);
+  state_error(row, *model, decode_step(clients, 1.0));
+}
+
+// A format of tables: the columns that tell it, what it calls those that every format has, and how a line is priced.
+struct StepFormat {
+  std::vector<const char*> columns;
+  const char* gpu;
+  const char* engine;
+  const char* model;
+  const char* shards;
+  const char* precision;  // nullptr: the model's own
+  const char* time;
+  // Reads the rest of the line into the row, with its price. `model` is nullptr, and row.why says why, where nothing prices it.
+  void (*price)(const StepLine& line, const CostModel* model, PricedStep& row);
+};
+
+const std::vector<StepFormat>& step_formats() {
+  static const std::vector<StepFormat> formats = {
+      {{"gpu", "engine", "model", "tp", "ep", "batch", "mean_context", "median_ms"},
+       "gpu",
+       "engine",
+       "model",
+       "tp",
+       nullptr,
+       "median_ms",
+       price_server_step},
+      {{"gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"},
+       "gpu",
+       "engine",
+       "model",
+       "tp",
+       nullptr,
+       "ms",
+       price_layerwise_step},
+      {{"backend", "model_path", "system", "precision", "isl", "osl", "tp_size", "concurrency", "silicon_tpot_ms"},
+       "system",
+       "backend",
+       "model_path",
+       "tp_size",
+       "precision",
+       "silicon_tpot_ms",
+       price_served_step}};
+  return formats;
+}
+
+// nullptr: no format has these columns.
+const StepFormat* format_of(const std::vector<std::string>& header) {
+  for (const StepFormat& one : step_formats())
+    if (std::all_of(one.columns.begin(), one.columns.end(),
+                    [&](const char* name) { return std::find(header.begin(), header.end(), name) != header.end(); }))
+      return &one;
+  return nullptr;
+}
+
 struct Band {
   double most;
   const char* name;
@@ -273,11 +343,11 @@ constexpr std::array<Band, 6> kBatchBands = {
 
 }  // namespace
 
-bool is_step_table(const std::vector<std::string>& header) { return table_of(header).has_value(); }
+bool is_step_table(const std::vector<std::string>& header) { return format_of(header) != nullptr; }
 
 std::vector<std::string> step_table_columns() {
   std::vector<std::string> list;
-  for (const StepHeader& one : step_headers()) list.push_back(fmt::format("{}", fmt::join(one.columns, ",")));
+  for (const StepFormat& one : step_formats()) list.push_back(fmt::format("{}", fmt::join(one.columns, ",")));
   return list;
 }
 
@@ -285,40 +355,27 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
                              const std::optional<PresetChoice>& engine, const std::map<std::string, Hardware>& own) {
   PricedSteps table;
   table.header = fields.at(0);
-  const StepTable kind = table_of(table.header).value();
-  const char* const time = kind == StepTable::served ? "silicon_tpot_ms" : kind == StepTable::server ? "median_ms" : "ms";
-  const StepReader read(file, table.header);
+  const StepFormat* const found = format_of(table.header);
+  SPECSIM_CHECK(found != nullptr, "{} is no table of steps", file);
+  const StepFormat& format = *found;
   StepModels models(engine, own);
   const auto warn = [&](std::string text) {
     if (std::find(table.warnings.begin(), table.warnings.end(), text) == table.warnings.end())
       table.warnings.push_back(std::move(text));
   };
   for (std::size_t i = 1; i < fields.size(); ++i) {
-    const std::vector<std::string>& line = fields[i];
-    if (line.size() != table.header.size())
-      throw BadInput(read.at(i + 1), fmt::format("{} fields, allowed: {} as in the header", line.size(), table.header.size()));
-    table.lines.push_back(line);
+    const StepLine line(file, table.header, fields[i], i + 1);
+    table.lines.push_back(fields[i]);
     PricedStep& row = table.rows.emplace_back();
-    const auto figure = [&](const char* name, double least) { return read.figure(line, i + 1, name, least); };
-    const bool served = kind == StepTable::served;
-    row.gpu = read.text(line, served ? "system" : "gpu");
-    row.engine = read.text(line, served ? "backend" : "engine");
-    row.model = read.text(line, served ? "model_path" : "model");
-    row.ms = figure(time, 1e-6);
-    const double shards = figure(served ? "tp_size" : "tp", 1.0);
-    Precision precision;
-    if (served) {
-      const std::string& text = read.text(line, "precision");
-      const auto known = precision_of(text, read.text(line, "gemm_quant_mode"));
-      if (!known)
-        throw BadInput(read.at(line, i + 1, "precision"),
-                       fmt::format("precision is {}, allowed: bf16, fp8, fp4, int4", config::quote_for_message(text)));
-      precision = *known;
-    }
-    const bool unknown_load = served && read.text(line, "concurrency").empty();
-    if (!unknown_load) row.batch = figure(served ? "concurrency" : "batch", 1.0);
-    const CostModel* model =
-        models.find(row.gpu, row.engine, row.model, shards, precision, read.at(line, i + 1, served ? "system" : "gpu"), row.why);
+    row.gpu = line.text(format.gpu);
+    row.engine = line.text(format.engine);
+    row.model = line.text(format.model);
+    row.ms = line.figure(format.time, 1e-6);
+    const double shards = line.figure(format.shards, 1.0);
+    const std::optional<Precision> precision =
+        format.precision == nullptr ? Precision() : precision_of(line.text(format.precision), line.text("gemm_quant_mode"));
+    if (!precision) line.refuse(format.precision, "bf16, fp8, fp4, int4");
+    const CostModel* model = models.find(row.gpu, row.engine, row.model, shards, *precision, line.at(format.gpu), row.why);
     if (engine)
       row.engine = engine->name;
     else if (const auto name = engine_called(row.engine))
@@ -326,37 +383,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     else if (model != nullptr)
       warn(fmt::format("engine {} is not known: its steps are priced as {}'s; --engine names another",
                        config::quote_for_message(row.engine), kOtherEngine));
-    if (kind == StepTable::server) {
-      row.phase = "decode";
-      const double context = figure("mean_context", 0.0);
-      if (figure("ep", 1.0) > 1.0) row.why = "experts on several GPUs in parallel are not priced";
-      if (row.why.empty()) price_pass(row, *model, {row.batch, 1.0, context, 1.0});
-    } else if (kind == StepTable::layerwise) {
-      const std::string& phase = read.text(line, "phase");
-      if (phase != "gen" && phase != "ctx")
-        throw BadInput(read.at(line, i + 1, "phase"),
-                       fmt::format("phase is {}, allowed: gen, ctx", config::quote_for_message(phase)));
-      row.phase = phase == "gen" ? "decode" : "prompt";
-      const double tokens = figure("new_tokens", 1.0);
-      const double context = figure("context", 0.0);
-      if (row.why.empty()) price_pass(row, *model, {row.batch, tokens, context, 1.0, false});
-    } else {
-      row.phase = "served";
-      const double prompt = figure("isl", 1.0);
-      const double output = figure("osl", 1.0);
-      const double wait = read.text(line, "silicon_ttft_ms").empty() ? 0.0 : 1e-3 * figure("silicon_ttft_ms", 0.0);
-      const std::string& groups = read.text(line, "attention_dp_size");
-      const std::string& experts = read.text(line, "moe_ep_size");
-      if (!groups.empty() && groups != "1.0" && groups != "1") row.why = "attention on several GPUs by sequence is not priced";
-      if (!experts.empty() && experts != "1.0" && experts != "1") row.why = "experts on several GPUs in parallel are not priced";
-      if (shards > kMostGpus) row.why = "more than eight GPUs are not priced";
-      if (unknown_load) row.why = "no concurrency is given";
-      if (row.why.empty()) {
-        const Clients clients{row.batch, prompt, output, wait};
-        row.priced_ms = 1e3 * served_seconds(*model, clients);
-        state_error(row, *model, decode_step(clients, 1.0));
-      }
-    }
+    format.price(line, model, row);
   }
   std::vector<double> ratios;
   for (const PricedStep& row : table.rows)
@@ -366,7 +393,7 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     if (middle > kMostStepRatio || middle < 1.0 / kMostStepRatio)
       throw BadInput({file, 1, 0}, fmt::format("the prices are {:.3g} times the column {} in the middle, allowed: times in "
                                                "milliseconds",
-                                               middle, time));
+                                               middle, format.time));
   }
   return table;
 }
