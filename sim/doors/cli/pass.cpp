@@ -193,13 +193,19 @@ std::string read_kernels(const std::string& text, const std::string& option) {
 
 void add_pass_options(CommandLine& line, PassOptions& options) {
   plan::PassGrid& grid = options.grid;
+  const auto counts = [](const config::Interval& allowed) {
+    return [allowed](const std::string& list, const std::string& option) {
+      const std::vector<std::int64_t> whole = read_integers(list, option, allowed);
+      return std::vector<double>(whole.begin(), whole.end());
+    };
+  };
   line.add(
       {{"hardware", options.hardware, read_texts, "GPUs: names or .yaml files, commas between"},
        {"model", options.models, read_texts, "models: names, .yaml files, or config.json files or their folders, commas between"},
-       {"tokens", grid.tokens, config::between(1, 1e6),
+       {"tokens", grid.tokens, counts(config::between(1, 1e6)),
         "new tokens of each sequence: 1 plain, draft length + 1 verified, more with --logits 1 a part of a prompt"},
-       {"batch", grid.batches, config::between(1, 1e6), "sequences"},
-       {"context", grid.contexts, config::between(0, 1e7), "tokens cached by each"},
+       {"batch", grid.batches, counts(config::between(1, 1e6)), "sequences"},
+       {"context", grid.contexts, counts(config::between(0, 1e7)), "tokens cached by each"},
        {"tensor-parallel", options.shards, read_texts, "GPUs that share the model"},
        {"weight-bits", options.weight_bits, read_texts, "bits of a weight; where not given what the model says"},
        {"dtype", options.dtype, "types: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}"},

@@ -85,7 +85,7 @@ StatedRates rates_of_one_figure(const TheoryOptions& options) {
   if (draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0, allowed: the draft length at which the figure was logged");
   if (const auto& length = options.mean_acceptance_length; length && *length > draft_length + 1.0)
     throw BadInput({"--mean-acceptance-length", 0, 0},
-                   fmt::format("{:g}, allowed: a number {}", *length, config::between(1, draft_length + 1).to_text()));
+                   fmt::format("\"{:g}\", allowed: a number {}", *length, config::between(1, draft_length + 1).to_text()));
   const double length = options.acceptance_rate ? 1.0 + draft_length * *options.acceptance_rate : *options.mean_acceptance_length;
   const double alpha = plan::equivalent_alpha(length, draft_length);
   return {{alpha}, fmt::format("alpha {:.6g}, if it is the same at every position", alpha), true};
