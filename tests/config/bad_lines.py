@@ -160,7 +160,7 @@ LINES = [
     # Options that change nothing.
     (["plan", "--alpha", "0.5", "--server", "vllm"], "--server: given without --log, and changes nothing so; allowed: with --log"),
     (["plan", "--alpha", "0.5", "--force"], "--force: given without --out, and changes nothing so; allowed: with --out"),
-    *[(["plan", "--alpha", "0.5", option, "3"],
+    *[(["plan", "--alpha", "0.5", option, "3000"],
        f"{option}: given with --alpha, which says the acceptance, so that nothing is simulated; allowed: one of them")
       for option in ("--rounds", "--seed")],
     (["plan", "--alpha", "0.5", "--set", "rounds=3"],

@@ -221,12 +221,12 @@ void CommandLine::check(const std::vector<Partner>& partners) const {
   }
 }
 
-std::string CommandLine::identity(const std::string& more) const {
-  static const std::set<std::string> kNothing = {"out", "force", "threads", "quiet", "format", "set"};
+std::string CommandLine::identity(const std::set<std::string>& inputs, const std::string& more) const {
+  static const std::set<std::string> kNothing = {"out", "force", "threads", "quiet", "format"};
   std::uint64_t hash = rng::hash_text(more);
   const auto add = [&hash](const std::string& word) { hash = rng::hash_text(word, rng::hash_text("\n", hash)); };
   for (const auto& [name, texts] : texts_) {
-    if (kNothing.contains(name) || name == words_name_) continue;
+    if (kNothing.contains(name) || inputs.contains(name) || name == words_name_) continue;
     add("--" + name);
     for (const std::string& text : texts) add(text);
   }

@@ -156,9 +156,9 @@ class CommandLine {
   // Throws BadInput at the first option that was given and has no effect by one of `partners`.
   void check(const std::vector<Partner>& partners) const;
   // The identity of what the command makes, equal for what comes out the same from the same inputs: its name and a number of its
-  // options, except those that change nothing (--out, --threads and the like), and except words without a dash and --set, whose
+  // options, except those that change nothing (--out, --threads and the like), and except words without a dash and `inputs`, whose
   // contents are compared. `more`: what else it depends on, such as the identity of its configs.
-  [[nodiscard]] std::string identity(const std::string& more = "") const;
+  [[nodiscard]] std::string identity(const std::set<std::string>& inputs = {}, const std::string& more = "") const;
 
  private:
   [[nodiscard]] CommandInfo info() const;

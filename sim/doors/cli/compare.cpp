@@ -360,7 +360,7 @@ ExitCode compare_command(const std::vector<std::string>& arguments) {
   std::optional<report::OutputFolder> folder;
   if (options.out) {
     folder.emplace(*options.out);
-    folder->claim(claim_at_once({"ranking.csv", "trees.csv"}, line.identity(run::identity(experiments)), options.force,
+    folder->claim(claim_at_once({"ranking.csv", "trees.csv"}, line.identity({"set"}, run::identity(experiments)), options.force,
                                 run::inputs_of(experiments, read.sums())));
   }
   const std::vector<const spec::Cell*> cells = cells_of(experiments);

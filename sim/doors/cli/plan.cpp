@@ -143,7 +143,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
         !options.acceptance.log.empty() ? fmt::format("{}", fmt::join(planning.own->tokens_per_round, " ")) : "";
     const std::string what = run::identity(experiments) + logged;
     folder->claim(
-        claim_at_once(plan::plan_file_names(), line.identity(what), options.force, run::inputs_of(experiments, read.sums())));
+        claim_at_once(plan::plan_file_names(), line.identity({"set"}, what), options.force, run::inputs_of(experiments, read.sums())));
   }
   const std::vector<const spec::Cell*> cells = cells_of(experiments);
   plan::check_placements(cells);

@@ -1,7 +1,6 @@
 // specsim tune: learns how a server differs from the estimate, from benchmark runs of it, and says what to measure next.
 #include "sim/answers/tune/suggest.h"
 #include "sim/doors/cli/command.h"
-#include "sim/doors/cli/numbers.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
 #include "sim/doors/cli/result_files.h"
@@ -20,8 +19,6 @@
 
 namespace specsim::cli {
 
-namespace po = boost::program_options;
-
 namespace {
 
 constexpr double kDisagrees = 0.3;  // weight of a run below which it is named
@@ -36,43 +33,76 @@ constexpr const char* kTuneExamples =
 
 struct TuneTask {
   tune::TuneRequest request;
-  std::size_t suggest = 0;
+  ConfigOptions configs;  // files: runs, and a config
+  std::string predict;    // cells to predict; "": none
+  std::optional<double> prompt_tokens;
+  std::optional<double> output_tokens;
+  int longest = 7;
+  double clients = 64.0;
+  std::optional<std::size_t> suggest;
   tune::Question question = tune::Question::best_draft_length;
   int draft_length = 3;
   std::optional<double> minutes;
-  double settled = tune::kSettled;
-  bool own_cells = false;  // the user named the cells
+  double settled = 0.5;  // percent, below which nothing more is suggested
   std::string out;
   bool force = false;
 };
 
 bool is_config(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
-tune::Question read_question(const std::string& text) {
-  if (text == "best-draft-length") return tune::Question::best_draft_length;
-  if (text == "pays") return tune::Question::pays;
-  if (text == "max-rate") return tune::Question::max_rate;
-  throw BadInput({"--question", 0, 0}, not_among(config::quote_for_message(text), text, {"best-draft-length", "pays", "max-rate"}));
-}
-
 // The lengths of the runs that suggestions are to be like: those of the last run, or what the user says.
-tune::Run typical(const std::vector<tune::Run>& runs, const Options& options) {
+tune::Run typical(const TuneTask& task) {
   tune::Run run;
-  if (!runs.empty()) run = runs.back();
-  if (options.has("prompt")) run.prompt_tokens = read_number(options.text("prompt"), "--prompt", config::between(1, 1e7));
-  if (options.has("output")) run.output_tokens = read_number(options.text("output"), "--output", config::between(1, 1e7));
+  if (!task.request.runs.empty()) run = task.request.runs.back();
+  if (task.prompt_tokens) run.prompt_tokens = task.prompt_tokens;
+  if (task.output_tokens) run.output_tokens = task.output_tokens;
   if (!run.prompt_tokens) run.prompt_tokens = 512.0;
   if (!run.output_tokens) run.output_tokens = 256.0;
   return run;
 }
 
-TuneTask read_task(const po::variables_map& values) {
-  const Options options(values);
-  const auto text = [&](const char* name) { return options.has(name) ? std::optional(options.text(name)) : std::nullopt; };
-  TuneTask task;
+void add_tune_options(CommandLine& line, TuneTask& task) {
+  load::ServeRequest& server = task.request.server;
+  task.request.options.threads = 0;
+  line.add_words("file", task.configs.files);
+  line.add({{"hardware", server.hardware, "the GPU: a name (specsim list hardware) or a file"},
+            {"target", server.target, "the target model: a name (specsim list model) or a file"},
+            {"draft", server.draft, "the draft model"},
+            {"tensor-parallel", server.tensor_parallel, "GPUs that share each layer of the models"},
+            {"dtype", server.dtype,
+             "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
+            {"engine", server.engine,
+             "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to go on from"},
+            {"method", server.method, "eagle, draft_model or ngram; by the draft if not given"},
+            {"set", task.configs.sets, "PATH=VALUE changes a value of the server's config"},
+            {"seed", server.seed, "seed of the simulated runs"},
+            {"predict", task.predict, file_name, "CSV file of runs to predict, written to OUT/predicted.csv"},
+            {"suggest", task.suggest, config::between(1, 100),
+             "print the next N runs to measure, the most valuable one first; among those of --predict if given"},
+            {"question", task.question,
+             {{"best-draft-length", tune::Question::best_draft_length},
+              {"pays", tune::Question::pays},
+              {"max-rate", tune::Question::max_rate}},
+             "what the runs are to decide: best-draft-length, pays, max-rate"},
+            {"draft-length", task.draft_length, config::between(1, 1024),
+             "draft length that --question pays compares with no speculation"},
+            {"settled", task.settled, config::between(0, 100),
+             "suggest no more runs once knowing every speed exactly would gain less than so many percent"},
+            {"minutes", task.minutes, config::between(0.01, 1e5), "suggest runs that take this long in all, at most"},
+            {"prompt", task.prompt_tokens, config::between(1, 1e7), "tokens of a prompt in suggested runs"},
+            {"output", task.output_tokens, config::between(1, 1e7), "tokens of an output in suggested runs"},
+            {"longest", task.longest, config::between(1, 64), "longest draft length in suggested runs"},
+            {"clients", task.clients, config::between(1, 4096), "most clients in suggested runs"},
+            {"out", task.out, "directory for server.yaml, runs.csv and predicted.csv"},
+            {"force", task.force, "replace other files in --out"},
+            {"threads", task.request.options.threads, read_threads, kThreadsHelp}});
+}
+
+// Reads the files that the options name.
+void read_files(TuneTask& task) {
   Diagnostics diagnostics;
   load::ServeRequest& server = task.request.server;
-  for (const std::string& path : options.texts("file")) {
+  for (const std::string& path : task.configs.files) {
     if (!is_config(path)) {
       for (tune::Run& run : tune::read_runs(path, diagnostics)) task.request.runs.push_back(std::move(run));
     } else if (server.config) {
@@ -81,35 +111,12 @@ TuneTask read_task(const po::variables_map& values) {
       server.config = path;
     }
   }
-  server.hardware = text("hardware");
-  server.target = text("target");
-  server.draft = text("draft");
-  server.tensor_parallel = text("tensor-parallel");
-  server.dtype = text("dtype");
-  server.engine = text("engine");
-  server.method = text("method");
-  server.seed = text("seed");
-  if (options.has("set")) server.changes = read_overrides(options.texts("set"), "", diagnostics);
-  if (options.has("predict")) task.request.cells = tune::read_runs(options.text("predict"), diagnostics);
+  server.changes = read_overrides(task.configs, diagnostics);
+  if (!task.predict.empty()) task.request.cells = tune::read_runs(task.predict, diagnostics);
   diagnostics.throw_if_any();
-  task.own_cells = options.has("predict");
-  task.question = read_question(options.text("question"));
-  task.draft_length = static_cast<int>(read_integer(options.text("draft-length"), "--draft-length", config::between(1, 1024)));
-  if (options.has("suggest"))
-    task.suggest = static_cast<std::size_t>(read_integer(options.text("suggest"), "--suggest", config::between(1, 100)));
-  task.settled = 0.01 * read_number(options.text("settled"), "--settled", config::between(0, 100));
-  if (options.has("minutes")) task.minutes = read_number(options.text("minutes"), "--minutes", config::between(0.01, 1e5));
-  if (task.request.runs.empty() && task.suggest == 0 && !task.own_cells)
+  if (task.request.runs.empty() && !task.suggest && task.predict.empty())
     throw BadInput({"", 0, 0}, "specsim tune needs runs, --suggest or --predict; specsim tune --help shows examples");
-  if (task.suggest > 0 && !task.own_cells) {
-    const auto longest = static_cast<int>(read_integer(options.text("longest"), "--longest", config::between(1, 64)));
-    const double clients = read_number(options.text("clients"), "--clients", config::between(1, 4096));
-    task.request.cells = tune::usual_candidates(typical(task.request.runs, options), longest, clients);
-  }
-  task.request.options.threads = read_threads(options.text("threads"));
-  task.out = text("out").value_or("");
-  task.force = options.has("force");
-  return task;
+  if (task.suggest && task.predict.empty()) task.request.cells = tune::usual_candidates(typical(task), task.longest, task.clients);
 }
 
 // The factors that the runs say something of: change of GPU time in percent, or milliseconds of host time, with 95 % intervals.
@@ -185,8 +192,8 @@ std::string client_command(const tune::Run& run, const std::string& engine, cons
 
 void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
   const tune::Suggested suggested =
-      tune::suggest(task.request.cells, result, task.question, task.draft_length, task.suggest, task.request.runs);
-  const double settled = task.settled;
+      tune::suggest(task.request.cells, result, task.question, task.draft_length, *task.suggest, task.request.runs);
+  const double settled = 0.01 * task.settled;
   if (suggested.open < settled && !task.request.runs.empty()) {
     print_output("settled: knowing every speed exactly would gain {:.2g} %\n", 100.0 * suggested.open);
     return;
@@ -216,35 +223,16 @@ void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
 }  // namespace
 
 ExitCode tune_command(const std::vector<std::string>& arguments) {
-  const auto text = [] { return po::value<std::string>(); };
-  po::options_description description;
-  description.add_options()("hardware", text(), "the GPU: a name (specsim list hardware) or a file")(
-      "target", text(), "the target model: a name (specsim list model) or a file")("draft", text(), "the draft model")(
-      "tensor-parallel", text(), "GPUs that share each layer of the models")(
-      "dtype", text(), "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}")(
-      "engine", text(), "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to go on from")(
-      "method", text(), "eagle, draft_model or ngram; by the draft if not given")(
-      "set", po::value<std::vector<std::string>>()->composing(), "PATH=VALUE changes a value of the server's config")(
-      "seed", text(), "seed of the simulated runs")("predict", text(), "CSV file of runs to predict, written to OUT/predicted.csv")(
-      "suggest", text(), "print the next N runs to measure, the most valuable one first; among those of --predict if given")(
-      "question", po::value<std::string>()->default_value("best-draft-length"), "what the runs are to decide: best-draft-length, pays, max-rate")(
-      "draft-length", po::value<std::string>()->default_value("3"), "draft length that --question pays compares with no speculation")(
-      "settled", po::value<std::string>()->default_value("0.5"),
-      "suggest no more runs once knowing every speed exactly would gain less than so many percent")(
-      "minutes", text(), "suggest runs that take this long in all, at most")("prompt", text(), "tokens of a prompt in suggested runs")(
-      "output", text(), "tokens of an output in suggested runs")("longest", po::value<std::string>()->default_value("7"),
-                                                                 "longest draft length in suggested runs")(
-      "clients", po::value<std::string>()->default_value("64"), "most clients in suggested runs")(
-      "out", text(), "directory for server.yaml, runs.csv and predicted.csv")("force", "replace other files in --out")(
-      "threads", po::value<std::string>()->default_value("0"), kThreadsHelp);
-  po::variables_map values;
-  if (!parse(arguments, description, "file", "specsim tune RUNS... [CONFIG] [options]", kTuneExamples, values)) return ExitCode::fine;
+  TuneTask task;
+  CommandLine line("specsim tune RUNS... [CONFIG] [options]", kTuneExamples);
+  add_tune_options(line, task);
+  if (!line.read(arguments)) return ExitCode::fine;
   const double started = wall_clock();
   const FilesRead read;
-  TuneTask task = read_task(values);
+  read_files(task);
   std::optional<report::OutputFolder> folder;
   const std::vector<FileSum> inputs = read.sums();
-  const std::string identity = command_identity("tune", values, {"file", "predict"});
+  const std::string identity = line.identity({"predict"});
   if (!task.out.empty()) folder.emplace(task.out).claim(claim_at_once(kTuneFiles, identity, task.force, inputs));
   Progress progress("of the simulations");
   StopOnSignal stop;
@@ -263,20 +251,20 @@ ExitCode tune_command(const std::vector<std::string>& arguments) {
     print_output("\n");
     print_runs(task, result);
   }
-  if (task.suggest > 0) print_suggestions(task, result);
+  if (task.suggest) print_suggestions(task, result);
   if (folder) {
     std::string written = "server.yaml";
     folder->write("server.yaml", tune::server_yaml(task.request, result));
     if (!task.request.runs.empty()) folder->write("runs.csv", runs_csv(task, result));
-    if (task.own_cells) folder->write("predicted.csv", tune::predictions_csv(task.request.cells, result.expected));
+    if (!task.predict.empty()) folder->write("predicted.csv", tune::predictions_csv(task.request.cells, result.expected));
     report::Manifest manifest = report::new_manifest(command_line());
     manifest.threads = task.request.options.threads;
     manifest.identity = identity;
     manifest.inputs = inputs;
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
-    print_output("wrote {}/server.yaml{}; use it with --engine {}/server.yaml\n", task.out, task.own_cells ? ", predicted.csv" : "", task.out);
-  } else if (task.own_cells && task.suggest == 0) {
+    print_output("wrote {}/server.yaml{}; use it with --engine {}/server.yaml\n", task.out, !task.predict.empty() ? ", predicted.csv" : "", task.out);
+  } else if (!task.predict.empty() && !task.suggest) {
     print_output("{}", tune::predictions_csv(task.request.cells, result.expected));
   }
   return ExitCode::fine;

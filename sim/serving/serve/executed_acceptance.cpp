@@ -19,32 +19,41 @@ namespace specsim::serve {
 
 namespace {
 
+// A place of an executed text: what a round does that begins there.
+struct Place {
+  std::uint16_t drafted = 0;  // tokens, where not every round drafts the same
+  std::uint8_t accepted = 0;
+};
+
 // Rounds of one draft length, by text position.
 struct ExecutedRounds {
   explicit ExecutedRounds(const placement::AcceptedCounts& counts)
       : draft_length(counts.draft_length),
-        left(counts.of_sequence.size()),
-        nodes(counts.drafted.size()),
+        texts(counts.of_sequence.size()),
+        uneven(!counts.drafted.empty()),
+        counts_passes(!counts.pass_rows.empty()),
         passes(counts.pass_rows.size()) {
     double rounds = 0.0;
     std::map<std::vector<std::uint16_t>, std::uint32_t> known;
     reached.resize(static_cast<std::size_t>(draft_length) + 1);
-    for (std::size_t i = 0; i < left.size(); ++i)
+    for (std::size_t i = 0; i < texts.size(); ++i)
       for (std::size_t round = 0; round < counts.of_sequence[i].size(); ++round) {
         const std::uint8_t accepted = counts.of_sequence[i][round];
-        std::uint32_t own_passes = 0;
-        if (!passes.empty()) {
+        Place own;
+        std::uint32_t kind = 0;
+        if (uneven) own.drafted = counts.drafted[i][round];
+        if (counts_passes) {
           const std::vector<std::uint16_t>& rows = counts.pass_rows[i][round];
           const auto [at, fresh] = known.insert({rows, static_cast<std::uint32_t>(pass_rows.size())});
           if (fresh) pass_rows.emplace_back(rows.begin(), rows.end());
-          own_passes = at->second;
-          add_passes(counts.drafted[i][round], rows);
+          kind = at->second;
+          add_passes(own.drafted, rows);
         }
         // Behind the last token of the round before: so many drafts are accepted here, one fewer behind each of them.
         for (int rest = accepted; rest >= 0; --rest) {
-          left[i].push_back(static_cast<std::uint8_t>(rest));
-          if (!nodes.empty()) nodes[i].push_back(counts.drafted[i][round]);
-          if (!passes.empty()) passes[i].push_back(own_passes);
+          own.accepted = static_cast<std::uint8_t>(rest);
+          texts[i].push_back(own);
+          if (counts_passes) passes[i].push_back(kind);
         }
         rounds += 1.0;
         for (std::size_t place = 1; place <= accepted; ++place) reached[place] += 1.0;
@@ -61,10 +70,17 @@ struct ExecutedRounds {
     sum.resize(std::max(sum.size(), rows.size()), 0.0);
     for (std::size_t pass = 0; pass < rows.size(); ++pass) sum[pass] += rows[pass];
   }
+  // Where the request is behind so many tokens, of which the first comes with the prompt; nullptr behind the executed ones.
+  [[nodiscard]] const Place* at(arrivals::RequestId request, std::uint32_t emitted) const {
+    const std::vector<Place>& text = texts[request % texts.size()];
+    const std::size_t place = emitted - std::size_t{1};
+    return place < text.size() ? &text[place] : nullptr;
+  }
   int draft_length;
-  std::vector<std::vector<std::uint8_t>> left;     // [sequence][tokens behind the first]: drafts accepted there
-  std::vector<std::vector<std::uint16_t>> nodes;   // the same: tokens drafted; empty where every round drafts the same
-  std::vector<std::vector<std::uint32_t>> passes;  // the same: index of the round's passes; empty where they are not counted
+  std::vector<std::vector<Place>> texts;           // [sequence][tokens behind the first]
+  bool uneven;                                     // rounds draft more or fewer tokens
+  bool counts_passes;                              // rounds take more or fewer passes
+  std::vector<std::vector<std::uint32_t>> passes;  // as `texts`, where they do: index of the round's passes
   std::vector<std::vector<double>> pass_rows;      // [index][pass]: rows; each kind of round once
   std::vector<double> reached;                     // [place]: share of rounds that accept so many at least
   // Of a drafter whose passes are counted: by the tokens that a round drafts, how many rounds do, and the mean rows of each pass.
@@ -123,18 +139,30 @@ struct PlayedCell {
   decode::Prepared tables;
 };
 
-// Chains whose length the server's policy chooses: of each length that was executed, or the longest one cut.
-class ExecutedChains final : public Acceptance {
+// Rounds that were executed before the server runs; those that are cut are played when they come.
+class ExecutedAcceptance : public Acceptance {
  public:
   // `played`: what rounds that are cut are played from; nullptr: none are.
+  explicit ExecutedAcceptance(std::unique_ptr<const PlayedCell> played) : played_(std::move(played)) {}
+  [[nodiscard]] bool knows(draft::Confidence confidence) const final {
+    return played_ != nullptr || confidence == draft::Confidence::history;
+  }
+  [[nodiscard]] std::unique_ptr<Rounds> rounds() const final {
+    return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
+  }
+
+ private:
+  std::unique_ptr<const PlayedCell> played_;
+};
+
+// Chains whose length the server's policy chooses: of each length that was executed, or the longest one cut.
+class ExecutedChains final : public ExecutedAcceptance {
+ public:
   ExecutedChains(std::vector<ExecutedRounds> by_length, std::unique_ptr<const PlayedCell> played)
-      : by_length_(std::move(by_length)), played_(std::move(played)) {}
+      : ExecutedAcceptance(std::move(played)), by_length_(std::move(by_length)) {}
   [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
-    const ExecutedRounds& rounds = of_length(static_cast<int>(drafted));
-    const std::vector<std::uint8_t>& left = rounds.left[request % rounds.left.size()];
-    // The first token comes with the prompt: rounds begin behind it.
-    const std::size_t at = emitted - 1;
-    return at < left.size() ? std::min<std::uint32_t>(left[at], drafted) : 0;
+    const Place* const place = of_length(static_cast<int>(drafted)).at(request, emitted);
+    return place != nullptr ? std::min<std::uint32_t>(place->accepted, drafted) : 0;
   }
   [[nodiscard]] double tokens_per_round(int draft_length) const override {
     const ExecutedRounds& rounds = of_length(draft_length);
@@ -142,12 +170,6 @@ class ExecutedChains final : public Acceptance {
     for (int place = 1; place <= std::min(draft_length, rounds.draft_length); ++place)
       tokens += rounds.reached[static_cast<std::size_t>(place)];
     return tokens;
-  }
-  [[nodiscard]] bool knows(draft::Confidence confidence) const override {
-    return played_ != nullptr || confidence == draft::Confidence::history;
-  }
-  [[nodiscard]] std::unique_ptr<Rounds> rounds() const override {
-    return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
   }
 
  private:
@@ -158,16 +180,14 @@ class ExecutedChains final : public Acceptance {
     return by_length_[at];
   }
   std::vector<ExecutedRounds> by_length_;  // lengths rising
-  std::unique_ptr<const PlayedCell> played_;
 };
 
 // Trees, and chains whose length decode's own policy chooses.
-class ExecutedBlocks final : public Acceptance {
+class ExecutedBlocks final : public ExecutedAcceptance {
  public:
-  // `played`: as ExecutedChains.
   ExecutedBlocks(ExecutedRounds rounds, const draft::BlockDrafter& drafter, bool is_chain,
                  std::unique_ptr<const PlayedCell> played)
-      : rounds_(std::move(rounds)), is_chain_(is_chain), played_(std::move(played)) {
+      : ExecutedAcceptance(std::move(played)), rounds_(std::move(rounds)), is_chain_(is_chain) {
     const int most = drafter.shape().nodes;
     for (int nodes = 0; nodes <= most; ++nodes) {
       const draft::Work work = drafter.work(nodes);
@@ -183,10 +203,9 @@ class ExecutedBlocks final : public Acceptance {
     for (std::size_t depth = 1; depth < levels_.size(); ++depth) levels_[depth] += levels_[depth - 1];
   }
   [[nodiscard]] std::uint32_t accepted(arrivals::RequestId request, std::uint32_t emitted, std::uint32_t drafted) const override {
-    const std::vector<std::uint8_t>& left = rounds_.left[request % rounds_.left.size()];
-    const std::size_t at = emitted - 1;
-    if (at >= left.size()) return 0;
-    const std::uint32_t accepted = left[at];
+    const Place* const place = rounds_.at(request, emitted);
+    if (place == nullptr) return 0;
+    const std::uint32_t accepted = place->accepted;
     if (drafted >= block(request, emitted)) return accepted;
     if (is_chain_) return std::min(accepted, drafted);
     std::uint32_t depth = 0;
@@ -198,12 +217,6 @@ class ExecutedBlocks final : public Acceptance {
     if (draft_length == 0) return tokens;
     for (std::size_t place = 1; place < rounds_.reached.size(); ++place) tokens += rounds_.reached[place];
     return tokens;
-  }
-  [[nodiscard]] bool knows(draft::Confidence confidence) const override {
-    return played_ != nullptr || confidence == draft::Confidence::history;
-  }
-  [[nodiscard]] std::unique_ptr<Rounds> rounds() const override {
-    return played_ != nullptr ? std::make_unique<PlayedRounds>(played_->source()) : Acceptance::rounds();
   }
   [[nodiscard]] bool uneven() const override { return true; }
   [[nodiscard]] bool offers(int draft_length) const override { return draft_length == 0 || draft_length == rounds_.draft_length; }
@@ -218,23 +231,19 @@ class ExecutedBlocks final : public Acceptance {
   }
   [[nodiscard]] const std::vector<double>* passes_of(arrivals::RequestId request, std::uint32_t emitted,
                                                      std::uint32_t drafted) const override {
-    if (rounds_.passes.empty() || emitted == 0 || drafted != block(request, emitted)) return passes(drafted);
+    if (!rounds_.counts_passes || emitted == 0 || drafted != block(request, emitted)) return passes(drafted);
     const std::vector<std::uint32_t>& own = rounds_.passes[request % rounds_.passes.size()];
-    const std::size_t at = emitted - 1;
-    return at < own.size() ? &rounds_.pass_rows[own[at]] : passes(drafted);
+    return emitted <= own.size() ? &rounds_.pass_rows[own[emitted - 1]] : passes(drafted);
   }
 
  private:
   // Rows of the block that is drafted behind so many tokens.
   [[nodiscard]] std::uint32_t block(arrivals::RequestId request, std::uint32_t emitted) const {
-    if (rounds_.nodes.empty()) return rows_.back();
-    const std::vector<std::uint16_t>& nodes = rounds_.nodes[request % rounds_.nodes.size()];
-    const std::size_t at = emitted - 1;
-    return at < nodes.size() ? rows_[nodes[at]] : rows_.back();
+    const Place* const place = rounds_.uneven ? rounds_.at(request, emitted) : nullptr;
+    return place != nullptr ? rows_[place->drafted] : rows_.back();
   }
   ExecutedRounds rounds_;
   bool is_chain_;
-  std::unique_ptr<const PlayedCell> played_;
   std::vector<std::uint32_t> rows_;          // [tokens drafted]: verified beside the sequence's own
   std::vector<std::vector<double>> passes_;  // [verified rows]
   std::vector<std::uint32_t> levels_;        // [depth]: tokens down to it, where every round drafts the same tree
