@@ -162,7 +162,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
       print_output("the models of the table: {}\n", taken);
   }
   for (const spec::Experiment& one : experiments)
-    for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
+    for (const std::string& left_out : one.left_out) print_output("left out: {}\n", left_out);
   if (planned.size() == 1)
     print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve), options.verbose);
   else
