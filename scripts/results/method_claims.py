@@ -115,7 +115,7 @@ def main():
             return (float(row["speedup"]) - float(chain["speedup"])) / widths
         better = sum(gain(row) > 1 for row in others)
         unsure = sum(abs(gain(row)) <= 1 for row in others)
-        losers = sorted({row["method"].split()[0] for row in rows if float(row["speedup"]) < 1})
+        losers = sorted({row["method"].split()[0] for row in rows if float(row["speedup"]) + float(row["speedup_half_width"]) < 1})
         ahead.append(f"{better} of {len(others)} at batch {batch}" + (f" ({unsure} undecided)" if unsure else ""))
         last = "" if rows[-1] is chain else f", {speed(rows[-1])} for {rows[-1]['method'].split(' | ')[0]}"
         figures.append(f"batch {batch}: {speed(rows[0])} for {rows[0]['method'].split(' | ')[0]}, {speed(chain)} for the chain{last}; "

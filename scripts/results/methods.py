@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """Every method of configs/examples/methods as its page shows it, and all kinds of them on one workload, by batch.
 
-usage: scripts/results/methods.py SPECSIM OUT     (from the repository's root: scripts/results/methods.py build/specsim results/methods)
+usage: scripts/results/methods.py SPECSIM OUT [CONFIG ...]
+(from the repository's root: scripts/results/methods.py build/specsim results/methods)
+With CONFIG, as block_trees, it makes the rows of these configs in methods.csv anew, and keeps all else of OUT.
 
 Runs the configs with the cost model that they name, and configs/methods/side_by_side.yaml at batches 1, 8 and 32, and writes to OUT
   methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows a round, speedup
@@ -60,9 +62,12 @@ def method_of(config, row):
     return words(decode["verifier"]), words(decode["drafter"]), words(decode["policy"]) if "policy" in decode else ""
 
 
-def simulate(specsim, out):
+def simulate(specsim, out, only=()):
     table = []
     for path in sorted(CONFIGS.glob("*.yaml")):
+        if only and path.stem not in only:
+            table += [row for row in rows_of(out / "methods.csv") if row["config"] == path.stem]
+            continue
         config = yaml.safe_load(path.read_text())
         for row in run(specsim, out, path, path.stem, f"rounds={min(ROUNDS, int(float(config['rounds'])))}"):
             verifier, drafter, policy = method_of(config, row)
@@ -114,12 +119,13 @@ def write(path, rows):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    specsim, out = sys.argv[1], Path(sys.argv[2])
+    specsim, out, only = sys.argv[1], Path(sys.argv[2]), sys.argv[3:]
     out.mkdir(parents=True, exist_ok=True)
-    table = simulate(specsim, out)
-    write(out / "methods.csv", table)
+    write(out / "methods.csv", simulate(specsim, out, only))
+    if only:
+        return
     write(out / "side_by_side.csv", side_by_side(specsim, out))
     write(out / "published.csv", published(specsim, out))
     plot_methods.draw(out)

@@ -8,5 +8,6 @@ lossless() {  # config, drafter
 }
 lossless configs/audit/known_pair.yaml '{kind: ddtree, block_size: 3, nodes: 2}'
 lossless configs/audit/markov.yaml '{kind: ddtree, block_size: 3, nodes: 4}'
+lossless configs/audit/markov.yaml '{kind: jetspec, depth: 2, width: 2, nodes: 4}'
 lossless configs/audit/markov.yaml '{kind: caddtree, block_size: 3, nodes: 4, row_time: 0.2}'
 echo "audited"

@@ -1,4 +1,4 @@
-// Drafter dspark: what its Markov head may change, and that the output stays the target's.
+// Drafters dspark and dflash2: what their heads may change, and that the output stays the target's.
 #include "sim/experiments/judge/facts.h"
 #include "sim/experiments/judge/prediction.h"
 #include "sim/rounds/theory/joined_drafts.h"
@@ -215,6 +215,62 @@ TEST_CASE("dspark: a policy that ends blocks by what was drafted leaves the outp
       // Mutant: blocks that nothing ends.
       CHECK(theory_difference(predicted(cell_of(pair_of(3), context, dspark(3, 0.6, selection), "token")), report) > 1e-3);
     }
+}
+
+TEST_CASE("dflash2: the output is the target's, and rounds accept as theory says") {
+  for (const auto& [pair, context] : {std::pair{pair_of(3), "{process: markov, order: 1}"},
+                                      {pair_of(2), "{process: markov, order: 2}"},
+                                      {pair_of(3), "{process: markov, states: 4, merges: 0.5}"}})
+    for (const double head : {0.0, 0.4, 1.0})
+      for (const auto& [selection, verifier] :
+           {std::pair{"sampled", "token"}, {"sampled", "block"}, {"argmax", "tree_point_mass"}, {"sampled", "multi_draft_recursive"}}) {
+        const std::string drafter =
+            fmt::format("{{kind: dflash2, block_size: 4, selector: {}, candidates: 2, selection: {}}}", head, selection);
+        INFO(context << ", " << drafter << ", " << verifier);
+        const spec::Cell cell = cell_of(pair, context, drafter, verifier);
+        const AuditReport report = audit_cell(cell);
+        CHECK(report.largest_difference <= kExact);
+        CHECK(report.impossible == 0.0);
+        CHECK(theory_difference(predicted(cell), report) <= kExact);
+      }
+}
+
+TEST_CASE("dflash2's path goes through few candidates") {
+  const auto accepts = [](const std::string& drafter, const std::string& verifier = "token") {
+    return audit_cell(cell_of(pair_of(2), "{process: markov, order: 2}", drafter, verifier));
+  };
+  // Of all tokens as candidates it is dspark.
+  CHECK(accepted_difference(accepts("{kind: dflash2, block_size: 4, selector: 0.3, candidates: 2}"), accepts(dspark(3, 0.3))) <=
+        kExact);
+  // One candidate behind the first token is DFlash's own: with the best first token its whole chain.
+  const auto path = [&](int candidates) {
+    return accepts(fmt::format("{{kind: dflash2, block_size: 4, selector: 0.9, candidates: {}, selection: argmax}}", candidates),
+                   "tree_point_mass");
+  };
+  const AuditReport dflash = accepts("{kind: dflash, block_size: 4}", "tree_point_mass");
+  CHECK(accepted_difference(path(1), dflash) == 0.0);
+  CHECK(accepted_difference(path(2), dflash) > 1e-3);
+}
+
+TEST_CASE("dflash2 by hand: a bias of half the way among two of three candidates") {
+  const std::vector<double> before = {0.5, 0.3, 0.2};
+  const std::vector<double> known = {0.1, 0.4, 0.5};
+  const double a = std::sqrt(0.5 * 0.1);
+  const double b = std::sqrt(0.3 * 0.4);
+  const std::vector<double> joined = theory::biased_distribution(before, known, 0.5, 1.0, 2);
+  CHECK(joined[0] == Approx(a / (a + b)).margin(kExact));
+  CHECK(joined[2] == 0.0);
+  // Mutant: candidates by the distribution behind the bias, of which the third token is the likeliest.
+  Diagnostics diagnostics;
+  const draft::DrafterEntry& entry = *draft::drafters().find("dflash2");
+  const config::Value section = config::parse_text("{block_size: 3, selector: 0.5, candidates: 2}", "t", diagnostics);
+  const auto drafter = std::get<draft::Blocks>(
+      entry.make(config::read_arguments(section, entry.info.parameters, {}, "dflash2", diagnostics), diagnostics));
+  std::vector<double> production = known;
+  drafter->join(before, production);
+  CHECK(production[0] == Approx(joined[0]).margin(kExact));
+  CHECK(production[1] == Approx(joined[1]).margin(kExact));
+  CHECK(production[2] == 0.0);
 }
 
 }  // namespace specsim::dspark_test

@@ -4,11 +4,11 @@
 // Runs of a cell share their distributions and differ in their random numbers. The truth is the mean of all runs, whose own error
 // is a twelfth to a seventeenth of a run's: it lowers the coverage by less than .002.
 #include "sim/experiments/judge/rows.h"
-#include "sim/foundation/math/quantiles.h"
 #include "sim/rounds/decode/simulator.h"
 #include "sim/rounds/draft/length_policy.h"
 #include "sim/rounds/families/context.h"
 #include "tests/support/cells.h"
+#include "tests/support/coverage.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -24,17 +24,6 @@
 namespace specsim::coverage_test {
 
 namespace {
-
-// Coverage may be 93 to 97 % in truth. A number of hits among `runs` is taken where one such coverage gives it, or one farther
-// off, with a probability of at least this: at 300 runs 258 to 300 hits, at 7,500 runs 91.7 to 97.8 %.
-constexpr double kLevel = 1e-6;
-constexpr double kLeast = 0.93;
-constexpr double kMost = 0.97;
-
-bool covers(int hits, int runs) {
-  return math::binomial_at_most(hits, runs, kLeast) >= kLevel &&
-         (hits == 0 || math::binomial_above(hits - 1.0, runs, kMost) >= kLevel);
-}
 
 enum class Figure { alpha, tokens_per_round, speedup };
 constexpr std::array kFigures = {Figure::alpha, Figure::tokens_per_round, Figure::speedup};
@@ -52,18 +41,18 @@ report::Estimate figure_of(const judge::Row& row, Figure figure) {
 }
 
 // How many of the runs' intervals hold the mean of all runs; nullopt where the figure has no error, as a plain round's tokens.
-std::optional<int> hits(const std::vector<judge::Row>& runs, Figure figure) {
+std::optional<tests::Coverage> held_by(const std::vector<judge::Row>& runs, Figure figure) {
   double mean = 0.0;
   for (const judge::Row& row : runs) mean += figure_of(row, figure).value / static_cast<double>(runs.size());
-  int held = 0;
+  tests::Coverage held;
   bool any = false;
   for (const judge::Row& row : runs) {
     const report::Estimate estimate = figure_of(row, figure);
     if (std::isnan(estimate.error)) return std::nullopt;
     any = any || estimate.error > 1e-12 * mean;
-    held += std::abs(estimate.value - mean) <= report::half_width(estimate) ? 1 : 0;
+    held.add(estimate.value - mean, report::half_width(estimate));
   }
-  return any ? std::optional<int>(held) : std::nullopt;
+  return any ? std::optional(held) : std::nullopt;
 }
 
 // Standard deviation of the runs' figures over the error that they state, both squared and averaged.
@@ -156,22 +145,16 @@ std::string with_policy(const std::string& policy, int batch, int rounds, const 
                  fmt::format("rounds: {}, cost: {}, workload: {{batch: {}}}", rounds, cost, batch));
 }
 
-struct Pooled {
-  int hits = 0;
-  int runs = 0;
-};
-
-void check_coverage(const std::string& name, const std::string& yaml, int runs, std::map<Figure, Pooled>& pooled) {
+void check_coverage(const std::string& name, const std::string& yaml, int runs, std::map<Figure, tests::Coverage>& pooled) {
   const tests::ReadyCell ready(yaml);
   const std::vector<judge::Row> rows = runs_of(ready, runs);
   for (const Figure figure : kFigures) {
-    const std::optional<int> held = hits(rows, figure);
+    const std::optional<tests::Coverage> held = held_by(rows, figure);
     if (!held) continue;
-    INFO(name << ", figure " << static_cast<int>(figure) << ": " << *held << " of " << runs << ", true over stated "
+    INFO(name << ", figure " << static_cast<int>(figure) << ": " << held->text() << ", true over stated "
               << true_over_stated(rows, figure));
-    CHECK(covers(*held, runs));
-    pooled[figure].hits += *held;
-    pooled[figure].runs += runs;
+    CHECK(held->right());
+    pooled[figure].add(*held);
   }
 }
 
@@ -221,24 +204,24 @@ TEST_CASE("intervals under a length for the batch cover the truth, and those ove
   const tests::ReadyCell ready(with_policy("{kind: goodput}", 32, 16384));
   const std::vector<judge::Row> rows = runs_of(ready, kRuns);
   for (const Figure figure : kFigures) {
-    const std::optional<int> held = hits(rows, figure);
+    const std::optional<tests::Coverage> held = held_by(rows, figure);
     REQUIRE(held);
-    INFO("figure " << static_cast<int>(figure) << ": " << *held << " of " << kRuns);
-    CHECK(covers(*held, kRuns));
+    INFO("figure " << static_cast<int>(figure) << ": " << held->text());
+    CHECK(held->right());
   }
   CHECK(rows[0].counts.groups == rows[0].counts.sequences / 32);
   // The mutant: every sequence counts as independent.
   const std::vector<judge::Row> apart = runs_of(ready, kRuns, Unit::sequence);
   CHECK(apart[0].counts.emitted == rows[0].counts.emitted);
-  const std::optional<int> held = hits(apart, Figure::tokens_per_round);
+  const std::optional<tests::Coverage> held = held_by(apart, Figure::tokens_per_round);
   REQUIRE(held);
-  INFO("sequences as independent: " << *held << " of " << kRuns);
-  CHECK_FALSE(covers(*held, kRuns));
+  INFO("sequences as independent: " << held->text());
+  CHECK_FALSE(held->right());
 }
 
 TEST_CASE("every interval of run covers the truth, in all contexts and under all policies", "[stat][.slow]") {
   constexpr int kRuns = 300;
-  std::map<Figure, Pooled> pooled;
+  std::map<Figure, tests::Coverage> pooled;
   for (const auto& entry : families::context_processes().entries()) {
     INFO(entry.info.name << " is not among the processes of this test");
     REQUIRE(processes().count(entry.info.name) == 1);
@@ -259,18 +242,18 @@ TEST_CASE("every interval of run covers the truth, in all contexts and under all
                      with_policy(policy, batch, 8192, name == "adaptive_verification" ? kRowsCost : kRatio), kRuns, pooled);
     }
   for (const auto& [figure, sum] : pooled) {
-    INFO("figure " << static_cast<int>(figure) << ": " << sum.hits << " of " << sum.runs);
-    CHECK(covers(sum.hits, sum.runs));
-    CHECK(static_cast<double>(sum.hits) >= kLeast * sum.runs);
-    CHECK(static_cast<double>(sum.hits) <= kMost * sum.runs);
+    INFO("figure " << static_cast<int>(figure) << ": " << sum.text());
+    CHECK(sum.right());
+    CHECK(sum.share() >= tests::kLeastCoverage);
+    CHECK(sum.share() <= tests::kMostCoverage);
   }
   // The mutant: every sequence counts as independent.
   for (const char* policy : {"{kind: goodput}", "{kind: bandit}"}) {
     const tests::ReadyCell ready(with_policy(policy, 32, 32768));
-    const std::optional<int> held = hits(runs_of(ready, kRuns, Unit::sequence), Figure::tokens_per_round);
+    const std::optional<tests::Coverage> held = held_by(runs_of(ready, kRuns, Unit::sequence), Figure::tokens_per_round);
     REQUIRE(held);
-    INFO(policy << ": " << *held << " of " << kRuns);
-    CHECK_FALSE(covers(*held, kRuns));
+    INFO(policy << ": " << held->text());
+    CHECK_FALSE(held->right());
   }
 }
 

@@ -3,6 +3,7 @@
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -23,12 +24,12 @@ constexpr int kLongest = 4;
 constexpr int kBatch = 3;
 
 std::unique_ptr<LengthPolicy> policy_of(const std::string& confidence, const std::string& budget,
-                                        const std::vector<double>& row_times, double rows = 1.0) {
+                                        const std::vector<double>& row_times, double rows = 1.0, double smoothing = 0.0) {
   Diagnostics diagnostics;
   const draft::PolicyEntry* entry = draft::policies().find("adaptive_verification");
   REQUIRE(entry != nullptr);
   const config::Value section = config::parse_text(
-      "{confidence: " + confidence + ", budget: " + budget + ", rows: " + std::to_string(rows) + "}", "test", diagnostics);
+      fmt::format("{{confidence: {}, budget: {}, rows: {}, smoothing: {}}}", confidence, budget, rows, smoothing), "test", diagnostics);
   const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, "policy", diagnostics);
   auto policy = entry->make(arguments, {kLongest, {}, kBatch, row_times}, diagnostics);
   diagnostics.throw_if_any();
@@ -116,6 +117,41 @@ TEST_CASE("adaptive_verification: vLLM's budget goes by the round before, DSpark
     before = std::move(round);
   }
   CHECK(differ > 20);
+}
+
+// vLLM as pull request 47808 was merged: sequences begin as sure, and each round's confidences move the mean by a fifth.
+TEST_CASE("adaptive_verification: with smoothing the budget goes by each sequence's moving mean of confidences") {
+  std::mt19937 generator(20260722);
+  std::vector<double> times;
+  for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.12 * rows);
+  const auto smooth = policy_of("head", "previous", times, 1.0, 0.8);
+  const auto last = policy_of("head", "previous", times);
+  LengthPolicy::Memory memory = smooth->start();
+  LengthPolicy::Memory other = last->start();
+  std::vector<double> mean(kBatch * kLongest, 1.0);
+  int differ = 0;
+  for (int tried = 0; tried < 100; ++tried) {
+    Round round(generator);
+    std::vector<double> survival;
+    for (std::size_t i = 0; i < mean.size(); ++i) survival.push_back((i % kLongest > 0 ? survival.back() : 1.0) * mean[i]);
+    std::sort(survival.rbegin(), survival.rend());
+    int best = 0;
+    double tokens = kBatch;
+    double most = tokens / times[0];
+    for (int rows = 1; rows <= kBatch * kLongest; ++rows) {
+      tokens += survival[static_cast<std::size_t>(rows) - 1];
+      if (tokens / times[static_cast<std::size_t>(rows)] <= most) continue;
+      most = tokens / times[static_cast<std::size_t>(rows)];
+      best = rows;
+    }
+    smooth->share(memory, round.chains, round.verified);
+    CHECK(round.verified == searched(round, best));
+    std::vector<int> verified(kBatch);
+    last->share(other, round.chains, verified);
+    differ += verified != round.verified ? 1 : 0;
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] = 0.8 * mean[i] + 0.2 * round.outlooks[i].overlap;
+  }
+  CHECK(differ > 10);  // the mutant without memory
 }
 
 TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's log-odds from what was verified alone") {

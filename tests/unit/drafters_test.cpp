@@ -4,6 +4,7 @@
 #include "sim/rounds/draft/length_policy.h"
 #include "sim/rounds/draft/sequoia.h"
 #include "tests/support/cells.h"
+#include "tests/support/overlaps.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -489,6 +490,21 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
   const spec::Experiment two = cell_of(2);
   CHECK(one.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * 2.0));
   CHECK(two.cells[0].round_time(0.0, drafted).draft.total() == Approx(0.25 * (0.25 * 1.0 + 0.75 * 3.0)));
+}
+
+TEST_CASE("mtp: the stated acceptance is the overlap, and one that no draft has is refused") {
+  const auto overlaps = [](double acceptance) {
+    return tests::overlaps_of(
+        tests::ReadyCell(fmt::format("{{experiment: mtp, pair: {{vocab: 50, target: {{family: normal_logits, sigma: 3}}, draft: {{from: "
+                                     "target, transform: logit_noise, value: 1}}}}, context: {{process: iid, pool: 40}}, decode: "
+                                     "{{drafter: {{kind: mtp, draft_length: 1, selection: sampled, acceptance: [{}]}}, verifier: token}}}}",
+                                     acceptance))
+            .cell());
+  };
+  for (const double wanted : {0.05, 0.3, 0.7, 0.905, 0.99, 1.0})
+    for (const double own : overlaps(wanted)) CHECK(own == Approx(wanted).margin(1e-12));
+  // No draft overlaps less than by the probability of the target's least likely token.
+  CHECK_THROWS_WITH(overlaps(0.0), Catch::Contains("acceptance is 0, allowed: in [") && Catch::Contains("least likely token"));
 }
 
 }  // namespace specsim::drafters_test

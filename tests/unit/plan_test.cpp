@@ -4,17 +4,20 @@
 #include "sim/answers/plan/gain.h"
 #include "sim/answers/plan/price_noise.h"
 #include "sim/answers/plan/stated_acceptance.h"
+#include "sim/foundation/base/index.h"
 #include "sim/hardware/latency/round_time.h"
-
 #include "sim/rounds/theory/requests.h"
 #include "sim/rounds/theory/round_distribution.h"
 #include "sim/rounds/theory/speedup.h"
+#include "tests/support/cells.h"
+#include "tests/support/coverage.h"
 #include "tests/support/temporary_file.h"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -275,6 +278,7 @@ TEST_CASE("a margin's interval, by hand") {
   AcceptanceCurve curve = plan::constant_acceptance(0.5, 2);
   curve.sampled = true;
   curve.tokens_per_round = {1.0, 1.5, 1.8};
+  curve.freedom = 4.0;
   curve.parts = {{1.0, 1.5, 1.70}, {1.0, 1.4, 1.80}, {1.0, 1.6, 1.90}, {1.0, 1.5, 1.75}, {1.0, 1.5, 1.85}};
   const plan::Plan plan = plan::make_plan(*cost_model("{model: ratio, cost_ratio: 0.1}"), {}, curve);
   REQUIRE(plan.best == 2);
@@ -297,8 +301,8 @@ TEST_CASE("a margin's interval, by hand") {
   CHECK(dear.margins[1].margin == Approx(1.5 / 1.3 - 1.8 / 1.6).epsilon(1e-12));
 }
 
-// A log of 40 requests whose lengths differ by a hundred and whose alpha is .5 or .9: the truth is the ratio of means.
-TEST_CASE("intervals from a trace cover the truth, with requests of unequal length") {
+// Logs of requests whose alpha is .5 or .9, of one length and of lengths that differ by a hundred: the truth is the ratio of means.
+TEST_CASE("a plan's margins from traces cover the truth, with requests of equal and of unequal length", "[.slow]") {
   const double alpha[2] = {0.5, 0.9};
   const double truth = [&] {  // at draft length 1: rounds of a request of n tokens are n / (1 + alpha)
     return 1.0 / (0.5 / (1.0 + alpha[0]) + 0.5 / (1.0 + alpha[1]));
@@ -306,30 +310,74 @@ TEST_CASE("intervals from a trace cover the truth, with requests of unequal leng
   std::mt19937 random(20261121);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);
   const auto cost = cost_model("{model: ratio, cost_ratio: 0.1}");
-  int covered = 0;
-  int naive = 0;
-  constexpr int kLogs = 200;
-  for (int log = 0; log < kLogs; ++log) {
-    std::string text;
-    for (int r = 0; r < 40; ++r) {
-      const double a = alpha[uniform(random) < 0.5 ? 0 : 1];
-      const int length = static_cast<int>(30.0 * std::pow(1.0 - uniform(random), -0.5));
-      text += fmt::format("{{\"request\": {}, \"draft_length\": 1, \"accepted\": [", r);
-      for (int i = 0; i < std::min(length, 3000); ++i) text += fmt::format("{}{}", i > 0 ? "," : "", uniform(random) < a ? 1 : 0);
-      text += "]}\n";
+  tests::Coverage all;
+  constexpr int kLogs = 300;
+  for (const int requests : {10, 40})
+    for (const bool unequal : {false, true}) {
+      tests::Coverage own;
+      tests::Coverage tokens_apart;  // the mutant: every position as independent of the others of its request
+      for (int log = 0; log < kLogs; ++log) {
+        std::string text;
+        double positions = 0.0;
+        for (int r = 0; r < requests; ++r) {
+          const double a = alpha[uniform(random) < 0.5 ? 0 : 1];
+          const int length = unequal ? std::min(static_cast<int>(30.0 * std::pow(1.0 - uniform(random), -0.5)), 3000) : 60;
+          positions += length;
+          text += fmt::format("{{\"request\": {}, \"draft_length\": 1, \"accepted\": [", r);
+          for (int i = 0; i < length; ++i) text += fmt::format("{}{}", i > 0 ? "," : "", uniform(random) < a ? 1 : 0);
+          text += "]}\n";
+        }
+        const TemporaryFile file(text);
+        const plan::Plan plan = plan::make_plan(*cost, {}, plan::trace_acceptance(file.path(), 1));
+        // The margin over not drafting is the best's speedup less 1, whichever that is.
+        REQUIRE(plan.best == 1);
+        const double off = plan.margins[0].margin - (truth / 1.1 - 1.0);
+        own.add(off, plan.margins[0].half_width);
+        const double rate = plan.points[1].tokens_per_round - 1.0;
+        tokens_apart.add(off, 1.96 * std::sqrt(rate * (1.0 - rate) / (positions / (1.0 + rate))) / 1.1);
+      }
+      INFO(requests << " requests, unequal " << unequal << ": " << own.text() << "; positions as independent " << tokens_apart.text());
+      CHECK(own.right());
+      CHECK_FALSE(tokens_apart.right());
+      all.add(own);
     }
-    const TemporaryFile file(text);
-    const AcceptanceCurve curve = plan::trace_acceptance(file.path(), 1);
+  INFO(all.text());
+  CHECK(all.share() >= tests::kLeastCoverage);
+  CHECK(all.share() <= tests::kMostCoverage);
+}
+
+TEST_CASE("a plan's margins from simulated rounds cover the truth", "[.slow]") {
+  // alpha .7 at every position: tokens per round in closed form.
+  const auto cost = cost_model("{model: ratio, cost_ratio: 0.1}");
+  const auto speedup = [](int k) { return (1.0 - std::pow(0.7, k + 1)) / 0.3 / (1.0 + 0.1 * k); };
+  std::map<int, tests::Coverage> held;
+  tests::Coverage unpaired;  // the mutant: draft lengths as if they met rounds of their own
+  for (int seed = 1; seed <= 300; ++seed) {
+    const spec::Experiment one = tests::experiment_of(fmt::format(
+        "{{experiment: plan, seed: {}, pair: {{vocab: 50, target: {{family: zipf, exponent: 1.1}}, draft: {{from: target, transform: "
+        "overlap, value: 0.7}}}}, decode: {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}}}",
+        seed));
+    const AcceptanceCurve curve = plan::simulated_acceptance(one.cells[0], 6, 16384);
     const plan::Plan plan = plan::make_plan(*cost, {}, curve);
-    REQUIRE(plan.best == 1);
-    covered += std::abs(plan.margins[0].margin - (truth / 1.1 - 1.0)) <= plan.margins[0].half_width ? 1 : 0;
-    // The mutant: as if all were one part, the spread of the mean left undivided by the number of parts.
-    naive += std::abs(plan.margins[0].margin - (truth / 1.1 - 1.0)) <= plan.margins[0].half_width / 3.0 ? 1 : 0;
+    for (const plan::Margin& margin : plan.margins) {
+      const double off = margin.margin - (speedup(plan.best) - (margin.over > 0 ? speedup(margin.over) : 1.0));
+      held[margin.over == 0 ? 0 : 1].add(off, margin.half_width);
+      if (margin.over == 0) continue;
+      const auto error = [&](int k) {
+        const double n = static_cast<double>(curve.parts.size());
+        double squares = 0.0;
+        for (const auto& part : curve.parts) squares += std::pow(part[index_of(k)] - curve.tokens_per_round[index_of(k)], 2);
+        return std::sqrt(squares / (n * (n - 1.0))) / (1.0 + 0.1 * k);
+      };
+      unpaired.add(off, 2.04 * std::hypot(error(plan.best), error(margin.over)));
+    }
   }
-  INFO(covered << " of " << kLogs << " logs covered, a third of the width " << naive);
-  CHECK(covered >= 0.9 * kLogs);  // few requests carry many of the tokens: Student's t falls short by some points
-  CHECK(covered <= 0.995 * kLogs);
-  CHECK(naive < 0.7 * kLogs);
+  for (const auto& [over, one] : held) {
+    INFO((over == 0 ? "over not drafting: " : "over another length: ") << one.text() << "; unpaired " << unpaired.text());
+    CHECK(one.right());
+    CHECK(one.share() >= 0.92);
+  }
+  CHECK_FALSE(unpaired.right());
 }
 
 TEST_CASE("the map does not depend on threads, and leaves out what does not fit") {

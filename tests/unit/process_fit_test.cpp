@@ -462,4 +462,54 @@ TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in
   CHECK(error_at_ten(Process::kept_state, 3) < -0.025);
 }
 
+TEST_CASE("a ratio over groups, by hand") {
+  // Leaving out each group in turn: 4 / 2, 5 / 3 and 3 / 3; around their mean as the jackknife has it, with the ratio 6 / 4.
+  const std::vector<double> y = {2, 1, 3};
+  const std::vector<double> x = {2, 1, 1};
+  const report::Estimate ratio = fit::ratio_of(y, x);
+  CHECK(ratio.value == Approx(1.5));
+  const double squares = std::pow(4.0 / 2 - 1.5, 2) + std::pow(5.0 / 3 - 1.5, 2) + std::pow(3.0 / 3 - 1.5, 2);
+  CHECK(ratio.error == Approx(std::sqrt(2.0 / 3 * squares)));
+  CHECK(ratio.freedom == Approx(16.0 / 6 - 1));
+}
+
+// Requests that accept half or nine tenths of their drafts, a hundred times as long at the longest as at the shortest.
+TEST_CASE("errors of ratios over groups cover the truth", "[.slow]") {
+  std::mt19937_64 random(20261128);
+  std::uniform_real_distribution<double> uniform(0.0, 1.0);
+  tests::Coverage all;
+  for (const int requests : {10, 40})
+    for (const bool unequal : {false, true}) {
+      tests::Coverage own;
+      tests::Coverage apart;  // the mutant: rounds as independent
+      for (int seed = 0; seed < 300; ++seed) {
+        std::vector<double> tokens;
+        std::vector<double> rounds;
+        double accepted = 0.0;
+        double total = 0.0;
+        for (int i = 0; i < requests; ++i) {
+          const double alpha = uniform(random) < 0.5 ? 0.5 : 0.9;
+          const int length = unequal ? std::min(static_cast<int>(30.0 * std::pow(1.0 - uniform(random), -0.5)), 3000) : 60;
+          int kept = 0;
+          for (int round = 0; round < length; ++round) kept += uniform(random) < alpha ? 1 : 0;
+          tokens.push_back(length + kept);
+          rounds.push_back(length);
+          accepted += kept;
+          total += length;
+        }
+        const report::Estimate ratio = fit::ratio_of(tokens, rounds);
+        own.add(ratio.value - 1.7, report::half_width(ratio));
+        const double rate = accepted / total;
+        apart.add(ratio.value - 1.7, 1.96 * std::sqrt(rate * (1.0 - rate) / total));
+      }
+      INFO(requests << " requests, unequal " << unequal << ": " << own.text() << "; rounds as independent " << apart.text());
+      CHECK(own.right());
+      CHECK_FALSE(apart.right());
+      all.add(own);
+    }
+  INFO(all.text());
+  CHECK(all.share() >= tests::kLeastCoverage);
+  CHECK(all.share() <= tests::kMostCoverage);
+}
+
 }  // namespace specsim::process_fit_test

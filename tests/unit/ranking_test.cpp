@@ -1,6 +1,8 @@
 // Methods ranked by runs that are paired replicate by replicate.
 #include "sim/answers/plan/ranking.h"
+#include "sim/foundation/math/quantiles.h"
 #include "tests/support/cells.h"
+#include "tests/support/coverage.h"
 #include "tests/support/overlaps.h"
 
 #include <fmt/format.h>
@@ -122,6 +124,50 @@ TEST_CASE("the interval holds for the family of distributions, not for one draw 
   CHECK(inside >= 54);
   CHECK(inside_third < 54);
   CHECK(inside_of_one_draw < 20);
+}
+
+// Intervals of compare are of 99 %: shrunk to 95 % by Student's t with as many degrees of freedom, they have more power to be wrong.
+TEST_CASE("compare's intervals cover the truth", "[ranking][.slow]") {
+  constexpr int kRuns = 300;
+  const double freedom = plan::kReplicates - 1.0;
+  const double shrunk = math::student_t_half_width(0.95, freedom) / math::student_t_half_width(plan::kRankingLevel, freedom);
+  // Closed forms where the overlap is given; for drawn distributions the mean over a pool of 20,000.
+  const auto drawn = [](int seed, const char* context, const std::string& decode) {
+    return fmt::format(
+        "{{experiment: drawn, seed: {}, rounds: 40000, pair: {{vocab: 20, target: {{family: normal_logits, sigma: 2}}, draft: "
+        "{{from: target, transform: logit_noise, value: 1}}}}, context: {}, decode: {{drafter: {{kind: chain, draft_length: 1}}, "
+        "verifier: token}}, cost: {{model: ratio, cost_ratio: 0.1}}{}}}",
+        seed, context, decode);
+  };
+  const std::string both = ", sweep: {decode: [" + chain(1, "token") + ", " + chain(3, "token") + "]}";
+  double truth[2] = {0.0, 0.0};
+  const tests::ReadyCell many(drawn(1, "{process: iid, pool: 20000}", ""));
+  for (const double a : tests::overlaps_of(many.cell())) {
+    truth[0] += (1.0 + a) / 1.1 / 20000;
+    truth[1] += (1.0 + a + a * a + a * a * a) / 1.3 / 20000;
+  }
+  tests::Coverage speedups;
+  tests::Coverage behind;
+  tests::Coverage one_draw;  // the mutant: errors of the rounds alone
+  for (int seed = 1; seed <= kRuns; ++seed) {
+    const spec::Experiment all = tests::experiment_of(drawn(seed, "{process: fixed}", both));
+    const Ranking ranking = ranked({&all}).at(0);
+    for (const Contender& one : ranking.contenders) {
+      const double own = truth[one.row.cell->draft_length() == 1 ? 0 : 1];
+      speedups.add(one.speedup - own, shrunk * one.speedup_half_width);
+      const double tokens = one.row.tokens_per_round();
+      one_draw.add(one.speedup - own, 1.96 * one.row.tokens_per_round_estimate().error / tokens * one.speedup);
+    }
+    const Contender& first = ranking.contenders[0];
+    const Contender& second = ranking.contenders[1];
+    const double own[2] = {truth[first.row.cell->draft_length() == 1 ? 0 : 1], truth[second.row.cell->draft_length() == 1 ? 0 : 1]};
+    const double off = second.behind - (1.0 - own[1] / own[0]);
+    behind.add(off, shrunk * second.behind_half_width);
+  }
+  INFO("speedup " << speedups.text() << ", behind " << behind.text() << ", one draw " << one_draw.text());
+  CHECK(speedups.right());
+  CHECK(behind.right());
+  CHECK_FALSE(one_draw.right());
 }
 
 TEST_CASE("a batch that drafts in lockstep is of one draw of the distributions", "[ranking]") {

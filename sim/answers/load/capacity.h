@@ -31,6 +31,10 @@ report::Estimate capacity_of(const ServeExperiment& experiment, const SweepRunne
 // capacity, 1 / (1 - share)^2 requests each, the share taken as .92 at most. Rounded up to two digits. `run`: a shorter run at
 // that load.
 std::size_t requests_needed(const serve::Summary& run, double load, double capacity);
+// Whether so many requests of an open loop, in all replications together, say how far off their mean wait may be: 600 relaxation
+// times. Shorter runs may have met none of the rare long queues, and state errors that are far too small (tests/serve/
+// coverage_test.cpp). True where the capacity is not known.
+bool tells_waits(double requests, double load, double capacity);
 // Requests to simulate for an overloaded server, whose latencies have no end: 40 times its mean batch, so that the time in which
 // it fills and empties is little of the run.
 std::size_t requests_in_full_batches(const serve::Summary& run);

@@ -53,6 +53,8 @@ struct CurveFigure {
   double half_width = 0.0;
 };
 CurveFigure figure(const CurvePoint& point, double (*of)(const serve::Summary&));
+// tells_waits() of capacity.h, of the point's replications. Where they do not, latencies with waits in them have no interval.
+bool tells_waits(const CurvePoint& point);
 // The mean over the replications; the interval of a single replication comes from batches of its requests.
 CurveFigure mean_latency(const CurvePoint& point, serve::Latency which);
 // The 99th percentile over the requests of all replications together.

@@ -22,7 +22,8 @@ const SloPreset* find_slo_preset(const std::string& name);
 struct LoadLimit {
   double keeps = NAN;  // the largest load that was found to keep it; NaN: none of those tried
   double fails = NAN;  // the smallest load above `keeps` that misses the SLO; NaN: all of those tried keep it
-  // Half the width of a 95 % interval, by how far apart the limits of single replications lie; NaN: there was one replication.
+  // Half the width of a 95 % interval, by how far apart the limits of single replications lie; NaN: there was one replication, or
+  // they were too short to tell.
   double half_width = NAN;
   double capacity = NAN;      // what a rate's server completes, above which no load keeps it; NaN: not known
   std::size_t too_short = 0;  // requests that the run at `keeps` should have had; 0: it had them

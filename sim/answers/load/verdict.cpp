@@ -76,7 +76,12 @@ std::string crossing(const std::vector<Pair>& pairs, const std::vector<bool>& pa
   std::vector<double> each;
   for (std::size_t i = 0; i < pairs.front().plain->replications.size(); ++i) each.push_back(crossing_of(pairs, i, of, rises));
   const report::Estimate mean = report::mean_of(each);
-  return fmt::format("; the curves cross at {} {}", load_name(load), with_interval(mean.value, report::half_width(mean)));
+  // The loads around the crossing, whose ratios it is made from.
+  const auto after = static_cast<std::size_t>(std::find(pays.begin(), pays.end(), false) - pays.begin());
+  bool told = true;
+  for (const std::size_t i : {after - 1, after}) told = told && tells_waits(*pairs[i].plain) && tells_waits(*pairs[i].speculative);
+  return fmt::format("; the curves cross at {} {}", load_name(load),
+                     with_interval(mean.value, load != Load::rate || told ? report::half_width(mean) : NAN));
 }
 
 // What is said of output throughput. At a rate that both keep up with they emit what the clients ask for, whatever the server: a

@@ -53,9 +53,18 @@ void add_draft_length(AcceptanceCurve& curve, const std::vector<Walk>& parts) {
   const double ratio = all.rounds > 0.0 ? all.emitted / all.rounds : 1.0;
   curve.tokens_per_round.push_back(ratio);
   curve.full_rate.push_back(all.rounds > 0.0 ? all.full / all.rounds : 0.0);
-  const double mean_rounds = std::max(all.rounds, 1.0) / static_cast<double>(parts.size());
-  for (std::size_t p = 0; p < parts.size(); ++p)
-    curve.parts[p].push_back(ratio + (parts[p].emitted - ratio * parts[p].rounds) / mean_rounds);
+  const double total = std::max(all.rounds, 1.0);
+  const auto n = static_cast<double>(parts.size());
+  double squares = 0.0;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const double share = parts[p].rounds / total;
+    squares += share * share;
+    const double own = (parts[p].emitted - ratio * parts[p].rounds) / total;
+    curve.parts[p].push_back(ratio + (share < 1.0 ? own * (n - 1.0) / (1.0 - share) : 0.0));
+  }
+  // Kish's effective number of parts, less one; the least of all draft lengths.
+  const double freedom = squares > 0.0 ? 1.0 / squares - 1.0 : 0.0;
+  if (!(curve.freedom <= freedom)) curve.freedom = freedom;
 }
 
 void end_parts(AcceptanceCurve& curve) {

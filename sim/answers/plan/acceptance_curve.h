@@ -4,6 +4,7 @@
 
 #include "sim/experiments/spec/spec.h"
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,11 @@ struct AcceptanceCurve {
   std::vector<double> full_rate;         // [draft_length], share of rounds that accept every draft
   int measured = 0;                      // beyond this draft length the last rate is assumed to hold on
   bool sampled = false;  // it comes from data: parts has its spread, or is empty where there is too little for one
-  // Tokens per round of independent parts of the data, paired over draft lengths: [part][draft_length]. Their mean is
-  // tokens_per_round and their spread its spread, by the linear expansion of emitted / rounds: parts may differ in size.
+  // Tokens per round of independent parts of the data, paired over draft lengths: [part][draft_length]. Their spread is that of
+  // tokens_per_round, by the linear expansion of emitted / rounds: parts may differ in size. A part that is much of the data draws
+  // the ratio to itself, so that its own difference counts as if it were left out (the jackknife).
   std::vector<std::vector<double>> parts;
+  double freedom = std::numeric_limits<double>::quiet_NaN();  // degrees of freedom of that spread: as many as parts of one size
 
   // Leaves out draft lengths above `most`, 1 at least.
   void end_at(int most);

@@ -176,7 +176,7 @@ Plan make_plan(const cost::CostModel& cost, const cost::Workload& workload, cons
         squares += d * d;
       }
       const double variance = std::max(0.0, (squares - sum * sum / n) / (n - 1.0));
-      margin.half_width = report::half_width(std::sqrt(variance / n), n - 1.0);
+      margin.half_width = report::half_width(std::sqrt(variance / n), curve.freedom);
     }
     plan.margins.push_back(margin);
   }

@@ -209,12 +209,11 @@ void print_assumptions(const WorkloadOptions& options, const BuiltIn& built_in, 
   const std::string words = fmt::format(
       "This ranking holds for sampling at temperature {:g} from synthetic distributions on which one draft token is accepted "
       "with probability {:g} at temperature 1, the same draft for every method. They were chosen to give what papers measured "
-      "of block verification and of siblings by rank, and give trees of EAGLE's heads 1 to 14 % too many tokens per round "
-      "(results/language). Models whose texts leave a wide choice differ: of small models of novels EAGLE-2's tree "
-      "(tree_dynamic) "
-      "emits less than a chain at temperature 1, and chains emit 2.96 tokens per round at temperature 0, here 2.62 "
-      "(results/real_methods). Targets that were trained to chat are surer of their tokens: there tokens that are chosen and not "
-      "drawn, of tree_dynamic and selection argmax, lose 5 to 10 % from temperature 0 to 1, here 20 (write sigma: 12 into the "
+      "of block verification and of siblings by rank, and give trees of EAGLE's heads too many tokens per round "
+      "(docs/results/language.md). Models whose texts leave a wide choice differ: of small models of novels EAGLE-2's tree "
+      "(tree_dynamic) emits less than a chain at temperature 1, and chains emit more at temperature 0 than here "
+      "(docs/results/validation.md). Targets that were trained to chat are surer of their tokens: there tokens that are chosen and "
+      "not drawn, of tree_dynamic and selection argmax, lose less from temperature 0 to 1 than here (write sigma: 12 into the "
       "printed config). Heads that were trained on their target accept more than any draft model here. For another draft, "
       "rank distributions of your own: --print-config shows these, with their cost {}",
       built_in.temperature, built_in.alpha, cost);

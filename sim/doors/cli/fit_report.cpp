@@ -136,7 +136,7 @@ void print_choice(const fit::FitReport& report) {
 void print_fit(const fit::FitReport& report) {
   print_output("{} requests, draft length {}: {:.4f} tokens per round, +- {:.4f}\n\n", report.requests, report.draft_length,
                report.tokens_per_round,
-               report::half_width(report.tokens_per_round_error, static_cast<double>(report.requests - 1)));
+               report::half_width(report.tokens_per_round_error, report.tokens_per_round_freedom));
   print_processes(report);
   print_foretold(report);
   print_choice(report);

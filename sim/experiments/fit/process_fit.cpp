@@ -211,16 +211,35 @@ void extrapolate(ProcessReport& report, const FittedProcess& from_short, const F
                               : std::numeric_limits<double>::quiet_NaN();
 }
 
-double tokens_per_round_error(const std::vector<RecordedRequest>& requests, double ratio) {
-  double squares = 0.0;
-  double rounds = 0.0;
-  for (const RecordedRequest& request : requests) {
-    const auto own = static_cast<double>(request.rounds.size());
-    squares += std::pow(static_cast<double>(emitted(request)) - ratio * own, 2);
-    rounds += own;
+}  // namespace
+
+report::Estimate ratio_of(std::span<const double> y, std::span<const double> x) {
+  double sum_y = 0.0;
+  double sum_x = 0.0;
+  double sum_xx = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    sum_y += y[i];
+    sum_x += x[i];
+    sum_xx += x[i] * x[i];
   }
-  const auto n = static_cast<double>(requests.size());
-  return std::sqrt(squares * n / (n - 1.0)) / rounds;
+  const double ratio = sum_y / sum_x;
+  double squares = 0.0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (x[i] < sum_x) squares += std::pow((y[i] - ratio * x[i]) / (sum_x - x[i]), 2);
+  const auto n = static_cast<double>(x.size());
+  return {ratio, std::sqrt(squares * (n - 1.0) / n), sum_x * sum_x / sum_xx - 1.0};
+}
+
+namespace {
+
+report::Estimate tokens_per_round_estimate(const std::vector<RecordedRequest>& requests) {
+  std::vector<double> tokens;
+  std::vector<double> rounds;
+  for (const RecordedRequest& request : requests) {
+    tokens.push_back(static_cast<double>(emitted(request)));
+    rounds.push_back(static_cast<double>(request.rounds.size()));
+  }
+  return ratio_of(tokens, rounds);
 }
 
 // The bootstrap looks at all requests, or at about so many of a large record: they reject what they can, and each of them is
@@ -261,7 +280,9 @@ FitReport report_of(const std::vector<RecordedRequest>& requests, const std::vec
   report.rounds = static_cast<std::uint64_t>(std::llround(rounds / n));
   report.cut_by_rounds = lengths.front().rounds > 0;
   report.tokens_per_round = tokens_per_round(requests);
-  report.tokens_per_round_error = tokens_per_round_error(requests, report.tokens_per_round);
+  const report::Estimate estimate = tokens_per_round_estimate(requests);
+  report.tokens_per_round_error = estimate.error;
+  report.tokens_per_round_freedom = estimate.freedom;
   report.short_length = report.draft_length / 2;
   return report;
 }
@@ -345,7 +366,7 @@ FitReport fit_processes(const std::vector<RecordedRequest>& requests, const FitR
       const double recorded = tokens_per_round(other.requests);
       const rng::Key key =
           rng::make_key(run.seed, rng::hash_text(fmt::format("at {} {}", other.draft_length, to_text(one.model.process))));
-      one.foretold.push_back({other.draft_length, recorded, tokens_per_round_error(other.requests, recorded),
+      one.foretold.push_back({other.draft_length, recorded, tokens_per_round_estimate(other.requests).error,
                               foretell(one.model, other.draft_length, lengths_of(other.requests), key)});
     }
     report.processes.push_back(std::move(one));

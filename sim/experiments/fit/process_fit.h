@@ -2,15 +2,22 @@
 #pragma once
 
 #include "sim/experiments/fit/fitted_process.h"
+#include "sim/foundation/report/intervals.h"
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace specsim::fit {
 
 constexpr std::size_t kReplicates = 499;  // data sets of the bootstrap
+
+// sum y / sum x over independent groups, as tokens over rounds of requests: the jackknife's error, in which a large group, which
+// draws the ratio to itself, counts as if it were left out, and Kish's effective number of groups, less one, as its degrees of
+// freedom. Groups may differ in size.
+report::Estimate ratio_of(std::span<const double> y, std::span<const double> x);
 
 // What a process that was fitted at one draft length says of another, which was recorded too.
 struct Foretold {
@@ -54,7 +61,8 @@ struct FitReport {
   std::uint64_t rounds = 0;    // rounds of a request, mean
   bool cut_by_rounds = false;  // all requests took as many rounds, and no number of tokens fits them all
   double tokens_per_round = 0.0;
-  double tokens_per_round_error = 0.0;  // standard error, over requests
+  double tokens_per_round_error = 0.0;  // standard error, over requests, and its degrees of freedom
+  double tokens_per_round_freedom = 0.0;
   int short_length = 0;                 // half the draft length; 0: drafts of one token, which have no shorter ones
   std::vector<ProcessReport> processes;
   // The process to use: of those that the data do not reject (of all, where they reject all) the simplest that is within one

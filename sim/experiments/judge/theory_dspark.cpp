@@ -23,7 +23,10 @@ class JoinedDrafts final : public CellTheory {
   explicit JoinedDrafts(BlockRounds rounds)
       : rounds_(std::move(rounds)),
         vocab_(index_of(rounds_.cell->vocab)),
-        share_(drafter_arguments(*rounds_.cell).number("markov_head")),
+        share_(drafter_arguments(*rounds_.cell).number(share_name(drafter_name(*rounds_.cell)))),
+        candidates_(drafter_name(*rounds_.cell) == "dflash2"
+                        ? static_cast<int>(drafter_arguments(*rounds_.cell).integer("candidates"))
+                        : 0),
         argmax_(drafter_arguments(*rounds_.cell).text("selection") == "argmax"),
         temperature_(rounds_.cell->contexts->pair(0).draft_sampling().temperature) {}
 
@@ -39,6 +42,9 @@ class JoinedDrafts final : public CellTheory {
   [[nodiscard]] RoundTheory answer(const spec::Cell& /*cell*/) const override { return answer_; }
 
  private:
+  static const char* share_name(const std::string& drafter) {
+    return drafter == "dspark" ? "markov_head" : "selector";
+  }
   // The state whose draft is seen from `before` where the text has come to `state`: all of it, or where it is the last few tokens
   // the newest one, behind those of `before`.
   [[nodiscard]] int seen(int before, int state) const {
@@ -63,6 +69,7 @@ class JoinedDrafts final : public CellTheory {
   BlockRounds rounds_;
   std::size_t vocab_;
   double share_;
+  int candidates_;  // 0: all
   bool argmax_;
   double temperature_;
   std::vector<std::vector<double>> targets_;              // [context]
@@ -82,9 +89,13 @@ theory::JoinedBranches JoinedDrafts::branches(int before, int length) const {
     for (std::size_t s = 0; s < states; ++s) {
       const std::size_t known = depth == 0 ? s : index_of(seen(before, static_cast<int>(s)));
       const std::vector<double>& base = depth == 0 ? models[s] : models[index_of(before)];
-      const std::vector<double> draft = theory::biased_distribution(base, models[known], share_, argmax_ ? 0.0 : temperature_);
+      // The first position's draft goes through no pair of neighbours.
+      const int candidates = depth == 0 ? 0 : candidates_;
+      const std::vector<double> draft =
+          theory::biased_distribution(base, models[known], share_, argmax_ ? 0.0 : temperature_, candidates);
       const bool sure = std::find(draft.begin(), draft.end(), 1.0) != draft.end();
-      const std::vector<double> looked_at = sure ? theory::biased_distribution(base, models[known], share_, 1.0) : draft;
+      const std::vector<double> looked_at =
+          sure ? theory::biased_distribution(base, models[known], share_, 1.0, candidates) : draft;
       double entropy = 0.0;
       for (const double p : looked_at) entropy -= p > 0.0 ? p * std::log(p) : 0.0;
       auto& outcomes = by_state.emplace_back();
@@ -163,7 +174,7 @@ TheoryEntry dspark_theory() {
            {},
            ""},
           {"token", "multi_draft_recursive", "block", "sample_match", "tree_point_mass"},
-          {"dspark"},
+          {"dspark", "dflash2"},
           cover_joined};
 }
 

@@ -25,6 +25,7 @@ report::Estimate tokens_per_round(const plan::AcceptanceCurve& curve, int draft_
   for (const std::vector<double>& part : curve.parts) parts.push_back(part[k]);
   report::Estimate estimate = report::mean_of(parts);  // the parts' mean is the curve's, but for rounding
   estimate.value = curve.tokens_per_round[k];
+  estimate.freedom = curve.freedom;
   return estimate;
 }
 

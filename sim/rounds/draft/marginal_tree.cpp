@@ -81,8 +81,34 @@ std::vector<std::vector<Ranked>> MarginalTree::marginals(Sight& sight) const {
   return positions;
 }
 
+void MarginalTree::grow_families(const std::vector<std::vector<Ranked>>& positions, ChosenBlock& block) const {
+  Candidates all;
+  std::priority_queue<Open, std::vector<Open>, Worse> open;  // nodes without children; their rank is not used
+  std::size_t order = 0;
+  open.push({1.0, order++, 0, 0, 0});
+  int nodes = 0;
+  while (nodes < budget_.nodes && !open.empty()) {
+    const Open best = open.top();
+    open.pop();
+    if (best.depth >= positions.size()) continue;
+    const std::vector<Ranked>& own = positions[best.depth];
+    const auto children = std::min({static_cast<std::size_t>(budget_.width), own.size(),
+                                    static_cast<std::size_t>(budget_.nodes - nodes)});
+    for (std::size_t rank = 0; rank < children; ++rank, ++nodes) {
+      const double value = best.value * own[rank].probability;
+      const int node = all.add({{best.parent, static_cast<int>(rank), own[rank].token, value}}).front();
+      open.push({value, order++, node, best.depth + 1, 0});
+    }
+  }
+  all.best(static_cast<std::size_t>(nodes), block);
+}
+
 void MarginalTree::choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const {
   const std::vector<std::vector<Ranked>> positions = marginals(sight);
+  if (budget_.families) {
+    grow_families(positions, block);
+    return;
+  }
   const std::size_t width = budget_.width > 0 ? static_cast<std::size_t>(budget_.width) : std::numeric_limits<std::size_t>::max();
   Candidates all;
   std::priority_queue<Open, std::vector<Open>, Worse> open;

@@ -15,6 +15,8 @@ class MarginalTree final : public BlockDrafter {
   struct Budget {
     int nodes = 1;  // at most
     int width = 0;  // likeliest tokens of a position that paths go through; 0: all
+    // The best node gets all its children at once, and the budget may end among them; else nodes come one by one, best first.
+    bool families = false;
     // Where row_time is above 0, nodes are added as long as that raises the expected tokens per time: 1 + the sum of the nodes'
     // probabilities over 1 + draft_time + row_time times their number, in passes of the target over one token.
     double draft_time = 0.0;
@@ -29,6 +31,7 @@ class MarginalTree final : public BlockDrafter {
  private:
   // [position]: its likeliest tokens, falling; of equals the lower token first.
   [[nodiscard]] std::vector<std::vector<Ranked>> marginals(Sight& sight) const;
+  void grow_families(const std::vector<std::vector<Ranked>>& positions, ChosenBlock& block) const;
 
   Shape shape_;
   int positions_;

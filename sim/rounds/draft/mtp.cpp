@@ -1,10 +1,58 @@
 #include "sim/foundation/base/token.h"
-#include "sim/rounds/draft/overlap_by_depth.h"
+#include "sim/foundation/math/simplex.h"
 #include "sim/rounds/draft/tree_drafter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace specsim::draft {
 
 namespace {
+
+// Moves `draft` towards `end` until its overlap with the target, which is above `overlap`, falls to it; to `end` itself where that
+// overlaps more. The overlap is concave along the way, so that it is met once at the most.
+void lower_overlap(double overlap, std::span<const double> target, std::span<const double> end, std::span<double> draft) {
+  const std::vector<double> start(draft.begin(), draft.end());
+  const auto move = [&](double share) {
+    for (std::size_t x = 0; x < draft.size(); ++x) draft[x] = (1.0 - share) * start[x] + share * end[x];
+  };
+  double low = 0.0;
+  double high = 1.0;
+  constexpr int kHalvings = 60;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = 0.5 * (low + high);
+    move(middle);
+    (math::overlap(target, draft) > overlap ? low : high) = middle;
+  }
+  move(high);
+}
+
+// Moves `draft` until its overlap with the target is `overlap`: towards the target, or away from it along what the draft has too
+// much of, and from there on to the target's least likely token. The least overlap is its probability.
+void set_overlap(double overlap, std::span<const double> target, std::span<double> draft) {
+  double variation = 0.0;  // 1 - the overlap that there is
+  for (std::size_t x = 0; x < draft.size(); ++x) variation += std::max(draft[x] - target[x], 0.0);
+  if (overlap >= 1.0 - variation) {
+    if (!(variation > 0.0)) return;
+    // A share s of the target leaves (1 - s) of the variation.
+    const double share = 1.0 - (1.0 - overlap) / variation;
+    for (std::size_t x = 0; x < draft.size(); ++x) draft[x] += share * (target[x] - draft[x]);
+    return;
+  }
+  // First along what the draft has too much of. Of a draft that is all but the target that is rounding, and no direction.
+  constexpr double kRounding = 1e-9;
+  std::vector<double> end(draft.size(), 0.0);
+  if (variation > kRounding) {
+    for (std::size_t x = 0; x < draft.size(); ++x) end[x] = std::max(draft[x] - target[x], 0.0) / variation;
+    lower_overlap(overlap, target, end, draft);
+    if (math::overlap(target, end) <= overlap) return;
+  }
+  std::fill(end.begin(), end.end(), 0.0);
+  end[static_cast<std::size_t>(std::min_element(target.begin(), target.end()) - target.begin())] = 1.0;
+  lower_overlap(overlap, target, end, draft);
+}
 
 struct MtpParams {
   int draft_length = 1;
@@ -14,17 +62,27 @@ struct MtpParams {
 
 class Mtp final : public TreeDrafter {
  public:
-  Mtp(int draft_length, std::vector<double> acceptance)
-      : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), acceptance_(std::move(acceptance)) {
+  Mtp(int draft_length, std::vector<double> acceptance, Location where)
+      : TreeDrafter(path_of(draft_length), tokens::Siblings::independent),
+        acceptance_(std::move(acceptance)),
+        where_(std::move(where)) {
     if (!acceptance_.empty()) shape_.distribution_depths = draft_length;
     shape_.alters = !acceptance_.empty();
   }
   void alter_distribution(int depth, double /*chance*/, std::span<const double> target, std::span<double> draft) const override {
-    if (!acceptance_.empty()) set_overlap(at_depth(acceptance_, depth), target, draft);
+    if (acceptance_.empty()) return;
+    const double wanted = acceptance_[std::min(static_cast<std::size_t>(depth), acceptance_.size() - 1)];
+    set_overlap(wanted, target, draft);
+    constexpr double kTolerance = 1e-12;
+    if (std::abs(math::overlap(target, draft) - wanted) > kTolerance)
+      throw BadInput(where_, fmt::format("acceptance is {:.12g}, allowed: in [{:.12g}, 1], from the probability of the target's "
+                                         "least likely token",
+                                         wanted, *std::min_element(target.begin(), target.end())));
   }
 
  private:
   std::vector<double> acceptance_;
+  Location where_;
 };
 
 }  // namespace
@@ -53,7 +111,7 @@ DrafterEntry mtp_drafter() {
                   "acceptance is of drawn tokens, and selection is argmax; allowed: selection: sampled, or published rates "
                   "by context: acceptance_table");
             if (params.argmax) return Draft(Chain{params.draft_length, true});
-            return Draft(std::make_shared<Mtp>(params.draft_length, std::move(params.acceptance)));
+            return Draft(std::make_shared<Mtp>(params.draft_length, std::move(params.acceptance), arguments.where("acceptance")));
           }};
 }
 

@@ -70,7 +70,7 @@ class AdaptiveVerification final : public LengthPolicy {
     sort_slots(slots);
     return slots;
   }
-  // The same of the round before, as it was estimated then; a sequence that had none counts as sure.
+  // The same of the rounds before, as it was estimated then; a sequence that had none counts as sure.
   [[nodiscard]] std::vector<DraftSlot> earlier(const Memory& memory, std::span<const Chain> chains) const {
     std::vector<DraftSlot> slots;
     for (std::size_t i = 0; i < chains.size(); ++i) {
@@ -89,7 +89,10 @@ class AdaptiveVerification final : public LengthPolicy {
     for (const Chain& chain : chains) {
       const std::size_t first = chain.number * index_of(longest_);
       if (memory.earlier.size() < first + index_of(longest_)) memory.earlier.resize(first + index_of(longest_), 1.0);
-      for (std::size_t k = 0; k < chain.outlooks.size(); ++k) memory.earlier[first + k] = fit.chance(chain.outlooks, k);
+      for (std::size_t k = 0; k < chain.outlooks.size(); ++k) {
+        double& mean = memory.earlier[first + k];
+        mean = own_.smoothed(mean, fit.chance(chain.outlooks, k));
+      }
     }
   }
 

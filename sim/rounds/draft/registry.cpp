@@ -22,8 +22,10 @@ namespace specsim::draft {
   X(pard)                   \
   X(dflash)                 \
   X(dspark)                 \
+  X(dflash2)                \
   X(ddtree)                 \
   X(caddtree)               \
+  X(jetspec)                \
   X(hybrid)                 \
   X(rest)                   \
   X(opt_tree)               \

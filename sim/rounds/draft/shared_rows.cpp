@@ -43,6 +43,11 @@ config::Fields<SharedRows> shared_rows_fields(Sharer sharer) {
       {"rows", &P::rows, "with budget: rows, drafted tokens that are verified of each sequence in the mean",
        config::between(0, kMaxDraftLength)},
       {"refit", &P::refit, fmt::format("{}s from one fit of the estimate to the next", round), config::between(1, 1e6)},
+      {"smoothing", &P::smoothing,
+       fmt::format("with budget: previous, weight of earlier {0}s in each sequence's moving mean of confidences (vLLM as merged: 0.8); "
+                   "0: the last {0} alone (vLLM's main branch since)",
+                   round),
+       config::Interval{0, 1, true, false}},
   };
 }
 

@@ -25,12 +25,15 @@ struct SharedRows {
   RowBudget budget = RowBudget::previous;
   double rows = 1.0;  // rows verified of each sequence in the mean, with RowBudget::rows
   int refit = 100;    // rounds from one fit to the next
+  double smoothing = 0.0;  // weight of the mean so far in the moving mean of confidences that RowBudget::previous goes by
+
+  [[nodiscard]] double smoothed(double before, double now) const { return smoothing * before + (1.0 - smoothing) * now; }
 
   [[nodiscard]] std::size_t fixed_budget(std::size_t sequences) const {
     return static_cast<std::size_t>(rows * static_cast<double>(sequences) + 1e-9);
   }
 };
-// confidence, budget, rows and refit. A decoder shares rows out once per round and knows how its drafts look; a server does so
+// confidence, budget, rows, refit and smoothing. A decoder shares rows out once per round and knows how its drafts look; a server does so
 // once per step and may not know it.
 enum class Sharer { decoder, server };
 config::Fields<SharedRows> shared_rows_fields(Sharer sharer);

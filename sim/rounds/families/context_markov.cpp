@@ -14,8 +14,10 @@ constexpr std::int64_t kMaxStates = 4096;
 
 class MarkovProcess final : public ContextProcess {
  public:
-  // hashed: the next state is a hash of state and token; else the last `order` tokens written in base vocab.
-  MarkovProcess(std::uint64_t vocab, std::uint64_t states, bool hashed) : vocab_(vocab), states_(states), hashed_(hashed) {
+  // hashed: the next state is a hash of state and token, or for a share `merges` of them of the state alone; else the last `order`
+  // tokens written in base vocab.
+  MarkovProcess(std::uint64_t vocab, std::uint64_t states, bool hashed, double merges)
+      : vocab_(vocab), states_(states), hashed_(hashed), merges_(merges) {
     shape_.kind = ContextShape::Kind::markov;
     shape_.contexts = static_cast<int>(states);
   }
@@ -34,16 +36,26 @@ class MarkovProcess final : public ContextProcess {
   }
   [[nodiscard]] std::uint32_t next(std::uint32_t context, Token token) const override {
     if (!hashed_) return static_cast<std::uint32_t>((context * vocab_ + token) % states_);
-    std::uint64_t h = (std::uint64_t{context} << 32 | token) * 0x9E3779B97F4A7C15ULL;
-    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    h = (h ^ (h >> 27)) * 0x94d049bb133111ebULL;
-    return static_cast<std::uint32_t>(scale_bits(h ^ (h >> 31), states_));
+    const std::uint64_t own = std::uint64_t{context} << 32 | token;
+    if (merges_ > 0.0 && static_cast<double>(mixed(own + kMergeSalt)) < merges_ * 0x1p64)
+      return static_cast<std::uint32_t>(scale_bits(mixed((std::uint64_t{context} << 32) + kMergedSalt), states_));
+    return static_cast<std::uint32_t>(scale_bits(mixed(own), states_));
   }
 
  private:
+  static constexpr std::uint64_t kMergeSalt = 0x6D65726765000000;
+  static constexpr std::uint64_t kMergedSalt = 0x6D65726765640000;
+  // splitmix64 (Steele, Lea and Flood 2014).
+  static std::uint64_t mixed(std::uint64_t x) {
+    std::uint64_t h = x * 0x9E3779B97F4A7C15ULL;
+    h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    h = (h ^ (h >> 27)) * 0x94d049bb133111ebULL;
+    return h ^ (h >> 31);
+  }
   std::uint64_t vocab_;
   std::uint64_t states_;
   bool hashed_;
+  double merges_;
   ContextShape shape_;
 };
 
@@ -53,12 +65,17 @@ ContextEntry markov_context() {
   struct P {
     int order = 1;
     std::optional<int> states;
+    double merges = 0.0;
   };
   static const config::Fields<P> fields = {
       {"order", &P::order, "last tokens that a distribution depends on; vocab^order states, at most 4096",
        config::between(1, 12)},
       {"states", &P::states, "instead of order: a hash of state and token moves among so many states, for large vocabularies",
        config::between(1, kMaxStates)},
+      {"merges", &P::merges,
+       "with states: share of a state's tokens behind which the text goes on in one and the same state, so that a sibling of the "
+       "likeliest token may lead to where that would have led",
+       config::between(0, 1)},
   };
   return {
       {"markov", "the distributions depend on the tokens emitted so far", "", fields,
@@ -73,6 +90,8 @@ ContextEntry markov_context() {
         const bool hashed = arguments.has("states");
         if (hashed && arguments.given("order"))
           builder.diagnostics().add(arguments.where("order"), "order is given together with states, allowed: one of them");
+        if (!hashed && params.merges > 0.0)
+          builder.diagnostics().add(arguments.where("merges"), "merges is given without states, allowed: with states: N");
         if (hashed) {
           states = *params.states;
         } else {
@@ -86,7 +105,8 @@ ContextEntry markov_context() {
           }
         }
         model.process =
-            std::make_unique<MarkovProcess>(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(states), hashed);
+            std::make_unique<MarkovProcess>(static_cast<std::uint64_t>(vocab), static_cast<std::uint64_t>(states),
+                                                        hashed, params.merges);
         return model;
       }};
 }

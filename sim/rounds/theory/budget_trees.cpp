@@ -147,8 +147,29 @@ ChosenTree marginal_tree(const Automaton& distributions, int state, const Margin
     marginal.push_back(std::move(own));
     in_state = std::move(then);
   }
-  // Level by level the heaviest paths of each length: none of the heaviest of all can lie outside them.
   std::vector<Path> paths = {Path{.state = state}};
+  if (rule.families) {
+    std::vector<bool> grown = {false};
+    while (static_cast<int>(paths.size()) <= rule.nodes) {
+      int best = -1;
+      for (std::size_t i = 0; i < paths.size(); ++i)
+        if (!grown[i] && paths[i].depth < rule.positions && (best < 0 || paths[i].weight > paths[index_of(best)].weight))
+          best = static_cast<int>(i);
+      if (best < 0) break;
+      grown[index_of(best)] = true;
+      const Path from = paths[index_of(best)];
+      const std::vector<double>& own = marginal[index_of(from.depth)];
+      const std::vector<int> tokens = likeliest(own, index_of(rule.width));
+      for (std::size_t rank = 0; rank < tokens.size() && static_cast<int>(paths.size()) <= rule.nodes; ++rank) {
+        if (!(own[index_of(tokens[rank])] > 0.0)) break;
+        paths.push_back({best, static_cast<int>(rank), tokens[rank], state, from.depth + 1,
+                         from.weight * own[index_of(tokens[rank])]});
+        grown.push_back(false);
+      }
+    }
+    return tree_from(paths, heaviest(paths, 1, rule.nodes));
+  }
+  // Level by level the heaviest paths of each length: none of the heaviest of all can lie outside them.
   std::vector<int> level = {0};
   for (int depth = 0; depth < rule.positions && !level.empty(); ++depth) {
     const std::vector<double>& own = marginal[index_of(depth)];

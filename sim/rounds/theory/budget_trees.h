@@ -30,13 +30,15 @@ namespace specsim::theory {
 // token's distribution there over all continuations that the draft may make of the block's start, of which each one follows the
 // `nodes` likeliest tokens of a state alone, where these have more than `least` of the mean. With row_time above 0 as many paths,
 // the heaviest first, as make (1 + their sum) / (1 + draft_time + row_time their number) largest (CaDDTree, He et al. 2026, arXiv
-// 2606.01813).
+// 2606.01813). `families`: the heaviest path without continuations gets all its `width`, and so on until there are `nodes` (JetSpec,
+// Hu et al. 2026, arXiv 2606.18394, as its code has it).
 struct MarginalTree {
   int positions = 1;
   int nodes = 1;
   int width = 0;
   double draft_time = 0.0;
   double row_time = 0.0;
+  bool families = false;
   double least = 1e-4;
 };
 [[nodiscard]] ChosenTree marginal_tree(const Automaton& distributions, int state, const MarginalTree& rule);

@@ -10,13 +10,21 @@
 namespace specsim::theory {
 
 std::vector<double> biased_distribution(std::span<const double> before, std::span<const double> known, double share,
-                                        double temperature) {
+                                        double temperature, int candidates) {
   constexpr double kLeast = std::numeric_limits<double>::min();
   std::vector<double> joined(known.begin(), known.end());
   if (share == 0.0) joined.assign(before.begin(), before.end());
   if (share > 0.0 && share < 1.0)
     for (std::size_t x = 0; x < joined.size(); ++x)
       joined[x] = std::pow(std::max(before[x], kLeast), 1.0 - share) * std::pow(std::max(known[x], kLeast), share);
+  if (candidates > 0 && index_of(candidates) < joined.size()) {
+    // A candidate is a token that fewer than so many are better than.
+    for (std::size_t x = 0; x < joined.size(); ++x) {
+      int better = 0;
+      for (std::size_t y = 0; y < joined.size(); ++y) better += before[y] > before[x] || (before[y] == before[x] && y < x) ? 1 : 0;
+      if (better >= candidates) joined[x] = 0.0;
+    }
+  }
   const auto top = std::max_element(joined.begin(), joined.end());
   if (temperature == 0.0) {
     const auto likeliest = top - joined.begin();

@@ -11,9 +11,10 @@
 namespace specsim::theory {
 
 // softmax of ((1 - share) log before + share log known) / temperature: in probabilities, the product of their powers. A
-// probability of 0 counts as 2^-1022. temperature 0: all on the likeliest token (ties: the lowest).
+// probability of 0 counts as 2^-1022. temperature 0: all on the likeliest token (ties: the lowest). candidates above 0: of so many
+// of the likeliest tokens before the bias alone (DFlash2, vLLM pull request 52816).
 [[nodiscard]] std::vector<double> biased_distribution(std::span<const double> before, std::span<const double> known, double share,
-                                                      double temperature);
+                                                      double temperature, int candidates = 0);
 
 // One outcome of a text position, as Branch, in a block that began in one state.
 struct JoinedBranch {

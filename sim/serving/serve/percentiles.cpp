@@ -4,6 +4,7 @@
 #include "sim/foundation/report/intervals.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace specsim::serve {
@@ -34,18 +35,6 @@ double mean_of_all(std::span<const double> samples) {
   double sum = 0.0;
   for (const double one : samples) sum += one;
   return sum / static_cast<double>(samples.size());
-}
-
-bool correlated(std::span<const double> means) {
-  const double mean = mean_of_all(means);
-  double squares = 0.0;
-  double products = 0.0;
-  for (std::size_t i = 0; i < means.size(); ++i) {
-    squares += (means[i] - mean) * (means[i] - mean);
-    if (i > 0) products += (means[i] - mean) * (means[i - 1] - mean);
-  }
-  constexpr double kQuantile = 1.645;  // the normal distribution's quantile, one-sided at 5 %
-  return products > kQuantile / std::sqrt(static_cast<double>(means.size())) * squares;
 }
 
 }  // namespace
@@ -138,21 +127,29 @@ double p99_half_width(std::span<const double> in_order) {
 
 }  // namespace
 
+double half_width_of_times(std::span<const double> samples) {
+  const report::Estimate mean = report::mean_of(samples);
+  const double half = report::half_width(mean);
+  const auto n = static_cast<double>(samples.size());
+  if (!(half < mean.value) || n < 3.0 || mean.error == 0.0) return half;
+  double cubes = 0.0;
+  for (const double x : samples) cubes += std::pow((x - mean.value) / mean.error, 3);
+  // The third moment in units of the standard deviation, mean.error sqrt(n), without bias.
+  const double skewness = std::max(0.0, cubes / std::sqrt(n) / ((n - 1.0) * (n - 2.0)));
+  const double t = half / mean.error;
+  return half + mean.error * skewness * (1.0 + 2.0 * t * t) / (6.0 * std::sqrt(n));
+}
+
 BatchIntervals batch_intervals(std::span<const double> in_order) {
   constexpr std::size_t kLeastSamples = 100;
-  constexpr std::size_t kFewestBatches = 5;
+  constexpr std::size_t kBatches = 5;
   if (in_order.size() < kLeastSamples) return {NAN, NAN};
-  std::size_t batches = 20;
-  std::vector<double> means;
-  for (;; batches /= 2) {
-    means.clear();
-    const std::size_t each = in_order.size() / batches;
-    // What does not fill a batch is left out at the beginning, which is the least steady.
-    const std::size_t skipped = in_order.size() - each * batches;
-    for (std::size_t i = 0; i < batches; ++i) means.push_back(mean_of_all(in_order.subspan(skipped + i * each, each)));
-    if (batches / 2 < kFewestBatches || !correlated(means)) break;
-  }
-  return {report::half_width(report::mean_of(means)), p99_half_width(in_order)};
+  std::array<double, kBatches> means{};
+  const std::size_t each = in_order.size() / kBatches;
+  // What does not fill a batch is left out at the beginning, which is the least steady.
+  const std::size_t skipped = in_order.size() - each * kBatches;
+  for (std::size_t i = 0; i < kBatches; ++i) means[i] = mean_of_all(in_order.subspan(skipped + i * each, each));
+  return {half_width_of_times(means), p99_half_width(in_order)};
 }
 
 }  // namespace specsim::serve

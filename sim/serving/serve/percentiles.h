@@ -37,9 +37,14 @@ struct RunTail {
 };
 PercentileEstimate pooled_percentile(std::span<const RunTail> runs, double share);
 
-// Intervals from one run, its samples in their order. Of the mean by batch means: 20 batches, and half as many as long as
-// neighbours' means are correlated (lag-1 autocorrelation beyond 1.645 / sqrt(batches)), down to 5; NaN below 100 samples. Of the
-// 99th percentile by eight stretches of the run as if they were runs; NaN below 800 samples.
+// Half the 95 % interval around the mean of a few means of times, as waits in a queue, in which most are short and few are long:
+// Student's t with Johnson's term for samples that are skewed to the right (Johnson 1978, J. Am. Stat. Assoc. 73, 536). Samples
+// whose mean may be 0 are no times, and get Student's t alone.
+double half_width_of_times(std::span<const double> samples);
+
+// Intervals from one run, its samples in their order. Of the mean from the means of five batches, long enough to depend on each
+// other little, by half_width_of_times(); NaN below 100 samples. Of the 99th percentile by eight stretches of the run as if
+// they were runs; NaN below 800 samples.
 struct BatchIntervals {
   double mean_half_width = 0.0;
   double p99_half_width = 0.0;

@@ -149,7 +149,7 @@ class SharesRows final : public ServerPolicy {
       if (chain.ended) continue;
       std::vector<double>& own = earlier_[chain.request];
       own.resize(length_, 1.0);
-      for (std::size_t k = 0; k < chain.drafted; ++k) own[k] = fit.chance(chain.outlooks, k);
+      for (std::size_t k = 0; k < chain.drafted; ++k) own[k] = params_.sharing.smoothed(own[k], fit.chance(chain.outlooks, k));
     }
   }
   // The drafts by what is known now; a sequence of which nothing is counts as sure.
