@@ -27,9 +27,9 @@ std::vector<std::string> drafter_samples(const draft::DrafterEntry& drafter) {
   return samples;
 }
 
-// dspark's theory is of contexts that move; where they stand still its rounds are a chain's.
+// The theory of dspark and dflash2 is of contexts that move; where they stand still their rounds are a chain's.
 const char* process_of(const draft::DrafterEntry& drafter) {
-  return drafter.info.name == "dspark" ? "{process: markov, order: 1}" : kProcess;
+  return drafter.info.name == "dspark" || drafter.info.name == "dflash2" ? "{process: markov, order: 1}" : kProcess;
 }
 
 }  // namespace

@@ -357,7 +357,7 @@ TEST_CASE("a plan's margins from simulated rounds cover the truth", "[.slow]") {
         "{{experiment: plan, seed: {}, pair: {{vocab: 50, target: {{family: zipf, exponent: 1.1}}, draft: {{from: target, transform: "
         "overlap, value: 0.7}}}}, decode: {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}}}",
         seed));
-    const AcceptanceCurve curve = plan::simulated_acceptance(one.cells[0], 6, 16384);
+    const AcceptanceCurve curve = plan::simulated_acceptance(one.cells[0], 6, 131072);
     const plan::Plan plan = plan::make_plan(*cost, {}, curve);
     for (const plan::Margin& margin : plan.margins) {
       const double off = margin.margin - (speedup(plan.best) - (margin.over > 0 ? speedup(margin.over) : 1.0));

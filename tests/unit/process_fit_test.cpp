@@ -3,6 +3,7 @@
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
 #include "tests/support/cells.h"
+#include "tests/support/coverage.h"
 
 #include <catch2/catch.hpp>
 
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <random>
 
 namespace specsim::process_fit_test {
 

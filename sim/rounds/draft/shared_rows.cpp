@@ -47,7 +47,7 @@ config::Fields<SharedRows> shared_rows_fields(Sharer sharer) {
        fmt::format("with budget: previous, weight of earlier {0}s in each sequence's moving mean of confidences (vLLM as merged: 0.8); "
                    "0: the last {0} alone (vLLM's main branch since)",
                    round),
-       config::Interval{0, 1, true, false}},
+       config::Interval{0, 1, false, true}},
   };
 }
 
