@@ -7,6 +7,7 @@
 #include "sim/answers/plan/planned.h"
 #include "sim/answers/plan/ranking.h"
 #include "sim/doors/cli/command.h"
+#include "sim/doors/cli/describe_model.h"
 #include "sim/doors/cli/kernel_files.h"
 #include "sim/doors/cli/lab_files.h"
 #include "sim/doors/cli/named_parts.h"
@@ -140,13 +141,20 @@ ExitCode list_command(const std::vector<std::string>& arguments) {
 }
 
 ExitCode describe_command(const std::vector<std::string>& arguments) {
-  std::vector<std::string> names;
-  CommandLine line("specsim describe NAME|KIND/NAME...",
+  std::vector<std::string> words;
+  CommandLine line("specsim describe NAME|KIND/NAME|PATH...",
                    "  specsim describe eagle\n  specsim describe verifier/token\n  specsim describe model/llama-3.1-8b "
-                   "hardware/h100-sxm\n");
-  line.add_words("part", names);
+                   "hardware/h100-sxm\n  specsim describe models/Qwen3-8B-FP8\n");
+  line.add_words("part", words);
   if (!line.read(arguments)) return ExitCode::fine;
-  if (names.empty()) throw BadInput({"", 0, 0}, "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them");
+  if (words.empty()) throw BadInput({"", 0, 0}, "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them");
+  std::vector<std::string> names;
+  for (const std::string& word : words)
+    if (names_model_file(word))
+      describe_model_file(word);
+    else
+      names.push_back(word);
+  if (names.empty()) return ExitCode::fine;
   const std::vector<NamedPart> parts = named_parts();
   for (const std::string& name : names)
     for (const NamedPart* part : parts_called(parts, name)) describe(worked_out(*part));
