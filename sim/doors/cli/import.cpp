@@ -8,6 +8,7 @@
 #include "sim/foundation/base/token.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -69,11 +70,11 @@ void print_figures(const logs::Findings& findings, const std::string& lines) {
 // Whether figures hold together: lines of text, or a table where nothing else is printed.
 void print_checks(const std::vector<logs::Check>& checks, const std::string& lines, const char* indent) {
   for (const logs::Check& check : checks)
-    print_output("{}{} {}: {}\n", indent, check.holds ? "consistent:  " : "INCONSISTENT:", check.what, check.told);
+    print_output("{}{} {}: {}\n", indent, check.holds ? "consistent:  " : check.note ? "note:        " : "INCONSISTENT:", check.what, check.told);
   if (!tables_alone() || checks.empty()) return;
   TableOfLines table({{"check", report::Align::left}, {"consistent", report::Align::left}, {"finding", report::Align::left}},
                      lines);
-  for (const logs::Check& check : checks) table.add({check.what, check.holds ? "yes" : "no", check.told});
+  for (const logs::Check& check : checks) table.add({check.what, check.holds ? "yes" : check.note ? "note" : "no", check.told});
   table.print();
 }
 
@@ -82,7 +83,7 @@ void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings&
   if (!one.name.empty()) text += ", " + one.name;
   print_output("{}: {} ({})", text, plural(one.lines, "line"),
                one.lines == 1 ? fmt::format("{}", one.first_line) : fmt::format("{} to {}", one.first_line, one.last_line));
-  if (findings.rounds > 0.0) print_output(", {}{:.0f} rounds", findings.rounds_counted ? "" : "about ", findings.rounds);
+  if (findings.rounds > 1.0) print_output(", {}{:.0f} rounds", findings.rounds_counted ? "" : "about ", findings.rounds);
   if (findings.draft_length > 0) print_output(", draft length {}", findings.draft_length);
   if (one.restarts > 0) print_output(", counters restarted {}", plural(one.restarts, "time"));
   print_output("\n");
@@ -117,7 +118,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
                    "  docker logs sglang 2>&1 | specsim import - --at-draft-length 3\n"
                    "  specsim plan --log vllm.log --hardware h100-sxm --target llama-3.1-8b --draft eagle-head-8b\n");
   line.add_words("file", files);
-  line.add({{"server", server, read_server, "only lines of this one: vllm, sglang, llama.cpp, tensorrt-llm"},
+  line.add({{"server", server, read_server, fmt::format("only lines of this one: {}", fmt::join(logs::server_names(), ", "))},
             {"at-draft-length", stated_length, config::between(1, kMaxDraftLength),
              "the server's draft length, where its lines do not say it"},
             {"growth", how.growth_alone,
@@ -130,9 +131,6 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
                    fmt::format("{} files, allowed: one server's log or metrics, or - for standard input", files.size()));
   const int draft_length = stated_length.value_or(0);
   const logs::LogContents contents = read_server_log(files[0], how);
-  if (contents.unread > 0)
-    print_warning(fmt::format("{} could not be read; {}", plural(contents.unread, "line"), contents.first_unread));
-
   const auto of_sglang = [](const logs::ReportedAcceptance& one) { return logs::server_name(one.kind) == "sglang"; };
   if (line.given("sglang-interval") && !contents.found.empty() &&
       std::none_of(contents.found.begin(), contents.found.end(), of_sglang))

@@ -1,5 +1,6 @@
 #include "sim/doors/cli/server_log.h"
 
+#include "sim/doors/cli/options.h"
 #include "sim/foundation/base/plural.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
@@ -29,9 +30,10 @@ constexpr std::size_t kLongestLine = std::size_t{64} << 20U;  // longer ones are
 constexpr std::uint64_t kMostLogBytes = std::uint64_t{1} << 40U;
 
 constexpr const char* kKnownLines =
-    "lines or metrics of vLLM (\"SpecDecoding metrics:\", vllm:spec_decode_*, vllm bench serve), SGLang (\"accept len:\", "
-    "sglang:spec_accept_length, bench_serving), llama.cpp (\"draft acceptance\", \"statistics\", \"timings\") or TensorRT-LLM "
-    "(specDecodingStats, trtllm_spec_decode_*, trtllm-bench)";
+    "lines, metrics or answers of vLLM (\"SpecDecoding metrics:\", vllm:spec_decode_*, speculative_decoding), SGLang (\"accept "
+    "len:\", sglang:spec_*, meta_info, server info), llama.cpp (\"draft acceptance\", \"statistics\", \"timings\"), TensorRT-LLM "
+    "(specDecodingStats, trtllm_spec_decode_*), LMDeploy or tabbyAPI, reports of vllm bench serve, bench_serving, trtllm-bench, "
+    "llama-spec-bench or AIPerf, or answers of Spec-Bench or EAGLE";
 
 // What no text begins with, and what makes text of it.
 struct Packing {
@@ -141,6 +143,10 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
     }
   }
   logs::LogContents contents = reader.finish();
+  if (contents.found.empty() && contents.unread == 0 && contents.idle > 0)
+    throw BadInput({name_of_file(path), 0, 0},
+                   fmt::format("nothing was drafted yet: {} of {} counts no draft, allowed: a log or metrics with drafts",
+                               plural(contents.idle, "line"), contents.lines));
   if (contents.found.empty())
     throw BadInput(
         {name_of_file(path), 0, 0},
@@ -148,6 +154,8 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
                     contents.idle > 0 ? fmt::format(" ({} of them say that nothing was drafted)", contents.idle) : "",
                     contents.unread > 0 ? fmt::format(" ({} could not be read; {})", contents.unread, contents.first_unread) : "",
                     kKnownLines));
+  if (contents.unread > 0)
+    print_warning(fmt::format("{} could not be read; {}", plural(contents.unread, "line"), contents.first_unread));
   return contents;
 }
 

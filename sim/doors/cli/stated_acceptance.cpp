@@ -35,7 +35,7 @@ AcceptanceCurve logged_acceptance(const AcceptanceOptions& options, int longest)
   AcceptanceCurve acceptance = plan::logged_acceptance(log.kind, findings, longest, option, "with --at-draft-length");
   acceptance.source = fmt::format("{}, {}", path == "-" ? "standard input" : path, acceptance.source);
   for (const logs::Check& check : findings.checks)
-    if (!check.holds) print_warning(fmt::format("{}: {}: {}", path, check.what, check.told));
+    if (!check.holds && !check.note) print_warning(fmt::format("{}: {}: {}", path, check.what, check.told));
   return acceptance;
 }
 

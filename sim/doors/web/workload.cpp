@@ -69,8 +69,8 @@ plan::AcceptanceCurve logged_acceptance(const std::string& text, int draft_lengt
   const logs::LogContents contents = reader.finish();
   const std::vector<std::size_t> distinct = logs::distinct(contents.found);
   if (distinct.empty())
-    throw BadInput(where, fmt::format("no line tells of speculative decoding ({} read), allowed: lines or metrics of vLLM, "
-                                      "SGLang, llama.cpp or TensorRT-LLM",
+    throw BadInput(where, fmt::format("no line tells of speculative decoding ({} read), allowed: a log, metrics or "
+                                      "answers of a server that specsim import reads",
                                       contents.lines));
   if (distinct.size() > 1)
     throw BadInput(where, fmt::format("{} servers or draft lengths, allowed: lines of one", distinct.size()));

@@ -7,7 +7,10 @@
 //   vllm:spec_decode_num_emitted_tokens_total{...} 3300.0                                    (V0: vllm/engine/metrics.py)
 //   trtllm_spec_decode_num_draft_tokens_total{...} 800.0                                     (tensorrt_llm/metrics/collector.py)
 //   trtllm_spec_decode_num_accepted_tokens_total{...} 500.0
+//   lmdeploy:spec_decode_* as vLLM's of V1                                                   (lmdeploy/metrics/loggers.py)
+// The same as Prometheus answers queries: JSON, "NAME{...} => 22 @[time]" of promtool, "NAME{...} | 22" of its page.
 #include "sim/serving/logs/line_scan.h"
+#include "sim/serving/logs/readers.h"
 #include "sim/serving/logs/server_log.h"
 
 #include <fmt/format.h>
@@ -29,6 +32,7 @@ constexpr std::size_t kMostNameBytes = std::size_t{16} << 20U;  // of all counte
 
 constexpr std::string_view kVllmMetrics = "vllm:spec_decode_";
 constexpr std::string_view kTrtllmMetrics = "trtllm_spec_decode_";
+constexpr std::string_view kLmdeployMetrics = "lmdeploy:spec_decode_";
 constexpr std::string_view kModelLabel = "model_name";
 constexpr std::string_view kPositionLabel = "position";
 constexpr std::string_view kEngineLabel = "engine";  // of one server's processes
@@ -46,7 +50,9 @@ double grown_of(const std::map<std::string, double, std::less<>>& grown, std::st
 }  // namespace
 
 bool LogReader::read_counter(std::string_view line) {
-  for (const auto& [prefix, kind] : {std::pair{kVllmMetrics, Kind::vllm_counters}, {kTrtllmMetrics, Kind::trtllm_counters}}) {
+  for (const auto& [prefix, kind] : {std::pair{kVllmMetrics, Kind::vllm_counters},
+                                     {kTrtllmMetrics, Kind::trtllm_counters},
+                                     {kLmdeployMetrics, Kind::lmdeploy_counters}}) {
     if (line.find(prefix) == std::string_view::npos) continue;
     const auto read = metric_line(line, prefix);
     if (!read) return false;
@@ -105,12 +111,13 @@ bool LogReader::read_counter(std::string_view line) {
 
 void LogReader::finish_counters() {
   for (auto& [key, server] : servers_) server.settle(options_.growth_alone);
-  for (const Kind kind : {Kind::vllm_counters, Kind::trtllm_counters}) {
+  for (const Kind kind : {Kind::vllm_counters, Kind::trtllm_counters, Kind::lmdeploy_counters}) {
     const auto several =
         std::count_if(counters_.begin(), counters_.end(), [&](const auto& one) { return one.first.first == kind; }) > 1;
     for (auto& [place, counters] : counters_) {
       if (place.first != kind || counters.broken) continue;
       counters.lines.restarts = servers_[counters.server].restarts();
+      if (grown_of(counters.grown, kDrafted) == 0.0) contents_.idle += counters.lines.lines;
       if (several) counters.lines.name = place.second.empty() ? "without a model_name" : place.second;
       if (kind == Kind::trtllm_counters)
         finish_trtllm_counters(counters);
@@ -175,6 +182,37 @@ void LogReader::finish_trtllm_counters(const Counters& counters) {
   all.accepted = grown_of(counters.grown, kAccepted);
   all.rounds_counted = false;  // rounds are not among the counters
   if (!refuse_counters(all, all.accepted)) contents_.found.push_back(std::move(all));
+}
+
+// Accepted tokens are counted there whatever became of those before them (spec_decode_base_sampler.py: num_accepted_tokens +=
+// accepted.sum()), so that accepted / drafted is an estimate of alpha, and emitted / rounds the acceptance length.
+void LogReader::take_vllm_v0(const Reader& /*reader*/, Report& report) {
+  const double length = report.number(Role::draft_length);
+  const double accepted = report.number(Role::accepted);
+  const double drafted = report.list(Role::drafted).front();
+  if (length < 1.0 || length > static_cast<double>(kMostPositions)) {
+    cannot_read(fmt::format("{} speculative tokens, allowed: 1 to {}", length, kMostPositions));
+    return;
+  }
+  ReportedAcceptance& all = of(Kind::vllm_v0_log, static_cast<int>(length));
+  all.drafts_whole = true;
+  seen(all);
+  RisingCounts& server = servers_[fmt::format("v0 log {}", length)];
+  double new_drafted = 0.0;
+  double new_emitted = 0.0;
+  server.see("drafted", drafted, new_drafted);
+  server.see("emitted", report.number(Role::emitted), new_emitted);
+  server.see("accepted", accepted, all.alone_accepted);
+  server.settle(options_.growth_alone);
+  all.restarts = server.restarts();
+  const double rounds = new_drafted / length;
+  all.drafted += new_drafted;
+  all.rounds += rounds;
+  all.accepted += std::max(new_emitted - rounds, 0.0);
+  if (rounds > 0.0) add_sample(all, {rounds, std::max(new_emitted - rounds, 0.0), 0.0});
+  const double rate = report.number(Role::rate);
+  if (drafted > 0.0 && std::abs(rate - accepted / drafted) > 0.00051)
+    contradict(all, fmt::format("acceptance rate {:.3f} beside {} accepted of {} draft tokens", rate, accepted, drafted));
 }
 
 }  // namespace specsim::logs

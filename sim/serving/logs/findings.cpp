@@ -99,9 +99,11 @@ Check constant_alpha(const std::vector<double>& reached, const std::vector<doubl
   }
   const double chance = math::chi_squared_tail(square / ratio, freedom);
   check.holds = chance >= kSignificance;
+  check.note = true;
   check.told = fmt::format("given that they are reached, positions accept {}: {}", fmt::join(rates, ", "),
                            check.holds ? fmt::format("no more unlike than chance (p = {:.2g})", chance)
-                                       : fmt::format("too unlike for chance (p = {:.2g})", chance));
+                                       : fmt::format("use the rates by position, not one alpha (p {})",
+                                                     chance < 1e-6 ? "< 1e-6" : fmt::format("= {:.2g}", chance)));
   if (!check.holds && accepted.back() * reached.front() > accepted.front() * reached.back())
     check.told += "; rates that rise with depth are a mix of easy and hard text";
   return check;
@@ -139,11 +141,15 @@ class Finder {
                                            all_.draft_length > 0 ? ", which is left out" : "")});
     if (all_.draft_length > 0) found_.draft_length = all_.draft_length;
     if (found_.draft_length == 0 && !all_.accepted_at.empty()) found_.draft_length = static_cast<int>(all_.accepted_at.size());
-    const double mean = all_.rounds > 0.0 && all_.rounds_counted ? all_.drafted / all_.rounds : 0.0;
-    if (found_.draft_length == 0 && mean >= 1.0 && mean <= static_cast<double>(kMostPositions) &&
-        std::abs(mean - std::round(mean)) < 1e-9)
-      found_.draft_length = static_cast<int>(std::round(mean));
+    if (found_.draft_length > 0 || all_.rounds <= 0.0 || !all_.rounds_counted) return;
+    const double length = std::ceil(all_.drafted / all_.rounds - 1e-9);
+    if (length >= 1.0 && length <= static_cast<double>(kMostPositions) && short_of(length) <= last_drafts(length))
+      found_.draft_length = static_cast<int>(length);
   }
+
+  // Draft tokens that the rounds lack to a whole draft each, and how many the last drafts of all answers may lack.
+  double short_of(double length) const { return length * all_.rounds - all_.drafted; }
+  double last_drafts(double length) const { return 1e-6 + all_.answers * (length - 1.0); }
 
   void find_position_rates() {
     if (all_.accepted_at.empty() || all_.rounds <= 0.0) return;
@@ -259,14 +265,15 @@ class Finder {
                                            mean, found_.draft_length)});
       return;
     }
-    const bool whole = mean > found_.draft_length - 1e-9;
-    found_.checks.push_back(
-        {"whole drafts", whole,
-         whole ? fmt::format("every round drafted {}", found_.draft_length)
-               : fmt::format(
-                     "{:.4g} draft tokens a round of at most {}: rates of later positions hold rounds that did not draft so "
-                     "far, and understate the draft",
-                     mean, found_.draft_length)});
+    const double lacks = short_of(found_.draft_length);
+    const bool whole = lacks <= last_drafts(found_.draft_length);
+    found_.checks.push_back({"whole drafts", whole,
+                             lacks <= 1e-6 ? fmt::format("every round drafted {}", found_.draft_length)
+                             : whole ? fmt::format("every round drafted {} but for the last ones of answers", found_.draft_length)
+                                     : fmt::format("{:.4g} draft tokens a round of at most {}: rates of later positions hold rounds "
+                                                   "that did not draft so far, and understate the draft",
+                                                   mean, found_.draft_length),
+                             true});
   }
 
   const ReportedAcceptance& all_;
@@ -291,6 +298,7 @@ double length_of(double alpha, int draft_length) {
 
 double alpha_of(double length, int draft_length) {
   constexpr int kHalvings = 60;
+  if (length <= 1.0) return 0.0;
   double low = 0.0;
   double high = 1.0;
   for (int i = 0; i < kHalvings; ++i) {

@@ -20,7 +20,8 @@ struct Figure {
 struct Check {
   std::string what;  // "a constant alpha"
   bool holds = true;
-  std::string told;  // what was found
+  std::string told;   // what was found
+  bool note = false;  // where it does not hold, nothing contradicts itself: the text is so
 };
 
 struct Findings {

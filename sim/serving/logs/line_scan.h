@@ -32,6 +32,8 @@ std::string_view trimmed(std::string_view text);
 // What a log may say of names before the rest is refused as a line that cannot be read: nothing grows with the text without end.
 constexpr std::size_t kLongestName = 1024;    // bytes of a line's labels, or of a name
 constexpr std::size_t kMostLabelSets = 4096;  // in one log
+// Requests, and answers that come in pieces, of which lines may yet come. Those of more than so many at once are forgotten.
+constexpr std::size_t kMostAtOnce = 65536;
 
 // A line of Prometheus text.
 struct MetricLine {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,22 +16,32 @@
 namespace specsim::logs {
 
 enum class Kind {
-  vllm_log,       // "SpecDecoding metrics:" of vLLM's V1 engine, counts of the interval since the line before
-  vllm_v0_log,    // "Speculative metrics:" of vLLM's V0 engine, totals since its start
-  vllm_counters,  // vllm:spec_decode_* of /metrics, totals
+  vllm_log,             // "SpecDecoding metrics:" of vLLM's V1 engine, counts of the interval since the line before
+  vllm_v0_log,          // "Speculative metrics:" of vLLM's V0 engine, totals since its start
+  vllm_counters,        // vllm:spec_decode_* of /metrics, totals
   vllm_v0_counters,
-  vllm_bench,           // "Speculative Decoding" of what vllm bench serve prints, and of the JSON that it saves, a run
+  vllm_bench,           // of vllm bench serve, printed or saved, a run
+  vllm_offline,         // the summary of its example spec_decode.py, a run
+  vllm_answers,         // its answers with --per-request-spec-decode-metrics
+  lmdeploy_counters,    // lmdeploy:spec_decode_*, vLLM's counters by another name
   sglang_log,           // "Decode batch ... accept len:", an average of some steps
   sglang_gauges,        // sglang:spec_accept_length of /metrics, the same average, the last one made
-  sglang_bench,         // "Accept length:" of what sglang.bench_serving prints, a run
+  sglang_bench,         // "Accept length:" of sglang.bench_serving, a run
+  sglang_answers,       // meta_info of its answers and of "Finish:" lines
+  sglang_server_info,   // /get_server_info, the mean since its start
   llama_requests,       // "draft acceptance", a request a line
   llama_totals,         // "statistics draft:", totals of a server
-  llama_example,        // n_draft, n_drafted, n_accept of llama-speculative
+  llama_example,        // n_drafted, n_accept of llama-speculative
   llama_answers,        // "timings" of the server's answers, a request each
+  llama_spec_bench,     // the table of ik_llama.cpp's llama-spec-bench, a run a line
   trtllm_steps,         // specDecodingStats of TensorRT-LLM's iteration statistics
   trtllm_counters,      // trtllm_spec_decode_* of /prometheus/metrics, totals
   trtllm_bench,         // "DECODING STATISTICS" of what trtllm-bench prints, averages over the requests of a run
-  trtllm_bench_serving  // "Avg Decoded Tokens per Iter" of its benchmark_serving, likewise
+  trtllm_bench_serving,  // "Avg Decoded Tokens per Iter" of its benchmark_serving, likewise
+  tabby_answers,        // tabbyAPI's "Draft:" and usage
+  aiperf_report,        // AIPerf's table and its JSON, a run
+  aiperf_records,       // its profile_export.jsonl, a request a line
+  answer_files          // answers of Spec-Bench and EAGLE
 };
 // The servers whose logs are read, and which of them writes a kind.
 const std::vector<std::string>& server_names();
@@ -55,6 +66,7 @@ struct ReportedAcceptance {
   std::size_t lines = 0;
   std::size_t first_line = 0;  // counted from 1
   std::size_t last_line = 0;
+  double answers = 0.0;             // answers that the lines are of, each with a last draft that may be short; 0: not told
   std::size_t restarts = 0;         // how often a counter fell, since its server started anew
   double rounds = 0.0;              // rounds with a draft; 0: the text does not tell
   bool rounds_counted = true;       // false: an estimate, good as a weight alone
@@ -116,16 +128,57 @@ class RisingCounts {
   std::size_t restarts_ = 0;
 };
 
-class LogReader {
+struct Reader;
+class Report;
+class JsonText;
+
+// Who reads JSON takes what it finds.
+class JsonUser {
  public:
-  explicit LogReader(ReaderOptions options = {}) : options_(options) {}
+  virtual void on_report(const Reader& reader, Report& report) = 0;
+  // Lines of a log that are a string of it, as containers' JSON logs have them.
+  virtual void on_log_text(const std::string& text) = 0;
+  // A counter of Prometheus' answers to queries, as /metrics has it, and when it was read.
+  virtual void on_metric(double time, std::string line) = 0;
+  virtual void on_unread(const std::string& why) = 0;
+
+ protected:
+  ~JsonUser() = default;
+};
+
+class LogReader : private JsonUser {
+ public:
+  explicit LogReader(ReaderOptions options = {});
+  ~LogReader();
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
   void add_line(std::string_view line);
   // Text of many lines, for whoever has it at hand.
   void add_text(std::string_view text);
   LogContents finish();
 
+  // What the table of readers calls where a report is more than counts to add.
+  void take_vllm_v0(const Reader& reader, Report& report);
+  void take_sglang(const Reader& reader, Report& report);
+  void take_llama_request(const Reader& reader, Report& report);
+  void take_llama_totals(const Reader& reader, Report& report);
+
  private:
   static constexpr double kNotSaid = std::numeric_limits<double>::quiet_NaN();
+  // A line that lacks figures: a terminal may have broken it, and the next ones be its rest.
+  struct Held {
+    const Reader* reader = nullptr;
+    std::size_t line = 0;
+    std::string why;
+    std::string text;
+    std::vector<std::string> more;
+  };
+  struct Piece {  // what the last piece of an answer counted, and where that is among the samples
+    Sample sample;
+    double drafted = 0.0;
+    std::vector<double> accepted_at;
+    std::size_t place = 0;
+  };
   struct LlamaSlot {
     double emitted = 0.0;     // tokens of its request, from the line "eval time"
     std::size_t request = 0;  // its line's number among llama_requests_, from 1; 0: none yet
@@ -143,10 +196,6 @@ class LogReader {
     double steps = kNotSaid;
     double draft_tokens = kNotSaid;
   };
-  struct LlamaExample {
-    double predicted = 0.0;
-    double drafted = 0.0;
-  };
   // What the counters of one server grew by, over all other labels.
   struct Counters {
     ReportedAcceptance lines;
@@ -161,25 +210,6 @@ class LogReader {
     double accepted = 0.0;
     double drafted = 0.0;
     std::map<std::size_t, double> accepted_at;  // by position
-  };
-  // An answer of llama.cpp's server that comes in pieces: what its last piece counted, and where that is among the samples.
-  struct LlamaAnswer {
-    double emitted = 0.0;
-    double drafted = 0.0;
-    double accepted = 0.0;
-    std::size_t request = 0;
-  };
-  // What a benchmark's report has said so far; NaN: not yet.
-  struct Report {
-    double requests = kNotSaid;
-    double emitted = kNotSaid;
-    double drafts = kNotSaid;
-    double drafted = kNotSaid;
-    double accepted = kNotSaid;
-    double length = kNotSaid;
-    std::vector<double> rates;  // by position
-    bool positions = false;     // the lines of positions have begun
-    bool rates_bad = false;     // one of the rates is no share of the drafts
   };
   // trtllm-bench's figures by statistic: "AVERAGE", "P50", ...
   struct TrtllmReport {
@@ -198,23 +228,25 @@ class LogReader {
   void add_sample(ReportedAcceptance& acceptance, const Sample& sample);
 
   void read_line(std::string_view line);
-  bool read_vllm(std::string_view line);
-  bool read_vllm_v0(std::string_view line);
-  bool read_sglang(std::string_view line);
+  void read_text(std::string_view line);
+  bool go_on(std::string_view line);
+  void drop_held();
+  void read_blocks(std::string_view line);
+  void end_block(std::size_t reader);
+  void take(const Reader& reader, Report& report);
+  void add_report(const Reader& reader, Report& report);
+  void on_report(const Reader& reader, Report& report) override { take(reader, report); }
+  void on_log_text(const std::string& text) override;
+  void on_metric(double time, std::string line) override;
+  void on_unread(const std::string& why) override { cannot_read(why); }
+  void read_series();
   bool read_sglang_gauge(std::string_view line);
   void end_scrape(const std::string& labels);
-  bool read_llama(std::string_view line);
-  bool read_llama_totals(std::string_view line);
+  void read_llama_slot(std::string_view line);
   void settle_llama_totals();
-  bool read_llama_example(std::string_view line);
-  bool read_llama_answer(std::string_view line);
-  bool read_trtllm(std::string_view line);
-  bool read_benchmark(std::string_view line);
-  bool read_benchmark_json(std::string_view line);
+  void read_spec_bench(std::string_view line);
   bool read_trtllm_bench(std::string_view line);
-  void end_report();
   void end_trtllm_report();
-  void add_report(const Report& report);
   bool read_counter(std::string_view line);
   void finish_sglang();
   void finish_sglang_gauges();
@@ -227,7 +259,15 @@ class LogReader {
 
   ReaderOptions options_;
   LogContents contents_;
-  std::string pending_;                                        // a line that ended in a comma: its continuation is the next one
+  std::size_t line_ = 0;  // that is being read
+  Held held_;
+  std::string before_;                                         // the line before, where it is as long as a broken one
+  std::vector<std::unique_ptr<Report>> blocks_;                // that have begun, by reader
+  std::vector<std::unique_ptr<JsonText>> json_;                // of the text, and of log lines within its JSON
+  std::size_t level_ = 0;                                      // which of them reads
+  std::map<std::string, Piece> pieces_;                        // of answers, by reader and id
+  std::vector<std::pair<double, std::string>> series_;         // counters of an answer to a query, by time
+  std::vector<std::string> columns_;                           // of the table of llama-spec-bench that is being read
   std::size_t name_bytes_ = 0;                                 // of the counters that servers_ know
   std::map<std::string, RisingCounts> servers_;                // by what tells servers apart: labels, llama.cpp, a draft length
   std::map<std::pair<Kind, std::string>, Counters> counters_;  // by the label model_name, as text
@@ -238,11 +278,6 @@ class LogReader {
   std::set<std::pair<double, double>> sglang_shapes_;  // steps and draft tokens of the scrapes
   std::map<std::string, LlamaSlot> llama_slots_;       // by what a line says of its slot
   std::map<std::string, LlamaTotals> llama_totals_;    // by what lines of totals call their drafters
-  LlamaExample example_;
-  double answer_emitted_ = 0.0;  // predicted_n and draft_n of the answer that is being read
-  double answer_drafted_ = 0.0;
-  std::map<std::string, LlamaAnswer> llama_answers_;  // that come in pieces, by their id
-  Report report_;
   TrtllmReport trtllm_report_;
 };
 

@@ -17,13 +17,13 @@
 // A scrape is one such interval of each set of labels (a rank of data parallelism). Gauges that have not moved since the scrape
 // before are the same interval, and count once; 0 is an interval without drafts.
 #include "sim/serving/logs/line_scan.h"
+#include "sim/serving/logs/readers.h"
 #include "sim/serving/logs/server_log.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,32 +39,18 @@ constexpr std::size_t kMostSglangLines = std::size_t{1} << 22U;  // all of them 
 
 }  // namespace
 
-bool LogReader::read_sglang(std::string_view line) {
-  const auto text = behind(line, "Decode batch");
-  if (!text || text->find("accept len:") == std::string_view::npos) return false;
-  const auto length = number_behind(*text, "accept len:");
-  const auto requests = count_behind(*text, "#running-req:");
-  if (!length || !requests) {
-    cannot_read(fmt::format("no number behind \"{}\"", length ? "#running-req:" : "accept len:"));
-    return true;
-  }
-  if (*length < 1.0) {  // no step of this interval had a draft
+void LogReader::take_sglang(const Reader& /*reader*/, Report& report) {
+  const double length = report.number(Role::rough_length);
+  if (length < 1.0) {  // no step of this interval had a draft
     ++contents_.idle;
-    return true;
+    return;
   }
-  if (bad_number_behind(*text, "accept rate:")) {
-    cannot_read("no number behind \"accept rate:\"");
-    return true;
-  }
-  const auto rate = number_behind(*text, "accept rate:");
   if (sglang_.size() == kMostSglangLines) {
     cannot_read(fmt::format("more than {} lines of SGLang in one log", kMostSglangLines));
-    return true;
+    return;
   }
-  ReportedAcceptance& all = of(Kind::sglang_log, 0);
-  seen(all);
-  sglang_.push_back({std::max(*requests, 1.0), *length, rate.value_or(std::numeric_limits<double>::quiet_NaN())});
-  return true;
+  seen(of(Kind::sglang_log, 0));
+  sglang_.push_back({std::max(report.number(Role::running), 1.0), length, report.number(Role::rate)});
 }
 
 void LogReader::finish_sglang() { finish_sglang_lines(Kind::sglang_log, sglang_, 0.0051, 0); }

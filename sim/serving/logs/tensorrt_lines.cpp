@@ -1,61 +1,86 @@
-// TensorRT-LLM's iteration statistics as /metrics, LLM.get_stats() and the executor's log give them, one or many a line:
-//   "specDecodingStats": {"numDraftTokens": 20, "numAcceptedTokens": 15, "numRequestsWithDraftTokens": 5,
-//   "acceptanceLength": 4.0, ...}
-// Each is of one step; acceptanceLength = (accepted + requests) / requests. Fields stand in any order.
+// trtllm-bench (tensorrt_llm/bench/dataclasses/reporting.py), figures of its requests as MINIMUM, MAXIMUM, AVERAGE, P50, ...:
+//   Number of requests:             80
+//   [DT] AVERAGE: 1023.75     draft tokens: iterations of the request, its prompt's among them, times the draft length
+//   [ADT] AVERAGE: 700.20     of them accepted
+//   [DAR] AVERAGE: 0.68       accepted / drafted of a request
+//   [AL] AVERAGE: 3.05        emitted tokens by iterations
+// AL = 1 + draft length * DAR in every request, from which the draft length follows.
 #include "sim/serving/logs/line_scan.h"
 #include "sim/serving/logs/server_log.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace specsim::logs {
 
-bool LogReader::read_trtllm(std::string_view line) {
-  bool read = false;
-  for (auto rest = behind(line, "\"specDecodingStats\""); rest; rest = behind(*rest, "\"specDecodingStats\"")) {
-    read = true;
-    const std::size_t from = rest->find_first_not_of(" \t:\\");
-    if (from == std::string_view::npos || (*rest)[from] != '{') continue;  // null: a step without drafts
-    // No further than the next one: a long line is gone through once.
-    const std::string_view own = rest->substr(from, rest->find("\"specDecodingStats\"") - from);
-    const std::string_view fields = own.substr(0, own.find('}'));
-    const auto count = [&](std::string_view key) {
-      const auto value = behind(fields, key);
-      return value ? count_behind(*value, ":") : std::nullopt;
-    };
-    const auto drafted = count("numDraftTokens\"");
-    const auto accepted = count("numAcceptedTokens\"");
-    const auto requests = count("numRequestsWithDraftTokens\"");
-    if (!drafted || !accepted || *accepted > *drafted) {
-      cannot_read("specDecodingStats without numbers of draft and accepted tokens");
-      continue;
-    }
-    if (requests && *requests > *drafted) {
-      cannot_read(fmt::format("{} requests with draft tokens beside {} draft tokens", *requests, *drafted));
-      continue;
-    }
-    const auto length_text = behind(fields, "acceptanceLength\"");
-    const double length = (length_text ? number_behind(*length_text, ":") : std::nullopt).value_or(0.0);  // 0: not said
-    if (length_text && bad_number_behind(*length_text, ":")) {
-      cannot_read("no number behind \"acceptanceLength\"");
-      continue;
-    }
-    if (*drafted <= 0.0) continue;
-    ReportedAcceptance& all = of(Kind::trtllm_steps, 0);
-    seen(all);
-    double rounds = requests.value_or(0.0);
-    if (rounds <= 0.0 && length > 1.0) rounds = std::min(*drafted, std::round(*accepted / (length - 1.0)));
-    if (rounds > 0.0 && length > 0.0 && std::abs(1.0 + *accepted / rounds - length) > 0.006 * length)
-      contradict(all, fmt::format("acceptance length {} beside {} accepted tokens of {} requests", length, *accepted, rounds));
-    if (rounds <= 0.0) all.rounds_counted = false;
-    all.rounds += rounds;
-    all.drafted += *drafted;
-    all.accepted += *accepted;
-    add_sample(all, {rounds, *accepted, 0.0});
+namespace {
+
+constexpr int kLongestBenchDraft = 128;
+constexpr std::size_t kMostStatistics = 64;  // trtllm-bench prints eight
+constexpr double kTwoDecimals = 0.0051;      // how far a figure with two decimals may be from what it stands for
+
+}  // namespace
+
+bool LogReader::read_trtllm_bench(std::string_view line) {
+  if (const auto requests = count_behind(line, "Number of requests:")) {
+    end_trtllm_report();
+    trtllm_report_.requests = *requests;
+    return true;
   }
-  return read;
+  for (auto& [key, figures] : {std::pair{"[DT] ", &trtllm_report_.drafted},
+                               {"[ADT] ", &trtllm_report_.accepted},
+                               {"[DAR] ", &trtllm_report_.rate},
+                               {"[AL] ", &trtllm_report_.length}}) {
+    const auto text = behind(line, key);
+    const auto value = text ? number_behind(*text, ":") : std::nullopt;
+    if (!value) continue;
+    const std::string name(trimmed(text->substr(0, text->find(':'))));
+    if (name.size() <= kLongestName && (figures->contains(name) || figures->size() < kMostStatistics)) (*figures)[name] = *value;
+    trtllm_report_.line = line_;
+    return true;
+  }
+  return false;
+}
+
+void LogReader::end_trtllm_report() {
+  const TrtllmReport report = std::exchange(trtllm_report_, {});
+  const auto drafted = report.drafted.find("AVERAGE");
+  const auto accepted = report.accepted.find("AVERAGE");
+  if (drafted == report.drafted.end() || accepted == report.accepted.end()) return;
+  if (accepted->second > drafted->second) {
+    cannot_read("more draft tokens accepted than drafted in trtllm-bench's report");
+    return;
+  }
+  // The draft length with which every AL follows from its DAR, and which divides the draft tokens of each request.
+  const auto fits = [&](int length) {
+    for (const auto& [name, rate] : report.rate)
+      if (const auto al = report.length.find(name);
+          al != report.length.end() && std::abs(al->second - 1.0 - length * rate) > kTwoDecimals * (1.0 + length))
+        return false;
+    for (const auto& [name, tokens] : report.drafted)
+      if (name != "AVERAGE" && std::abs(std::remainder(tokens, length)) > 0.01) return false;
+    return true;
+  };
+  int found = 0;
+  int fitting = 0;
+  for (int length = 1; length <= kLongestBenchDraft && !report.rate.empty() && !report.length.empty(); ++length)
+    if (fits(length) && fitting++ == 0) found = length;
+  ReportedAcceptance& all = of(Kind::trtllm_bench, fitting == 1 ? found : 0);
+  if (all.lines++ == 0) all.first_line = report.line;
+  all.last_line = report.line;
+  const double requests = report.requests > 0.0 ? report.requests : 1.0;
+  all.drafted += requests * drafted->second;
+  all.accepted += requests * accepted->second;
+  if (fitting != 1) {
+    all.rounds_counted = false;
+    if (fitting == 0 && !report.rate.empty())
+      contradict(all, "no draft length makes both the acceptance rates [DAR] and the acceptance lengths [AL]");
+    return;
+  }
+  all.drafts_whole = true;
+  const double rounds = requests * drafted->second / found;
+  all.rounds += rounds;
+  add_sample(all, {rounds, requests * accepted->second, 0.0});
 }
 
 }  // namespace specsim::logs
