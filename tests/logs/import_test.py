@@ -47,7 +47,7 @@ def vllm():
     close("vllm length", figure(out, "mean acceptance length")[0], 1 + accepted / rounds)
     first = (91 + 10 + 0 + 9) / rounds
     second = (78 + 7 + 0 + 7) / rounds
-    says("vllm", out, f"4 lines (4 to 9), {rounds} rounds, draft length 2", f"--position-rates {first:.4g},{second:.4g} --policy fixed:2",
+    says("vllm", out, f"4 lines (4 to 7), {rounds} rounds, draft length 2", f"--position-rates {first:.4g},{second:.4g} --policy fixed:2",
          "every round drafted 2", "follow from each other")
     close("vllm alpha", figure(out, "alpha")[0], accepted / (accepted + rounds - 92))
     # A mean over lines, which this must not be:
@@ -57,7 +57,7 @@ def vllm():
     says("contradiction", out, "INCONSISTENT: printed figures:", "line 5: mean acceptance length 2.91 beside")
     # Drafts cut short.
     out = imported("vllm_variable.log")
-    says("variable", out, "37 rounds, draft length 7", "INCONSISTENT: whole drafts: 6.757 draft tokens a round of at most 7")
+    says("variable", out, "37 rounds, draft length 7", "note:         whole drafts: 6.757 draft tokens a round of at most 7")
     # Lines that cannot be read are counted and named.
     status, out, err = run("import", "-", input="SpecDecoding metrics: Accepted: many tokens\n" + (LOGS / "vllm.log").read_text())
     says("unread", err, 'warning: 1 line could not be read; line 1: no number behind "Accepted:"')
@@ -306,7 +306,12 @@ def constant_alpha():
     out = imported("", text=line([0.7, 0.49, 0.343], 1000))
     says("constant", out, "consistent:   one alpha for all positions")
     out = imported("", text=line([0.7, 0.55, 0.48], 1000))
-    says("rising", out, "INCONSISTENT: one alpha for all positions", "a mix of easy and hard text")
+    says("rising", out, "note:         one alpha for all positions", "a mix of easy and hard text")
+    expect("rising: a contradiction", "INCONSISTENT" not in out)
+    # Falling acceptance contradicts nothing: mutant, any change of rate is INCONSISTENT.
+    out = imported("", text=line([0.8, 0.5, 0.2], 1000))
+    says("falling", out, "note:         one alpha for all positions", "use the rates by position, not one alpha (p < 1e-6)")
+    expect("falling: a contradiction", "INCONSISTENT" not in out)
     # Lines that differ more than chance widen the interval.
     even = figure(imported("", text=line([0.7, 0.49, 0.343], 1000) * 8), "alpha")
     odd = figure(imported("", text=(line([0.9, 0.81, 0.729], 1000) + line([0.5, 0.25, 0.125], 1000)) * 4), "alpha")
@@ -331,12 +336,14 @@ def refusals():
         status, out, err = run(*arguments, input=of)
         expect(f"{arguments}: status {status}, {err}", status == 2 and text in err)
     refused("no_such.log: cannot be read: no such file or directory, allowed: a readable server's log", "import", "no_such.log")
-    refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines or metrics of vLLM", "import", "-", of="a\nb\n")
+    refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines, metrics or answers of vLLM", "import", "-", of="a\nb\n")
     refused('in 1 line (1 could not be read; line 1: no number behind "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
     idle = "SpecDecoding metrics: Draft acceptance rate: nan%, Accepted: 0 tokens, Drafted: 0 tokens\n"
-    refused("nothing of speculative decoding in 2 lines (1 of them say that nothing was drafted), allowed:", "import", "-", of="a\n" + idle)
+    refused("nothing was drafted yet: 1 line of 2 counts no draft, allowed:", "import", "-", of="a\n" + idle)
+    zero = re.sub(r"} [\d.]+$", "} 0.0", (LOGS / "vllm_metrics.txt").read_text(), flags=re.M)
+    refused("nothing was drafted yet:", "import", "-", of=zero)
     refused("2 files, allowed: one", "import", "a", "b")
-    refused('--server: unknown server "vlm", did you mean "vllm"? allowed: vllm, sglang, llama.cpp, tensorrt-llm', "import", "-", "--server", "vlm")
+    refused('--server: unknown server "vlm", did you mean "vllm"? allowed: vllm, sglang, llama.cpp, tensorrt-llm, lmdeploy, tabbyapi, aiperf, spec-bench', "import", "-", "--server", "vlm")
     refused('--at-draft-length: "0", allowed: an integer in [1, 64]', "import", "-", "--at-draft-length", "0")
     both = (LOGS / "vllm.log").read_text() + (LOGS / "sglang.log").read_text()
     refused("--log: the log has vLLM's \"SpecDecoding metrics\" lines at draft length 2 and SGLang's", "plan", *PLAN, "--log", "-", of=both)
@@ -360,7 +367,7 @@ def impossible():
     def line(length, accepted, drafted, rates):
         return f"SpecDecoding metrics: Mean acceptance length: {length}, Accepted: {accepted} tokens, Drafted: {drafted} tokens, Per-position acceptance rate: {rates}\n"
     refused_or_told("beyond 2^53", line(2.7, "1e18", "1e18", "0.9, 0.8, x"), 'line 1: no number behind "Accepted:"', 2)
-    for length in ("2.7", "1.0", "1.01", "1e15"):
+    for length in ("2.7", "1.0", "1.01"):
         refused_or_told(f"2^53 at length {length}", line(length, 2**53, 2**53, "0.9, 0.8"), "INCONSISTENT: printed figures: 1 of 1 lines", 0)
     for rates in ("nan, nan", "0.9, NaN", "1.9, 0.8", "-0.5", "0.9, inf", ", ".join(["0.5"] * 513)):
         refused_or_told(f"rates {rates[:20]}", line(2.7, 100, 120, rates), 'line 1: no rates in [0, 1] behind "Per-position acceptance rate:"', 2)
@@ -393,9 +400,9 @@ def impossible():
                     "INCONSISTENT: printed figures: 1 of 1 lines contradict themselves; line 1: accept length 9.5 at draft length 3", 0)
     refused_or_told("SGLang's report", "Total generated tokens: 5\nAccept length: 1e12\n", "of 5 generated tokens", 2)
     bench = (LOGS / "vllm_bench.txt").read_text()
-    refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), "a benchmark's report with acceptance by position that is no share of its drafts", 2)
+    refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), 'no rates in [0, 1] behind "Position 0:"', 2)
     # What is long is gone through once.
-    refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "1000000 could not be read; line 1: specDecodingStats without", 2)
+    refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "could not be read; line 1: an object of JSON that ends in the middle", 2)
     names = "".join(f"statistics d{i}: #gen drafts = 10, #gen tokens = 50, #acc tokens = 30\n" for i in range(20_000))
     refused_or_told("names", names, "19744 lines could not be read; line 257: more than 256 drafters", 0)
 
@@ -418,6 +425,119 @@ def unreadable():
         expect(f"a hole: {err}", status == 2 and err == f"{hole}: it is larger than 1099511627776 bytes, allowed: at most 1099511627776 bytes\n")
 
 
-for test in (vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, benchmarks, answers, wrapped, as_json, constant_alpha, plans, refusals, impossible, unreadable):
+def broken_lines():
+    """Lines that a terminal or the end of a file cut: what is left is no other draft length, and counts nothing."""
+    whole = "(APIServer pid=1) INFO 10-16 19:05:47 [metrics.py:96] SpecDecoding metrics: Mean acceptance length: 2.71, Accepted throughput: 0.68 tokens/s, " \
+                      "Drafted throughput: 0.80 tokens/s, Accepted: 169 tokens, Drafted: 198 tokens, Per-position acceptance rate: 0.919, 0.788, Avg Draft acceptance rate: 85.4%"
+    told = "to paste\n  specsim plan --hardware GPU --target MODEL --draft MODEL --position-rates 0.9192,0.7879\n"
+    start = whole.index("SpecDecoding")
+    complete = whole.index("0.788") + 5
+    for end in range(start + 22, len(whole), 7):
+        out = imported("", text=f"{whole}\n{whole[:end]}")
+        says(f"cut at {end}", out, told, "198 rounds" if end >= complete else ", 99 rounds")
+        expect(f"cut at {end}: two drafts", out.count("specsim plan") == 1)
+    for width in range(41, 200, 13):
+        out = imported("", text="INFO a line before\n" + "\n".join(whole[i:i + width] for i in range(0, len(whole), width)) + "\nINFO a line after\n")
+        says(f"broken at {width}", out, told, " lines: 1 line (", ", 99 rounds")
+    for name, line in {"sglang": (LOGS / "sglang.log").read_text().splitlines()[2], "v0": (LOGS / "vllm_v0.log").read_text().splitlines()[0]}.items():
+        wanted = imported("", text=line).partition("rounds")[2]
+        for width in (60, 80, 100):
+            out = imported("", text="\n".join(line[i:i + width] for i in range(0, len(line), width)) + "\n")
+            expect(f"{name} broken at {width}: {out}", out.partition("rounds")[2] == wanted)
+    # plan reads the rest, and says what it left out.
+    status, _, err = run("plan", *PLAN, "--log", "-", input=f"{whole}\n{whole[:complete - 2]}")
+    expect(f"plan of a cut log: {status} {err}", status == 0 and "1 line could not be read; line 2: it ends in the middle of its rates" in err)
+    # vLLM 0.5 says tokens twice: 53716 / 4 rounds emitted 34244 tokens, 32594 of 53716 accepted.
+    old = "Speculative metrics: Draft acceptance rate: 0.607, System efficiency: 0.510, Number of speculative tokens: 4, Number of accepted tokens: 32594, " \
+          "Number of draft tokens tokens: 53716, Number of emitted tokens tokens: 34244.\n"
+    out = imported("", text=old)
+    close("vLLM 0.5", figure(out, "mean acceptance length")[0], 34244 / 13429)
+    close("vLLM 0.5, alpha", figure(out, "alpha")[0], 32594 / 53716)
+
+
+def forms():
+    """Other forms, each by hand from its own figures."""
+    answer = {"mean_acceptance_length": 1.2325581395348837, "draft_acceptance_rate": 0.0775, "acceptance_histogram": [39, 1, 0, 3], "num_spec_steps": 43,
+              "num_accepted_draft_tokens": 10, "num_draft_tokens": 129, "num_spec_tokens": 3}
+    rates = "--position-rates 0.09302,0.06977,0.06977"  # 4, 3 and 3 of 43
+    for name, text in {"line": json.dumps({"metrics": {"speculative_decoding": answer}}), "indented": json.dumps({"metrics": {"speculative_decoding": answer}}, indent=2),
+                       "choice": json.dumps({"choices": [{"speculative_decoding_stats": {**answer, "acceptance_histogram": {"0": 39, "1": 1, "3": 3}}}]}),
+                       "pieces": "data: " + json.dumps({"metrics": {"speculative_decoding": answer}}) + "\n\ndata: [DONE]",
+                       "in a log": "INFO answer: " + json.dumps({"metrics": {"speculative_decoding": answer}}) + " sent"}.items():
+        out = imported("", text=text + "\n")
+        says(f"vLLM's answer, {name}", out, "43 rounds, draft length 3", rates, "every round drafted 3", "follow from each other")
+    out = imported("", text=json.dumps({"spec_decode_acceptance": answer, "metrics": {"spec_decode_steps": {"value": 43}}}) + "\n" + json.dumps({"spec_decode_acceptance": answer}))
+    says("AIPerf's records", out, "AIPerf's records: 2 lines", "86 rounds, draft length 3", rates)
+    wrong = {**answer, "num_accepted_draft_tokens": 12}
+    says("a histogram's sum", imported("", text=json.dumps({"metrics": {"speculative_decoding": wrong}})), "INCONSISTENT: printed figures")
+    out = imported("", text="-----\ntotal_num_output_tokens: 16990\nnum_drafts: 4816\nnum_draft_tokens: 33712\nnum_accepted_tokens: 12208\nmean acceptance length: 3.53\n-----\n" +
+                   "".join(f"acceptance at token {i}: {r}\n" for i, r in enumerate((0.74, 0.54, 0.41, 0.31, 0.23, 0.17, 0.13))))
+    says("spec_decode.py", out, "4816 rounds, draft length 7", "--position-rates 0.74,0.5401,0.4101,0.31,0.2301,0.1701,0.13")
+    meta = {"id": "a", "completion_tokens": 128, "spec_accept_length": 4.2667, "spec_accept_histogram": [4, 0, 2, 2, 22], "spec_accept_token_num": 98, "spec_draft_token_num": 120,
+            "spec_verify_ct": 30, "finish_reason": {"type": "stop", "matched": None}}
+    for name, text in {"Finish": f"[2026-02-05] Finish: obj=GenerateReqInput(rid='a', sampling_params={{'n': 1}}), out={{'meta_info': {meta}}}", "answer": json.dumps({"meta_info": meta})}.items():
+        out = imported("", text=text + "\n")
+        # 26, 26, 24 and 22 of 30 rounds.
+        says(f"SGLang's {name}", out, "30 rounds, draft length 4", "--position-rates 0.8667,0.8667,0.8,0.7333")
+    info = {"speculative_num_steps": 3, "speculative_num_draft_tokens": 4, "internal_states": [{"avg_spec_accept_length": 2.71}]}
+    says("server info", imported("", text=json.dumps(info)), "draft length 3", "--mean-acceptance-length 2.71 --at-draft-length 3")
+    says("server info of a tree", imported("", text=json.dumps({**info, "speculative_num_draft_tokens": 16}, indent=1)), "say it with --at-draft-length")
+    says("one field", imported("", text='   "avg_spec_accept_length": 2.71,\n'), "say it with --at-draft-length")
+    out = imported("", text=(LOGS / "vllm_metrics.txt").read_text().replace("vllm:", "lmdeploy:"))
+    says("LMDeploy", out, "LMDeploy's counters", "1000 rounds, draft length 3", "--position-rates 0.75,0.45,0.3")
+    table = "┃ Metric ┃ avg ┃ min ┃\n│ Acceptance Length (ratio) │ 3.1 │ 1.0 │\n│ Token-Weighted Acceptance Length │ 3.20 │ N/A │\n│ Overall Draft Acceptance Rate (%) │ 44.00 │ N/A │\n" \
+            "│ Spec Decode Steps (count) │ 1,128.00 │ 40.00 │\n  Accepted-draft histogram (% steps):  0: 25%   1: 18%   2: 15%   3: 13%   4: 12%   5: 17%\n"
+    out = imported("", text=table)
+    says("AIPerf's table", out, "about 1128 rounds, draft length 5", "--position-rates 0.75,0.57,0.42,0.29,0.17", "follow from each other")
+    close("AIPerf's table", figure(out, "mean acceptance length")[0], 3.2)
+    out = imported("", text=json.dumps({"total_spec_decode_steps": {"avg": 16.0}, "total_accepted_draft_tokens": {"avg": 36.0}, "total_draft_tokens": {"avg": 64.0},
+                                        "pooled_spec_decode_acceptance_histogram": {"0": 2, "1": 2, "2": 4, "3": 6, "4": 2}}, indent=2))
+    says("AIPerf's JSON", out, "16 rounds, draft length 4", "--position-rates 0.875,0.75,0.5,0.125")
+    row = {"question_id": 81, "choices": [{"index": 0, "turns": ['say {"a": 1}'], "new_tokens": [9], "accept_lengths": [4, 1, 4]}]}
+    out = imported("", text=(json.dumps(row) + "\n") * 3)
+    says("Spec-Bench", out, "9 rounds, draft length 3", "--position-rates 0.6667,0.6667,0.6667")
+    row = {"choices": [{"idxs": [9, 4], "new_tokens": [35, 15]}]}  # 10 and 5 rounds
+    close("EAGLE", figure(imported("", text=json.dumps(row)), "mean acceptance length")[0], 50 / 15)
+    table = "| task | run | stage | tokens | stop | time(s) | tok/s | rounds | accepted | rate | a.len | pos accept |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n" \
+            "| code | 1 | mtp | 759 | eog | 11.0 | 68.5 | 220 | 538/660 | 81.52% | 3.45 | 90.5% 80.5% 73.6% |\n| extract | 1 | mtp | 1024 | limit | 15 | 67 | 300 | 722/899 | 80.31% | 3.41 | 91.3% 80.0% 69.6% |\n"
+    out = imported("", text=table)
+    # 199 + 274, 177 + 240 and 162 + 209 of 520; the last draft of an answer may be short: mutant, INCONSISTENT.
+    says("llama-spec-bench", out, "520 rounds, draft length 3", "--position-rates 0.9096,0.8019,0.7135", "but for the last ones of answers")
+    expect("llama-spec-bench: a contradiction", "INCONSISTENT" not in out)
+    tabby = "Metrics (ID: a): 200 tokens generated in 3.2 seconds\n(Queue: 0.0 s, Generate: 62.5 T/s, Draft: 120 / 150 tokens accepted (80.00%))\n"
+    usage = json.dumps({"usage": {"completion_tokens": 200, "completion_tokens_details": {"accepted_prediction_tokens": 120, "rejected_prediction_tokens": 30}}})
+    for name, text in {"log": tabby, "usage": usage}.items():
+        out = imported("", text=text)
+        close(f"tabbyAPI's {name}", figure(out, "accepted / drafted")[0], 0.8)
+        close(f"tabbyAPI's {name}", figure(out, "mean acceptance length")[0], 200 / 80)
+    def series(name, values, one=False, **labels):
+        points = [[1000 + 15 * i, str(v)] for i, v in enumerate(values)]
+        return {"metric": {"__name__": name, "engine": "0", **labels}, **({"value": points[0]} if one else {"values": points})}
+    # A restart where accepted tokens do not fall: 1000 + 600 rounds, 700 + 1000 accepted. Mutant: one counter behind the other, 1300.
+    query = {"data": {"result": [series("vllm:spec_decode_num_drafts_total", (1000, 600)), series("vllm:spec_decode_num_draft_tokens_total", (2000, 1200)),
+                                 series("vllm:spec_decode_num_accepted_tokens_total", (700, 1000))]}}
+    out = imported("", text=json.dumps(query))
+    says("PromQL", out, "1600 rounds", "counters restarted 1 time")
+    close("PromQL", figure(out, "mean acceptance length")[0], 1 + 1700 / 1600)
+    flat = [f'vllm:spec_decode_{name}{{engine="0", job="v"}}' for name in ("num_drafts_total", "num_draft_tokens_total", "num_accepted_tokens_total")]
+    for name, form in {"its page": "{} | {}", "promtool": "{} => {} @[1756736798.7]"}.items():
+        out = imported("", text="".join(form.format(*pair) + "\n" for pair in zip(flat, (22, 44, 11))))
+        says(f"PromQL on {name}", out, "22 rounds")
+    stats = json.dumps({"iter": 1, "specDecodingStats": {"numDraftTokens": 20, "numAcceptedTokens": 15, "numRequestsWithDraftTokens": 5, "acceptanceLength": 4.0}})
+    for name, text in {"once": json.dumps({"log": f"[TRT-LLM] [I] {stats}\n", "stream": "stdout"}), "twice": json.dumps({"log": json.dumps({"message": stats}) + "\n"})}.items():
+        says(f"JSON in JSON {name}", imported("", text=text + "\n"), "5 rounds, draft length 4")
+    bench = {"spec_decode_num_drafts": 1000, "spec_decode_draft_tokens": 2000, "spec_decode_accepted_tokens": 630, "spec_decode_acceptance_length": 1.63,
+             "spec_decode_per_position_acceptance_rates": [0.43, 0.2]}
+    says("vllm bench serve, indented", imported("", text=json.dumps(bench, indent=4)), "--position-rates 0.43,0.2")
+    # Nothing accepted is alpha 0. Mutant: what a bisection is left with, 4e-19.
+    none = "vllm:spec_decode_num_drafts_total 30\nvllm:spec_decode_num_draft_tokens_total 90\nvllm:spec_decode_num_accepted_tokens_total 0\n"
+    says("nothing accepted", imported("", text=none), "--alpha 0 ")
+    # Lines that do not say how much was drafted leave it open for all.
+    short = {"id": "b", "completion_tokens": 106, "spec_verify_ct": 43}
+    out = imported("", text=json.dumps({"meta_info": meta}) + "\n" + json.dumps({"meta_info": short}))
+    expect(f"unlike answers: {out}", figure(out, "accepted / drafted")[0] is None)
+
+
+for test in (broken_lines, forms, vllm, vllm_v0, counters, sglang, sglang_gauges, llama_cpp, tensorrt_llm, benchmarks, answers, wrapped, as_json, constant_alpha, plans, refusals, impossible, unreadable):
     test()
 finish()

@@ -295,4 +295,61 @@ TEST_CASE("recorded requests come when their file says, by the calendar", "[arri
   CHECK(refusal("{\"timestamp\": 0, \"input_length\": 10.5, \"output_length\": 3}\n") != "");
 }
 
+TEST_CASE("recorded requests in the forms of others keep their times, lengths and shared prefixes", "[arrivals]") {
+  const auto read = [](const std::string& text, const std::string& more = "") {
+    const tests::TemporaryFile file(text);
+    auto own = make("trace", "{file: " + file.path() + more + "}");
+    REQUIRE(own != nullptr);
+    return own;
+  };
+  // Qwen-Bailian's: seconds, and a hash for 16 tokens. Mutants: milliseconds, 1.5 ms; a hash for 512 tokens, refused.
+  const auto bailian = read(
+      R"({"chat_id": 0, "parent_chat_id": -1, "timestamp": 0.0, "input_length": 33, "output_length": 5, "type": "text", "turn": 1, "hash_ids": [7, 8, 9]}
+{"chat_id": 1, "parent_chat_id": 0, "timestamp": 1.5, "input_length": 16, "output_length": 6, "type": "text", "turn": 2, "hash_ids": [7]}
+)");
+  const arrivals::RequestTrace chats = filled(*bailian);
+  CHECK(chats.requests[1].due == 1'500'000'000'000);
+  CHECK(chats.hash_tokens == 16);
+  CHECK(chats.hashes == std::vector<std::uint64_t>{7, 8, 9, 7});
+  CHECK(bailian->notes().empty());
+  const auto images = read(R"({"chat_id": 0, "timestamp": 0.0, "input_length": 3, "output_length": 5, "type": "image"})");
+  CHECK(images->notes().size() == 1);
+  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and says all again. 100 + 40 + 10 tokens; in order of due.
+  const arrivals::RequestTrace turns = filled(*read(
+      R"({"session_id": "a", "timestamp": 0, "input_length": 100, "output_length": 40}
+{"session_id": "a", "delay": 2000, "input_length": 10, "output_length": 7}
+{"session_id": "b", "timestamp": 1000, "input_length": 50, "output_length": 4}
+)"));
+  REQUIRE(turns.requests.size() == 3);
+  CHECK(turns.answers_first);
+  CHECK(turns.requests[1].prompt == 50);
+  CHECK(turns.requests[2].prompt == 150);
+  CHECK(turns.requests[2].due == 2'000'000'000'000);
+  CHECK(turns.requests[2].follows == 1);
+  // The first 8 blocks of 140 tokens are those that the first turn and its answer left; session b shares none.
+  CHECK(turns.requests[2].hashes == 9);
+  for (std::uint32_t i = 0; i < 8; ++i)
+    CHECK(turns.hashes[turns.requests[2].first_hash + i] == turns.hashes[turns.requests[0].first_hash + i]);
+  CHECK(turns.hashes[turns.requests[1].first_hash] != turns.hashes[turns.requests[0].first_hash]);
+  // vLLM's custom data set: 28 bytes are 7 tokens; all at once, or at a rate: the last of 400 after 200 s, to 4 standard errors of 10.
+  std::string custom;
+  for (int i = 0; i < 400; ++i) custom += "{\"prompt\": \"What is the capital of Iran\\n\", \"output_tokens\": 12}\n";
+  const arrivals::RequestTrace at_once = filled(*read(custom));
+  CHECK(at_once.requests[399].due == 0);
+  CHECK(at_once.requests[399].prompt == 7);
+  CHECK(at_once.requests[399].output == 12);
+  const arrivals::RequestTrace spread = filled(*read(custom, ", rate: 2"));
+  CHECK(std::abs(static_cast<double>(spread.requests[399].due) - 200e12) < 40e12);
+  CHECK(std::abs(static_cast<double>(filled(*read(custom)->with_rate(4.0)).requests[399].due) - 100e12) < 20e12);
+  // A list of lengths as CSV, and what is not counted.
+  CHECK(read("num_prefill_tokens,num_decode_tokens,pd_ratio\n10,3,3.3\n")->notes().size() == 1);  // that it has no times
+  const auto azure = read("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-05-12 00:00:00.003908+00:00,1,1452,5\n");
+  REQUIRE(azure->notes().size() == 1);
+  CHECK(azure->notes()[0].find("NumImages") != std::string::npos);
+  CHECK(refusal("{\"session_id\": 1, \"delay\": -1, \"input_length\": 10, \"output_length\": 3}\n").empty());  // its first turn has none
+  CHECK(refusal("{\"session_id\": 1, \"input_length\": 10, \"output_length\": 3}\n{\"session_id\": 1, \"delay\": -1, \"input_length\": 10, "
+                "\"output_length\": 3}\n") != "");
+  CHECK(refusal("{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 3}\n{\"input_length\": 10, \"output_length\": 3}\n") != "");
+}
+
 }  // namespace specsim::arrivals_test

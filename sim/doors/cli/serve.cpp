@@ -130,6 +130,7 @@ void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& cu
 void print_assumed(const ServeExperiment& experiment) {
   if (!experiment.assumed.empty())
     print_words(fmt::format("assumed where nothing is said: {}", fmt::join(experiment.assumed, ", ")));
+  for (const std::string& note : experiment.arrivals->notes()) print_words("note: " + note);
 }
 
 // Both return the names of the files, "none" where there is no folder, and "" after an interruption.

@@ -95,14 +95,18 @@ std::optional<double> measured_seconds(const std::vector<const spec::Cell*>& cel
       preparation += watch.seconds() * static_cast<double>(shape.contexts) * shape.depths / watch.seen();
     }
   }
-  if (sampled.empty()) return std::nullopt;
-  double seconds = preparation * static_cast<double>(groups.size()) / static_cast<double>(chosen.size());
+  const unsigned cores = std::clamp(threads, 1U, std::max(1U, std::thread::hardware_concurrency()));
+  // One thread makes the tables of a group, while others have nothing to do but those of other groups.
+  const double makers = std::min(static_cast<double>(cores), static_cast<double>(groups.size()));
+  const double tables = preparation * static_cast<double>(groups.size()) / static_cast<double>(chosen.size()) / makers;
+  if (sampled.empty()) return tables + estimate(cells, cores).seconds;  // all were cut short: of rounds, sizes alone are known
+  double rounds = 0.0;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const auto next = sampled.lower_bound(i);
     const double each = next == sampled.end() ? sampled.rbegin()->second : next->second;
-    seconds += each * static_cast<double>(cells[i]->work());
+    rounds += each * static_cast<double>(cells[i]->work());
   }
-  return seconds / std::clamp(threads, 1U, std::max(1U, std::thread::hardware_concurrency()));
+  return tables + rounds / cores;
 }
 
 }  // namespace specsim::run

@@ -68,7 +68,7 @@ struct RunEstimate {
 };
 RunEstimate estimate(const std::vector<const spec::Cell*>& cells, unsigned threads);
 // The seconds that a run would take, without simulating placements in time, measured on pieces of some cells, which takes a few
-// seconds itself; nullopt where even their tables take longer. Throws BadInput.
+// seconds itself; nullopt where a single distribution takes longer. Throws BadInput.
 std::optional<double> measured_seconds(const std::vector<const spec::Cell*>& cells, unsigned threads);
 
 }  // namespace specsim::run

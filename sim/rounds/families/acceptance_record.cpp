@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -99,6 +100,51 @@ std::optional<std::string> read_rounds(const config::Value& line, AcceptanceReco
   return std::nullopt;
 }
 
+// What other programs write of an answer's rounds. Spec-Bench (evaluation/eval.py) and all that took its form: tokens that each round
+// emitted. vLLM with --per-request-spec-decode-metrics detailed (vllm-project/vllm#48915), and AIPerf's profile_export.jsonl, which
+// takes it over: tokens that each accepted and drafted.
+struct AnswerForm {
+  const char* outer;  // key of the line, ""; of its first choice where it is "choices"
+  const char* inner;  // key in it, ""
+  const char* list;
+  int per_round;      // tokens that the list counts and that are no drafts
+};
+constexpr std::array<AnswerForm, 5> kAnswerForms = {{{"choices", "", "accept_lengths", 1},
+                                                     {"", "", "accept_lengths", 1},
+                                                     {"metrics", "speculative_decoding", "per_step_accepted", 0},
+                                                     {"choices", "speculative_decoding_stats", "per_step_accepted", 0},
+                                                     {"spec_decode_acceptance", "", "per_step_accepted", 0}}};
+
+// The rounds of such an answer, and their list. Its draft length is the longest that it says, 0 where it says none.
+const config::Value* answer_rounds(const config::Value& line, AcceptanceRecord& record, std::optional<std::string>& mistake) {
+  for (const AnswerForm& form : kAnswerForms) {
+    const config::Value* at = &line;
+    for (const char* const key : {form.outer, form.inner}) {
+      if (at != nullptr && *key != '\0') at = at->find(key);
+      if (at != nullptr && at->is_list()) at = at->items.empty() ? nullptr : &at->items.front();
+    }
+    const config::Value* const list = at == nullptr ? nullptr : at->find(form.list);
+    if (list == nullptr || !list->is_list()) continue;
+    record.form = RecordForm::rounds;
+    const config::Value* const drafted = at->find("per_step_drafted");
+    if (drafted != nullptr && drafted->items.size() != list->items.size())
+      mistake = fmt::format("{} rounds and {} entries of \"per_step_drafted\", allowed: as many", list->items.size(), drafted->items.size());
+    for (std::size_t i = 0; i < list->items.size() && !mistake; ++i) {
+      const std::optional<int> counted = count_of(&list->items[i], kMaxDraftLength + form.per_round);
+      const std::optional<int> length = drafted != nullptr ? count_of(&drafted->items[i], kMaxDraftLength) : std::nullopt;
+      if (!counted || (drafted != nullptr && (!length || *length < *counted))) {
+        mistake = fmt::format("round {} accepted {}, allowed: an integer up to what was drafted", i + 1, config::found_text(list->items[i]));
+      } else if (*counted >= form.per_round && (drafted == nullptr || *length > 0)) {  // a round that emitted nothing was none
+        record.accepted.push_back(*counted - form.per_round);
+        if (length) record.drafted.push_back(*length);
+        record.draft_length = std::max(record.draft_length, length.value_or(0));
+      }
+    }
+    return list;
+  }
+  return nullptr;
+}
+
 std::optional<std::string> read_distributions(const config::Value& line, AcceptanceRecord& record) {
   const std::vector<config::Value>& targets = line.find("target")->items;
   const std::vector<config::Value>& drafts = line.find("draft")->items;
@@ -134,14 +180,15 @@ std::optional<RecordForm> form_of(const config::Value& line) {
 // What is wrong with the line, or nothing.
 std::optional<std::string> read_record(const config::Value& line, const std::vector<RecordForm>& taken,
                                        AcceptanceRecord& record) {
-  const std::optional<RecordForm> form = form_of(line);
+  std::optional<std::string> mistake;
+  const bool answer = answer_rounds(line, record, mistake) != nullptr;
+  const std::optional<RecordForm> form = answer ? std::optional(RecordForm::rounds) : form_of(line);
   if (!form) return fmt::format("no record of acceptance, allowed: {}", shapes(taken));
   record.form = *form;
   if (std::find(taken.begin(), taken.end(), *form) == taken.end())
     return fmt::format("{}, which {} take, allowed here: {}", text_of(*form).name, text_of(*form).takers, shapes(taken));
-  std::optional<std::string> mistake;
   if (*form == RecordForm::accepted) mistake = read_accepted(line, record);
-  if (*form == RecordForm::rounds) mistake = read_rounds(line, record);
+  if (*form == RecordForm::rounds && !answer) mistake = read_rounds(line, record);
   if (*form == RecordForm::overlap) mistake = read_probabilities(*line.find("overlap"), record.overlap);
   if (*form == RecordForm::distributions) mistake = read_distributions(line, record);
   if (!mistake && record.accepted.empty() && record.overlap.empty() && record.positions.empty())
@@ -168,6 +215,16 @@ std::vector<AcceptanceRecord> read_acceptance_records(const std::string& path, c
       records.push_back(std::move(record));
   };
   config::read_json_lines(path, named, shapes(taken), diagnostics, on_line);
+  // Answers that do not say what was drafted: the longest round of all was a whole draft.
+  int longest = 1;
+  for (const AcceptanceRecord& record : records)
+    if (record.form == RecordForm::rounds && !record.accepted.empty())
+      longest = std::max(longest, *std::max_element(record.accepted.begin(), record.accepted.end()));
+  for (AcceptanceRecord& record : records)
+    if (record.form == RecordForm::rounds && record.draft_length == 0) {
+      record.draft_length = longest;
+      record.drafted.assign(record.accepted.size(), longest);
+    }
   if (records.empty() && diagnostics.list().size() == before) {
     const std::string what = named.file == path ? "no request" : path + " has no request";  // the place says the file
     diagnostics.add(named, kind.empty() ? what + ", allowed: one a line"

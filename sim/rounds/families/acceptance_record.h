@@ -14,7 +14,7 @@ enum class RecordForm {
   // accepted, drafting D tokens. Holds every draft length up to D, with what it depends on.
   accepted,
   // {"draft_length": D, "rounds": [accepted, ...]}, and "drafted": [...] where rounds were cut: what happened, round by round.
-  // Holds draft length D; of shorter ones, the same rounds cut short.
+  // Holds draft length D; of shorter ones, the same rounds cut short. Answers of Spec-Bench, vLLM and AIPerf are such rounds.
   rounds,
   // {"overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once it is reached. Holds nothing of
   // how acceptance depends on the depth in the block.

@@ -21,6 +21,8 @@ class ArrivalProcess {
   virtual void fill(RequestTrace& workload, rng::Key key) const = 0;
   // How many fill() makes, where that is known before.
   [[nodiscard]] virtual std::size_t requests() const { return 0; }
+  // What a reader should know of them: recorded figures that are not counted, lengths that are estimated.
+  [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
   // This process at another rate, or with another limit of requests in flight, from the same random numbers; nullptr where the
   // process has none.
   [[nodiscard]] virtual std::unique_ptr<ArrivalProcess> with_rate(double /*requests_per_second*/) const { return nullptr; }

@@ -1,4 +1,5 @@
-// Recorded requests: columns of this project, of Azure's, ServeGen's and BurstGPT's CSV files, or Mooncake's JSON lines.
+// Recorded requests: columns of this project, of Azure's, ServeGen's and BurstGPT's CSV files, or JSON lines of Mooncake, Qwen-Bailian,
+// AIPerf and vLLM's custom data sets. A file without times is a list of lengths.
 #include "sim/foundation/base/standard_library.h"
 #include "sim/foundation/base/text_file.h"
 #include "sim/foundation/config/json.h"
@@ -6,12 +7,16 @@
 #include "sim/serving/arrivals/lengths.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,25 +28,40 @@ namespace {
 constexpr std::int64_t kMostSeconds = 4'000'000;  // that a trace may last: picoseconds end at twice that
 
 constexpr std::uint32_t kMooncakeTokens = 512;  // tokens that a hash of Mooncake's stands for
+constexpr std::uint32_t kBlockTokens = 16;      // of Qwen-Bailian's (alibaba-edu/qwen-bailian-usagetraces-anon), and of this project's
+constexpr double kBytesPerToken = 4.0;          // of a prompt that is given as text
+constexpr double kMostDays = 1e6;               // seconds that a trace's times may reach
 
 class Recorded final : public ArrivalProcess {
  public:
-  Recorded(RequestTrace workload, double scale) : workload_(std::move(workload)), scale_(scale) {}
-  void fill(RequestTrace& workload, rng::Key /*key*/) const override {
+  // `rate`: of a file without times, 0: all requests are sent at the start.
+  Recorded(RequestTrace workload, std::vector<std::string> notes, bool timed, double scale, double rate)
+      : workload_(std::move(workload)), notes_(std::move(notes)), timed_(timed), scale_(scale), rate_(rate) {}
+  void fill(RequestTrace& workload, rng::Key key) const override {
     workload = workload_;
+    if (!timed_ && rate_ > 0.0) {
+      RequestTrace times;
+      fill_from_gaps(times, gamma_gaps(workload.requests.size(), rate_, 1.0, false, key));
+      for (std::size_t i = 0; i < workload.requests.size(); ++i) workload.requests[i].due = times.requests[i].due;
+    }
     if (scale_ == 1.0) return;
     for (Request& request : workload.requests)
       request.due = moment(scale_ * static_cast<double>(request.due) / kPicosecondsPerSecond);
   }
+  [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   [[nodiscard]] std::unique_ptr<ArrivalProcess> with_rate(double rate) const override {
+    if (!timed_) return std::make_unique<Recorded>(workload_, notes_, false, 1.0, rate);
     const double seconds = static_cast<double>(workload_.requests.back().due) / kPicosecondsPerSecond;
-    return std::make_unique<Recorded>(workload_,
-                                      seconds > 0.0 ? static_cast<double>(workload_.requests.size()) / rate / seconds : 1.0);
+    const double scale = seconds > 0.0 ? static_cast<double>(workload_.requests.size()) / rate / seconds : 1.0;
+    return std::make_unique<Recorded>(workload_, notes_, true, scale, 0.0);
   }
 
  private:
   RequestTrace workload_;
+  std::vector<std::string> notes_;
+  bool timed_;
   double scale_;
+  double rate_;
 };
 
 std::vector<std::string_view> split(std::string_view line, char by) {
@@ -144,10 +164,15 @@ class Reader {
       diagnostics_.add({file_, 0, 0}, "has no request, allowed: at least one");
       return false;
     }
-    return true;
+    if (!ignored_.empty()) notes.push_back(fmt::format("{} is not counted: {}", file_, fmt::join(ignored_, ", ")));
+    if (texts_)
+      notes.push_back(fmt::format("{} has prompts as text: a token is taken as {:g} bytes", file_, kBytesPerToken));
+    return turns_.empty() || order_turns();
   }
 
   RequestTrace workload;
+  std::vector<std::string> notes;
+  bool timed = true;
 
  private:
   enum class Field { skipped, arrived_us, arrived_s, timestamp, prompt, output, hashes, priority };
@@ -180,6 +205,9 @@ class Reader {
       Field column = name == "priority" ? Field::priority : Field::skipped;
       for (const auto& [known, meaning] : kNames)
         if (name == known) column = meaning;
+      // What follows from the others, or says nothing of the load.
+      static const std::set<std::string_view> kIdle = {"id", "request_id", "Model", "Log Type", "Total tokens", "num_total_tokens", "pd_ratio"};
+      if (column == Field::skipped && !kIdle.contains(name)) ignore(name);
       const auto same = std::find_if(columns_.begin(), columns_.end(), [&](Field other) {
         return column != Field::skipped && (other == column || (is_time(other) && is_time(column)));
       });
@@ -190,12 +218,13 @@ class Reader {
       columns_.push_back(column);
     }
     const auto has = [&](Field column) { return std::find(columns_.begin(), columns_.end(), column) != columns_.end(); };
-    if (!has(Field::prompt) || !has(Field::output) || !(has(Field::arrived_us) || has(Field::arrived_s) || has(Field::timestamp)))
+    timed = has(Field::arrived_us) || has(Field::arrived_s) || has(Field::timestamp);
+    if (!has(Field::prompt) || !has(Field::output))
       return wrong(
           1,
           fmt::format("the columns are {}, allowed: arrived_us,prompt,output[,block_hashes][,priority], or Azure's "
                       "TIMESTAMP,ContextTokens,GeneratedTokens, or BurstGPT's Timestamp,Request tokens,Response tokens, or JSON "
-                      "lines of timestamp,input_length,output_length[,hash_ids]",
+                      "lines of timestamp,input_length,output_length[,hash_ids]; without times it is a list of lengths",
                       config::quote_for_message(line)));
     return true;
   }
@@ -328,16 +357,25 @@ class Reader {
       return wrong(1,
                    "is no request, allowed: {\"timestamp\": milliseconds, \"input_length\": tokens, \"output_length\": tokens, "
                    "\"hash_ids\": [...]}");
-    constexpr double kMostMilliseconds = 1e9;
-    const auto time = json_number(value, "timestamp", "milliseconds", 0.0, kMostMilliseconds);
-    const auto prompt = time ? json_number(value, "input_length", "a whole number", 1.0, kMostTokens) : std::nullopt;
-    const auto output = prompt ? json_number(value, "output_length", "a whole number", 1.0, kMostTokens) : std::nullopt;
-    if (!output) return false;
+    const bool first = workload.requests.empty();
+    if (first) {
+      seconds_ = value.find("chat_id") != nullptr || value.find("parent_chat_id") != nullptr;
+      timed = value.find("timestamp") != nullptr || value.find("session_id") != nullptr;
+      workload.hash_tokens = seconds_ ? kBlockTokens : kMooncakeTokens;
+    }
+    for (const config::Field& field : value.fields)
+      if (!known_key(field.key)) ignore(field.key);
+    if (const config::Value* const type = value.find("type"); type != nullptr && type->text != "text")
+      ignore(fmt::format("what a request of type {} has besides text", config::quote_for_message(type->text)));
     Request request;
-    request.due = std::llround(*time * 1e9);
-    request.prompt = static_cast<std::uint32_t>(*prompt);
-    request.output = static_cast<std::uint32_t>(*output);
-    workload.hash_tokens = kMooncakeTokens;
+    if (!json_lengths(value, request)) return false;
+    const config::Value* const session = value.find("session_id");
+    const bool turn = session != nullptr && value.find("timestamp") == nullptr;
+    if (!turn && timed) {
+      const auto time = json_number(value, "timestamp", seconds_ ? "seconds" : "milliseconds", 0.0, seconds_ ? kMostDays : kMostDays * 1e3);
+      if (!time) return false;
+      request.due = std::llround(*time * (seconds_ ? kPicosecondsPerSecond : 1e9));
+    }
     request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
     const config::Value* const ids = value.find("hash_ids");
     if (ids != nullptr && !ids->is_list()) return wrong(1, "hash_ids is no list, allowed: [...] of whole numbers from 0");
@@ -349,12 +387,113 @@ class Reader {
         workload.hashes.push_back(static_cast<std::uint64_t>(*hash));
       }
     request.hashes = static_cast<std::uint32_t>(workload.hashes.size()) - request.first_hash;
-    const std::uint32_t blocks = (request.prompt + kMooncakeTokens - 1) / kMooncakeTokens;
+    const std::uint32_t blocks = (request.prompt + workload.hash_tokens - 1) / workload.hash_tokens;
     if (request.hashes > 0 && request.hashes != blocks)
       return wrong(
           1, fmt::format("hash_ids has {} numbers, allowed: at {} {}, one for each {} tokens of input_length, {}", request.hashes,
-                         request.hashes < blocks ? "least" : "most", blocks, kMooncakeTokens, request.prompt));
-    return add(request);
+                         request.hashes < blocks ? "least" : "most", blocks, workload.hash_tokens, request.prompt));
+    return session != nullptr ? add_turn(value, session->text, turn, request) : add(request);
+  }
+
+  static bool known_key(const std::string& key) {
+    static const std::set<std::string_view> kKeys = {
+        "timestamp", "input_length", "output_length", "hash_ids", "session_id", "delay", "chat_id", "parent_chat_id", "turn", "type",
+        "prompt", "text_input", "output_tokens", "model", "request_id", "id"};
+    return kKeys.contains(key);
+  }
+
+  void ignore(std::string_view what) {
+    constexpr std::size_t kMostNamed = 8;
+    if (ignored_.size() < kMostNamed) ignored_.emplace(what.substr(0, 64));
+  }
+
+  // Prompt and output: tokens, or the prompt's text, as vLLM's custom data sets and AIPerf have it.
+  bool json_lengths(const config::Value& value, Request& request) {
+    const config::Value* text = value.find("prompt");
+    if (text == nullptr) text = value.find("text_input");
+    std::optional<double> prompt;
+    if (value.find("input_length") == nullptr && text != nullptr && text->is_scalar()) {
+      texts_ = true;
+      prompt = std::clamp(std::round(static_cast<double>(text->text.size()) / kBytesPerToken), 1.0, kMostTokens);
+    } else {
+      prompt = json_number(value, "input_length", "a whole number", 1.0, kMostTokens);
+    }
+    const char* const output_key = value.find("output_length") == nullptr && value.find("output_tokens") != nullptr ? "output_tokens" : "output_length";
+    const auto output = prompt ? json_number(value, output_key, "a whole number", 1.0, kMostTokens) : std::nullopt;
+    if (!output) return false;
+    request.prompt = static_cast<std::uint32_t>(*prompt);
+    request.output = static_cast<std::uint32_t>(*output);
+    return true;
+  }
+
+  // A turn of a session, as AIPerf takes Mooncake's form (docs/benchmark-modes/trace-replay.md): one without a timestamp is sent
+  // `delay` ms after the answer before it, and its prompt is all that was said and its own input.
+  bool add_turn(const config::Value& value, const std::string& session, bool follows, Request request) {
+    constexpr std::size_t kMostSessions = std::size_t{1} << 20U;
+    const auto [place, fresh] = sessions_.try_emplace(session.substr(0, 256), Session{sessions_.size()});
+    Session& own = place->second;
+    if (sessions_.size() > kMostSessions) return wrong(1, fmt::format("more than {} sessions", kMostSessions));
+    if (follows && !fresh) {
+      std::optional<double> delay = 0.0;
+      if (value.find("delay") != nullptr) delay = json_number(value, "delay", "milliseconds", 0.0, kMostDays * 1e3);
+      if (!delay) return false;
+      const std::uint64_t prompt = std::uint64_t{own.said} + request.prompt;
+      if (prompt > static_cast<std::uint64_t>(kMostTokens))
+        return wrong(1, fmt::format("with it the session's prompt has {} tokens, allowed: at most {:g}", prompt, kMostTokens));
+      if (request.hashes > 0) ignore("hash_ids of later turns");
+      request.prompt = static_cast<std::uint32_t>(prompt);
+      request.due = own.due + std::llround(*delay * 1e9);
+      request.follows = own.last;
+      request.hashes = 0;
+    }
+    own.due = request.due;
+    own.said = static_cast<std::uint32_t>(std::min<std::uint64_t>(std::uint64_t{request.prompt} + request.output, UINT32_MAX));
+    own.last = static_cast<std::uint32_t>(workload.requests.size() + 1);
+    request.line = static_cast<std::uint32_t>(line_);
+    workload.requests.push_back(request);
+    turns_.push_back(own.number);
+    return true;
+  }
+
+  // Turns of all sessions in order of the moments from which they may be sent; where some wait for answers, what a session said before
+  // is known to the prefix cache.
+  bool order_turns() {
+    std::vector<Request>& requests = workload.requests;
+    std::vector<std::size_t> order(requests.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return requests[a].due < requests[b].due; });
+    std::vector<std::uint32_t> place(requests.size());
+    for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<std::uint32_t>(i + 1);
+    workload.answers_first = std::any_of(requests.begin(), requests.end(), [](const Request& one) { return one.follows > 0; });
+    std::vector<Request> sorted;
+    std::vector<std::uint64_t> hashes;
+    for (const std::size_t from : order) {
+      Request request = requests[from];
+      if (request.follows > 0) request.follows = place[request.follows - 1];
+      if (workload.answers_first) {
+        const std::uint32_t per_hash = workload.hash_tokens / kBlockTokens;
+        const std::uint64_t shared = std::uint64_t{request.hashes} * per_hash;
+        request.hashed = request.prompt + request.output;
+        const std::uint64_t blocks = request.hashed / kBlockTokens;
+        if (hashes.size() + blocks > kMostHashesInAll) {
+          line_ = request.line;
+          return too_many_hashes(1);
+        }
+        const auto first = static_cast<std::uint32_t>(hashes.size());
+        for (std::uint64_t block = 0; block < blocks; ++block)
+          hashes.push_back(block < shared ? std::uint64_t{1} << 63U | (workload.hashes[request.first_hash + block / per_hash] * per_hash + block % per_hash)
+                                          : (turns_[from] + 1) << 24U | block);
+        request.first_hash = first;
+        request.hashes = static_cast<std::uint32_t>(blocks);
+      }
+      sorted.push_back(request);
+    }
+    requests = std::move(sorted);
+    if (workload.answers_first) {
+      workload.hashes = std::move(hashes);
+      workload.hash_tokens = kBlockTokens;
+    }
+    return true;
   }
 
   bool add(const Request& request) {
@@ -369,9 +508,21 @@ class Reader {
   std::string file_;
   std::size_t most_;
   Diagnostics& diagnostics_;
+  struct Session {
+    std::uint64_t number = 0;
+    Picoseconds due = 0;
+    std::uint32_t said = 0;  // tokens of its prompts and answers
+    std::uint32_t last = 0;  // 1 + its last turn
+  };
+
   std::size_t line_ = 0;
   std::vector<Field> columns_;
   Moment start_;
+  bool seconds_ = false;              // times of JSON lines are in seconds
+  bool texts_ = false;                // some prompts are texts
+  std::set<std::string> ignored_;     // columns and keys that say something which is not counted
+  std::map<std::string, Session> sessions_;
+  std::vector<std::uint64_t> turns_;  // the session of each request, where there are sessions
 };
 
 }  // namespace
@@ -381,18 +532,22 @@ ArrivalsEntry trace_arrivals() {
     config::Value file;
     std::size_t requests = 100000000;
     double time_scale = 1.0;
+    double rate = 0.0;
   };
   static const config::Fields<P> fields = {
       {"file", &P::file, "CSV or JSON lines, beside the config or from the working directory", config::required},
       {"requests", &P::requests, "the first of them alone", config::between(1, 1e8)},
       {"time_scale", &P::time_scale, "factor on the times between them: 0.5 is twice the load", config::between(1e-6, 1e6)},
+      {"rate", &P::rate, "requests a second of a file without times, a Poisson process; 0: all are sent at the start",
+       config::between(0, 1e9)},
   };
   return {{"trace", "recorded requests, with their lengths", "", fields,
            "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: "
            "0-146) and priority. "
            "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; BurstGPT's Timestamp (seconds), Request tokens, "
-           "Response tokens; Mooncake's JSON lines, whose hash_ids stand for "
-           "512 tokens each."},
+           "Response tokens; Mooncake's JSON lines (milliseconds), whose hash_ids stand for 512 tokens each; Qwen-Bailian's, with "
+           "chat_id (seconds, 16 tokens); AIPerf's sessions, whose turns come `delay` milliseconds after the answer before; vLLM's "
+           "custom data sets, a prompt's text and output_tokens. Without times the file is a list of lengths."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
             const P params = fields.read(arguments);
             const config::Value& file = params.file;
@@ -407,7 +562,16 @@ ArrivalsEntry trace_arrivals() {
             Reader reader(path, params.requests, diagnostics);
             if (!reader.read(text)) return nullptr;
             reader.workload.file = path;
-            return std::make_unique<Recorded>(std::move(reader.workload), params.time_scale);
+            if (reader.timed && params.rate > 0.0) {
+              diagnostics.add(arguments.where("rate"), fmt::format("rate is given with {}, which has times of its own, allowed: "
+                                                                   "time_scale, or a file without times", path));
+              return nullptr;
+            }
+            if (!reader.timed && params.rate == 0.0)
+              reader.notes.push_back(fmt::format("{} has no times: all requests are sent at the start, as vllm bench serve does "
+                                                 "without a rate (arrivals.rate)", path));
+            return std::make_unique<Recorded>(std::move(reader.workload), std::move(reader.notes), reader.timed, params.time_scale,
+                                              params.rate);
           },
           true};
 }

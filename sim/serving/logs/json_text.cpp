@@ -37,8 +37,8 @@ const std::multimap<std::string_view, Place>& places() {
     for (std::size_t r = 0; r < readers().size(); ++r) {
       const Reader& reader = readers()[r];
       if (reader.form != Form::object && reader.form != Form::document) continue;
-      for (std::size_t f = 0; f < reader.figures.size(); ++f) {
-        const std::string_view key = reader.figures[f].key;
+      for (std::size_t f = 0; f < reader.figures().size(); ++f) {
+        const std::string_view key = reader.keyed[f].key;
         const std::size_t dot = key.find('.');
         const bool whole = dot == std::string_view::npos;
         made.emplace(whole ? key : key.substr(dot + 1), Place{r, f, whole ? std::string_view() : key.substr(0, dot)});
@@ -50,6 +50,15 @@ const std::multimap<std::string_view, Place>& places() {
 }
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+// The quoted key before the colon at `colon`; "" where none is.
+std::string_view key_before(std::string_view line, std::size_t colon) {
+  if (colon == std::string_view::npos || line[colon] != ':') return {};
+  const std::string_view before = trimmed(line.substr(0, colon));
+  if (before.size() < 2 || before.back() != '"') return {};
+  const std::size_t from = before.rfind('"', before.size() - 2);
+  return from == std::string_view::npos ? std::string_view() : before.substr(from + 1, before.size() - from - 2);
+}
 
 std::optional<std::size_t> whole_number(std::string_view text) {
   std::size_t value = 0;
@@ -101,6 +110,14 @@ bool JsonText::read(std::string_view line, JsonUser& user) {
     end(user);
     at = 0;
   }
+  if (const std::size_t from = line.find_first_not_of(" \t"); !open() && from != std::string_view::npos && line[from] == '"' &&
+                                                              key_before(line, line.find(':', from)) == line.substr(from + 1, line.find('"', from + 1) - from - 1)) {
+    key_.clear();
+    at_start_ = false;
+    fields_alone_ = true;
+    open_frame(false);
+    if (!scan(line, at, user)) end(user);
+  }
   while (!open()) {
     // An object begins with a key, or ends the line.
     at = line.find('{', at);
@@ -112,7 +129,8 @@ bool JsonText::read(std::string_view line, JsonUser& user) {
       continue;
     }
     at_start_ = line.find_first_not_of(" \t") == at;
-    key_.clear();
+    fields_alone_ = false;
+    key_ = key_before(line, line.find_last_not_of(" \t", at == 0 ? 0 : at - 1));
     open_frame(false);
     ++at;
     if (!scan(line, at, user)) end(user);
@@ -121,7 +139,12 @@ bool JsonText::read(std::string_view line, JsonUser& user) {
 }
 
 void JsonText::end(JsonUser& user) {
-  const bool wanted = std::any_of(frames_.begin(), frames_.end(), [](const Frame& frame) { return !frame.values.empty(); });
+  if (fields_alone_ && frames_.size() == 1) close_frame(user);
+  const bool wanted = std::any_of(frames_.begin(), frames_.end(), [](const Frame& frame) {
+    return !frame.values.empty() || std::any_of(readers().begin(), readers().end(), [&](const Reader& reader) {
+      return reader.form == Form::object && *reader.begins != '\0' && frame.key == reader.begins;
+    });
+  });
   frames_.clear();
   if (wanted) user.on_unread("an object of JSON that ends in the middle");
 }
@@ -193,7 +216,7 @@ void JsonText::open_frame(bool list) {
 
 void JsonText::add_value(const Value& value) {
   std::vector<Value>& values = frames_.back().values;
-  const Role role = readers()[value.reader].figures[value.figure].role;
+  const Role role = readers()[value.reader].keyed[value.figure].role;
   if (role == Role::emitted_each)  // counted at once: an answer has many rounds
     for (Value& one : values)
       if (one.reader == value.reader && one.figure == value.figure && one.at == value.at) {
@@ -209,7 +232,7 @@ void JsonText::take_number(double value) {
   const std::string_view key = frame.list ? std::string_view(frame.key) : std::string_view(key_);
   const std::string_view parent = frame.list ? std::string_view() : std::string_view(frame.key);
   const auto add = [&](const Place& place, std::size_t at) {
-    const KeyedFigure& figure = readers()[place.reader].figures[place.figure];
+    const KeyedFigure& figure = readers()[place.reader].keyed[place.figure];
     if (figure.role == Role::emitted_each) {
       const bool good = value >= 0.0 && value <= static_cast<double>(kMostPositions);
       add_value({place.reader, place.figure, good ? static_cast<std::size_t>(value) : kMostPositions + 1, 1.0});
@@ -228,7 +251,7 @@ void JsonText::take_number(double value) {
   if (first_list == last_list) return;
   if (const auto at = whole_number(key))
     for (auto place = first_list; place != last_list; ++place)
-      if (readers()[place->second.reader].figures[place->second.figure].role == Role::histogram) add(place->second, *at);
+      if (readers()[place->second.reader].keyed[place->second.figure].role == Role::histogram) add(place->second, *at);
 }
 
 void JsonText::take_text(std::string_view raw, JsonUser& user) {
@@ -261,7 +284,7 @@ Report JsonText::report_of(const Frame& frame, std::size_t reader) const {
   Report report;
   for (const Value& one : frame.values)
     if (one.reader == reader) {
-      const KeyedFigure& figure = readers()[reader].figures[one.figure];
+      const KeyedFigure& figure = readers()[reader].keyed[one.figure];
       if (!report.take(figure.role, one.value, one.at) && report.bad_figure.empty()) report.bad_figure = figure.key;
     }
   for (auto up = frames_.rbegin(); up != frames_.rend() && report.id.empty(); ++up) report.id = up->id;
@@ -283,7 +306,7 @@ void JsonText::close_frame(JsonUser& user) {
     if (*reader.begins != '\0' && !named) continue;
     if (frame.values.empty() && !named) continue;
     Report report = report_of(frame, r);
-    if (!report.has(reader.needs.front()) && report.bad_figure.empty()) {
+    if (!report.has(reader.needs().front()) && report.bad_figure.empty()) {
       if (named) user.on_unread(fmt::format("{} without numbers of rounds, draft tokens and accepted tokens", reader.begins));
       continue;
     }

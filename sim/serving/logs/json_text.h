@@ -48,6 +48,7 @@ class JsonText {
   Next next_ = Next::value;
   std::string key_;          // of the value to come
   bool at_start_ = false;    // the open document began its line
+  bool fields_alone_ = false;  // it has no bracket: fields that grep left of one
   bool held_log_ = false;
 };
 

@@ -133,10 +133,12 @@ void LogReader::read_spec_bench(std::string_view line) {
     const auto at = std::find(columns_.begin(), columns_.end(), name);
     return at == columns_.end() ? std::string() : cells[static_cast<std::size_t>(at - columns_.begin())];
   };
-  static const Reader reader = {Kind::llama_spec_bench, Form::line, "", "", "", {Role::rounds, Role::drafted, Role::accepted},
-                                {{Role::rounds, "rounds"}, {Role::accepted, "accepted"}, {Role::drafted, "accepted"}, {Role::length, "a.len"},
-                                 {Role::shares, "pos accept"}},
-                                true, 0.0005};
+  static constexpr Reader kReader = {
+      Kind::llama_spec_bench, Form::line, "", "", "",
+      {Role::rounds, Role::drafted, Role::accepted},
+      {{{Role::rounds, "rounds"}, {Role::accepted, "accepted"}, {Role::drafted, "accepted"}, {Role::length, "a.len"},
+        {Role::shares, "pos accept"}}},
+      true, 0.0005};
   Report report;
   report.name = cell("stage");
   const auto take_cell = [&](Role role, std::optional<double> value, std::size_t at = 0, double scale = 1.0) {
@@ -157,7 +159,7 @@ void LogReader::read_spec_bench(std::string_view line) {
     if (end == std::string_view::npos) break;
     rest.remove_prefix(end + 1);
   }
-  if (report.number(Role::rounds) > 0.0) take(reader, report);  // a stage without drafts, or the line below the names
+  if (report.number(Role::rounds) > 0.0) take(kReader, report);  // a stage without drafts, or the line below the names
 }
 
 }  // namespace specsim::logs

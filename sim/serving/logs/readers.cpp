@@ -67,7 +67,8 @@ void take_buckets(std::string_view text, const KeyedFigure& figure, Report& repo
 bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_view text, Report& report, bool as_name) {
   const auto find = [&](std::string_view name) { return as_name ? behind_name(text, name) : behind(text, name); };
   const auto bad = [&] {
-    if (report.bad_figure.empty()) report.bad_figure = figure.key;
+    if (report.bad_figure.empty()) report.bad_figure = key;
+    report.bad_list = is_list(figure.role);
     return true;
   };
   if (key.starts_with('^')) {  // a number before it
@@ -85,8 +86,10 @@ bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_vi
   }
   if (const std::size_t slot = key.find("{}"); slot != std::string_view::npos) {
     const std::size_t at = report.list(figure.role).size();
-    const auto rest = find(fmt::format("{}{}{}", key.substr(0, slot), at, key.substr(slot + 2)));
+    const std::string name = fmt::format("{}{}{}", key.substr(0, slot), at, key.substr(slot + 2));
+    const auto rest = find(name);
     if (!rest) return false;
+    key = name;
     const auto value = number_behind(*rest, "");
     return value && report.take(figure.role, *value * figure.scale, at) ? true : bad();
   }
@@ -151,7 +154,10 @@ void Report::merge(const Report& other) {
     if (mine.size() < more.size()) mine.resize(more.size(), 0.0);
     for (std::size_t i = 0; i < more.size(); ++i) mine[i] += more[i];
   }
-  if (bad_figure.empty()) bad_figure = other.bad_figure;
+  if (bad_figure.empty()) {
+    bad_figure = other.bad_figure;
+    bad_list = other.bad_list;
+  }
 }
 
 bool Report::take(Role role, double value, std::size_t at) {
@@ -179,146 +185,146 @@ bool Report::take(Role role, double value, std::size_t at) {
 }
 
 // Lines of servers and reports of benchmark clients. Where the figures' meaning is not plain, the file that prints them is named.
-const std::vector<Reader>& readers() {
+std::span<const Reader> readers() {
   using R = Role;
-  static const std::vector<KeyedFigure> answer = {
+  static constexpr std::array<KeyedFigure, 12> kAnswer = {{
       {R::histogram, "acceptance_histogram"}, {R::rounds, "num_spec_steps"}, {R::accepted, "num_accepted_draft_tokens"},
-      {R::drafted, "num_draft_tokens"}, {R::draft_length, "num_spec_tokens"}, {R::length, "mean_acceptance_length"}};
-  static const std::vector<Reader> all = {
+      {R::drafted, "num_draft_tokens"}, {R::draft_length, "num_spec_tokens"}, {R::length, "mean_acceptance_length"}}};
+  static constexpr std::array all = {
       // vLLM V1: vllm/v1/spec_decode/metrics.py, SpecDecodingLogging.log, commit 016a8587 and later; every figure of the time since
       // the line before, the length 1 + accepted / drafts, the rates of all drafts. Earlier versions begin with "Draft acceptance
       // rate: 85.4%"; the first have neither length nor rates. LMDeploy prints the same (lmdeploy/metrics/loggers.py).
-      {Kind::vllm_log, Form::line, "SpecDecoding metrics:", "", "Per-position acceptance rate:",
+      Reader{Kind::vllm_log, Form::line, "SpecDecoding metrics:", "", "Per-position acceptance rate:",
        {R::accepted, R::drafted},
-       {{R::length, "Mean acceptance length:"}, {R::accepted, "Accepted:"}, {R::drafted, "Drafted:"},
-        {R::shares, "Per-position acceptance rate:"}},
+       {{{R::length, "Mean acceptance length:"}, {R::accepted, "Accepted:"}, {R::drafted, "Drafted:"},
+        {R::shares, "Per-position acceptance rate:"}}},
        false, 0.0005},
       // vLLM V0 (vllm/spec_decode/metrics.py of v0.6.3), totals since the engine started. Up to v0.5.3 it says "tokens tokens".
-      {Kind::vllm_v0_log, Form::line, "Speculative metrics:", "Number of speculative tokens", "",
+      Reader{Kind::vllm_v0_log, Form::line, "Speculative metrics:", "Number of speculative tokens", "",
        {R::draft_length, R::accepted, R::drafted, R::emitted},
-       {{R::draft_length, "Number of speculative tokens:"},
+       {{{R::draft_length, "Number of speculative tokens:"},
         {R::accepted, "Number of accepted tokens:"},
         {R::drafted, "Number of draft tokens:"}, {R::drafted, "Number of draft tokens tokens:"},
         {R::emitted, "Number of emitted tokens:"}, {R::emitted, "Number of emitted tokens tokens:"},
-        {R::rate, "Draft acceptance rate:"}},
+        {R::rate, "Draft acceptance rate:"}}},
        false, 0.0, 0.0051, &LogReader::take_vllm_v0},
       // The very first of V1 (before vllm-project/vllm#15902), of an interval.
-      {Kind::vllm_log, Form::line, "Speculative metrics:", "", "",
+      Reader{Kind::vllm_log, Form::line, "Speculative metrics:", "", "",
        {R::accepted, R::drafted},
-       {{R::accepted, "Number of accepted tokens:"}, {R::drafted, "Number of draft tokens:"}}},
+       {{{R::accepted, "Number of accepted tokens:"}, {R::drafted, "Number of draft tokens:"}}}},
       // python/sglang/srt/managers/scheduler_metrics_mixin.py, log_decode_stats.
-      {Kind::sglang_log, Form::line, "Decode batch", "accept len:", "gen throughput",
+      Reader{Kind::sglang_log, Form::line, "Decode batch", "accept len:", "gen throughput",
        {R::rough_length, R::running},
-       {{R::rough_length, "accept len:"}, {R::running, "#running-req:"}, {R::rate, "accept rate:"}},
+       {{{R::rough_length, "accept len:"}, {R::running, "#running-req:"}, {R::rate, "accept rate:"}}},
        false, 0.0, 0.0051, &LogReader::take_sglang},
       // llama.cpp's server for each request (tools/server/server-context.cpp, server_slot::print_timings), in three versions; the
       // newest prints the rates with -lv 4 on the line behind it.
-      {Kind::llama_requests, Form::line, "draft acceptance rate = ", "", "generated)",
-       {R::accepted, R::drafted}, {{R::accepted, "("}, {R::drafted, "accepted /"}},
+      Reader{Kind::llama_requests, Form::line, "draft acceptance rate = ", "", "generated)",
+       {R::accepted, R::drafted}, {{{R::accepted, "("}, {R::drafted, "accepted /"}}},
        true, 0.0, 0.0051, &LogReader::take_llama_request},
-      {Kind::llama_requests, Form::line, "draft acceptance = ", "", "generated)",
+      Reader{Kind::llama_requests, Form::line, "draft acceptance = ", "", "generated)",
        {R::accepted, R::drafted},
-       {{R::accepted, "("}, {R::drafted, "accepted /"}, {R::length, "mean acceptance length ="}, {R::length, "mean len ="},
-        {R::shares, "acceptance rate per position = ("}},
+       {{{R::accepted, "("}, {R::drafted, "accepted /"}, {R::length, "mean acceptance length ="}, {R::length, "mean len ="},
+        {R::shares, "acceptance rate per position = ("}}},
        true, 0.0005, 0.0051, &LogReader::take_llama_request},
       // Totals of a drafter since the server's start (common/speculative.cpp, common_speculative_print_stats).
-      {Kind::llama_totals, Form::line, "statistics ", "#gen drafts", "",
+      Reader{Kind::llama_totals, Form::line, "statistics ", "#gen drafts", "",
        {R::rounds, R::drafted, R::accepted},
-       {{R::rounds, "#gen drafts ="}, {R::drafted, "#gen tokens ="}, {R::accepted, "#acc tokens ="},
-        {R::shares, "#acc rate/pos = ("}},
+       {{{R::rounds, "#gen drafts ="}, {R::drafted, "#gen tokens ="}, {R::accepted, "#acc tokens ="},
+        {R::shares, "#acc rate/pos = ("}}},
        false, 0.0005, 0.0051, &LogReader::take_llama_totals},
       // The examples speculative and speculative-simple of llama.cpp, a figure a line.
-      {Kind::llama_example, Form::block, "", "", "",
+      Reader{Kind::llama_example, Form::block, "", "", "",
        {R::accepted, R::emitted, R::drafted},
-       {{R::emitted, "n_predict"}, {R::drafted, "n_drafted"}, {R::accepted, "n_accept"}}},
+       {{{R::emitted, "n_predict"}, {R::drafted, "n_drafted"}, {R::accepted, "n_accept"}}}},
       // tabbyAPI with ExLlamaV3 (common/gen_logging.py, commit e632af41). A pass emits one token that was no draft.
-      {Kind::tabby_answers, Form::block, "", "", "",
+      Reader{Kind::tabby_answers, Form::block, "", "", "",
        {R::accepted, R::drafted},
-       {{R::emitted, "^tokens generated in"}, {R::accepted, "Draft:"}, {R::drafted, "^tokens accepted ("}}, true},
+       {{{R::emitted, "^tokens generated in"}, {R::accepted, "Draft:"}, {R::drafted, "^tokens accepted ("}}}, true},
       // vllm bench serve (vllm/benchmarks/serve.py), counters of the server before and behind the run.
-      {Kind::vllm_bench, Form::block, "====================", "", "",
+      Reader{Kind::vllm_bench, Form::block, "====================", "", "",
        {R::rounds, R::drafted, R::accepted},
-       {{R::length, "Acceptance length:"}, {R::rounds, "Drafts:"}, {R::drafted, "Draft tokens:"}, {R::accepted, "Accepted tokens:"},
-        {R::shares, "Position {}:", kPercent}},
+       {{{R::length, "Acceptance length:"}, {R::rounds, "Drafts:"}, {R::drafted, "Draft tokens:"}, {R::accepted, "Accepted tokens:"},
+        {R::shares, "Position {}:", kPercent}}},
        false, 0.00005},
       // The summary of vLLM's examples/offline_inference/spec_decode.py (v0.11.0); of v0.9 the lengths and rates alone.
-      {Kind::vllm_offline, Form::block, "", "", "",
+      Reader{Kind::vllm_offline, Form::block, "", "", "",
        {R::length},
-       {{R::rounds, "num_drafts:"}, {R::drafted, "num_draft_tokens:"}, {R::accepted, "num_accepted_tokens:"},
-        {R::length, "mean acceptance length:"}, {R::shares, "acceptance at token {}:"}},
+       {{{R::rounds, "num_drafts:"}, {R::drafted, "num_draft_tokens:"}, {R::accepted, "num_accepted_tokens:"},
+        {R::length, "mean acceptance length:"}, {R::shares, "acceptance at token {}:"}}},
        false, 0.005},
       // python/sglang/bench_serving.py: the server's mean length.
-      {Kind::sglang_bench, Form::block, "", "", "",
-       {R::rough_length, R::emitted}, {{R::emitted, "Total generated tokens:"}, {R::rough_length, "Accept length:"}}},
+      Reader{Kind::sglang_bench, Form::block, "", "", "",
+       {R::rough_length, R::emitted}, {{{R::emitted, "Total generated tokens:"}, {R::rough_length, "Accept length:"}}}},
       // tensorrt_llm/serve/scripts/benchmark_serving.py: a mean over requests.
-      {Kind::trtllm_bench_serving, Form::block, "", "", "",
+      Reader{Kind::trtllm_bench_serving, Form::block, "", "", "",
        {R::rough_length, R::emitted},
-       {{R::emitted, "Total generated tokens:"}, {R::rough_length, "Mean Avg Decoded Tokens per Iter:"}}},
+       {{{R::emitted, "Total generated tokens:"}, {R::rough_length, "Mean Avg Decoded Tokens per Iter:"}}}},
       // AIPerf's console table "Spec Decode" and its CSV (aiperf/metrics/types/spec_decode_metrics.py, ai-dynamo/aiperf#1191).
-      {Kind::aiperf_report, Form::block, "", "", "",
+      Reader{Kind::aiperf_report, Form::block, "", "", "",
        {R::length},
-       {{R::length, "Token-Weighted Acceptance Length"}, {R::length, "Token-Wtd Accept Len"},
+       {{{R::length, "Token-Weighted Acceptance Length"}, {R::length, "Token-Wtd Accept Len"},
         {R::rate, "Overall Draft Acceptance Rate", kPercent}, {R::rate, "Overall Draft Accept Rate", kPercent},
         {R::rounds_per_answer, "Spec Decode Steps"}, {R::answers, "Request Count"},
         {R::rounds, "Total Spec Decode Steps"}, {R::accepted, "Total Accepted Draft Tokens"}, {R::drafted, "Total Draft Tokens"},
         {R::share_histogram, "Accepted-draft histogram (% steps):", kPercent},
-        {R::share_histogram, "Accepted drafts per step (% of steps):", kPercent}},
+        {R::share_histogram, "Accepted drafts per step (% of steps):", kPercent}}},
        false, 0.005},
       // vLLM's answers with --per-request-spec-decode-metrics (vllm-project/vllm#48915), under either name that it has had.
-      {Kind::vllm_answers, Form::object, "speculative_decoding", "", "",
-       {R::histogram}, answer, true},
-      {Kind::vllm_answers, Form::object, "speculative_decoding_stats", "", "",
-       {R::histogram}, answer, true},
+      Reader{Kind::vllm_answers, Form::object, "speculative_decoding", "", "",
+       {R::histogram}, kAnswer, true},
+      Reader{Kind::vllm_answers, Form::object, "speculative_decoding_stats", "", "",
+       {R::histogram}, kAnswer, true},
       // The same in AIPerf's profile_export.jsonl.
-      {Kind::aiperf_records, Form::object, "spec_decode_acceptance", "", "",
-       {R::histogram}, answer, true},
+      Reader{Kind::aiperf_records, Form::object, "spec_decode_acceptance", "", "",
+       {R::histogram}, kAnswer, true},
       // AIPerf's profile_export_aiperf.json, of a run.
-      {Kind::aiperf_report, Form::document, "", "", "",
+      Reader{Kind::aiperf_report, Form::document, "", "", "",
        {R::rounds},
-       {{R::rounds, "total_spec_decode_steps.avg"}, {R::accepted, "total_accepted_draft_tokens.avg"},
+       {{{R::rounds, "total_spec_decode_steps.avg"}, {R::accepted, "total_accepted_draft_tokens.avg"},
         {R::drafted, "total_draft_tokens.avg"}, {R::histogram, "pooled_spec_decode_acceptance_histogram"},
-        {R::length, "spec_decode_token_weighted_acceptance_length.avg"}}},
+        {R::length, "spec_decode_token_weighted_acceptance_length.avg"}}}},
       // TensorRT-LLM's iteration statistics as /metrics, LLM.get_stats() and the executor's log give them, each of one step.
-      {Kind::trtllm_steps, Form::object, "specDecodingStats", "", "",
+      Reader{Kind::trtllm_steps, Form::object, "specDecodingStats", "", "",
        {R::drafted, R::accepted},
-       {{R::drafted, "numDraftTokens"}, {R::accepted, "numAcceptedTokens"}, {R::rounds, "numRequestsWithDraftTokens"},
-        {R::length, "acceptanceLength"}},
+       {{{R::drafted, "numDraftTokens"}, {R::accepted, "numAcceptedTokens"}, {R::rounds, "numRequestsWithDraftTokens"},
+        {R::length, "acceptanceLength"}}},
        false, 0.0, 0.02},
       // SGLang's meta_info in answers and in "Finish:" lines (sgl-project/sglang#3152, #11441, #18332), and sglext's
       // spec_tokens_details (#33518). completion_tokens may hold a token of the prompt's pass.
-      {Kind::sglang_answers, Form::object, "", "", "",
+      Reader{Kind::sglang_answers, Form::object, "", "", "",
        {R::rounds},
-       {{R::rounds, "spec_verify_ct"}, {R::emitted, "completion_tokens"}, {R::rough_length, "spec_accept_length"},
+       {{{R::rounds, "spec_verify_ct"}, {R::emitted, "completion_tokens"}, {R::rough_length, "spec_accept_length"},
         {R::accepted, "spec_accept_token_num"}, {R::accepted, "spec_num_correct_drafts"}, {R::accepted, "spec_accepted_drafts"},
         {R::drafted, "spec_draft_token_num"}, {R::drafted, "spec_num_proposed_drafts"}, {R::drafted, "spec_proposed_drafts"},
-        {R::histogram, "spec_accept_histogram"}, {R::histogram, "spec_correct_drafts_histogram"}}, true},
+        {R::histogram, "spec_accept_histogram"}, {R::histogram, "spec_correct_drafts_histogram"}}}, true},
       // SGLang's /get_server_info and /server_info: the mean length since its start, by rank.
-      {Kind::sglang_server_info, Form::document, "", "", "",
+      Reader{Kind::sglang_server_info, Form::document, "", "", "",
        {R::rough_length},
-       {{R::rough_length, "avg_spec_accept_length"}, {R::draft_length, "speculative_num_steps"},
-        {R::verified, "speculative_num_draft_tokens"}}},
+       {{{R::rough_length, "avg_spec_accept_length"}, {R::draft_length, "speculative_num_steps"},
+        {R::verified, "speculative_num_draft_tokens"}}}},
       // The JSON that vllm bench serve saves (--save-result).
-      {Kind::vllm_bench, Form::object, "", "", "",
+      Reader{Kind::vllm_bench, Form::object, "", "", "",
        {R::rounds, R::drafted, R::accepted},
-       {{R::rounds, "spec_decode_num_drafts"}, {R::drafted, "spec_decode_draft_tokens"}, {R::accepted, "spec_decode_accepted_tokens"},
-        {R::length, "spec_decode_acceptance_length"}, {R::shares, "spec_decode_per_position_acceptance_rates"}},
+       {{{R::rounds, "spec_decode_num_drafts"}, {R::drafted, "spec_decode_draft_tokens"}, {R::accepted, "spec_decode_accepted_tokens"},
+        {R::length, "spec_decode_acceptance_length"}, {R::shares, "spec_decode_per_position_acceptance_rates"}}},
        false, 0.00005},
       // The JSON lines that sglang.bench_serving saves.
-      {Kind::sglang_bench, Form::object, "", "", "",
-       {R::rough_length, R::emitted}, {{R::rough_length, "accept_length"}, {R::emitted, "total_output_tokens"}}},
+      Reader{Kind::sglang_bench, Form::object, "", "", "",
+       {R::rough_length, R::emitted}, {{{R::rough_length, "accept_length"}, {R::emitted, "total_output_tokens"}}}},
       // llama.cpp's answers (/completion and /v1/chat/completions), whole, or in pieces with timings_per_token.
-      {Kind::llama_answers, Form::object, "", "", "",
+      Reader{Kind::llama_answers, Form::object, "", "", "",
        {R::accepted, R::drafted},
-       {{R::emitted, "predicted_n"}, {R::drafted, "draft_n"}, {R::accepted, "draft_n_accepted"}}, true},
+       {{{R::emitted, "predicted_n"}, {R::drafted, "draft_n"}, {R::accepted, "draft_n_accepted"}}}, true},
       // Answers of Spec-Bench (evaluation/eval.py) and of all that took its form: emitted tokens of each round.
-      {Kind::answer_files, Form::object, "", "", "", {R::histogram}, {{R::emitted_each, "accept_lengths"}}, true},
+      Reader{Kind::answer_files, Form::object, "", "", "", {R::histogram}, {{{R::emitted_each, "accept_lengths"}}}, true},
       // EAGLE's (eagle/evaluation/gen_ea_answer_*.py): of each turn its tokens and the number of its last round.
-      {Kind::answer_files, Form::object, "", "", "",
-       {R::last_round, R::emitted}, {{R::last_round, "idxs"}, {R::emitted, "new_tokens"}}, true},
+      Reader{Kind::answer_files, Form::object, "", "", "",
+       {R::last_round, R::emitted}, {{{R::last_round, "idxs"}, {R::emitted, "new_tokens"}}}, true},
       // tabbyAPI's usage (theroyallab/tabbyAPI#452), by names of OpenAI's.
-      {Kind::tabby_answers, Form::object, "", "", "",
+      Reader{Kind::tabby_answers, Form::object, "", "", "",
        {R::rejected, R::accepted, R::emitted},
-       {{R::accepted, "accepted_prediction_tokens"}, {R::rejected, "rejected_prediction_tokens"}, {R::emitted, "completion_tokens"}},
+       {{{R::accepted, "accepted_prediction_tokens"}, {R::rejected, "rejected_prediction_tokens"}, {R::emitted, "completion_tokens"}}},
        true},
   };
   return all;
@@ -337,7 +343,7 @@ std::optional<Report> read_line_by(const Reader& reader, std::string_view line, 
   Report report;
   report.line = line;
   report.broken = broken;
-  for (const KeyedFigure& figure : reader.figures)
+  for (const KeyedFigure& figure : reader.figures())
     if (!report.has(figure.role)) take_figure(figure, broken ? without_spaces(figure.key) : figure.key, *text, report, false);
   return report;
 }
@@ -350,7 +356,7 @@ bool read_block_line(const Reader& reader, std::string_view line, const Report& 
     line = whole_numbers;
   }
   bool again = false;
-  for (const KeyedFigure& figure : reader.figures) {
+  for (const KeyedFigure& figure : reader.figures()) {
     const std::vector<double>& known = before.list(figure.role);
     if (std::string_view(figure.key).find("{}") != std::string_view::npos) {
       now.list(figure.role).assign(known.size(), 0.0);
@@ -366,17 +372,14 @@ bool read_block_line(const Reader& reader, std::string_view line, const Report& 
 
 std::string missing_figures(const Reader& reader, const Report& report) {
   const auto key_of = [&](Role role) {
-    return std::find_if(reader.figures.begin(), reader.figures.end(), [&](const KeyedFigure& one) { return one.role == role; })->key;
+    return std::find_if(reader.keyed.begin(), reader.keyed.end(), [&](const KeyedFigure& one) { return one.role == role; })->key;
   };
   if (!report.bad_figure.empty()) {
-    const bool list = std::any_of(reader.figures.begin(), reader.figures.end(), [&](const KeyedFigure& one) {
-      return is_list(one.role) && report.bad_figure == one.key;
-    });
     std::string name = report.bad_figure;
     if (name.ends_with(" = (")) name.resize(name.size() - 4);
-    return list ? fmt::format("no rates in [0, 1] behind \"{}\"", name) : fmt::format("no number behind \"{}\"", name);
+    return report.bad_list ? fmt::format("no rates in [0, 1] behind \"{}\"", name) : fmt::format("no number behind \"{}\"", name);
   }
-  for (const Role role : reader.needs)
+  for (const Role role : reader.needs())
     if (!report.has(role)) return fmt::format("no number behind \"{}\"", key_of(role));
   const std::string closes = report.broken ? without_spaces(reader.closes) : reader.closes;
   const bool without_lengths = reader.kind == Kind::vllm_log && !report.has(Role::length);  // its first version

@@ -3,9 +3,11 @@
 
 #include "sim/serving/logs/server_log.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 namespace specsim::logs {
 
 enum class Role {
+  none,
   answers,            // requests that the other figures are of
   running,            // requests that run at the time
   rounds,             // rounds that had a draft
@@ -56,16 +59,17 @@ class Report {
   bool broken = false;     // of the line, spaces are left out
   bool counted = true;     // rounds are a count, not an estimate
   std::string bad_figure;  // the key of a figure that is no such number
+  bool bad_list = false;   // or of a list of them
 
  private:
   std::array<std::vector<double>, kRoles> values_;
 };
 
 struct KeyedFigure {
-  Role role;
+  Role role = Role::answers;
   // What stands before it. A name alone or with that of its object, "parent.key", in JSON; "Position {}:" has the place of a list
   // for {}; "^text" is a number before the text.
-  const char* key;
+  const char* key = nullptr;
   double scale = 1.0;
 };
 
@@ -83,14 +87,21 @@ struct Reader {
   const char* begins;
   const char* also;   // a line has this text too, or is not of this reader
   const char* closes;  // a line without it was cut, or broken by a terminal
-  std::vector<Role> needs;  // without the first it is not of this reader, without the others it cannot be read
-  std::vector<KeyedFigure> figures;
+  std::array<Role, 4> need;  // without the first it is not of this reader, without the others it cannot be read; none: no more
+  std::array<KeyedFigure, 12> keyed;
   bool answers = false;         // each is one answer, whose last draft may be short
   double share_rounding = 0.0;  // how far a printed share may be from the one it stands for
   double length_rounding = 0.0051;
   void (LogReader::*take)(const Reader& reader, Report& report) = nullptr;  // where it is more than add_report()
+
+  [[nodiscard]] std::span<const Role> needs() const {
+    return {need.begin(), std::find(need.begin(), need.end(), Role::none)};
+  }
+  [[nodiscard]] std::span<const KeyedFigure> figures() const {
+    return {keyed.begin(), std::find_if(keyed.begin(), keyed.end(), [](const KeyedFigure& one) { return one.key == nullptr; })};
+  }
 };
-const std::vector<Reader>& readers();
+std::span<const Reader> readers();
 
 // What the line says by this reader; nothing where it is not of it. `broken`: it is without_spaces(), for a terminal or a page broke
 // it anywhere.

@@ -163,7 +163,7 @@ void LogReader::add_line(std::string_view line) {
 }
 
 void LogReader::read_line(std::string_view line) {
-  if (level_ < json_.size() && (json_[level_]->open() || line.find('{') != std::string_view::npos) &&
+  if (level_ < json_.size() && (json_[level_]->open() || line.find_first_of("{\"") != std::string_view::npos) &&
       json_[level_]->read(line, *this))
     return;  // it holds lines of a log, which have been read
   if (!series_.empty() && !json_[level_]->open()) read_series();
@@ -200,7 +200,13 @@ void LogReader::read_text(std::string_view line) {
   for (const Reader& reader : readers()) {
     if (reader.form != Form::line) continue;
     auto report = read_line_by(reader, line);
-    if (!report) continue;
+    if (!report) {
+      const bool broken = line.find(reader.begins) != std::string_view::npos && *reader.closes != '\0' &&
+                          line.find(reader.closes) == std::string_view::npos && line.size() <= kLongestHeld;
+      if (!broken) continue;
+      held_ = {true, line_, "", std::string(line), {}};
+      return;
+    }
     before_.clear();
     const bool idle = reader.take == nullptr && report->number(Role::drafted) == 0.0;
     std::string why = idle ? "" : missing_figures(reader, *report);
@@ -216,17 +222,16 @@ void LogReader::read_text(std::string_view line) {
     if (why.empty() || line.size() > kLongestHeld)
       take(reader, *report);
     else
-      held_ = {&reader, line_, why, std::string(line), {}};
+      held_ = {true, line_, why, std::string(line), {}};
     return;
   }
   // A terminal may break the words that a line is known by.
   if (before_.size() >= kNarrowestTerminal) {
     const std::string seam = without_spaces(before_.substr(before_.size() - kNarrowestTerminal)) + without_spaces(line.substr(0, kNarrowestTerminal));
-    const auto here = std::find_if(readers().begin(), readers().end(), [&](const Reader& reader) {
-      return reader.form == Form::line && seam.find(without_spaces(reader.begins)) != std::string::npos;
-    });
-    if (here != readers().end()) {
-      held_ = {&*here, line_ - 1, "it ends before its figures", std::exchange(before_, {}), {}};
+    if (std::any_of(readers().begin(), readers().end(), [&](const Reader& reader) {
+          return reader.form == Form::line && seam.find(without_spaces(reader.begins)) != std::string::npos;
+        })) {
+      held_ = {true, line_ - 1, "", std::exchange(before_, {}), {}};
       if (go_on(line)) return;
     }
   }
@@ -237,9 +242,9 @@ void LogReader::read_text(std::string_view line) {
   if (!read_trtllm_bench(line)) read_blocks(line);
 }
 
-// Whether the line belongs to the one that is held.
+// Whether the line goes on with the one that is held.
 bool LogReader::go_on(std::string_view line) {
-  if (held_.reader == nullptr) return false;
+  if (!held_.open) return false;
   const bool other = std::any_of(readers().begin(), readers().end(), [&](const Reader& reader) {
     return reader.form == Form::line && line.find(reader.begins) != std::string_view::npos;
   });
@@ -250,15 +255,17 @@ bool LogReader::go_on(std::string_view line) {
   held_.more.emplace_back(line);
   held_.text += line;
   const std::string dense = without_spaces(held_.text);
-  if (auto report = read_line_by(*held_.reader, dense, true)) {
+  for (const Reader& reader : readers()) {
+    if (reader.form != Form::line) continue;
+    auto report = read_line_by(reader, dense, true);
+    if (!report) continue;
     Report whole = *report;
-    if (missing_figures(*held_.reader, whole).empty() && complete(whole).empty() && contradiction(*held_.reader, whole).empty()) {
-      const Held held = std::exchange(held_, {});
-      const std::size_t now = std::exchange(line_, held.line);
-      take(*held.reader, *report);
-      line_ = now;
-      return true;
-    }
+    if (!missing_figures(reader, whole).empty() || !complete(whole).empty() || !contradiction(reader, whole).empty()) break;
+    const std::size_t now = std::exchange(line_, held_.line);
+    held_ = {};
+    take(reader, *report);
+    line_ = now;
+    return true;
   }
   if (held_.more.size() == kMostHeld || held_.text.size() > kLongestHeld) drop_held();
   return true;
@@ -266,9 +273,9 @@ bool LogReader::go_on(std::string_view line) {
 
 void LogReader::drop_held() {
   const Held held = std::exchange(held_, {});
-  if (held.reader == nullptr) return;
+  if (!held.open) return;
   const std::size_t now = std::exchange(line_, held.line);
-  cannot_read(held.why);
+  if (!held.why.empty()) cannot_read(held.why);
   for (const std::string& line : held.more) {
     ++line_;
     if (!go_on(line)) read_text(line);
@@ -293,7 +300,7 @@ void LogReader::read_blocks(std::string_view line) {
 
 void LogReader::end_block(std::size_t reader) {
   const std::unique_ptr<Report> block = std::move(blocks_[reader]);
-  if (block && block->has(readers()[reader].needs.front())) take(readers()[reader], *block);
+  if (block && block->has(readers()[reader].needs().front())) take(readers()[reader], *block);
 }
 
 void LogReader::take(const Reader& reader, Report& report) {
@@ -346,6 +353,8 @@ void LogReader::add_report(const Reader& reader, Report& report) {
   all.rounds += rounds - before.sample.rounds;
   all.accepted += now.sample.accepted - before.sample.accepted;
   all.drafted += now.drafted - before.drafted;
+  all.some_without_drafted |= !report.has(Role::drafted);
+  all.some_without_positions |= now.accepted_at.empty() && reader.kind != Kind::llama_requests;  // they stand on the next line
   if (all.accepted_at.size() < now.accepted_at.size()) all.accepted_at.resize(now.accepted_at.size(), 0.0);
   for (std::size_t i = 0; i < now.accepted_at.size(); ++i)
     all.accepted_at[i] += now.accepted_at[i] - (i < before.accepted_at.size() ? before.accepted_at[i] : 0.0);
@@ -372,7 +381,7 @@ void LogReader::add_text(std::string_view text) {
 }
 
 LogReader::LogReader(ReaderOptions options) : options_(options) {
-  for (int level = 0; level < 2; ++level) json_.push_back(std::make_unique<JsonText>());
+  for (int level = 0; level < 4; ++level) json_.push_back(std::make_unique<JsonText>());
 }
 
 LogReader::~LogReader() = default;
@@ -390,6 +399,8 @@ LogContents LogReader::finish() {
   // Lines of which none had a draft say nothing.
   std::erase_if(contents_.found, [](const ReportedAcceptance& one) { return one.rounds <= 0.0 && one.drafted <= 0.0; });
   for (ReportedAcceptance& one : contents_.found) {
+    if (one.some_without_drafted && one.rounds > 0.0) one.drafted = 0.0;
+    if (one.some_without_positions) one.accepted_at.clear();
     const auto positions = static_cast<double>(one.accepted_at.size());
     if (positions > 0.0 && one.drafted > 0.0 && one.rounds_counted)
       one.drafts_whole = std::abs(one.rounds * positions - one.drafted) <= 0.5 + one.answers * (positions - 1.0);

@@ -66,6 +66,8 @@ struct ReportedAcceptance {
   std::size_t lines = 0;
   std::size_t first_line = 0;  // counted from 1
   std::size_t last_line = 0;
+  bool some_without_drafted = false;    // not all lines say how much was drafted, or accepted at each position: the sums then say
+  bool some_without_positions = false;  // nothing
   double answers = 0.0;             // answers that the lines are of, each with a last draft that may be short; 0: not told
   std::size_t restarts = 0;         // how often a counter fell, since its server started anew
   double rounds = 0.0;              // rounds with a draft; 0: the text does not tell
@@ -167,9 +169,9 @@ class LogReader : private JsonUser {
   static constexpr double kNotSaid = std::numeric_limits<double>::quiet_NaN();
   // A line that lacks figures: a terminal may have broken it, and the next ones be its rest.
   struct Held {
-    const Reader* reader = nullptr;
+    bool open = false;
     std::size_t line = 0;
-    std::string why;
+    std::string why;  // it cannot be read alone; "": it says nothing
     std::string text;
     std::vector<std::string> more;
   };
