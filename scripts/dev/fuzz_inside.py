@@ -47,6 +47,16 @@ class Inside:
                                  b"n_prompt,n_gen,n_depth,avg_ts\n1,0,0,10\n0,128,0,9\n", b'[{"n_prompt": 4, "n_gen": 0, "n_depth": 0, "avg_ts": 10.0}]'],
                  "journal": [b"0 0 0:1 1:2\n0 1 0:5 13:2 14:1", b"!torn\n1 3 0:1", b"?x"], "counts": [b"experiment,cell,count,index,value\na,0,rounds,0,5\na,1,reached,2,3\n"],
                  "manifest": [b'command: "x"\nidentity: "a"\nthreads: 2\nshard: "1/2"\ncells: 1\nwall_seconds: 0.1\nexperiments:\n  - file: "a"\n    config: "{}"\ninputs:\n  - file: "b"\n    checksum: "0"'],
+                 "server_log": [p.read_bytes()[:4000] for p in sorted((data / "logs").iterdir())] + [
+                     b'{"metrics": {"speculative_decoding": {"acceptance_histogram": [3, 1, 2], "num_spec_steps": 6, "num_accepted_draft_tokens": 5, "num_draft_tokens": 12, "num_spec_tokens": 2}}}',
+                     b"Finish: out={'meta_info': {'id': 'a', 'completion_tokens': 9, 'spec_verify_ct': 4, 'spec_accept_histogram': [2, 1, 1]}}",
+                     b'{"data": {"result": [{"metric": {"__name__": "vllm:spec_decode_num_drafts_total", "engine": "0"}, "values": [[1, "5"], [2, "3"]]}]}}',
+                     b'{"log": "{\\"choices\\": [{\\"accept_lengths\\": [1, 3]}]}\\n", "stream": "stdout"}'],
+                 "counters": [b"\x05\x03\x09\x06\x02\x02"],
+                 "request_trace": [b"arrived_us,prompt,output,block_hashes\n0,40,3,0-1\n9,33,4,0 5-6\n", b"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-05-12 00:00:00.003908+00:00,1,1452,5\n",
+                                   b'{"chat_id": 0, "parent_chat_id": -1, "timestamp": 1.5, "input_length": 33, "output_length": 5, "type": "text", "turn": 1, "hash_ids": [7, 8, 9]}\n',
+                                   b'{"session_id": "a", "timestamp": 0, "input_length": 1030, "output_length": 40, "hash_ids": [1, 2, 3]}\n{"session_id": "a", "delay": 200, "input_length": 10, "output_length": 7}\n',
+                                   b'{"prompt": "What?", "output_tokens": 10}\n'],
                  "safetensors": weights, "gguf": [p.read_bytes()[:20000] for p in data.glob("models/*.gguf")],
                  "tokenizer_json": [p.read_bytes() for p in data.glob("tokenizers/*.json")], "model_config": [p.read_bytes() for p in data.glob("models/*/config.json")],
                  "config_json": [p.read_bytes() for p in data.glob("models/*/config.json")] + [b'{"model_type": "deepseek_v3", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4, '

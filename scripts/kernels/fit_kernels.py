@@ -19,9 +19,11 @@ folds, and each is priced by a correction made from the other four. The correcti
 Needs NumPy and SciPy (scripts/setup --fit).
 """
 import argparse
+import array
 import csv
 import functools
 import glob
+import itertools
 import json
 import lzma
 import os
@@ -52,6 +54,8 @@ FOLDS = 5            # parts of the shapes, each of which is priced by a correct
 SMALL, SMALL_SHARE, LEAST_SMALL = "small", 0.25, 200  # the last: rows that such a fit is made from at least
 # Of fewer shapes no error is stated. A fit to 1 to 5 of vLLM's 134 products in bf16 on an H100 errs by .07 to .10 on all the others.
 LEAST_SHAPES, FEW_SPREAD = 8, 0.1
+# What a table of one's own may hold: a fit takes 3.5 kB for each row. A shape is some numbers.
+MOST_ROWS_OF_A_TABLE, LONGEST_SHAPE = 200_000, 64
 SAMPLE = 700         # rows that the figures of a formula are fitted to
 
 
@@ -240,7 +244,10 @@ def rows_of_one(path, kind, name):
     if TABLE_OF[kind] != name:
         return
     with (lzma.open(path, "rt", encoding="utf-8-sig") if path.endswith(".xz") else open(path, encoding="utf-8-sig")) as file:
-        yield from csv.DictReader(file)
+        for number, row in enumerate(csv.DictReader(file), 2):
+            if number > MOST_ROWS_OF_A_TABLE:
+                sys.exit(f"{path}:{number}: it has more rows, allowed: at most {MOST_ROWS_OF_A_TABLE} in a table to fit")
+            yield row
 
 
 def over_l2(r, column, size, dtype, hardware):
@@ -255,7 +262,13 @@ def groups(kind, folder, hardware):
         return (r for r in rows if not r["gpu"] or r["gpu"] in hardware)  # nothing is known of others, such as a GPU's own file
     found = {}
     def add(key, figures, us, shape):
-        found.setdefault(key, []).append((figures, us, shape))
+        if len(shape) > LONGEST_SHAPE:
+            sys.exit(f"{folder}: a shape of {len(shape)} characters, {shape[:LONGEST_SHAPE]!r}, allowed: numbers")
+        columns, times, shapes = found.setdefault(key, ({c: array.array("d") for c in figures}, array.array("d"), []))
+        for c, value in figures.items():
+            columns[c].append(value)
+        times.append(us)
+        shapes.append(sys.intern(shape))
     if kind == "product":
         for r in table(folder, "gemm_aic"):
             if float(r["m"]) <= MOST_ROWS:
@@ -300,13 +313,13 @@ def groups(kind, folder, hardware):
                 {**{c: float(r[c]) for c in ("heads", "kv_heads", "head_dim", "batch", "tokens")}, "context": 0.0},
                 float(r["us"]), f"{r['heads']} {r['kv_heads']} {r['head_dim']}")
     elif kind == "attention_verify":
-        own = [] if os.path.isfile(folder) else [*own_rows(), *walks_of_single_tokens(folder)]
-        for r in [*table(folder, "attention_verify"), *own]:
+        own = [] if os.path.isfile(folder) else itertools.chain(own_rows(), walks_of_single_tokens(folder))
+        for r, is_own in itertools.chain(((r, False) for r in table(folder, "attention_verify")), ((r, True) for r in own)):
             if not r["gpu"] or not r["tokens"].isdigit() or not r["context"] or single_token(r):
                 continue
             add((r["gpu"], "", r["kv_dtype"] or "float16", r["kernel"]),
                 {**cached_heads(r), **{c: float(r[c]) for c in ("batch", "tokens", "context")}}, float(r["us"]),
-                f"{r['heads']} {r['kv_heads']} {r['head_dim']}" if r in own else f"{r['batch']} {r['tokens']}")  # tables of one layer
+                f"{r['heads']} {r['kv_heads']} {r['head_dim']}" if is_own else f"{r['batch']} {r['tokens']}")  # tables of one layer
     elif kind == "experts":
         for r in table(folder, "moe_aic"):
             skew = 0.0 if r["routing"] == "balanced" else float(r["routing"].split("_")[-1])
@@ -322,9 +335,9 @@ def groups(kind, folder, hardware):
         for r in table(folder, "allreduce_aic"):
             add((r["gpu"], r["engine"], "bfloat16", r["kernel"]), {"gpus": float(r["gpus"]), "bytes": float(r["bytes"])},
                 float(r["us"]), f"{r['gpus']} {r['bytes']}")
-    for key, rows in found.items():
-        columns = {c: np.array([f[c] for f, _, _ in rows]) for c in rows[0][0]}
-        us, shapes = np.array([u for _, u, _ in rows]), np.array([s for _, _, s in rows])
+    for key, (columns, us, shapes) in found.items():
+        columns = {c: np.array(values) for c, values in columns.items()}
+        us, shapes = np.array(us), np.array(shapes)
         if key[2] not in weight_bytes() or key[0] not in hardware:
             continue
         if kind == "attention_decode":

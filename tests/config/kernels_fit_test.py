@@ -114,4 +114,21 @@ with tempfile.TemporaryDirectory() as folder:
     specsim("pass", "--hardware", os.path.join(fitted, "h100-sxm.yaml"), *arguments)
     with open(os.path.join(fitted, "h100-sxm.kernels.yaml"), encoding="utf-8") as file:
         assert strange in yaml.safe_load(file)["source"]
+    # A table that a few bytes unpack to: refused before it is kept, and what is kept of a row is its numbers. Mutants: no limit; a dict for
+    # each row, 12 times the text.
+    sys.path.insert(0, "scripts/kernels")
+    import fit_kernels
+    import resource
+    row = ",vllm,1,bfloat16,mine,4096,4096,{},100,9\n"
+    with open(table, "w", encoding="utf-8") as file:
+        file.write(lines[0] + "".join(row.format(i % 512) for i in range(fit_kernels.MOST_ROWS_OF_A_TABLE - 1)))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert not list(fit_kernels.groups("product", table, {}))
+    grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / os.path.getsize(table)
+    assert grown < 8, grown
+    with open(table, "a", encoding="utf-8") as file:
+        file.write(3 * row.format(1))
+    refused = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, 'scripts/kernels'); import fit_kernels; list(fit_kernels.groups('product', {table!r}, {{}}))"],
+                             capture_output=True, text=True)
+    assert refused.returncode != 0 and "allowed: at most 200000 in a table to fit" in refused.stderr, refused.stderr
 print("twice the measured times, twice the price")

@@ -10,10 +10,15 @@
 #include "sim/hardware/latency/llama_bench.h"
 #include "sim/rounds/decode/counts.h"
 #include "sim/rounds/families/acceptance_record.h"
+#include "sim/serving/arrivals/arrivals.h"
+#include "sim/serving/logs/findings.h"
+#include "sim/serving/logs/line_scan.h"
 #include "tests/fuzz/fuzzers.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace specsim::fuzz {
@@ -118,6 +123,70 @@ void feed_manifest(std::string_view bytes) {
           "a manifest is what it was written from");
 }
 
+// What a log says can have been counted, and takes no more memory than it may.
+void feed_server_log(std::string_view bytes) {
+  logs::LogReader reader({.growth_alone = !bytes.empty() && bytes.front() == '-'});
+  reader.add_text(bytes);
+  const logs::LogContents contents = reader.finish();
+  require(contents.lines <= static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), '\n')) + 1, "lines are lines");
+  for (const logs::ReportedAcceptance& one : contents.found) {
+    require(one.rounds >= 0.0 && one.drafted >= 0.0 && one.accepted >= 0.0, "counts are no less than 0");
+    require(one.accepted_at.size() <= logs::kMostPositions + 1, "positions are those of a draft");
+    for (const double count : one.accepted_at) require(count >= -1e-6 * one.rounds, "counts by position are no less than 0");
+    require(one.first_line >= 1 && one.first_line <= one.last_line && one.last_line <= contents.lines, "lines have their numbers");
+    const logs::Findings findings = logs::find(one);
+    for (const logs::Figure* figure : {&findings.mean_length, &findings.alpha, &findings.acceptance_rate})
+      require(!std::isinf(figure->value) && !std::isinf(figure->low) && !std::isinf(figure->high), "figures are finite");
+    require(logs::plan_options(findings).find("nan") == std::string::npos, "options are numbers");
+  }
+}
+
+// Counters of a server that starts anew: each pair of bytes is a scrape's drafts and accepted tokens. Over all its lives it counted
+// no less than between two scrapes, and no more than all scrapes say.
+void feed_counters(std::string_view bytes) {
+  std::string text;
+  double all = 0.0;
+  double most = 0.0;
+  for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
+    const int drafts = 1 + static_cast<unsigned char>(bytes[i]);
+    const int accepted = std::min(drafts, static_cast<int>(static_cast<unsigned char>(bytes[i + 1])));
+    text += fmt::format("vllm:spec_decode_num_drafts_total{{engine=\"0\"}} {0}\nvllm:spec_decode_num_draft_tokens_total{{engine=\"0\"}} {0}\n"
+                        "vllm:spec_decode_num_accepted_tokens_total{{engine=\"0\"}} {1}\n", drafts, accepted);
+    all += drafts;
+    most = std::max(most, static_cast<double>(drafts));
+  }
+  if (text.empty()) return;
+  logs::LogReader reader;
+  reader.add_text(text);
+  const logs::LogContents contents = reader.finish();
+  require(contents.found.size() <= 1, "one server");
+  if (contents.found.empty()) return;
+  const logs::ReportedAcceptance& one = contents.found.front();
+  require(one.rounds >= most && one.rounds <= all, "counters that restart add up");
+  require(one.accepted <= one.drafted, "no more is accepted than drafted");
+}
+
+// A trace of requests in whatever form: in order, with lengths and hashes that its prompts can have.
+void feed_request_trace(std::string_view bytes) {
+  Diagnostics diagnostics;
+  const arrivals::ArrivalsEntry* const entry = arrivals::arrival_processes().find("trace", {}, diagnostics);
+  const config::Value parameters = config::parse_text(fmt::format("{{file: {}}}", file_of(bytes)), "case.yaml", diagnostics);
+  const config::Arguments arguments = config::read_arguments(parameters, entry->info.parameters, {}, "trace", diagnostics);
+  diagnostics.throw_if_any();
+  const auto process = entry->make(arguments, diagnostics);
+  diagnostics.throw_if_any();
+  arrivals::RequestTrace trace;
+  process->fill(trace, rng::Key(1));
+  require(!trace.requests.empty(), "a trace without mistakes has requests");
+  for (std::size_t i = 0; i < trace.requests.size(); ++i) {
+    const arrivals::Request& one = trace.requests[i];
+    require(i == 0 || trace.requests[i - 1].due <= one.due, "requests are in order");
+    require(one.prompt >= 1 && one.output >= 1, "requests have tokens");
+    require(one.follows <= trace.requests.size() && std::size_t{one.first_hash} + one.hashes <= trace.hashes.size(), "what a request names is there");
+    require(std::uint64_t{one.hashes} * trace.hash_tokens < std::uint64_t{std::max(one.prompt, one.hashed)} + trace.hash_tokens, "hashes are of the prompt");
+  }
+}
+
 }  // namespace
 
 const std::vector<Fuzzer>& record_fuzzers() {
@@ -127,7 +196,10 @@ const std::vector<Fuzzer>& record_fuzzers() {
                                            {"llama_bench", feed_llama_bench},
                                            {"journal", feed_journal},
                                            {"counts", feed_counts},
-                                           {"manifest", feed_manifest}};
+                                           {"manifest", feed_manifest},
+                                           {"server_log", feed_server_log},
+                                           {"counters", feed_counters},
+                                           {"request_trace", feed_request_trace}};
   return list;
 }
 

@@ -19,6 +19,51 @@ struct Transit {
   arrivals::Picoseconds arrives = 0;
 };
 
+// The earliest of the engines' next moments, as a tournament of pairs: a step of one among hundreds looks at a few of them.
+class Moments {
+ public:
+  explicit Moments(std::size_t engines) {
+    while (leaves_ < engines) leaves_ *= 2;
+    earliest_.assign(2 * leaves_, arrivals::kNever);
+  }
+  void set(std::size_t engine, arrivals::Picoseconds moment) {
+    std::size_t at = leaves_ + engine;
+    earliest_[at] = moment;
+    while (at > 1) {
+      at /= 2;
+      earliest_[at] = std::min(earliest_[2 * at], earliest_[2 * at + 1]);
+    }
+  }
+  [[nodiscard]] arrivals::Picoseconds earliest() const { return earliest_[1]; }
+  // The first engine whose moment is the earliest.
+  [[nodiscard]] std::size_t first() const {
+    std::size_t at = 1;
+    while (at < leaves_) at = 2 * at + (earliest_[2 * at] == earliest_[1] ? 0 : 1);
+    return at - leaves_;
+  }
+
+ private:
+  std::size_t leaves_ = 1;
+  std::vector<arrivals::Picoseconds> earliest_;  // [1]: of all; [2 i] and [2 i + 1] are the pair below [i]
+};
+
+// Engines of one kind: when their steps end, and which may begin one.
+struct Engines {
+  std::vector<std::unique_ptr<Server>> servers;
+  Moments moments{1};
+  std::vector<std::size_t> touched;  // a step ended, or an idle engine got a request
+
+  void begin_steps(arrivals::Picoseconds now) {
+    std::sort(touched.begin(), touched.end());
+    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+    for (const std::size_t i : touched) {
+      servers[i]->begin_steps(now);
+      moments.set(i, servers[i]->next());
+    }
+    touched.clear();
+  }
+};
+
 class Run {
  public:
   Run(const arrivals::RequestTrace& workload, const RunSetting& setting)
@@ -33,15 +78,14 @@ class Run {
       if (workload.answers_first) sequence.sent = arrivals::kNever;  // until it is
     }
     for (std::uint32_t i = 0; i < setting.replicas; ++i)
-      servers_.push_back(std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences, setting.observer));
+      decode_.servers.push_back(std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences, setting.observer));
     for (std::uint32_t i = 0; i < setting.prefill.engines; ++i)
-      prefill_.push_back(std::make_unique<Server>(setting.replicas + i, setting.prefill.make_engine(), workload,
-                                                  result_.sequences, setting.observer));
-    if (!prefill_.empty())  // there a request ends with its first token
+      prefill_.servers.push_back(std::make_unique<Server>(setting.replicas + i, setting.prefill.make_engine(), workload,
+                                                          result_.sequences, setting.observer));
+    if (!prefill_.servers.empty())  // there a request ends with its first token
       for (Sequence& sequence : result_.sequences) sequence.output = sequence.limit = 1;
     if (setting.replicas > 1) result_.replica_of.resize(workload.requests.size());
-    touched_.resize(setting.replicas);
-    touched_prefill_.resize(prefill_.size());
+    for (Engines* const engines : {&decode_, &prefill_}) engines->moments = Moments(engines->servers.size());
   }
 
   SimulationResult run() {
@@ -59,13 +103,13 @@ class Run {
       ends_of_prefills(now);
       arrivals(now);
       moves(now);
-      if (setting_.in_step)
+      if (setting_.in_step) {
+        decode_.touched.clear();
         steps_together(now);
-      else
-        for (std::size_t i = 0; i < servers_.size(); ++i)
-          if (std::exchange(touched_[i], 0) != 0) servers_[i]->begin_steps(now);
-      for (std::size_t i = 0; i < prefill_.size(); ++i)
-        if (std::exchange(touched_prefill_[i], 0) != 0) prefill_[i]->begin_steps(now);
+      } else {
+        decode_.begin_steps(now);
+      }
+      prefill_.begin_steps(now);
       if (turn % kLookEvery == 0) {
         if (setting_.stop != nullptr && setting_.stop->load()) {
           result_.interrupted = true;
@@ -74,12 +118,12 @@ class Run {
         if (setting_.progress) setting_.progress(result_.finished);
       }
     }
-    for (const auto* const servers : {&servers_, &prefill_})
-      for (const std::unique_ptr<Server>& server : *servers) {
+    for (const Engines* const engines : {&decode_, &prefill_})
+      for (const std::unique_ptr<Server>& server : engines->servers) {
         result_.totals.push_back(server->totals());
         result_.gaps.insert(result_.gaps.end(), server->gaps().begin(), server->gaps().end());
       }
-    const BlockPool& pool = servers_.front()->pool();
+    const BlockPool& pool = decode_.servers.front()->pool();
     result_.pool_blocks = pool.usable();
     result_.pool_tokens = pool.unlimited() ? 0 : pool.usable() * pool.block_tokens();
     result_.sent = client_.sent();
@@ -99,54 +143,58 @@ class Run {
     const arrivals::Picoseconds sent = client_.next();
     if (sent != arrivals::kNever) now = std::min(now, setting_.frontend == 0 ? sent : std::min(sent + setting_.frontend, now));
     if (!on_link_.empty()) now = std::min(now, on_link_.front().arrives);
-    for (const auto* const servers : {&servers_, &prefill_})
-      for (const std::unique_ptr<Server>& server : *servers) now = std::min(now, server->next());
-    return now;
+    return std::min({now, decode_.moments.earliest(), prefill_.moments.earliest()});
+  }
+
+  // Ends the steps that end now, in the order of the engines, and calls `ended` for each with the requests that ended with it.
+  template <class Ended>
+  void finish_steps(Engines& engines, arrivals::Picoseconds now, const Ended& ended) {
+    while (engines.moments.earliest() == now) {
+      const std::size_t i = engines.moments.first();
+      ended_.clear();
+      engines.servers[i]->finish_step(now, ended_);
+      engines.moments.set(i, engines.servers[i]->next());
+      engines.touched.push_back(i);
+      std::sort(ended_.begin(), ended_.end());
+      ended();
+    }
   }
 
   void ends_of_steps(arrivals::Picoseconds now) {
-    for (std::size_t i = 0; i < servers_.size(); ++i) {
-      if (servers_[i]->next() != now) continue;
-      ended_.clear();
-      servers_[i]->finish_step(now, ended_);
-      touched_[i] = 1;
+    finish_steps(decode_, now, [&] {
       result_.finished += ended_.size();
       if (!ended_.empty()) result_.end = now;
-      std::sort(ended_.begin(), ended_.end());
       for (const arrivals::RequestId request : ended_) client_.ended(request, now);
-    }
+    });
   }
 
   // The next step of all engines, once the last one of the step before has ended. One without requests computes nothing, but
   // takes part with its experts.
   void steps_together(arrivals::Picoseconds now) {
-    for (const std::unique_ptr<Server>& server : servers_)
+    for (const std::unique_ptr<Server>& server : decode_.servers)
       if (!server->idle()) return;
     double rows = 0.0;
     cost::OtherEngines peers;
-    for (const std::unique_ptr<Server>& server : servers_) {
+    for (const std::unique_ptr<Server>& server : decode_.servers) {
       server->begin_steps(now);
       rows += server->scheduled_rows();
       peers.widest = std::max(peers.widest, server->scheduled_rows());
     }
     arrivals::Picoseconds longest = 0;
-    for (const std::unique_ptr<Server>& server : servers_) {
+    for (const std::unique_ptr<Server>& server : decode_.servers) {
       if (server->scheduled_rows() == 0.0) continue;
       peers.rows = rows - server->scheduled_rows();
       longest = std::max(longest, server->beside(peers));
     }
-    for (const std::unique_ptr<Server>& server : servers_)
-      if (server->scheduled_rows() > 0.0) server->begin_together(now, longest);
+    for (std::size_t i = 0; i < decode_.servers.size(); ++i) {
+      if (decode_.servers[i]->scheduled_rows() > 0.0) decode_.servers[i]->begin_together(now, longest);
+      decode_.moments.set(i, decode_.servers[i]->next());
+    }
   }
 
   // Prompts that are computed: what has more than one token goes over the link to the engines that decode.
   void ends_of_prefills(arrivals::Picoseconds now) {
-    for (std::size_t i = 0; i < prefill_.size(); ++i) {
-      if (prefill_[i]->next() != now) continue;
-      ended_.clear();
-      prefill_[i]->finish_step(now, ended_);
-      touched_prefill_[i] = 1;
-      std::sort(ended_.begin(), ended_.end());
+    finish_steps(prefill_, now, [&] {
       for (const arrivals::RequestId request : ended_) {
         const arrivals::Request& asked = workload_.requests[request];
         if (asked.output == 1 && !setting_.prefill.silent) {
@@ -171,21 +219,21 @@ class Run {
         link_free_ = std::max(link_free_, now) + carried;
         on_link_.push_back({request, link_free_ + setting_.prefill.link_latency});
       }
-    }
+    });
   }
 
   void moves(arrivals::Picoseconds now) {
     for (; !on_link_.empty() && on_link_.front().arrives <= now; on_link_.pop_front())
-      enter(on_link_.front().request, servers_, touched_, now);
+      enter(on_link_.front().request, decode_, now);
   }
 
-  void enter(arrivals::RequestId request, std::vector<std::unique_ptr<Server>>& servers, std::vector<char>& touched,
-             arrivals::Picoseconds now) {
+  void enter(arrivals::RequestId request, Engines& engines, arrivals::Picoseconds now) {
+    std::vector<std::unique_ptr<Server>>& servers = engines.servers;
     const std::uint32_t replica = servers.size() == 1 ? 0 : setting_.routing->replica(request, workload_, servers);
-    if (servers_.size() > 1 && &servers == &servers_) result_.replica_of[request] = replica;
+    if (decode_.servers.size() > 1 && &engines == &decode_) result_.replica_of[request] = replica;
     if (servers.size() > 1 && setting_.routing->by_prefix()) servers[replica]->remember(workload_.requests[request]);
     servers[replica]->arrive(request, now);
-    if (servers[replica]->idle()) touched[replica] = 1;
+    if (servers[replica]->idle()) engines.touched.push_back(replica);
   }
 
   void arrivals(arrivals::Picoseconds now) {
@@ -194,10 +242,7 @@ class Run {
          sent = client_.next())
       send(sent);
     for (; !transit_.empty() && transit_.front().arrives <= now; transit_.pop_front())
-      if (prefill_.empty())
-        enter(transit_.front().request, servers_, touched_, now);
-      else
-        enter(transit_.front().request, prefill_, touched_prefill_, now);
+      enter(transit_.front().request, prefill_.servers.empty() ? decode_ : prefill_, now);
   }
 
   void send(arrivals::Picoseconds sent) {
@@ -211,10 +256,8 @@ class Run {
   const RunSetting& setting_;
   Client client_;
   SimulationResult result_;
-  std::vector<std::unique_ptr<Server>> servers_;
-  std::vector<std::unique_ptr<Server>> prefill_;  // compute prompts alone; empty: servers_ do both
-  std::vector<char> touched_;                     // [replica]: a step ended or an idle engine got a request
-  std::vector<char> touched_prefill_;
+  Engines decode_;
+  Engines prefill_;  // compute prompts alone; none: decode_ does both
   std::deque<Transit> transit_;
   std::deque<Transit> on_link_;  // caches on their way, in order
   arrivals::Picoseconds link_free_ = 0;
