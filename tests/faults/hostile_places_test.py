@@ -148,6 +148,46 @@ class HostilePlaces(WithResults):
         self.assertEqual(status, BAD_INPUT)
         self.assertLess(mib, 600)
 
+    @unittest.skipIf(SANITIZERS, "a sanitizer keeps what is freed")
+    def test_memory_by_byte_of_input(self):
+        """Files that hold as much as they can of what their readers keep: none takes more than `factor` bytes for each of its own, over 60 MiB. What is
+        read line by line as values (JSON lines) takes a hundred times its text, a log not even its own size."""
+        size = 3 << 20
+        log, values = 12, 130
+        figures = '"num_draft_tokens": 1, "acceptance_histogram": [1, 2], "draft_n": 3, '
+        scrape = 'vllm:spec_decode_num_drafts_total{{engine="{0}",model_name="{0}"}} 5\n'
+        series = '{{"metric": {{"__name__": "vllm:spec_decode_num_drafts_total", "engine": "{}"}}, "values": [[1, "2"], [2, "3"]]}},'
+        def each(form):
+            lines, total = [], 0
+            while total < size:
+                lines.append(form.format(len(lines)))
+                total += len(lines[-1])
+            return "".join(lines)
+        inputs = [
+            ("import", log, "levels", '{"a": ' * (size // 6)), ("import", log, "levels of lists", '{"a": ' + "[" * size),
+            ("import", log, "figures of one object", '{"specDecodingStats": {' + figures * (size // len(figures)) + '"x": 0}}'),
+            ("import", log, "rounds", '{"choices": [{"accept_lengths": [' + "1, 2, " * (size // 6) + "1]}]}"),
+            ("import", log, "answers", each('{{"meta_info": {{"id": "{:040d}", "spec_verify_ct": 3, "completion_tokens": 9}}}}\n')),
+            ("import", log, "values of a query", '{"data": {"result": [' + each(series) + "{}]}}"), ("import", log, "labels", each(scrape)),
+            ("import", log, "broken lines", "SpecDecoding metrics: Mean acceptance length: 2.7\n" * (size // 50)),
+            ("import", log, "a string", '{"log": "' + "\\n" * (size // 2) + '"}'), ("import", log, "logs in logs", '{"log": "{\\"log\\": \\"x\\\\n\\"}\\n"}\n' * (size // 36)),
+            ("import", log, "drafters", each("statistics d{}: #gen drafts = 1, #gen tokens = 1, #acc tokens = 1\n")),
+            ("serve", values, "sessions", each('{{"session_id": "{:020d}", "input_length": 1, "output_length": 1}}\n')),
+            ("serve", values, "hashes", '{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [' + "1, " * (size // 3) + "1]}"),
+            ("serve", values, "keys", '{"timestamp": 0, ' + each('"k{}": 1, ') + '"input_length": 1, "output_length": 0}'),
+            ("fit", values, "rounds", '{"draft_length": 2, "rounds": [' + "1, " * (size // 3) + "9]}"),
+            ("run", values, "a config", "experiment: a\nrounds: [" + "1, " * (size // 3) + "1]\n")]
+        for command, factor, name, text in inputs:
+            file = self.scratch / ("case.yaml" if command == "run" else "case.jsonl")
+            file.write_text(text)
+            arguments = {"serve": ["serve", "configs/serve/chat.yaml", "--no-capacity", "--dry-run", "--trace", file]}.get(command, [command, file])
+            process = subprocess.Popen([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            with self.subTest(command=command, file=name):
+                self.assertIn(process.returncode, (FINE, BAD_INPUT))
+                self.assertLess(used.ru_maxrss / 1024, 60 + factor * len(text) / (1 << 20))
+
     def test_names_that_no_xml_has(self):
         config = self.scratch / "named.yaml"
         for name in ("x\uffff", "x\ufffey", "\U0010ffff", "a&<>'"):

@@ -133,7 +133,8 @@ void feed_server_log(std::string_view bytes) {
     require(one.rounds >= 0.0 && one.drafted >= 0.0 && one.accepted >= 0.0, "counts are no less than 0");
     require(one.accepted_at.size() <= logs::kMostPositions + 1, "positions are those of a draft");
     for (const double count : one.accepted_at) require(count >= -1e-6 * one.rounds, "counts by position are no less than 0");
-    require(one.first_line >= 1 && one.first_line <= one.last_line && one.last_line <= contents.lines, "lines have their numbers");
+    require(one.first_line >= 1 && one.first_line <= one.last_line && one.last_line <= contents.lines,
+            "lines have their numbers");
     const logs::Findings findings = logs::find(one);
     for (const logs::Figure* figure : {&findings.mean_length, &findings.alpha, &findings.acceptance_rate})
       require(!std::isinf(figure->value) && !std::isinf(figure->low) && !std::isinf(figure->high), "figures are finite");
@@ -141,8 +142,8 @@ void feed_server_log(std::string_view bytes) {
   }
 }
 
-// Counters of a server that starts anew: each pair of bytes is a scrape's drafts and accepted tokens. Over all its lives it counted
-// no less than between two scrapes, and no more than all scrapes say.
+// Counters of a server that starts anew: each pair of bytes is a scrape's drafts and accepted tokens. Over all its lives it
+// counted no less than between two scrapes, and no more than all scrapes say.
 void feed_counters(std::string_view bytes) {
   std::string text;
   double all = 0.0;
@@ -150,8 +151,10 @@ void feed_counters(std::string_view bytes) {
   for (std::size_t i = 0; i + 1 < bytes.size(); i += 2) {
     const int drafts = 1 + static_cast<unsigned char>(bytes[i]);
     const int accepted = std::min(drafts, static_cast<int>(static_cast<unsigned char>(bytes[i + 1])));
-    text += fmt::format("vllm:spec_decode_num_drafts_total{{engine=\"0\"}} {0}\nvllm:spec_decode_num_draft_tokens_total{{engine=\"0\"}} {0}\n"
-                        "vllm:spec_decode_num_accepted_tokens_total{{engine=\"0\"}} {1}\n", drafts, accepted);
+    text += fmt::format(
+        "vllm:spec_decode_num_drafts_total{{engine=\"0\"}} {0}\nvllm:spec_decode_num_draft_tokens_total{{engine=\"0\"}} {0}\n"
+        "vllm:spec_decode_num_accepted_tokens_total{{engine=\"0\"}} {1}\n",
+        drafts, accepted);
     all += drafts;
     most = std::max(most, static_cast<double>(drafts));
   }
@@ -182,8 +185,10 @@ void feed_request_trace(std::string_view bytes) {
     const arrivals::Request& one = trace.requests[i];
     require(i == 0 || trace.requests[i - 1].due <= one.due, "requests are in order");
     require(one.prompt >= 1 && one.output >= 1, "requests have tokens");
-    require(one.follows <= trace.requests.size() && std::size_t{one.first_hash} + one.hashes <= trace.hashes.size(), "what a request names is there");
-    require(std::uint64_t{one.hashes} * trace.hash_tokens < std::uint64_t{std::max(one.prompt, one.hashed)} + trace.hash_tokens, "hashes are of the prompt");
+    require(one.follows <= trace.requests.size() && std::size_t{one.first_hash} + one.hashes <= trace.hashes.size(),
+            "what a request names is there");
+    require(std::uint64_t{one.hashes} * trace.hash_tokens < std::uint64_t{std::max(one.prompt, one.hashed)} + trace.hash_tokens,
+            "hashes are of the prompt");
   }
 }
 

@@ -162,7 +162,8 @@ TEST_CASE("a rate that goes round its levels has their mean by time", "[arrivals
 }
 
 TEST_CASE("levels that send nothing are passed over together", "[arrivals][stat]") {
-  // A request in 2e9 s at levels of a microsecond: drawn stay by stay it would take 1e15 of them. Any run refuses a moment so far.
+  // A request in 2e9 s at levels of a microsecond: drawn stay by stay it would take 1e15 of them. Any run refuses a moment so
+  // far.
   const auto rare = make("markov_modulated", "{rates: [0, 1e-9], holding_s: [1e-6, 1e-6], requests: 3}");
   CHECK(static_cast<double>(filled(*rare).requests.back().due) >= arrivals::kLongestRun * arrivals::kPicosecondsPerSecond);
   // Levels change so often that the gaps are exponential, of the mean by time: (3e-3 * 1 + 0 * 2) / 3 a second. 250 of them leave
@@ -314,7 +315,8 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   CHECK(bailian->notes().empty());
   const auto images = read(R"({"chat_id": 0, "timestamp": 0.0, "input_length": 3, "output_length": 5, "type": "image"})");
   CHECK(images->notes().size() == 1);
-  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and says all again. 100 + 40 + 10 tokens; in order of due.
+  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and says all again. 100 + 40 + 10 tokens; in order of
+  // due.
   const arrivals::RequestTrace turns = filled(*read(
       R"({"session_id": "a", "timestamp": 0, "input_length": 100, "output_length": 40}
 {"session_id": "a", "delay": 2000, "input_length": 10, "output_length": 7}
@@ -331,7 +333,8 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   for (std::uint32_t i = 0; i < 8; ++i)
     CHECK(turns.hashes[turns.requests[2].first_hash + i] == turns.hashes[turns.requests[0].first_hash + i]);
   CHECK(turns.hashes[turns.requests[1].first_hash] != turns.hashes[turns.requests[0].first_hash]);
-  // vLLM's custom data set: 28 bytes are 7 tokens; all at once, or at a rate: the last of 400 after 200 s, to 4 standard errors of 10.
+  // vLLM's custom data set: 28 bytes are 7 tokens; all at once, or at a rate: the last of 400 after 200 s, to 4 standard errors
+  // of 10.
   std::string custom;
   for (int i = 0; i < 400; ++i) custom += "{\"prompt\": \"What is the capital of Iran\\n\", \"output_tokens\": 12}\n";
   const arrivals::RequestTrace at_once = filled(*read(custom));
@@ -346,10 +349,14 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   const auto azure = read("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-05-12 00:00:00.003908+00:00,1,1452,5\n");
   REQUIRE(azure->notes().size() == 1);
   CHECK(azure->notes()[0].find("NumImages") != std::string::npos);
-  CHECK(refusal("{\"session_id\": 1, \"delay\": -1, \"input_length\": 10, \"output_length\": 3}\n").empty());  // its first turn has none
-  CHECK(refusal("{\"session_id\": 1, \"input_length\": 10, \"output_length\": 3}\n{\"session_id\": 1, \"delay\": -1, \"input_length\": 10, "
+  CHECK(refusal("{\"session_id\": 1, \"delay\": -1, \"input_length\": 10, \"output_length\": 3}\n")
+            .empty());  // its first turn has none
+  CHECK(refusal("{\"session_id\": 1, \"input_length\": 10, \"output_length\": 3}\n{\"session_id\": 1, \"delay\": -1, "
+                "\"input_length\": 10, "
                 "\"output_length\": 3}\n") != "");
-  CHECK(refusal("{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 3}\n{\"input_length\": 10, \"output_length\": 3}\n") != "");
+  CHECK(
+      refusal("{\"timestamp\": 0, \"input_length\": 10, \"output_length\": 3}\n{\"input_length\": 10, \"output_length\": 3}\n") !=
+      "");
 }
 
 }  // namespace specsim::arrivals_test

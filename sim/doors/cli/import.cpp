@@ -70,7 +70,11 @@ void print_figures(const logs::Findings& findings, const std::string& lines) {
 // Whether figures hold together: lines of text, or a table where nothing else is printed.
 void print_checks(const std::vector<logs::Check>& checks, const std::string& lines, const char* indent) {
   for (const logs::Check& check : checks)
-    print_output("{}{} {}: {}\n", indent, check.holds ? "consistent:  " : check.note ? "note:        " : "INCONSISTENT:", check.what, check.told);
+    print_output("{}{} {}: {}\n", indent,
+                 check.holds  ? "consistent:  "
+                 : check.note ? "note:        "
+                              : "INCONSISTENT:",
+                 check.what, check.told);
   if (!tables_alone() || checks.empty()) return;
   TableOfLines table({{"check", report::Align::left}, {"consistent", report::Align::left}, {"finding", report::Align::left}},
                      lines);

@@ -23,6 +23,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -47,7 +48,7 @@ constexpr const char* kServeExamples =
 class SweepJournal {
  public:
   SweepJournal(const std::string& path, const run::Origin& origin, bool resume)
-      : journal_(path, origin, resume, [&](const run::Record& record) {
+      : path_(path), journal_(path, origin, resume, [&](const run::Record& record) {
           const std::optional<serve::Summary> summary = load::unpack_summary(record.counts);
           if (!summary)
             throw BadInput({path, record.line, 0}, "this is no record of a finished run, allowed: --force to drop the journal");
@@ -63,10 +64,14 @@ class SweepJournal {
   }
   void done(std::uint64_t point, std::uint64_t replication, const serve::Summary& summary) {
     journal_.append(point, replication, load::pack_summary(summary));
+    if (journal_.is_lost() && !told_.exchange(true))
+      print_warning(fmt::format("{} was removed: the sweep goes on, and could not be resumed", path_));
   }
   [[nodiscard]] bool is_lost() const { return journal_.is_lost(); }
 
  private:
+  std::string path_;
+  std::atomic<bool> told_{false};
   std::map<std::pair<std::uint64_t, std::uint64_t>, serve::Summary> known_;
   run::Journal journal_;
 };

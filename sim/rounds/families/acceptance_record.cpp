@@ -100,14 +100,14 @@ std::optional<std::string> read_rounds(const config::Value& line, AcceptanceReco
   return std::nullopt;
 }
 
-// What other programs write of an answer's rounds. Spec-Bench (evaluation/eval.py) and all that took its form: tokens that each round
-// emitted. vLLM with --per-request-spec-decode-metrics detailed (vllm-project/vllm#48915), and AIPerf's profile_export.jsonl, which
-// takes it over: tokens that each accepted and drafted.
+// What other programs write of an answer's rounds. Spec-Bench (evaluation/eval.py) and all that took its form: tokens that each
+// round emitted. vLLM with --per-request-spec-decode-metrics detailed (vllm-project/vllm#48915), and AIPerf's
+// profile_export.jsonl, which takes it over: tokens that each accepted and drafted.
 struct AnswerForm {
   const char* outer;  // key of the line, ""; of its first choice where it is "choices"
   const char* inner;  // key in it, ""
   const char* list;
-  int per_round;      // tokens that the list counts and that are no drafts
+  int per_round;  // tokens that the list counts and that are no drafts
 };
 constexpr std::array<AnswerForm, 5> kAnswerForms = {{{"choices", "", "accept_lengths", 1},
                                                      {"", "", "accept_lengths", 1},
@@ -128,12 +128,14 @@ const config::Value* answer_rounds(const config::Value& line, AcceptanceRecord& 
     record.form = RecordForm::rounds;
     const config::Value* const drafted = at->find("per_step_drafted");
     if (drafted != nullptr && drafted->items.size() != list->items.size())
-      mistake = fmt::format("{} rounds and {} entries of \"per_step_drafted\", allowed: as many", list->items.size(), drafted->items.size());
+      mistake = fmt::format("{} rounds and {} entries of \"per_step_drafted\", allowed: as many", list->items.size(),
+                            drafted->items.size());
     for (std::size_t i = 0; i < list->items.size() && !mistake; ++i) {
       const std::optional<int> counted = count_of(&list->items[i], kMaxDraftLength + form.per_round);
       const std::optional<int> length = drafted != nullptr ? count_of(&drafted->items[i], kMaxDraftLength) : std::nullopt;
       if (!counted || (drafted != nullptr && (!length || *length < *counted))) {
-        mistake = fmt::format("round {} accepted {}, allowed: an integer up to what was drafted", i + 1, config::found_text(list->items[i]));
+        mistake = fmt::format("round {} accepted {}, allowed: an integer up to what was drafted", i + 1,
+                              config::found_text(list->items[i]));
       } else if (*counted >= form.per_round && (drafted == nullptr || *length > 0)) {  // a round that emitted nothing was none
         record.accepted.push_back(*counted - form.per_round);
         if (length) record.drafted.push_back(*length);

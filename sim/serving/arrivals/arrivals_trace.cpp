@@ -1,5 +1,5 @@
-// Recorded requests: columns of this project, of Azure's, ServeGen's and BurstGPT's CSV files, or JSON lines of Mooncake, Qwen-Bailian,
-// AIPerf and vLLM's custom data sets. A file without times is a list of lengths.
+// Recorded requests: columns of this project, of Azure's, ServeGen's and BurstGPT's CSV files, or JSON lines of Mooncake,
+// Qwen-Bailian, AIPerf and vLLM's custom data sets. A file without times is a list of lengths.
 #include "sim/foundation/base/standard_library.h"
 #include "sim/foundation/base/text_file.h"
 #include "sim/foundation/config/json.h"
@@ -28,9 +28,10 @@ namespace {
 constexpr std::int64_t kMostSeconds = 4'000'000;  // that a trace may last: picoseconds end at twice that
 
 constexpr std::uint32_t kMooncakeTokens = 512;  // tokens that a hash of Mooncake's stands for
-constexpr std::uint32_t kBlockTokens = 16;      // of Qwen-Bailian's (alibaba-edu/qwen-bailian-usagetraces-anon), and of this project's
-constexpr double kBytesPerToken = 4.0;          // of a prompt that is given as text
-constexpr double kMostDays = 1e6;               // seconds that a trace's times may reach
+constexpr std::uint32_t kBlockTokens =
+    16;                                 // of Qwen-Bailian's (alibaba-edu/qwen-bailian-usagetraces-anon), and of this project's
+constexpr double kBytesPerToken = 4.0;  // of a prompt that is given as text
+constexpr double kMostDays = 1e6;       // seconds that a trace's times may reach
 
 class Recorded final : public ArrivalProcess {
  public:
@@ -165,8 +166,7 @@ class Reader {
       return false;
     }
     if (!ignored_.empty()) notes.push_back(fmt::format("{} is not counted: {}", file_, fmt::join(ignored_, ", ")));
-    if (texts_)
-      notes.push_back(fmt::format("{} has prompts as text: a token is taken as {:g} bytes", file_, kBytesPerToken));
+    if (texts_) notes.push_back(fmt::format("{} has prompts as text: a token is taken as {:g} bytes", file_, kBytesPerToken));
     return turns_.empty() || order_turns();
   }
 
@@ -206,7 +206,8 @@ class Reader {
       for (const auto& [known, meaning] : kNames)
         if (name == known) column = meaning;
       // What follows from the others, or says nothing of the load.
-      static const std::set<std::string_view> kIdle = {"id", "request_id", "Model", "Log Type", "Total tokens", "num_total_tokens", "pd_ratio"};
+      static const std::set<std::string_view> kIdle = {"id",           "request_id",       "Model",   "Log Type",
+                                                       "Total tokens", "num_total_tokens", "pd_ratio"};
       if (column == Field::skipped && !kIdle.contains(name)) ignore(name);
       const auto same = std::find_if(columns_.begin(), columns_.end(), [&](Field other) {
         return column != Field::skipped && (other == column || (is_time(other) && is_time(column)));
@@ -372,7 +373,8 @@ class Reader {
     const config::Value* const session = value.find("session_id");
     const bool turn = session != nullptr && value.find("timestamp") == nullptr;
     if (!turn && timed) {
-      const auto time = json_number(value, "timestamp", seconds_ ? "seconds" : "milliseconds", 0.0, seconds_ ? kMostDays : kMostDays * 1e3);
+      const auto time =
+          json_number(value, "timestamp", seconds_ ? "seconds" : "milliseconds", 0.0, seconds_ ? kMostDays : kMostDays * 1e3);
       if (!time) return false;
       request.due = std::llround(*time * (seconds_ ? kPicosecondsPerSecond : 1e9));
     }
@@ -397,8 +399,8 @@ class Reader {
 
   static bool known_key(const std::string& key) {
     static const std::set<std::string_view> kKeys = {
-        "timestamp", "input_length", "output_length", "hash_ids", "session_id", "delay", "chat_id", "parent_chat_id", "turn", "type",
-        "prompt", "text_input", "output_tokens", "model", "request_id", "id"};
+        "timestamp", "input_length", "output_length", "hash_ids",   "session_id",    "delay", "chat_id",    "parent_chat_id",
+        "turn",      "type",         "prompt",        "text_input", "output_tokens", "model", "request_id", "id"};
     return kKeys.contains(key);
   }
 
@@ -418,7 +420,8 @@ class Reader {
     } else {
       prompt = json_number(value, "input_length", "a whole number", 1.0, kMostTokens);
     }
-    const char* const output_key = value.find("output_length") == nullptr && value.find("output_tokens") != nullptr ? "output_tokens" : "output_length";
+    const char* const output_key =
+        value.find("output_length") == nullptr && value.find("output_tokens") != nullptr ? "output_tokens" : "output_length";
     const auto output = prompt ? json_number(value, output_key, "a whole number", 1.0, kMostTokens) : std::nullopt;
     if (!output) return false;
     request.prompt = static_cast<std::uint32_t>(*prompt);
@@ -455,8 +458,8 @@ class Reader {
     return true;
   }
 
-  // Turns of all sessions in order of the moments from which they may be sent; where some wait for answers, what a session said before
-  // is known to the prefix cache.
+  // Turns of all sessions in order of the moments from which they may be sent; where some wait for answers, what a session said
+  // before is known to the prefix cache.
   bool order_turns() {
     std::vector<Request>& requests = workload.requests;
     std::vector<std::size_t> order(requests.size());
@@ -481,8 +484,10 @@ class Reader {
         }
         const auto first = static_cast<std::uint32_t>(hashes.size());
         for (std::uint64_t block = 0; block < blocks; ++block)
-          hashes.push_back(block < shared ? std::uint64_t{1} << 63U | (workload.hashes[request.first_hash + block / per_hash] * per_hash + block % per_hash)
-                                          : (turns_[from] + 1) << 24U | block);
+          hashes.push_back(block < shared
+                               ? std::uint64_t{1} << 63U |
+                                     (workload.hashes[request.first_hash + block / per_hash] * per_hash + block % per_hash)
+                               : (turns_[from] + 1) << 24U | block);
         request.first_hash = first;
         request.hashes = static_cast<std::uint32_t>(blocks);
       }
@@ -518,9 +523,9 @@ class Reader {
   std::size_t line_ = 0;
   std::vector<Field> columns_;
   Moment start_;
-  bool seconds_ = false;              // times of JSON lines are in seconds
-  bool texts_ = false;                // some prompts are texts
-  std::set<std::string> ignored_;     // columns and keys that say something which is not counted
+  bool seconds_ = false;           // times of JSON lines are in seconds
+  bool texts_ = false;             // some prompts are texts
+  std::set<std::string> ignored_;  // columns and keys that say something which is not counted
   std::map<std::string, Session> sessions_;
   std::vector<std::uint64_t> turns_;  // the session of each request, where there are sessions
 };
@@ -541,39 +546,43 @@ ArrivalsEntry trace_arrivals() {
       {"rate", &P::rate, "requests a second of a file without times, a Poisson process; 0: all are sent at the start",
        config::between(0, 1e9)},
   };
-  return {{"trace", "recorded requests, with their lengths", "", fields,
-           "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: "
-           "0-146) and priority. "
-           "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; BurstGPT's Timestamp (seconds), Request tokens, "
-           "Response tokens; Mooncake's JSON lines (milliseconds), whose hash_ids stand for 512 tokens each; Qwen-Bailian's, with "
-           "chat_id (seconds, 16 tokens); AIPerf's sessions, whose turns come `delay` milliseconds after the answer before; vLLM's "
-           "custom data sets, a prompt's text and output_tokens. Without times the file is a list of lengths."},
-          [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
-            const P params = fields.read(arguments);
-            const config::Value& file = params.file;
-            const std::string path = file_beside(file.where, file.text);
-            std::string text;
-            try {
-              text = read_text_file(path);
-            } catch (const ReadError& error) {
-              diagnostics.add(file.where, path + ": " + error.message("trace of requests") + looked_for(file.where, file.text));
-              return nullptr;
-            }
-            Reader reader(path, params.requests, diagnostics);
-            if (!reader.read(text)) return nullptr;
-            reader.workload.file = path;
-            if (reader.timed && params.rate > 0.0) {
-              diagnostics.add(arguments.where("rate"), fmt::format("rate is given with {}, which has times of its own, allowed: "
-                                                                   "time_scale, or a file without times", path));
-              return nullptr;
-            }
-            if (!reader.timed && params.rate == 0.0)
-              reader.notes.push_back(fmt::format("{} has no times: all requests are sent at the start, as vllm bench serve does "
-                                                 "without a rate (arrivals.rate)", path));
-            return std::make_unique<Recorded>(std::move(reader.workload), std::move(reader.notes), reader.timed, params.time_scale,
-                                              params.rate);
-          },
-          true};
+  return {
+      {"trace", "recorded requests, with their lengths", "", fields,
+       "CSV: arrived_us,prompt,output, and where they are known block_hashes (hashes of the prompt's blocks of 16 tokens: "
+       "0-146) and priority. "
+       "Azure's TIMESTAMP,ContextTokens,GeneratedTokens; ServeGen's columns; BurstGPT's Timestamp (seconds), Request tokens, "
+       "Response tokens; Mooncake's JSON lines (milliseconds), whose hash_ids stand for 512 tokens each; Qwen-Bailian's, with "
+       "chat_id (seconds, 16 tokens); AIPerf's sessions, whose turns come `delay` milliseconds after the answer before; vLLM's "
+       "custom data sets, a prompt's text and output_tokens. Without times the file is a list of lengths."},
+      [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<ArrivalProcess> {
+        const P params = fields.read(arguments);
+        const config::Value& file = params.file;
+        const std::string path = file_beside(file.where, file.text);
+        std::string text;
+        try {
+          text = read_text_file(path);
+        } catch (const ReadError& error) {
+          diagnostics.add(file.where, path + ": " + error.message("trace of requests") + looked_for(file.where, file.text));
+          return nullptr;
+        }
+        Reader reader(path, params.requests, diagnostics);
+        if (!reader.read(text)) return nullptr;
+        reader.workload.file = path;
+        if (reader.timed && params.rate > 0.0) {
+          diagnostics.add(arguments.where("rate"), fmt::format("rate is given with {}, which has times of its own, allowed: "
+                                                               "time_scale, or a file without times",
+                                                               path));
+          return nullptr;
+        }
+        if (!reader.timed && params.rate == 0.0)
+          reader.notes.push_back(
+              fmt::format("{} has no times: all requests are sent at the start, as vllm bench serve does "
+                          "without a rate (arrivals.rate)",
+                          path));
+        return std::make_unique<Recorded>(std::move(reader.workload), std::move(reader.notes), reader.timed, params.time_scale,
+                                          params.rate);
+      },
+      true};
 }
 
 }  // namespace specsim::arrivals

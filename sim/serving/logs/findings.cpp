@@ -269,10 +269,11 @@ class Finder {
     const bool whole = lacks <= last_drafts(found_.draft_length);
     found_.checks.push_back({"whole drafts", whole,
                              lacks <= 1e-6 ? fmt::format("every round drafted {}", found_.draft_length)
-                             : whole ? fmt::format("every round drafted {} but for the last ones of answers", found_.draft_length)
-                                     : fmt::format("{:.4g} draft tokens a round of at most {}: rates of later positions hold rounds "
-                                                   "that did not draft so far, and understate the draft",
-                                                   mean, found_.draft_length),
+                             : whole
+                                 ? fmt::format("every round drafted {} but for the last ones of answers", found_.draft_length)
+                                 : fmt::format("{:.4g} draft tokens a round of at most {}: rates of later positions hold rounds "
+                                               "that did not draft so far, and understate the draft",
+                                               mean, found_.draft_length),
                              true});
   }
 

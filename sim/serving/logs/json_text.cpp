@@ -110,8 +110,9 @@ bool JsonText::read(std::string_view line, JsonUser& user) {
     end(user);
     at = 0;
   }
-  if (const std::size_t from = line.find_first_not_of(" \t"); !open() && from != std::string_view::npos && line[from] == '"' &&
-                                                              key_before(line, line.find(':', from)) == line.substr(from + 1, line.find('"', from + 1) - from - 1)) {
+  if (const std::size_t from = line.find_first_not_of(" \t");
+      !open() && from != std::string_view::npos && line[from] == '"' &&
+      key_before(line, line.find(':', from)) == line.substr(from + 1, line.find('"', from + 1) - from - 1)) {
     key_.clear();
     at_start_ = false;
     fields_alone_ = true;
@@ -261,7 +262,8 @@ void JsonText::take_text(std::string_view raw, JsonUser& user) {
     const Frame* series = nullptr;
     for (std::size_t up = 2; up <= 3 && up <= frames_.size() && series == nullptr; ++up)
       if (!frames_[frames_.size() - up].series.empty()) series = &frames_[frames_.size() - up];
-    if (series != nullptr && frame.size == 1) user.on_metric(frame.last_number, fmt::format("{} {}", series->series, raw.substr(0, 64)));
+    if (series != nullptr && frame.size == 1)
+      user.on_metric(frame.last_number, fmt::format("{} {}", series->series, raw.substr(0, 64)));
     return;
   }
   if (frame.key == "metric" && frames_.size() > 1) {

@@ -46,8 +46,8 @@ class JsonText {
 
   std::vector<Frame> frames_;
   Next next_ = Next::value;
-  std::string key_;          // of the value to come
-  bool at_start_ = false;    // the open document began its line
+  std::string key_;            // of the value to come
+  bool at_start_ = false;      // the open document began its line
   bool fields_alone_ = false;  // it has no bracket: fields that grep left of one
   bool held_log_ = false;
 };

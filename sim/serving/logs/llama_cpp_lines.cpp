@@ -2,8 +2,8 @@
 //   slot print_timings: id  0 | task 42 |        eval time =    3147.99 ms /   354 tokens (...)
 //   slot print_timings: id  0 | task 42 | draft acceptance = 0.66237 (  257 accepted /   388 generated), mean len =  3.65
 //   slot print_timings: id  0 | task 42 |      acc per pos = (0.804, 0.701, 0.629, 0.515)                     with -lv 4
-// The earliest print no length; the tokens less the accepted ones are then the target's passes. Lengths and rates are of the rounds
-// that had a draft. And the table of ik_llama.cpp's llama-spec-bench (ikawrakow/ik_llama.cpp#2156).
+// The earliest print no length; the tokens less the accepted ones are then the target's passes. Lengths and rates are of the
+// rounds that had a draft. And the table of ik_llama.cpp's llama-spec-bench (ikawrakow/ik_llama.cpp#2156).
 #include "sim/serving/logs/line_scan.h"
 #include "sim/serving/logs/readers.h"
 #include "sim/serving/logs/server_log.h"
@@ -133,12 +133,19 @@ void LogReader::read_spec_bench(std::string_view line) {
     const auto at = std::find(columns_.begin(), columns_.end(), name);
     return at == columns_.end() ? std::string() : cells[static_cast<std::size_t>(at - columns_.begin())];
   };
-  static constexpr Reader kReader = {
-      Kind::llama_spec_bench, Form::line, "", "", "",
-      {Role::rounds, Role::drafted, Role::accepted},
-      {{{Role::rounds, "rounds"}, {Role::accepted, "accepted"}, {Role::drafted, "accepted"}, {Role::length, "a.len"},
-        {Role::shares, "pos accept"}}},
-      true, 0.0005};
+  static constexpr Reader kReader = {Kind::llama_spec_bench,
+                                     Form::line,
+                                     "",
+                                     "",
+                                     "",
+                                     {Role::rounds, Role::drafted, Role::accepted},
+                                     {{{Role::rounds, "rounds"},
+                                       {Role::accepted, "accepted"},
+                                       {Role::drafted, "accepted"},
+                                       {Role::length, "a.len"},
+                                       {Role::shares, "pos accept"}}},
+                                     true,
+                                     0.0005};
   Report report;
   report.name = cell("stage");
   const auto take_cell = [&](Role role, std::optional<double> value, std::size_t at = 0, double scale = 1.0) {

@@ -187,6 +187,7 @@ bool Report::take(Role role, double value, std::size_t at) {
 // Lines of servers and reports of benchmark clients. Where the figures' meaning is not plain, the file that prints them is named.
 std::span<const Reader> readers() {
   using R = Role;
+  // clang-format off
   static constexpr std::array<KeyedFigure, 12> kAnswer = {{
       {R::histogram, "acceptance_histogram"}, {R::rounds, "num_spec_steps"}, {R::accepted, "num_accepted_draft_tokens"},
       {R::drafted, "num_draft_tokens"}, {R::draft_length, "num_spec_tokens"}, {R::length, "mean_acceptance_length"}}};
@@ -327,6 +328,7 @@ std::span<const Reader> readers() {
        {{{R::accepted, "accepted_prediction_tokens"}, {R::rejected, "rejected_prediction_tokens"}, {R::emitted, "completion_tokens"}}},
        true},
   };
+  // clang-format on
   return all;
 }
 
@@ -362,7 +364,8 @@ bool read_block_line(const Reader& reader, std::string_view line, const Report& 
       now.list(figure.role).assign(known.size(), 0.0);
       if (take_figure(figure, figure.key, line, now, true)) continue;
       now.list(figure.role).clear();
-      again |= !known.empty() && take_figure(figure, figure.key, line, now, true);  // a list that begins again is another report's
+      again |=
+          !known.empty() && take_figure(figure, figure.key, line, now, true);  // a list that begins again is another report's
     } else if (take_figure(figure, figure.key, line, now, true)) {
       again |= !known.empty();
     }
@@ -401,8 +404,7 @@ std::string complete(Report& report) {
   if (known(R::share_histogram) && !known(R::shares)) {
     const std::vector<double>& histogram = report.list(R::share_histogram);
     double above = report.sum(R::share_histogram);
-    for (std::size_t i = 0; i + 1 < histogram.size(); ++i)
-      report.take(R::shares, std::clamp(above -= histogram[i], 0.0, 1.0), i);
+    for (std::size_t i = 0; i + 1 < histogram.size(); ++i) report.take(R::shares, std::clamp(above -= histogram[i], 0.0, 1.0), i);
   }
   if (known(R::rejected) && known(R::accepted) && !known(R::drafted))
     report.set(R::drafted, report.number(R::accepted) + report.number(R::rejected));
@@ -459,7 +461,8 @@ std::string contradiction(const Reader& reader, const Report& report) {
   const bool counts = report.counted && rounds > 0.0;
   double shares = 0.0;
   for (const double share : report.list(R::shares)) shares += share;
-  const double rounding = reader.length_rounding + reader.share_rounding * 1.02 * static_cast<double>(report.list(R::shares).size());
+  const double rounding =
+      reader.length_rounding + reader.share_rounding * 1.02 * static_cast<double>(report.list(R::shares).size());
   if (report.has(R::length)) {
     if (counts && report.has(R::accepted) && std::abs(1.0 + accepted / rounds - length) > reader.length_rounding)
       return fmt::format("mean acceptance length {:.2f} beside {} accepted tokens of {} rounds", length, accepted, rounds);

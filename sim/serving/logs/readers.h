@@ -85,8 +85,8 @@ struct Reader {
   Form form;
   // A line has this text before its figures; an object this key ("": any); a block ends with a line that has it ("": none has).
   const char* begins;
-  const char* also;   // a line has this text too, or is not of this reader
-  const char* closes;  // a line without it was cut, or broken by a terminal
+  const char* also;          // a line has this text too, or is not of this reader
+  const char* closes;        // a line without it was cut, or broken by a terminal
   std::array<Role, 4> need;  // without the first it is not of this reader, without the others it cannot be read; none: no more
   std::array<KeyedFigure, 12> keyed;
   bool answers = false;         // each is one answer, whose last draft may be short
@@ -94,17 +94,15 @@ struct Reader {
   double length_rounding = 0.0051;
   void (LogReader::*take)(const Reader& reader, Report& report) = nullptr;  // where it is more than add_report()
 
-  [[nodiscard]] std::span<const Role> needs() const {
-    return {need.begin(), std::find(need.begin(), need.end(), Role::none)};
-  }
+  [[nodiscard]] std::span<const Role> needs() const { return {need.begin(), std::find(need.begin(), need.end(), Role::none)}; }
   [[nodiscard]] std::span<const KeyedFigure> figures() const {
     return {keyed.begin(), std::find_if(keyed.begin(), keyed.end(), [](const KeyedFigure& one) { return one.key == nullptr; })};
   }
 };
 std::span<const Reader> readers();
 
-// What the line says by this reader; nothing where it is not of it. `broken`: it is without_spaces(), for a terminal or a page broke
-// it anywhere.
+// What the line says by this reader; nothing where it is not of it. `broken`: it is without_spaces(), for a terminal or a page
+// broke it anywhere.
 std::optional<Report> read_line_by(const Reader& reader, std::string_view line, bool broken = false);
 std::string without_spaces(std::string_view text);
 // What a line says for a block that goes on from `before`. True where it begins another block, since it says again what that has.

@@ -16,32 +16,32 @@
 namespace specsim::logs {
 
 enum class Kind {
-  vllm_log,             // "SpecDecoding metrics:" of vLLM's V1 engine, counts of the interval since the line before
-  vllm_v0_log,          // "Speculative metrics:" of vLLM's V0 engine, totals since its start
-  vllm_counters,        // vllm:spec_decode_* of /metrics, totals
+  vllm_log,       // "SpecDecoding metrics:" of vLLM's V1 engine, counts of the interval since the line before
+  vllm_v0_log,    // "Speculative metrics:" of vLLM's V0 engine, totals since its start
+  vllm_counters,  // vllm:spec_decode_* of /metrics, totals
   vllm_v0_counters,
-  vllm_bench,           // of vllm bench serve, printed or saved, a run
-  vllm_offline,         // the summary of its example spec_decode.py, a run
-  vllm_answers,         // its answers with --per-request-spec-decode-metrics
-  lmdeploy_counters,    // lmdeploy:spec_decode_*, vLLM's counters by another name
-  sglang_log,           // "Decode batch ... accept len:", an average of some steps
-  sglang_gauges,        // sglang:spec_accept_length of /metrics, the same average, the last one made
-  sglang_bench,         // "Accept length:" of sglang.bench_serving, a run
-  sglang_answers,       // meta_info of its answers and of "Finish:" lines
-  sglang_server_info,   // /get_server_info, the mean since its start
-  llama_requests,       // "draft acceptance", a request a line
-  llama_totals,         // "statistics draft:", totals of a server
-  llama_example,        // n_drafted, n_accept of llama-speculative
-  llama_answers,        // "timings" of the server's answers, a request each
-  llama_spec_bench,     // the table of ik_llama.cpp's llama-spec-bench, a run a line
-  trtllm_steps,         // specDecodingStats of TensorRT-LLM's iteration statistics
-  trtllm_counters,      // trtllm_spec_decode_* of /prometheus/metrics, totals
-  trtllm_bench,         // "DECODING STATISTICS" of what trtllm-bench prints, averages over the requests of a run
+  vllm_bench,            // of vllm bench serve, printed or saved, a run
+  vllm_offline,          // the summary of its example spec_decode.py, a run
+  vllm_answers,          // its answers with --per-request-spec-decode-metrics
+  lmdeploy_counters,     // lmdeploy:spec_decode_*, vLLM's counters by another name
+  sglang_log,            // "Decode batch ... accept len:", an average of some steps
+  sglang_gauges,         // sglang:spec_accept_length of /metrics, the same average, the last one made
+  sglang_bench,          // "Accept length:" of sglang.bench_serving, a run
+  sglang_answers,        // meta_info of its answers and of "Finish:" lines
+  sglang_server_info,    // /get_server_info, the mean since its start
+  llama_requests,        // "draft acceptance", a request a line
+  llama_totals,          // "statistics draft:", totals of a server
+  llama_example,         // n_drafted, n_accept of llama-speculative
+  llama_answers,         // "timings" of the server's answers, a request each
+  llama_spec_bench,      // the table of ik_llama.cpp's llama-spec-bench, a run a line
+  trtllm_steps,          // specDecodingStats of TensorRT-LLM's iteration statistics
+  trtllm_counters,       // trtllm_spec_decode_* of /prometheus/metrics, totals
+  trtllm_bench,          // "DECODING STATISTICS" of what trtllm-bench prints, averages over the requests of a run
   trtllm_bench_serving,  // "Avg Decoded Tokens per Iter" of its benchmark_serving, likewise
-  tabby_answers,        // tabbyAPI's "Draft:" and usage
-  aiperf_report,        // AIPerf's table and its JSON, a run
-  aiperf_records,       // its profile_export.jsonl, a request a line
-  answer_files          // answers of Spec-Bench and EAGLE
+  tabby_answers,         // tabbyAPI's "Draft:" and usage
+  aiperf_report,         // AIPerf's table and its JSON, a run
+  aiperf_records,        // its profile_export.jsonl, a request a line
+  answer_files           // answers of Spec-Bench and EAGLE
 };
 // The servers whose logs are read, and which of them writes a kind.
 const std::vector<std::string>& server_names();
@@ -68,14 +68,14 @@ struct ReportedAcceptance {
   std::size_t last_line = 0;
   bool some_without_drafted = false;    // not all lines say how much was drafted, or accepted at each position: the sums then say
   bool some_without_positions = false;  // nothing
-  double answers = 0.0;             // answers that the lines are of, each with a last draft that may be short; 0: not told
-  std::size_t restarts = 0;         // how often a counter fell, since its server started anew
-  double rounds = 0.0;              // rounds with a draft; 0: the text does not tell
-  bool rounds_counted = true;       // false: an estimate, good as a weight alone
-  double drafted = 0.0;             // draft tokens; 0: not told
-  double accepted = 0.0;            // draft tokens up to the first rejection; 0 too where nothing is told but a length
-  std::vector<double> accepted_at;  // rounds that accepted the draft token of this position; empty: not told
-  double alone_accepted = 0.0;      // draft tokens accepted whatever became of those before them, of `drafted`: V0 of vLLM
+  double answers = 0.0;                 // answers that the lines are of, each with a last draft that may be short; 0: not told
+  std::size_t restarts = 0;             // how often a counter fell, since its server started anew
+  double rounds = 0.0;                  // rounds with a draft; 0: the text does not tell
+  bool rounds_counted = true;           // false: an estimate, good as a weight alone
+  double drafted = 0.0;                 // draft tokens; 0: not told
+  double accepted = 0.0;                // draft tokens up to the first rejection; 0 too where nothing is told but a length
+  std::vector<double> accepted_at;      // rounds that accepted the draft token of this position; empty: not told
+  double alone_accepted = 0.0;          // draft tokens accepted whatever became of those before them, of `drafted`: V0 of vLLM
   std::vector<Sample> samples;
   // Printed figures that do not follow from the counts beside them, within their rounding.
   std::size_t contradictions = 0;      // lines with such figures

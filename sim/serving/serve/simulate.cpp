@@ -78,7 +78,8 @@ class Run {
       if (workload.answers_first) sequence.sent = arrivals::kNever;  // until it is
     }
     for (std::uint32_t i = 0; i < setting.replicas; ++i)
-      decode_.servers.push_back(std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences, setting.observer));
+      decode_.servers.push_back(
+          std::make_unique<Server>(i, setting.make_engine(), workload, result_.sequences, setting.observer));
     for (std::uint32_t i = 0; i < setting.prefill.engines; ++i)
       prefill_.servers.push_back(std::make_unique<Server>(setting.replicas + i, setting.prefill.make_engine(), workload,
                                                           result_.sequences, setting.observer));
