@@ -101,10 +101,11 @@ void add_tune_options(CommandLine& line, TuneTask& task) {
 // Reads the files that the options name.
 void read_files(TuneTask& task) {
   Diagnostics diagnostics;
+  std::vector<std::string> warnings;
   load::ServeRequest& server = task.request.server;
   for (const std::string& path : task.configs.files) {
     if (!is_config(path)) {
-      for (tune::Run& run : tune::read_runs(path, diagnostics)) task.request.runs.push_back(std::move(run));
+      for (tune::Run& run : tune::read_runs(path, diagnostics, &warnings)) task.request.runs.push_back(std::move(run));
     } else if (server.config) {
       diagnostics.add({path, 0, 0}, "a second config, allowed: one");
     } else {
@@ -114,6 +115,7 @@ void read_files(TuneTask& task) {
   server.changes = read_overrides(task.configs, diagnostics);
   if (!task.predict.empty()) task.request.cells = tune::read_runs(task.predict, diagnostics);
   diagnostics.throw_if_any();
+  for (const std::string& warning : warnings) print_warning(warning);
   if (task.request.runs.empty() && !task.suggest && task.predict.empty())
     throw BadInput({"", 0, 0}, "specsim tune needs runs, --suggest or --predict; specsim tune --help shows examples");
   if (task.suggest && task.predict.empty()) task.request.cells = tune::usual_candidates(typical(task), task.longest, task.clients);
