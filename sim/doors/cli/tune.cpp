@@ -113,7 +113,7 @@ void read_files(TuneTask& task) {
     }
   }
   server.changes = read_overrides(task.configs, diagnostics);
-  if (!task.predict.empty()) task.request.cells = tune::read_runs(task.predict, diagnostics);
+  if (!task.predict.empty()) task.request.cells = tune::read_runs(task.predict, diagnostics, &warnings);
   diagnostics.throw_if_any();
   for (const std::string& warning : warnings) print_warning(warning);
   if (task.request.runs.empty() && !task.suggest && task.predict.empty())
