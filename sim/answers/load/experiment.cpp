@@ -1,6 +1,5 @@
 #include "sim/answers/load/experiment.h"
 
-#include "sim/answers/load/latency_error.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/memory.h"
 #include "sim/foundation/rng/address.h"

@@ -119,6 +119,13 @@ struct ServeOptions {
 // takes more memory than the machine has free.
 Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const ServeOptions& options);
 
+// How wrong the latency model may be about a run (latency_error.cpp).
+// Standard deviation of the logarithm of a decoding step's or round's time at the run's mean batch and context; 0 where the cost
+// model states none or the run completed nothing.
+double latency_error(const ServeExperiment& experiment, const serve::Summary& summary);
+// The same of how the speeds of the experiment's server and of the plain one compare, without what the two have in common.
+double comparison_error(const ServeExperiment& experiment, const serve::Summary& speculative, const serve::Summary& plain);
+
 // The experiment's server, clients and texts without speculation, and with the pool that it has without the draft.
 ServeExperiment without_speculation(ServeExperiment experiment);
 // The experiment's server and clients, who go on for so many requests. Their number must not be recorded.

@@ -1,4 +1,4 @@
-#include "sim/answers/load/latency_error.h"
+#include "sim/answers/load/experiment.h"
 
 #include "sim/answers/plan/price_noise.h"
 

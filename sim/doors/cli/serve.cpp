@@ -1,6 +1,5 @@
 // specsim serve: a server under load, with speculation and without.
 #include "sim/answers/load/capacity.h"
-#include "sim/answers/load/latency_error.h"
 #include "sim/answers/load/outputs.h"
 #include "sim/answers/load/single_verdict.h"
 #include "sim/answers/load/slo.h"

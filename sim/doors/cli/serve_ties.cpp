@@ -1,7 +1,5 @@
 #include "sim/doors/cli/serve_ties.h"
 
-#include "sim/answers/load/latency_error.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
