@@ -82,7 +82,7 @@ GROUPS = {
         # Servers under load as experiments: read once, swept over loads, judged.
         "load": ["base", "rng", "config", "latency", "engine", "arrivals", "serve", "spec", "plan", "report"],
         # Runs of a server to what they teach of it, and what to measure next.
-        "tune": ["base", "config", "latency", "load", "report"],
+        "tune": ["base", "config", "latency", "logs", "load", "report"],
     },
     # Real small models on a CPU and on a GPU.
     "lab": {

@@ -1,6 +1,5 @@
 #include "sim/answers/tune/runs.h"
 
-#include "sim/foundation/base/text_file.h"
 #include "sim/foundation/config/value.h"
 #include "sim/foundation/report/csv.h"
 
@@ -51,26 +50,14 @@ std::vector<double> read_rates(const std::string& text, const Location& where, D
   for (std::string word; words >> word;) {
     const std::optional<double> rate = config::as_number(word);
     if (!rate || *rate < 0.0 || *rate > 1.0 || (!rates.empty() && *rate > rates.back())) {
-      diagnostics.add(where, fmt::format("position_rates is {}, allowed: numbers from 0 to 1 that never rise, separated by spaces",
-                                         config::quote_for_message(text)));
+      diagnostics.add(where,
+                      fmt::format("position_rates is {}, allowed: numbers from 0 to 1 that never rise, separated by spaces",
+                                  config::quote_for_message(text)));
       return {};
     }
     rates.push_back(*rate);
   }
   return rates;
-}
-
-void check_run(const Run& run, Diagnostics& diagnostics) {
-  if (!run.concurrency && !run.rate)
-    diagnostics.add(run.where, "the run states neither concurrency nor rate, allowed: one of them at least");
-  if (!run.speculates() && (!run.position_rates.empty() || run.acceptance_length.value_or(1.0) > 1.0))
-    diagnostics.add(run.where, "draft_length is 0 and the run states acceptance, allowed: none without speculation");
-  if (static_cast<int>(run.position_rates.size()) > run.draft_length && run.speculates())
-    diagnostics.add(run.where, fmt::format("{} position_rates for a draft_length of {}, allowed: one per position at most",
-                                           run.position_rates.size(), run.draft_length));
-  if (run.speculates() && run.acceptance_length.value_or(1.0) > run.draft_length + 1.0)
-    diagnostics.add(run.where, fmt::format("acceptance_length is {:g}, allowed: at most draft_length + 1 = {}", *run.acceptance_length,
-                                           run.draft_length + 1));
 }
 
 class RunsFile {
@@ -81,8 +68,10 @@ class RunsFile {
     const std::vector<std::string>& known = run_columns();
     for (std::size_t i = 0; i < names.size(); ++i)
       if (std::find(known.begin(), known.end(), names[i]) == known.end())
-        diagnostics_.add({path_, 1, 0}, not_among(fmt::format("unknown column {}", config::quote_for_message(names[i])), names[i], known));
-      else if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) != names.begin() + static_cast<std::ptrdiff_t>(i))
+        diagnostics_.add({path_, 1, 0},
+                         not_among(fmt::format("unknown column {}", config::quote_for_message(names[i])), names[i], known));
+      else if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(i), names[i]) !=
+               names.begin() + static_cast<std::ptrdiff_t>(i))
         diagnostics_.add({path_, 1, 0}, fmt::format("column {} is given twice, allowed: once", names[i]));
     names_ = names;
     return diagnostics_.empty();
@@ -112,13 +101,8 @@ class RunsFile {
     } else if (name == "position_rates") {
       run.position_rates = read_rates(text, run.where, diagnostics_);
     } else {
-      const NumberColumn& column = number_columns().at(name);
-      const std::optional<double> number = config::as_number(text);
-      if (number && *number >= column.least && *number <= column.most && (!column.whole || *number == std::floor(*number)))
-        column.set(run, *number);
-      else
-        diagnostics_.add(run.where, fmt::format("{} is {}, allowed: a {}number from {:g} to {:g}, or nothing", name,
-                                                config::quote_for_message(text), column.whole ? "whole " : "", column.least, column.most));
+      set_number(run, name, config::as_number(text).value_or(std::nan("")), run.where,
+                 fmt::format("{} is {}", name, config::quote_for_message(text)), diagnostics_);
     }
   }
 
@@ -135,13 +119,37 @@ const std::array<const char*, kMetrics>& metric_names() {
 }
 
 const std::vector<std::string>& run_columns() {
-  static const std::vector<std::string> columns = {"run",           "draft_length",   "concurrency",       "rate",    "requests", "prompt_tokens",
-                                                   "output_tokens", "position_rates", "acceptance_length", "ttft_ms", "tpot_ms",  "output_tokens_per_s"};
+  static const std::vector<std::string> columns = {
+      "run",           "draft_length",   "concurrency",       "rate",    "requests", "prompt_tokens",
+      "output_tokens", "position_rates", "acceptance_length", "ttft_ms", "tpot_ms",  "output_tokens_per_s"};
   return columns;
 }
 
-std::vector<Run> read_runs_csv(const std::string& path, Diagnostics& diagnostics) {
-  std::istringstream text(read_text_file(path));
+void check_run(const Run& run, Diagnostics& diagnostics) {
+  if (!run.concurrency && !run.rate)
+    diagnostics.add(run.where, "the run states neither concurrency nor rate, allowed: one of them at least");
+  if (!run.speculates() && (!run.position_rates.empty() || run.acceptance_length.value_or(1.0) > 1.0))
+    diagnostics.add(run.where, "draft_length is 0 and the run states acceptance, allowed: none without speculation");
+  if (static_cast<int>(run.position_rates.size()) > run.draft_length && run.speculates())
+    diagnostics.add(run.where, fmt::format("{} position_rates for a draft_length of {}, allowed: one per position at most",
+                                           run.position_rates.size(), run.draft_length));
+  if (run.speculates() && run.acceptance_length.value_or(1.0) > run.draft_length + 1.0)
+    diagnostics.add(run.where, fmt::format("acceptance_length is {:g}, allowed: at most draft_length + 1 = {}",
+                                           *run.acceptance_length, run.draft_length + 1));
+}
+
+void set_number(Run& run, const std::string& column, double value, const Location& where, const std::string& found,
+                Diagnostics& diagnostics) {
+  const NumberColumn& allowed = number_columns().at(column);
+  if (value >= allowed.least && value <= allowed.most && (!allowed.whole || value == std::floor(value)))
+    allowed.set(run, value);
+  else
+    diagnostics.add(where, fmt::format("{}, allowed: a {}number from {:g} to {:g}, or nothing", found,
+                                       allowed.whole ? "whole " : "", allowed.least, allowed.most));
+}
+
+std::vector<Run> read_runs_csv(const std::string& path, const std::string& content, Diagnostics& diagnostics) {
+  std::istringstream text(content);
   RunsFile file(path, diagnostics);
   int number = 0;
   for (std::string line; std::getline(text, line);) {
@@ -160,7 +168,5 @@ std::vector<Run> read_runs_csv(const std::string& path, Diagnostics& diagnostics
   if (number == 0) diagnostics.add({path, 0, 0}, "the file is empty, allowed: a line of columns and a line for each run");
   return file.runs;
 }
-
-std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics) { return read_runs_csv(path, diagnostics); }
 
 }  // namespace specsim::tune

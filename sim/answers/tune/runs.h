@@ -33,11 +33,22 @@ struct Run {
   [[nodiscard]] bool speculates() const { return draft_length > 0; }
 };
 
-// A CSV file with a line for each run: run, draft_length, concurrency, rate, requests, prompt_tokens, output_tokens, position_rates,
-// acceptance_length, ttft_ms, tpot_ms, output_tokens_per_s. Cells may be empty and columns absent. Mistakes go to `diagnostics`.
-std::vector<Run> read_runs_csv(const std::string& path, Diagnostics& diagnostics);
+// CSV text with a line for each run: run, draft_length, concurrency, rate, requests, prompt_tokens, output_tokens,
+// position_rates, acceptance_length, ttft_ms, tpot_ms, output_tokens_per_s. Cells may be empty and columns absent. Mistakes go to
+// `diagnostics`.
+std::vector<Run> read_runs_csv(const std::string& path, const std::string& text, Diagnostics& diagnostics);
 const std::vector<std::string>& run_columns();
-// The runs of any file that a benchmark client saves, or of a CSV file as above, by what the file holds.
-std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics);
+// Sets the value of a column of numbers. Reports at `where` a value that the column does not allow; `found` says it: "rate is
+// -1".
+void set_number(Run& run, const std::string& column, double value, const Location& where, const std::string& found,
+                Diagnostics& diagnostics);
+// Reports what a run lacks, and what of it contradicts itself.
+void check_run(const Run& run, Diagnostics& diagnostics);
+
+// The runs of a file that a benchmark client saves or prints, of a server's log, or of a CSV file as above, told apart by what
+// the file holds. PATH may end with what the file does not state, as in "FILE@k=3" or "FILE@k=3,concurrency=8": k (draft_length)
+// or any other column of numbers, for all runs of the file. What is left out, such as runs whose requests all failed, goes to
+// `warnings`.
+std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics, std::vector<std::string>* warnings = nullptr);
 
 }  // namespace specsim::tune

@@ -71,10 +71,11 @@ TuneTask read_task(const po::variables_map& values) {
   const auto text = [&](const char* name) { return options.has(name) ? std::optional(options.text(name)) : std::nullopt; };
   TuneTask task;
   Diagnostics diagnostics;
+  std::vector<std::string> warnings;
   load::ServeRequest& server = task.request.server;
   for (const std::string& path : options.texts("file")) {
     if (!is_config(path)) {
-      for (tune::Run& run : tune::read_runs(path, diagnostics)) task.request.runs.push_back(std::move(run));
+      for (tune::Run& run : tune::read_runs(path, diagnostics, &warnings)) task.request.runs.push_back(std::move(run));
     } else if (server.config) {
       diagnostics.add({path, 0, 0}, "a second config, allowed: one");
     } else {
@@ -92,6 +93,7 @@ TuneTask read_task(const po::variables_map& values) {
   if (options.has("set")) server.changes = read_overrides(options.texts("set"), "", diagnostics);
   if (options.has("predict")) task.request.cells = tune::read_runs(options.text("predict"), diagnostics);
   diagnostics.throw_if_any();
+  for (const std::string& warning : warnings) print_warning(warning);
   task.own_cells = options.has("predict");
   task.question = read_question(options.text("question"));
   task.draft_length = static_cast<int>(read_integer(options.text("draft-length"), "--draft-length", config::between(1, 1024)));

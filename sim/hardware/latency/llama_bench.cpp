@@ -13,6 +13,8 @@ namespace specsim::cost {
 
 namespace {
 
+constexpr const char* kAllowed = "allowed: what llama-bench -o csv, json, jsonl or md prints";
+
 // One test as the output names its figures: n_prompt, n_gen, n_depth, avg_ts.
 using Test = std::map<std::string, std::string>;
 
@@ -36,15 +38,13 @@ std::vector<std::string> cells_of(const std::string& line, char mark) {
   return cells;
 }
 
-// "pp512", "tg128 @ d4096" and "123.45 ± 0.67", as the Markdown table has them.
-Test markdown_test(const std::string& name, const std::string& speed) {
+// "pp512", "tg128 @ d4096", "pp512+tg128" and "123.45 ± 0.67", as the Markdown table has them; old versions write "pp 512".
+Test markdown_test(std::string name, const std::string& speed) {
+  name.erase(std::remove(name.begin(), name.end(), ' '), name.end());
   Test test = {{"n_prompt", "0"}, {"n_gen", "0"}, {"n_depth", "0"}, {"avg_ts", speed.substr(0, speed.find(' '))}};
-  const std::size_t depth = name.find("@ d");
-  if (depth != std::string::npos) test["n_depth"] = name.substr(depth + 3);
-  const std::string what = name.substr(0, name.find(' '));
-  if (what.starts_with("pp")) test["n_prompt"] = what.substr(2);
-  if (what.starts_with("tg")) test["n_gen"] = what.substr(2);
-  if (what.find('+') != std::string::npos) test["n_prompt"] = test["n_gen"] = "1";  // both at once
+  for (const auto& [mark, key] : {std::pair{"pp", "n_prompt"}, std::pair{"tg", "n_gen"}, std::pair{"@d", "n_depth"}})
+    if (const std::size_t at = name.find(mark); at != std::string::npos)
+      test[key] = name.substr(at + 2, name.find_first_of("+@", at + 2) - at - 2);
   return test;
 }
 
@@ -111,8 +111,7 @@ std::optional<double> figure(const Test& test, const char* name) {
 
 }  // namespace
 
-std::vector<BenchedPass> read_llama_bench(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
-  constexpr const char* kAllowed = "allowed: what llama-bench -o csv, json, jsonl or md prints";
+std::vector<LlamaBenchTest> read_llama_bench_tests(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
     diagnostics.add({file, 0, 0}, fmt::format("is empty, {}", kAllowed));
@@ -120,11 +119,9 @@ std::vector<BenchedPass> read_llama_bench(const std::string& file, const std::st
   }
   const bool json = text[first] == '[' || text[first] == '{';
   const bool markdown = text.find("avg_ts") == std::string::npos;  // a column of all other formats
-  const std::vector<Found> found = json ? json_of(file, text, diagnostics) : lines_of(text, markdown ? '|' : ',');
-  std::vector<BenchedPass> passes;
-  std::vector<BenchedPass> generations;
+  std::vector<LlamaBenchTest> tests;
   std::string model;
-  for (const auto& [test, line] : found) {
+  for (const auto& [test, line] : json ? json_of(file, text, diagnostics) : lines_of(text, markdown ? '|' : ',')) {
     const auto prompt = figure(test, "n_prompt");
     const auto generated = figure(test, "n_gen");
     const double depth = figure(test, "n_depth").value_or(0.0);  // versions before it had none
@@ -138,11 +135,21 @@ std::vector<BenchedPass> read_llama_bench(const std::string& file, const std::st
         diagnostics.add({file, line, 0}, fmt::format("tests of {} and of {}, allowed: one model a file", model, name->second));
       model = name->second;
     }
-    if (*prompt > 0.0 && *generated > 0.0) continue;
-    if (*prompt > 0.0)
-      passes.push_back({*prompt, depth, 1e3 * *prompt / *speed, line});
-    else if (*generated > 0.0)
-      generations.push_back({1.0, depth, 1e3 / *speed, line});
+    tests.push_back({*prompt, *generated, depth, *speed, line});
+  }
+  if (tests.empty() && diagnostics.empty()) diagnostics.add({file, 0, 0}, fmt::format("holds no test, {}", kAllowed));
+  return tests;
+}
+
+std::vector<BenchedPass> read_llama_bench(const std::string& file, const std::string& text, Diagnostics& diagnostics) {
+  std::vector<BenchedPass> passes;
+  std::vector<BenchedPass> generations;
+  for (const LlamaBenchTest& test : read_llama_bench_tests(file, text, diagnostics)) {
+    if (test.prompt > 0.0 && test.generated > 0.0) continue;
+    if (test.prompt > 0.0)
+      passes.push_back({test.prompt, test.depth, 1e3 * test.prompt / test.tokens_per_s, test.line});
+    else if (test.generated > 0.0)
+      generations.push_back({1.0, test.depth, 1e3 / test.tokens_per_s, test.line});
   }
   for (const BenchedPass& one : generations)
     if (std::none_of(passes.begin(), passes.end(),

@@ -16,10 +16,21 @@ struct BenchedPass {
   int line = 0;  // line of the file; 0 in JSON, where lines mean nothing
 };
 
-// Passes of the output of llama-bench -o csv, json, jsonl or md, told apart by what the text looks like; it must be of one
-// model. A prompt of n tokens (pp) is a pass over n tokens on n_depth cached ones, as verification is. Generation (tg) is
-// passes over one token; it counts as standing at n_depth, and not at all where a prompt of one token was timed there. Tests
-// that mix both (-pg) are left out. Reports what is wrong at `file`.
+// A test: `prompt` tokens are read, then `generated` tokens follow, on `depth` cached ones.
+struct LlamaBenchTest {
+  double prompt = 0.0;
+  double generated = 0.0;
+  double depth = 0.0;
+  double tokens_per_s = 0.0;
+  int line = 0;  // as above
+};
+
+// Tests of the output of llama-bench -o csv, json, jsonl or md, told apart by what the text looks like; it must be of one model.
+// Reports what is wrong at `file`.
+std::vector<LlamaBenchTest> read_llama_bench_tests(const std::string& file, const std::string& text, Diagnostics& diagnostics);
+// The passes of such a text. A prompt of n tokens (pp) is a pass over n tokens on n_depth cached ones, as verification is.
+// Generation (tg) is passes over one token; it counts as standing at n_depth, and not at all where a prompt of one token was
+// timed there. Tests that mix both (-pg) are left out.
 std::vector<BenchedPass> read_llama_bench(const std::string& file, const std::string& text, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost
