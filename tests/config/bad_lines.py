@@ -6,6 +6,8 @@ COMMANDS = "run, check, audit, plan, compare, serve, tune, theory, pass, kernels
 GPUS = "<presets of hardware>, or the path of a .yaml file"
 MODELS = "tests/data/models/"
 PROMPTS = "tests/data/prompts/held_out.jsonl"
+RUNS = ("allowed: results of vllm bench serve, sglang.bench_serving, AIPerf, GenAI-Perf, GuideLLM, llama-bench, llama-batched-bench, llama-benchy or "
+        "trtllm-bench, answers of llama-server, logs of vLLM or SGLang, or CSV with columns run, draft_length, concurrency, ...")
 CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--out", "OUT"]
 PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
 
@@ -51,6 +53,18 @@ LINES = [
     (["run", CONFIG, "--set", "sweep=5", "--set", "sweep.rounds=[5]"],
      "--set sweep.rounds: the sweep of the config is 5, allowed: a map of axes"),
     (["run", CONFIG, "--set"], "--set: given without a value, or with one that it does not take, allowed: path=value: override the configs, e.g. --set rounds=1e5"),
+    # runs of a server
+    (["tune", "tests/data/tune/sglang_old.jsonl"],
+     "tests/data/tune/sglang_old.jsonl:1:1: the run speculates and its draft length is not stated, allowed: tests/data/tune/sglang_old.jsonl@k=K"),
+    (["tune", "tests/data/tune/profile_export_aiperf.csv"],
+     "tests/data/tune/profile_export_aiperf.csv:1:1: neither concurrency nor request rate is stated, allowed: "
+     "tests/data/tune/profile_export_aiperf.csv@concurrency=N or tests/data/tune/profile_export_aiperf.csv@rate=R"),
+    (["tune", PROMPTS], PROMPTS + ":1:1: no result of a benchmark that is known, " + RUNS),
+    (["tune", "LICENSE"], 'LICENSE:1:1: "MIT License", ' + RUNS),
+    (["tune", "tests/data/tune/vllm_k3.json@k=many"],
+     'tests/data/tune/vllm_k3.json@k=many: "k=many" behind @, allowed: COLUMN=NUMBER with commas between'),
+    (["tune", "tests/data/tune/vllm_k3.json@k=2"],
+     "tests/data/tune/vllm_k3.json:1:1: 3 position_rates for a draft_length of 2, allowed: one per position at most"),
     # --seed, --shard, --threads, --out
     (["run", CONFIG, "--seed", "abc"], f'--seed:1:1: seed is "abc", allowed: {INTEGER_SEED}'),
     (["run", CONFIG, "--seed", "-1"], f"--seed:1:1: seed is -1, allowed: {INTEGER_SEED}"),

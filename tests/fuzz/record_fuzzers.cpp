@@ -1,3 +1,4 @@
+#include "sim/answers/tune/runs.h"
 #include "sim/experiments/run/counts_file.h"
 #include "sim/experiments/run/journal.h"
 #include "sim/experiments/run/runner.h"
@@ -58,6 +59,16 @@ void feed_context_trace(std::string_view bytes) {
 void feed_llama_bench(std::string_view bytes) {
   Diagnostics diagnostics;
   static_cast<void>(cost::read_llama_bench("case", std::string(bytes), diagnostics));
+  diagnostics.throw_if_any();
+}
+
+void feed_client_files(std::string_view bytes) {
+  Diagnostics diagnostics;
+  for (const tune::Run& run : tune::read_runs(file_of(bytes), diagnostics)) {
+    require(run.concurrency || run.rate, "a run states its load");
+    require(static_cast<int>(run.position_rates.size()) <= run.draft_length,
+            "no run accepts at positions that it does not draft");
+  }
   diagnostics.throw_if_any();
 }
 
@@ -125,6 +136,7 @@ const std::vector<Fuzzer>& record_fuzzers() {
                                            {"cost_table", feed_cost_table},
                                            {"context_trace", feed_context_trace},
                                            {"llama_bench", feed_llama_bench},
+                                           {"client_files", feed_client_files},
                                            {"journal", feed_journal},
                                            {"counts", feed_counts},
                                            {"manifest", feed_manifest}};

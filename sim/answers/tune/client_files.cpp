@@ -225,7 +225,7 @@ bool finish_serving(Result& result) {
   if (const auto failed = result.number("failed"); failed && *failed > 0.0)
     result.notes.push_back(fmt::format("{:g} requests failed", *failed));
   const auto mean = [&](const char* column, const char* total) {
-    if (const auto tokens = result.number(total)) result.set(column, *tokens / completed, total);
+    if (const auto tokens = result.number(total); tokens && *tokens > 0.0) result.set(column, *tokens / completed, total);
   };
   mean("prompt_tokens", "total_input_tokens");
   mean("output_tokens", "total_output_tokens");
@@ -594,7 +594,7 @@ class ClientFile {
       std::istringstream row(line);
       for (std::string cell; std::getline(row, cell, '|');) cells.emplace_back(logs::trimmed(cell));
       if (line.find("T_TG s") != std::string::npos) head = cells;
-      if (head.empty() || cells.size() != head.size() || !config::as_number(cells[1])) continue;
+      if (head.size() < 2 || cells.size() != head.size() || !config::as_number(cells[1])) continue;
       Value root = config::map({{"is_pp_shared", config::scalar(shared, where)}}, where);
       for (std::size_t i = 0; i < head.size(); ++i)
         if (const auto at = names.find(head[i]); at != names.end())
@@ -821,7 +821,12 @@ std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics, st
   std::map<std::string, double> stated;
   Diagnostics own;
   const std::string file = split_stated(path, stated, own);
-  const std::string text = own.empty() ? read_text_file(file) : "";
+  std::string text;
+  try {
+    if (own.empty()) text = read_text_file(file);
+  } catch (const ReadError& error) {
+    own.add({file, 0, 0}, error.message("benchmark result"));
+  }
   const auto has = [&](const char* mark) { return text.find(mark) != std::string::npos; };
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const std::string first_line = text.substr(0, text.find_first_of("\r\n"));

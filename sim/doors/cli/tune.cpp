@@ -91,7 +91,7 @@ TuneTask read_task(const po::variables_map& values) {
   server.method = text("method");
   server.seed = text("seed");
   if (options.has("set")) server.changes = read_overrides(options.texts("set"), "", diagnostics);
-  if (options.has("predict")) task.request.cells = tune::read_runs(options.text("predict"), diagnostics);
+  if (options.has("predict")) task.request.cells = tune::read_runs(options.text("predict"), diagnostics, &warnings);
   diagnostics.throw_if_any();
   for (const std::string& warning : warnings) print_warning(warning);
   task.own_cells = options.has("predict");
