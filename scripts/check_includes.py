@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that the arrows between the rooms of sim/ point the way the architecture says.
+"""Checks that the includes between the rooms of sim/ follow the architecture.
 
     scripts/check_includes.py              check sim/ and tests/ of this repository
     scripts/check_includes.py --self-test  check that every kind of violation is caught

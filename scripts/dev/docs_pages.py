@@ -1,9 +1,10 @@
 #!/usr/bin/python3
-"""What README.md, docs/ and results/notes/ show of the program and of results/, kept equal to them.
+"""Fills README.md, docs/ and results/notes/ from the program and results/, and checks that they are equal.
 
 usage: scripts/dev/docs_pages.py [--check]     (from the repository's root; SPECSIM names the program, build/specsim by default)
 
-Writes docs/reference.md (specsim reference) and fills the blocks of README.md, docs/**/*.md and results/notes/*.md, which end at <!-- end -->. Each drafter,
+Writes docs/reference.md (specsim reference) and fills the blocks of README.md, docs/**/*.md and results/notes/*.md, which end at <!-- end -->.
+Each drafter,
 verifier and policy of the registry has a page docs/methods/KIND-NAME.md, whose prose is written by hand; one that is missing is begun.
   <!-- output: build/specsim ARGUMENTS ;; REGEX -->   what the command prints: the lines that the expression finds, all without one
   <!-- include: PATH -->          a file as it stands; PATH#N: its Nth paragraph

@@ -1,4 +1,4 @@
-"""What scripts/fuzz makes its inputs of, and the limits that it holds programs to."""
+"""Building blocks of scripts/fuzz's inputs, and the limits that programs must keep."""
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,4 @@
-"""Where a room's sources can be changed by one line: the sites that scripts/mutants.py chooses from.
+"""Places in a room's sources where one line can be changed: scripts/mutants.py chooses from them.
 
 Clang reads each group of files as the build compiles them together, so that extents and types of expressions are exact. Only what
 runs is changed: nothing that the compiler needs to know (constexpr, static_assert, case labels, array sizes, template arguments),

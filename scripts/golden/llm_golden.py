@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Logits of a Llama-architecture model in float64 NumPy, written from the papers and the files alone: what the C++ forward pass is held against.
+"""Logits of a Llama-architecture model in float64 NumPy, written from the papers and the files alone: the reference for the C++ forward pass.
 
     scripts/golden/llm_golden.py    writes tests/data/llm_golden.json and the tiny random models of tests/data/models
 

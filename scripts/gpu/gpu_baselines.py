@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds specsim against transformers on this machine's GPU: logits along a prompt of a small trained model in bf16, one-token decode and
+"""Compares specsim with transformers on this machine's GPU: logits along a prompt of a small trained model in bf16, one-token decode and
 verification passes of shapes with random weights, then plain and assisted generation of small trained models.
 
     scripts/gpu/gpu_baselines.py --specsim DIRECTORY [--passes passes.csv] --out peers.csv

@@ -4,8 +4,8 @@ graphs: whole steps of transformers with random weights, products, attention of 
 
     scripts/gpu/gpu_kernels.py --out DIRECTORY [--gpu h200-sxm] [--seconds 150]
 
-Nothing of specsim takes part: `specsim kernels DIRECTORY/products.csv --out ...` (attention.csv, steps.csv) says how far specsim's
-prices are from what is measured here. --gpu: the name in configs/hardware; told from the device's where it is left out. Tables are
+Nothing of specsim takes part: `specsim kernels DIRECTORY/products.csv --out ...` (attention.csv, steps.csv) shows how far specsim's estimates
+are from these measurements. --gpu: the name in configs/hardware; told from the device's where it is left out. Tables are
 written whole when their part is done; after --seconds no part goes on. Exit status: 0; 1 where a part failed; 2 without a GPU.
 """
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""What specsim says, knowing only a GPU's preset, of what scripts/gpu/gpu_calibrate measured on that GPU.
+"""Compares the measurements of scripts/gpu/gpu_calibrate with specsim's estimates, which know only the GPU's preset.
 
     scripts/gpu/gpu_prices.py build/specsim results/gpu/h200-sxm    writes prices.csv and prices.md there
 
-FOLDER's name is the GPU's in configs/hardware. Whole passes are priced by `specsim pass`, products by `specsim kernels`. What prices were
-fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) is not in these tables. Of PyTorch's two ways to attend several
+FOLDER's name is the GPU's in configs/hardware. Whole passes are estimated by `specsim pass`, products by `specsim kernels`. Tables that
+estimates were fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) are left out. Of PyTorch's two ways to attend several
 tokens, heads that share keys together or each apart, a step counts with the faster one.
 """
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Fits the kernel prices of configs/kernels to tables of measured kernels.
+"""Fits the kernel times of configs/kernels to tables of measured kernels.
 
     scripts/kernels/fit_kernels.py TABLES --out configs/kernels [--report FILE.csv] [--only KIND] [--gpu NAME]
     scripts/kernels/fit_kernels.py TABLE.csv --only KIND --source TEXT --beside configs/kernels --out FOLDER
 
 The second is what `specsim kernels TABLE.csv --fit --out FOLDER` runs: fits of one table, in FOLDER/GPU.kernels.yaml beside the shipped
-fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those prices.
+fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those fits.
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
 moe_aic.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv does as well); latent attention's

@@ -1,4 +1,4 @@
-"""Where scripts/kernels/fit_kernels.py takes measured kernels from, and what these tables call them."""
+"""The tables that scripts/kernels/fit_kernels.py reads measured kernels from, and their names for things."""
 
 # Tables that this project measured itself, and the kernels among them that an engine runs over several tokens.
 OWN_TABLES = "results/gpu/*/kernels/attention*.csv"

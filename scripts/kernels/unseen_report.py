@@ -1,4 +1,4 @@
-"""What scripts/kernels/fit_kernels.py reports of rows whose shape no correction had seen."""
+"""Reports the errors of scripts/kernels/fit_kernels.py on rows whose shape no correction had seen."""
 import numpy as np
 
 BANDS = {"1": (0, 1), "2-16": (1, 16), "17-64": (16, 64), "65-128": (64, 128), "129-512": (128, 512), "over 512": (512, 1e15)}

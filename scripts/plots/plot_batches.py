@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Speedup by batch and draft length: batches.png beside the data.csv of a config that sweeps both, such as configs/examples/eagle_70b.yaml.
+"""Speedup by batch and draft length: batches.png next to the data.csv of a config that sweeps both, such as configs/examples/eagle_70b.yaml.
 
 usage: scripts/plots/plot_batches.py DIR
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The figures of the texts under examination, from simulation, with theory lines: seven PNGs beside the CSVs in DIR.
+"""The figures of the texts under examination, from simulation, with theory lines: seven PNGs next to the CSVs in DIR.
 
 usage: scripts/plots/plot_claims.py DIR
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What specsim run or check --out DIR wrote, as a picture: data.png, tokens per round and speedup over the axis of the sweep that has
+"""Draws what specsim run or check --out DIR wrote: data.png, tokens per round and speedup over the axis of the sweep that has
 the most points, a line for each point of the others.
 
 usage: scripts/plots/plot_data.py DIR

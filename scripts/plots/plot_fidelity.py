@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prices beside measurements: ratios.png, attention.png and published.png in DIR.
+"""Draws estimates and measurements of kernels: ratios.png, attention.png and published.png in DIR.
 
 usage: scripts/plots/plot_fidelity.py DIR    (from the repository's root; DIR holds what scripts/results/fidelity.py wrote)
 """

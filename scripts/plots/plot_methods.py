@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Methods on one workload, by batch: methods.png beside DIR/side_by_side.csv.
+"""Methods on one workload, by batch: methods.png next to DIR/side_by_side.csv.
 
 usage: scripts/plots/plot_methods.py DIR
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What specsim plan --out DIR wrote, as pictures: plan.png (by draft length, and where a round's time goes) and map.png (where
+"""Draws what specsim plan --out DIR wrote: plan.png (by draft length, and where a round's time goes) and map.png (where
 speculation pays, over batch, context and alpha).
 
 usage: scripts/plots/plot_plan.py DIR

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Tokens per round and speedup by draft length: quickstart.png beside DIR/data.csv.
+"""Tokens per round and speedup by draft length: quickstart.png next to DIR/data.csv.
 
 usage: scripts/plots/plot_quickstart.py DIR
 """

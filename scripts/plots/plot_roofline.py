@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measured and predicted passes over tokens: roofline.png beside DIR/roofline.csv.
+"""Measured and predicted passes over tokens: roofline.png next to DIR/roofline.csv.
 
 usage: scripts/plots/plot_roofline.py DIR
 """

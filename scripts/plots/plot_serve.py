@@ -1,7 +1,8 @@
 #!/usr/bin/python3
-"""What specsim serve --out DIR wrote, as pictures: curve.png (latency, throughput and goodput over the load, with speculation and without,
+"""Draws what specsim serve --out DIR wrote: curve.png (latency, throughput and goodput over the load, with speculation and without,
 with intervals, capacities, where the SLO ends and where the curves cross),
-requests.png (TTFT and TPOT of every request and what their means go to, beside the plain server's where it ran too), steps.png (batch, queue, cache and draft length
+requests.png (TTFT and TPOT of every request and what their means go to, beside the plain server's where it ran too), steps.png (batch, queue,
+cache and draft length
 over time, where there is a steps.csv).
 
 usage: scripts/plots/plot_serve.py DIR

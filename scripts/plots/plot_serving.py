@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Errors of the measured servers' cells by requests at once: errors.png beside results/serving's table.csv.
+"""Errors of the measured servers' cells by requests at once: errors.png next to results/serving's table.csv.
 
 usage: scripts/plots/plot_serving.py DIR
 """

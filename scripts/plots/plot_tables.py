@@ -1,4 +1,4 @@
-"""The tables and manifests that pictures are drawn from, read with care: what is wrong is told with its file and line, as specsim tells it."""
+"""The tables and manifests that pictures are drawn from, read with care: errors are reported with file and line, as by specsim."""
 import csv
 import io
 import math
@@ -8,7 +8,7 @@ import yaml
 
 
 class BadInput(Exception):
-    """A file that cannot be drawn from or written to: `PLACE: what was found, allowed: what may stand there`."""
+    """A file that cannot be drawn from or written to: `PLACE: what was found, allowed: what is allowed there`."""
 
     def __init__(self, place, found, allowed):
         super().__init__(f"{place}: {found}, allowed: {allowed}")

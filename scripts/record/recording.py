@@ -1,4 +1,4 @@
-"""What the collectors of accepted drafts share: their options, the prompts that they read, the lines that they write."""
+"""Shared by the collectors of accepted drafts: their options, the prompts that they read, the lines that they write."""
 import argparse
 import json
 import sys

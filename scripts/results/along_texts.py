@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""What context process `text` reproduces: acceptance by depth of EAGLE's heads, and every method on a record of real models.
+"""Measures what context process `text` reproduces: acceptance by depth of EAGLE's heads, and every method on a record of real models.
 
     scripts/results/along_texts.py SPECSIM OUT    writes OUT/along_texts.csv, OUT/along_texts.md, OUT/along_texts.manifest.yaml
 
 Heads: of each pair the draft's `value` is moved until the acceptance at depth 0 is met at temperature 0, and `drift` until a chain of
 five is; the rest is predicted. Record: `specsim calibrate` keeps the distributions of two small models along 100 texts; `specsim fit` reads
-scales, spreads, persistence and the share between requests off them; what methods emit on the recorded distributions themselves is what
-the fit is held against, beside the same pair without memory. Means over seeds, since 256 contexts leave acceptance to chance by .02.
+scales, spreads, persistence and the share between requests off them; what methods emit on the recorded distributions themselves is compared with
+the fit, beside the same pair without memory. Means over seeds, since 256 contexts leave acceptance to chance by .02.
 """
 import itertools
 import math

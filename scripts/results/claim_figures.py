@@ -1,4 +1,4 @@
-"""What the claims of scripts/results/claims.py are judged by: runs and audits of specsim, figures with their intervals, verdicts."""
+"""Tools by which scripts/results/claims.py judges claims: runs and audits of specsim, figures with their intervals, verdicts."""
 import csv
 import math
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How far to trust a price: measured kernels beside their prices, by kind, GPU and type, in one table.
+"""Compares measured kernels with their estimates, by kind, GPU and type, in one table.
 
 usage: scripts/results/fidelity.py SPECSIM TABLES OUT    (from the repository's root: scripts/results/fidelity.py build/specsim TABLES results/fidelity)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What synthetic distributions reproduce of published acceptance: one figure fits the draft, the others are predicted.
+"""Compares synthetic distributions with published acceptance: one figure fits the draft, the others are predicted.
 
     scripts/results/language.py SPECSIM OUT [--keep]    writes OUT/language.csv, OUT/language.md and OUT/manifest.yaml
 

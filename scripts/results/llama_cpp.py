@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Forward passes of the trained target, widened beyond the caches, beside llama.cpp's on the same weights: one thread, turn by turn.
+"""Forward passes of the trained target, widened beyond the caches, and llama.cpp's on the same weights: one thread, turn by turn.
 
     scripts/results/llama_cpp.py build/specsim OUT            writes OUT/llama_cpp.csv and OUT/manifest.yaml
     scripts/results/llama_cpp.py build/specsim OUT --rounds 5 --node-modules DIR

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How far to trust llama.cpp's passes: what its users measured on consumers' cards, beside what engine llama_cpp prices.
+"""Compares llama.cpp's passes, as users measured them on consumer cards, with the estimates of engine llama_cpp.
 
 usage: scripts/results/llama_cpp_prices.py SPECSIM OUT [--engine YAML]    (from the repository's root: scripts/results/llama_cpp_prices.py build/specsim results/roofline)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Whether the standard errors that prices state are right: how often what was measured lies within one and two of them.
+"""Checks the stated standard errors of estimates: how often measurements lie within one and two of them.
 
 usage: scripts/results/price_coverage.py SPECSIM OUT    (from the repository's root: scripts/results/price_coverage.py build/specsim results/fidelity/coverage)
 
@@ -9,7 +9,7 @@ Needs nothing but the repository. Estimates whole steps, served times (results/f
   coverage.md, kernels.md   the same as tables for pages
   manifest.yaml
 A normal error lies within one standard error in 68 of 100 cases and within two in 95. Rows of one server (a text, an engine, a GPU, a
-model and its type) err together, so that servers count alike, whatever their rows. BANDS says what a test holds the last line to.
+model and its type) err together, so that servers count alike, whatever their rows. BANDS are the limits of a test for the last line.
 """
 import csv
 import math

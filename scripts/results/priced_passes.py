@@ -1,4 +1,4 @@
-"""What `specsim pass` says of single passes, asked once each: for the scripts that hold its prices against published figures."""
+"""Asks `specsim pass` for single passes, once each, for the scripts that compare its estimates with published figures."""
 import csv
 import io
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds simulation against published figures of speculative decoding. Nothing is fitted.
+"""Compares simulation with published figures of speculative decoding. Nothing is fitted.
 
 usage: scripts/results/published.py SPECSIM OUT     (from the repository's root: scripts/results/published.py build/specsim results/published)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the roofline against published speedups, pass times and cost ratios whose inputs are known. No row is tuned by itself.
+"""Compares the roofline with published speedups, pass times and cost ratios whose inputs are known. No row is tuned by itself.
 
 usage: scripts/results/published_speedups.py SPECSIM OUT    (from the repository's root: scripts/results/published_speedups.py build/specsim results/roofline)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the roofline's passes against published measurements of them, row by row.
+"""Compares the roofline's passes with published measurements, row by row.
 
 usage: scripts/results/roofline.py SPECSIM OUT     (from the repository's root: scripts/results/roofline.py build/specsim results/roofline)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Speculation of 2025 and 2026 in real servers, as public threads state it, beside what the simulator makes of the same inputs. Nothing is fitted.
+"""Speculation of 2025 and 2026 in real servers, as public threads state it, compared with the simulator on the same inputs. Nothing is fitted.
 
 usage: scripts/results/served_speedups.py SPECSIM OUT    (from the repository's root: scripts/results/served_speedups.py build/specsim results/served)
 

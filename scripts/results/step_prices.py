@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How far to trust the price of a whole step: steps and served times of real servers beside what the program makes of them, in tables.
+"""Compares steps and served times of real servers with their estimates, in tables.
 
 usage: scripts/results/step_prices.py SPECSIM TABLES OUT    (from the repository's root: scripts/results/step_prices.py build/specsim TABLES results/fidelity/steps)
 
