@@ -291,6 +291,25 @@ TEST_CASE("a table names an axis by as many words as tell it from the others, an
   CHECK(holds("+1.25"));              // mutant: z left out, and what comes after it under its head
 }
 
+TEST_CASE("theory steps down to a shorter tier where the policy does when nothing is said of it") {
+  // SGLang's adaptive_spec_params.py: a quarter of a token below the tier. Mutant: a quarter above.
+  const auto tokens = [](const std::string& more) {
+    const tests::ReadyCell ready(fmt::format(
+        "{{experiment: tiers, rounds: 1000, pair: {{vocab: 4, target: {{family: uniform}}, draft: {{from: target, transform: "
+        "overlap, value: .6, shape: disjoint_tail}}}}, context: {{process: fixed, sequence_rounds: 8}}, decode: {{drafter: "
+        "{{kind: "
+        "chain, draft_length: 3}}, verifier: token, policy: {{kind: ema_tiers, tiers: [1, 3], warm_up: 2, every: 1{}}}}}, "
+        "workload: {{batch: 1}}}}",
+        more));
+    const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), 1000);
+    CAPTURE(prediction.missing);
+    REQUIRE(prediction.known);
+    return prediction.tokens_per_round;
+  };
+  CHECK(tokens("") == Approx(tokens(", down: -0.25")).epsilon(1e-12));
+  CHECK(std::abs(tokens("") / tokens(", down: 0.25") - 1.0) > 1e-4);
+}
+
 TEST_CASE("what is too much to work out is said with its size") {
   const auto missing = [](int vocab, const std::string& decode) {
     const tests::ReadyCell ready(

@@ -12,6 +12,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -124,6 +125,42 @@ TEST_CASE("the draft length that keeps the limits up to the largest load", "[ser
   CHECK(load::limit_text(text) == "14.25 ± 0.3 (14.5 does not); run too short, at least 900 requests");
   text.capacity = 14.4;
   CHECK(holds(load::limit_text(text), "its capacity is 14.4"));
+}
+
+TEST_CASE("the interval of a limit is that of its replications' own limits, on straight lines", "[serve]") {
+  // Nine of ten requests must keep TPOT. At rate 4 95 of 100 do in both replications, at 8 85 and 75: the margins .05 and -.05
+  // cross zero at 6, .05 and -.15 at 5. 6 and 5 have a standard error of .5, and Student's t with one degree of freedom
+  // is 12.7062.
+  load::ServeExperiment experiment = tests::server(R"(serve:
+  scheduler: {kind: vllm_v1, async: false}
+  arrivals: {process: deterministic, rate: 1, requests: 4}
+  lengths: {prompt: 16, output: 5}
+cost: {model: affine, target_fixed_ms: 10}
+)");
+  experiment.slo.tpot_ms = 10.0;
+  experiment.slo.percentile = 90.0;
+  const auto tried = [](double at, const std::vector<double>& within, double capacity = NAN) {
+    load::CurvePoint own = point(at, false, std::vector<double>(within.size(), 10.0));
+    own.capacity = {capacity, NAN, 0.0};
+    for (std::size_t i = 0; i < within.size(); ++i) {
+      own.replications[i].tpot_ms.count = 100.0;
+      own.replications[i].within_limit[static_cast<std::size_t>(serve::Latency::tpot)] = within[i];
+    }
+    return own;
+  };
+  const std::atomic<bool> stop = true;  // nothing is run between the two
+  load::SweepRunner::Options setting;
+  setting.stop = &stop;
+  load::SweepRunner runner(setting);
+  const load::LoadLimit limit =
+      load::largest_load(experiment, Load::rate, {tried(8, {85, 75}), tried(4, {95, 95})}, runner, "--sweep");
+  CHECK(limit.keeps == 4.0);
+  CHECK(limit.fails == 8.0);
+  CHECK(limit.half_width == Approx(0.5 * 12.7062).epsilon(1e-4));
+  // No rate above the capacity is run. From 8 it is halved down to a sixty-fourth of the distance above 4. Mutant: once more.
+  load::SweepRunner goes_on{load::SweepRunner::Options()};
+  CHECK(load::largest_load(experiment, Load::rate, {tried(4, {95}, 4.01), tried(8, {95}, 4.01)}, goes_on, "--sweep").fails ==
+        4.0625);
 }
 
 TEST_CASE("limits by name are those of MLPerf's rules and of DistServe's paper", "[serve]") {

@@ -24,10 +24,16 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <sstream>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace specsim::tune {
 

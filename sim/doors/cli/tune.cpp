@@ -27,6 +27,7 @@ const std::vector<std::string> kTuneFiles = {"server.yaml", "runs.csv", "predict
 
 constexpr const char* kTuneExamples =
     "  specsim tune plain.json k3.json --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --out build/server\n"
+    "  specsim tune plain.jsonl k3.jsonl@k=3 --engine sglang --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b\n"
     "  specsim plan --engine build/server/server.yaml --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --alpha 0.7\n"
     "  specsim tune runs.csv --predict cells.csv --hardware a100-80gb-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --out build/server\n"
     "  specsim tune --suggest 2 --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b\n";
