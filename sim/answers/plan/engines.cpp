@@ -14,6 +14,7 @@ namespace specsim::plan {
 namespace {
 
 using cost::Deployment;
+using cost::made_for_another;
 using cost::ModelShape;
 
 // Rules as of these versions; each is cited where it is applied.
@@ -32,16 +33,32 @@ constexpr int kShortestLookup = 1;
 
 bool is_head(const Deployment& d) { return d.draft && d.draft->on_target(); }
 // EAGLE-3 joins the features of three layers, EAGLE one feature and the token.
-bool is_eagle3(const Deployment& d) { return is_head(d) && d.draft->fused_inputs > 2.0 && !d.draft->one_pass; }
+bool drafts_as(const Deployment& d, std::string_view word) { return d.draft && d.draft->drafter == word; }
+bool is_peagle(const Deployment& d) { return drafts_as(d, "p_eagle"); }
+bool is_eagle3(const Deployment& d) {
+  if (d.draft && !d.draft->drafter.empty()) return drafts_as(d, "eagle3") || is_peagle(d);
+  return is_head(d) && d.draft->fused_inputs > 2.0 && !d.draft->one_pass;
+}
 // Heads that guess several tokens in one pass.
-bool is_medusa(const Deployment& d) { return d.draft && d.draft->prediction_heads > 1.0; }
+bool is_medusa(const Deployment& d) { return drafts_as(d, "medusa") || (d.draft && d.draft->prediction_heads > 1.0); }
 // Drafts of one pass: a head on the target's features denoises a block (DFlash), a model of its own fills in masks (PARD).
-bool is_dflash(const Deployment& d) { return is_head(d) && d.draft->one_pass; }
+bool is_dflash(const Deployment& d) { return is_head(d) && d.draft->one_pass && !is_peagle(d) && !is_medusa(d); }
 // The same with a Markov head (DSpark).
-bool is_dspark(const Deployment& d) { return is_dflash(d) && d.draft->markov_rank > 0.0; }
+bool is_dspark(const Deployment& d) {
+  return is_dflash(d) && (d.draft->drafter.empty() ? d.draft->markov_rank > 0.0 : drafts_as(d, "dspark"));
+}
+// Layers that read the target's cache (Gemma 4's assistants): vLLM and TensorRT-LLM run them as modules with a path.
+bool is_assistant(const Deployment& d) { return drafts_as(d, "gemma_assistant"); }
+// Drafters that none of these versions serves.
+std::string unserved(const Deployment& d) {
+  for (const char* word : {"domino", "dflare", "hydra"})
+    if (drafts_as(d, word)) return fmt::format("it serves no drafters of this kind ({})", word);
+  return "";
+}
 bool is_pard(const Deployment& d) { return d.draft && !is_head(d) && d.draft->one_pass; }
 // A module for the next tokens that lies in the target's own checkpoint (DeepSeek-V3): no path of its own.
 bool is_module(const Deployment& d) { return is_head(d) && d.draft->in_target_checkpoint; }
+bool is_mtp(const Deployment& d) { return is_module(d) || is_assistant(d) || drafts_as(d, "mtp"); }
 bool vocabularies_differ(const Deployment& d) { return d.draft && !is_head(d) && d.draft->vocab != d.target->vocab; }
 bool sizes_differ(const Deployment& d) { return d.draft && d.draft->tensor_parallel != d.target->tensor_parallel; }
 
@@ -70,9 +87,9 @@ std::string vocabularies(const Deployment& d) {
 
 // Why an engine refuses this head, which takes Medusa's or not; empty: it may take it.
 std::string unfit_head(const Deployment& d, bool takes_medusa = false) {
-  if (is_head(d) && d.draft->hidden != d.target->hidden)
-    return fmt::format("the head reads features that are {:g} wide, the target's are {:g}: refused", d.draft->hidden,
-                       d.target->hidden);
+  if (d.draft)
+    if (const std::string why = made_for_another(*d.target, *d.draft); !why.empty()) return why + ": refused";
+  if (const std::string why = unserved(d); !why.empty()) return why;
   if (!d.draft || d.draft->prediction_heads == 0.0 || (takes_medusa && is_medusa(d))) return "";
   return "has no heads of this kind";
 }
@@ -121,14 +138,16 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
   } else {
     draft = is_module(d) ? "\"method\": \"mtp\""
                          : fmt::format("\"method\": \"{}\", \"model\": \"{}\"",
-                                       is_medusa(d)   ? "medusa"
-                                       : is_dspark(d) ? "dspark"
-                                       : is_dflash(d) ? "dflash"
-                                       : is_eagle3(d) ? "eagle3"
-                                       : is_head(d)   ? "eagle"
-                                                      : "draft_model",
+                                       is_medusa(d)                     ? "medusa"
+                                       : is_mtp(d)                      ? "mtp"
+                                       : drafts_as(d, "mlp_speculator") ? "mlp_speculator"
+                                       : is_dspark(d)                   ? "dspark"
+                                       : is_dflash(d)                   ? "dflash"
+                                       : is_eagle3(d)                   ? "eagle3"
+                                       : is_head(d)                     ? "eagle"
+                                                                        : "draft_model",
                                        path_of(*d.draft));
-    if (is_pard(d)) draft += ", \"parallel_drafting\": true";
+    if (is_pard(d) || is_peagle(d)) draft += ", \"parallel_drafting\": true";
     // DraftModelProposer._raise_if_draft_tp_mismatch, vllm/v1/spec_decode/draft_model.py: both sizes must be the same. A head may
     // be told 1, and is cut like the target all the same (issue 31345).
     if (shards != 1.0) draft += fmt::format(", \"draft_tensor_parallel_size\": {:g}", shards);
@@ -158,7 +177,7 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     own.notes.push_back(why);
     return own;
   }
-  if (is_pard(d)) {
+  if (is_pard(d) || is_peagle(d)) {
     own.notes.emplace_back("it drafts in one pass by heads on the target's features alone (DFLASH, DSPARK)");
     return own;
   }
@@ -215,7 +234,11 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
     own.notes.push_back(vocabularies(d) + fmt::format(": refused beyond {:g}", kVocabularyDifferenceLlamaCpp));
     return own;
   }
-  if (is_pard(d)) {
+  if (is_assistant(d)) {
+    own.notes.emplace_back("it has no drafters that read the target's cache");
+    return own;
+  }
+  if (is_pard(d) || is_peagle(d)) {
     own.notes.emplace_back("it drafts in one pass by heads on the target's features alone (draft-dflash, draft-dspark)");
     return own;
   }
@@ -276,14 +299,15 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
     own.notes.emplace_back("how it is told of drafts that come of one pass is not known here");
     return own;
   }
-  if (is_head(d) && !is_eagle3(d) && !is_module(d)) {
+  if (is_head(d) && !is_eagle3(d) && !is_mtp(d)) {
     own.notes.emplace_back("its PyTorch backend's EAGLE heads are those of EAGLE-3 alone (decoding_type: Eagle3)");
     return own;
   }
   const std::string draft = !d.draft       ? fmt::format("decoding_type: NGram, max_matching_ngram_size: {}", kLongestLookup)
                             : is_module(d) ? std::string("decoding_type: MTP")
+                            : is_mtp(d)    ? fmt::format("decoding_type: MTP, speculative_model: {}", path_of(*d.draft))
                                            : fmt::format("decoding_type: {}, speculative_model: {}",
-                                                         is_eagle3(d) ? "Eagle3" : "Draft_Target", path_of(*d.draft));
+                                                      is_eagle3(d) ? "Eagle3" : "Draft_Target", path_of(*d.draft));
   note_sizes(d, "TensorRT-LLM", own);
   own.command = fmt::format(
       "echo 'speculative_config: {{{}, max_draft_len: {}{}}}' > speculative.yaml && trtllm-serve {}{} --max_batch_size {:g} "

@@ -63,15 +63,15 @@ std::string layers_by_kind(const cost::ModelShape& shape) {
   if (shape.experts > 0.0) text += fmt::format(" {:.3f}B of them meet a token.", 1e-9 * shape.active_parameters());
   if (shape.dense_layers > 0.0) text += fmt::format(" {} layers are dense, {} wide.", shape.dense_layers, shape.ffn);
   if (shape.shared_ffn > 0.0) text += fmt::format(" Beside the experts every token passes {}.", shape.shared_ffn);
-  if (shape.latent > 0.0)
-    text += fmt::format(" Latent attention: {} and {} rotated elements are cached in place of keys and values.", shape.latent,
-                        shape.rope_dim);
-  if (shape.picked_layers + shape.heavy_layers > 0.0)
+  if (shape.latent)
+    text += fmt::format(" Latent attention: {} and {} rotated elements are cached in place of keys and values.",
+                        shape.latent->width, shape.latent->rope_dim);
+  if (const auto& entries = shape.compressed)
     text += fmt::format(
         " Compressed attention: {} layers cache an entry for {} tokens and pick {} of them, {} layers one for {} and look at "
         "all.",
-        shape.picked_layers, shape.picked_tokens, shape.indexer ? shape.indexer->topk : 0.0, shape.heavy_layers,
-        shape.heavy_tokens);
+        entries->picked_layers, entries->picked_tokens, shape.indexer ? shape.indexer->topk : 0.0, entries->heavy_layers,
+        entries->heavy_tokens);
   if (shape.kv_window > 0.0)
     text += fmt::format(" {} layers see {} tokens{}.", shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All",
                         shape.kv_window, shape.chunked ? ", chunk by chunk" : "");

@@ -7,6 +7,7 @@
 #include "sim/answers/plan/planned.h"
 #include "sim/answers/plan/ranking.h"
 #include "sim/doors/cli/command.h"
+#include "sim/doors/cli/describe_model.h"
 #include "sim/doors/cli/kernel_files.h"
 #include "sim/doors/cli/lab_files.h"
 #include "sim/doors/cli/named_parts.h"
@@ -38,8 +39,7 @@ void describe(const NamedPart& part) {
   if (!part.mark.empty()) print_output("  {}\n", part.mark);
   if (!part.info.notes.empty()) print_output("  {}\n", part.info.notes);
   if (!part.info.paper.empty()) print_output("  source: {}\n", part.info.paper);
-  if (const std::string page = page_of(part); !page.empty())
-    print_output("  page: docs/{}\n", page);
+  if (const std::string page = page_of(part); !page.empty()) print_output("  page: docs/{}\n", page);
   if (const std::string theory = judge::theory_of_part(part.kind, part.info.name); !theory.empty())
     print_output("  {}\n", theory);
   report::Table table = named_lines();
@@ -146,15 +146,22 @@ ExitCode list_command(const std::vector<std::string>& arguments) {
 
 ExitCode describe_command(const std::vector<std::string>& arguments) {
   po::variables_map values;
-  if (!parse(arguments, po::options_description(), "part", "specsim describe NAME|KIND/NAME...",
+  if (!parse(arguments, po::options_description(), "part", "specsim describe NAME|KIND/NAME|PATH...",
              "  specsim describe eagle\n  specsim describe verifier/token\n  specsim describe model/llama-3.1-8b "
-             "hardware/h100-sxm\n",
+             "hardware/h100-sxm\n  specsim describe models/Qwen3-8B-FP8\n",
              values))
     return ExitCode::fine;
   if (values.count("part") == 0)
     throw BadInput({"", 0, 0}, "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them");
+  std::vector<std::string> names;
+  for (const std::string& wanted : values["part"].as<std::vector<std::string>>())
+    if (names_model_file(wanted))
+      describe_model_file(wanted);
+    else
+      names.push_back(wanted);
+  if (names.empty()) return ExitCode::fine;
   const std::vector<NamedPart> parts = named_parts();
-  for (const std::string& wanted : values["part"].as<std::vector<std::string>>()) {
+  for (const std::string& wanted : names) {
     const std::vector<const NamedPart*> found = parts_called(parts, wanted);
     for (const NamedPart* part : found) describe(worked_out(*part));
   }

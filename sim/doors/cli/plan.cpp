@@ -3,6 +3,7 @@
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/planned.h"
 #include "sim/doors/cli/command.h"
+#include "sim/doors/cli/describe_model.h"
 #include "sim/doors/cli/numbers.h"
 #include "sim/doors/cli/option_partners.h"
 #include "sim/doors/cli/options.h"
@@ -155,6 +156,10 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   }
   for (const spec::Experiment& one : experiments)
     for (const std::string& line : one.left_out) print_output("left out: {}\n", line);
+  if (options.has("verbose"))
+    if (const cost::Deployment* const deployment = planned[0].cell->cost().deployment(); deployment != nullptr)
+      for (const std::optional<cost::ModelShape>* const model : {&deployment->target, &deployment->draft})
+        if (*model) print_model(**model);
   if (planned.size() == 1)
     print_advice(planned[0], plan::advise(planned[0].cell->cost(), planned[0].cell->workload, planned[0].curve), options.has("verbose"));
   else

@@ -315,7 +315,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
                             advice.plan.points.size() - 1));
   print_assumed(planned.curve, advice.plan);
   if (planned.cell->cost().most_drafts() == planned.curve.longest())
-    print_output("(no longer draft is tried: there are {} heads, one token each)\n", planned.curve.longest());
+    print_output("(no longer draft is tried: the drafter drafts {} tokens at most)\n", planned.curve.longest());
   print_margins(advice.plan, planned.curve);
   print_sensitivities(advice);
   print_scan("batch", advice.by_batch, true);

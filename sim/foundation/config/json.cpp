@@ -66,8 +66,9 @@ class JsonBuilder {
   bool string(std::string& value) {
     Value own = token();
     own.kind = Kind::scalar;
-    own.text = std::move(value);
-    own.quoted = true;
+    own.quoted = text_[begin_] == '"';
+    own.text =
+        own.quoted ? std::move(value) : std::string(text_.substr(begin_, text_.find_first_of(",]} \t\r\n", begin_) - begin_));
     return add(std::move(own));
   }
   bool binary(Json::binary_t& /*value*/) { return true; }  // no text has any
@@ -217,14 +218,36 @@ class JsonBuilder {
   Value root_;
 };
 
+// Python's json writes Infinity, -Infinity and NaN, which the parser does not know: texts of the same length in their place.
+std::string without_infinities(std::string_view text) {
+  std::string copy;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quoted && c == '\\') ++at;
+    if (c == '"') quoted = !quoted;
+    if (quoted || (c != 'I' && c != 'N' && c != '-')) continue;
+    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
+      if (text.substr(at, word.size()) != word) continue;
+      if (copy.empty()) copy = text;
+      copy[at] = copy[at + word.size() - 1] = '"';
+      at += word.size() - 1;
+      break;
+    }
+  }
+  return copy;
+}
+
 }  // namespace
 
 Value parse_json(std::string_view text, const std::string& name, Diagnostics& diagnostics, int first_line,
                  const JsonLimits& limits) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   JsonBuilder builder(text, name, first_line, diagnostics, limits);
-  const Reader begin(text.data(), builder.taken());
-  const Reader end(text.data() + text.size(), builder.taken());
+  const std::string changed = without_infinities(text);
+  const char* const from = changed.empty() ? text.data() : changed.data();
+  const Reader begin(from, builder.taken());
+  const Reader end(from + text.size(), builder.taken());
   if (Json::sax_parse(begin, end, &builder)) return builder.take_root();
   Value nothing;
   nothing.where = {name, first_line, 0};

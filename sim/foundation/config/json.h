@@ -18,7 +18,7 @@ struct JsonLimits {
 };
 
 // Reads a JSON text strictly (RFC 8259; a byte order mark at its start is skipped) into the values that YAML gives, each with its
-// place. Numbers keep their digits, texts count as quoted. A key given twice and what is beyond
+// place. Python's Infinity and NaN are taken as numbers that no key allows. Numbers keep their digits, texts count as quoted. A key given twice and what is beyond
 // `limits` are mistakes as well. Returns a null Value after reporting. `first_line`: the number of the text's first line.
 Value parse_json(std::string_view text, const std::string& name, Diagnostics& diagnostics, int first_line = 1,
                  const JsonLimits& limits = {});

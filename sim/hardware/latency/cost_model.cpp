@@ -1,5 +1,6 @@
 #include "sim/hardware/latency/cost_model.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace specsim::cost {
@@ -49,7 +50,10 @@ bool CostModel::makes_draft_pass(int index) const {
   return !heads || index % *heads == 0;
 }
 
-int CostModel::most_drafts() const { return draft_form().heads.value_or(std::numeric_limits<int>::max()); }
+int CostModel::most_drafts() const {
+  constexpr int kNone = std::numeric_limits<int>::max();
+  return std::min(draft_form().heads.value_or(kNone), draft_form().longest.value_or(kNone));
+}
 
 double CostModel::kernel_error(Role role, const Pass& pass) const {
   return uncertainty() != nullptr ? uncertainty()->kernel_error(role, pass) : 0.0;

@@ -72,8 +72,9 @@ class DeployedModel {
 
 // How a round's drafts come of the draft's passes.
 struct DraftForm {
-  bool one_pass = false;     // a chain's drafts come of one pass over all of their positions
-  std::optional<int> heads;  // heads that guess one token each in one pass; none: a pass for each token
+  std::optional<int> longest;  // tokens that it can draft at most
+  bool one_pass = false;       // a chain's drafts come of one pass over all of their positions
+  std::optional<int> heads;    // heads that guess one token each in one pass; none: a pass for each token
 };
 
 class CostModel {

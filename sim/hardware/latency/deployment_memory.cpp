@@ -12,7 +12,8 @@ MemoryBudget memory_of(const Deployment& deployment, const Workload& workload, i
   const auto cached = [&](const ModelShape& model, double tokens) {
     double sum = 0.0;
     for (const AttentionKind& kind : model.attention_kinds())
-      sum += kind.layers * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind) * workload.batch * kind.kept(tokens);
+      sum += (kind.layers - kind.borrowing) * kind.elements * model.kv_bits / 8.0 / model.kv_shards(kind) * workload.batch *
+             kind.kept(tokens);
     return sum + workload.batch * tokens * model.indexers() * model.index_key_bytes();
   };
   const auto weights = [](const ModelShape& model) {

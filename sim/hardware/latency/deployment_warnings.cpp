@@ -8,11 +8,27 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace specsim::cost {
 
 namespace {
+
+// Whether a head's verifier may be this target, by their names: the last part of a path, without signs and case.
+bool names_agree(const std::string& verifier, const std::string& target) {
+  const auto plain = [](const std::string& name) {
+    std::string copy;
+    for (const char c : name.substr(name.find_last_of('/') + 1))
+      if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+        copy += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return copy;
+  };
+  if (verifier.empty() || verifier.front() == '/' || verifier.front() == '.') return true;
+  const std::string one = plain(verifier);
+  const std::string other = plain(target);
+  return one.find(other) != std::string::npos || other.find(one) != std::string::npos;
+}
 
 // Which parts of a price are another GPU's.
 std::string borrowed(const Hardware& hardware, bool by_kernels) {
@@ -57,8 +73,7 @@ std::string row_assumption(const ModelKernels& kernels, const ModelShape& model)
 // How a cache of so many bits is estimated, where no attention over one was measured; empty where one was.
 std::string cache_assumption(const ModelKernels& kernels, const ModelShape& model, const Hardware& hardware) {
   const KernelFit* one = kernels.measured_attention()->fits(model.kv_bits).one;
-  if (one == nullptr || model.latent > 0.0 || model.one_vector || MeasuredAttention::share_of_keys(*one, model.kv_bits) >= 1.0)
-    return "";
+  if (one == nullptr || model.over_one_vector() || MeasuredAttention::share_of_keys(*one, model.kv_bits) >= 1.0) return "";
   return fmt::format(
       "{}: no attention over a cache of {:g} bits was measured on {}; it is priced as that in {} over as many bytes", model.name,
       model.kv_bits, hardware.name, one->dtype.name);
@@ -235,9 +250,11 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
         "host, others take two to three times as long",
         deployment.target->name, deployment.target->kv_bits, deployment.engine.name, hardware.name));
   if (!deployment.target || !deployment.draft) return list;
-  if (deployment.draft->on_target() && deployment.draft->hidden != deployment.target->hidden)
-    list.push_back(fmt::format("the head {} is {:g} wide, the target {} whose features it reads {:g}", deployment.draft->name,
-                               deployment.draft->hidden, deployment.target->name, deployment.target->hidden));
+  if (const std::string other = made_for_another(*deployment.target, *deployment.draft); !other.empty())
+    list.push_back(fmt::format("{}: {}; no engine serves the pair", deployment.draft->name, other));
+  else if (!names_agree(deployment.draft->verifier, deployment.target->name))
+    list.push_back(fmt::format("{} was made for {}, the target is {}", deployment.draft->name, deployment.draft->verifier,
+                               deployment.target->name));
   if (deployment.draft->total_parameters() > deployment.target->total_parameters())
     list.push_back(fmt::format("the draft ({}, {:.2f}B) is larger than the target ({}, {:.2f}B)", deployment.draft->name,
                                1e-9 * deployment.draft->total_parameters(), deployment.target->name,

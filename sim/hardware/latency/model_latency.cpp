@@ -156,7 +156,7 @@ double ModelLatency::group_seconds(const ProductGroup& group, double rows, doubl
     } else if (operation.stream == Stream::shared_expert) {
       shared += seconds;
       const auto& work = std::get<ProductWork>(operation.work);
-      shared_bytes += work.inner * work.outer * work.type.bits / 8.0;
+      shared_bytes += operation.count * work.inner * work.outer * work.type.bits / 8.0;
     } else {
       main += seconds;
     }

@@ -23,15 +23,16 @@ constexpr double kHyperConnectionsUs = 25.0;
 
 WeightType head_type(const ModelShape& model) { return {model.head_bits, {}, model.super_blocks}; }
 
+WeightType weight_type(const ModelShape& model, const StoredType& type) { return {type.bits, type.kernel, model.super_blocks}; }
+
 // A layer's product on one of the GPUs that share it.
-Operation product_operation(const ModelShape& model, const Product& product, double rows) {
+Operation product_operation(const ModelShape& model, const Product& product, double rows, double share, const StoredType& type) {
   const double shards = model.tensor_parallel;
-  ProductWork work{rows, product.inner, product.outer, product.groups, layer_type(model)};
+  ProductWork work{rows, product.inner, product.outer, product.groups, weight_type(model, type)};
   if (product.sharding == Sharding::rows) work.inner /= shards;
   if (product.sharding == Sharding::columns) work.outer /= shards;
   if (product.sharding == Sharding::groups) work.groups /= shards;
-  if (product.plain) work.type = {16.0, {}, model.super_blocks};
-  return {product.name, 1.0, work, PassPart::products, product.beside ? Stream::shared_expert : Stream::main};
+  return {product.name, share, work, PassPart::products, product.beside ? Stream::shared_expert : Stream::main};
 }
 
 ExpertsWork experts_work(const ModelShape& model, const PassRows& rows) {
@@ -39,7 +40,7 @@ ExpertsWork experts_work(const ModelShape& model, const PassRows& rows) {
   work.tokens = rows.tokens;
   work.rows = rows.expert_rows * model.experts_per_token / model.expert_parallel;
   work.met = std::max(1.0, met_experts(model, rows.tokens));
-  work.hidden = model.hidden;
+  work.hidden = model.expert_hidden.value_or(model.hidden);
   work.width = model.expert_ffn / model.tensor_parallel;
   work.experts = model.experts / model.expert_parallel;
   work.per_token = model.experts_per_token / model.expert_parallel;
@@ -62,11 +63,17 @@ std::vector<ProductGroup> product_operations(const ModelShape& model, const Pass
   std::vector<ProductGroup> groups;
   for (const LayerKind& kind : model.layer_kinds(model.tensor_parallel)) {
     ProductGroup group{kind.layers, {}};
-    for (const Product& product : kind.products) group.operations.push_back(product_operation(model, product, rows.computed));
+    for (const Product& product : kind.products)
+      for (const TypeShare& one : product.plain ? std::vector<TypeShare>{{}} : model.types_of(product.module))
+        group.operations.push_back(product_operation(model, product, rows.computed, one.share, one.type));
     if (kind.mixture) {
       const ProductWork router{rows.computed, model.hidden, model.experts, 1.0, {16.0, {}, model.super_blocks}};
       group.operations.push_back({"router", 1.0, router, PassPart::products, Stream::routed_experts});
-      group.operations.push_back({"experts", 1.0, experts_work(model, rows), PassPart::products, Stream::routed_experts});
+      ExpertsWork work = experts_work(model, rows);
+      for (const TypeShare& one : model.types_of(Module::experts)) {
+        work.type = weight_type(model, one.type);
+        group.operations.push_back({"experts", one.share, work, PassPart::products, Stream::routed_experts});
+      }
     }
     groups.push_back(std::move(group));
   }
@@ -75,9 +82,15 @@ std::vector<ProductGroup> product_operations(const ModelShape& model, const Pass
     ends.operations.push_back({name, count, work});
   };
   const double columns = model.vocab / model.tensor_parallel;
-  if (rows.logits > 0.0) add("lm_head", model.lm_heads(), {rows.logits, model.hidden, columns, 1.0, head_type(model)});
-  if (rows.markov_sequences > 0.0)
+  if (rows.logits > 0.0)
+    for (const TypeShare& one : model.types_of(Module::head))
+      add("lm_head", one.share * model.lm_heads(), {rows.logits, model.hidden, columns, 1.0, weight_type(model, one.type)});
+  if (rows.markov_sequences > 0.0) {
     add("markov_head", rows.markov_positions, {rows.markov_sequences, model.markov_rank, columns, 1.0, head_type(model)});
+    if (model.markov_matrices > 0.0)
+      add("markov_state", rows.markov_positions,
+          {rows.markov_sequences, model.hidden, model.markov_matrices / model.hidden, 1.0, layer_type(model)});
+  }
   const double width = model.hidden / model.tensor_parallel;
   if (model.fused_inputs > 0.0)
     add("join", 1.0, {rows.computed, model.fused_inputs * model.hidden, width, 1.0, layer_type(model)});
@@ -90,10 +103,12 @@ Operation attention_operation(const ModelShape& model, const AttentionKind& kind
                               bool same_launch) {
   AttentionWork work;
   work.kind = kind;
-  work.heads = model.heads;
-  work.latent = model.latent;
-  work.rope_dim = model.rope_dim;
-  work.value_dim = model.value_dim;
+  work.heads = kind.heads;
+  if (model.latent) {
+    work.latent = model.latent->width;
+    work.rope_dim = model.latent->rope_dim;
+    work.value_dim = kind.value_dim;
+  }
   work.one_vector = model.one_vector;
   work.cache_bits = model.kv_bits;
   work.shards = model.tensor_parallel;
@@ -114,7 +129,7 @@ std::vector<Operation> state_operations(const ModelShape& model, const Deploymen
   std::vector<Operation> list;
   const double elementwise_us = deployment.hardware.calibration.elementwise_us;
   if (const double indexers = model.indexers(); indexers > 0.0) {
-    const double kernels = model.picked_layers > 0.0 ? kPickingKernels : kIndexerKernels;
+    const double kernels = model.picks_entries() ? kPickingKernels : kIndexerKernels;
     list.push_back(
         {"indexer kernels", indexers, StreamWork{0.0, elementwise_us * kernels / kCalibratedKernels}, PassPart::attention});
     for (const Attending& group : groups) {
@@ -125,12 +140,12 @@ std::vector<Operation> state_operations(const ModelShape& model, const Deploymen
       list.push_back({"indexer", indexers, work, PassPart::attention});
     }
   }
-  if (model.delta_net) {
+  if (model.state) {
     // A sequence's state is read once, and written after each token that may turn out to be the last accepted one: all of a
     // verification, the last of a prompt (vLLM's and SGLang's kernels of Gated DeltaNet).
     double moved = 0.0;
     for (const Attending& group : groups) moved += group.sequences * (1.0 + (group.prompt ? 1.0 : group.tokens));
-    const double fixed_us = model.linear_layers * elementwise_us * deployment.engine.linear_kernels / kCalibratedKernels;
+    const double fixed_us = model.state_layers() * elementwise_us * deployment.engine.linear_kernels / kCalibratedKernels;
     list.push_back({"recurrent states", 1.0, StreamWork{moved * model.recurrent_bytes() / model.tensor_parallel, fixed_us},
                     PassPart::attention});
   }
@@ -146,11 +161,11 @@ std::vector<Operation> remaining_operations(const ModelShape& model, const Deplo
   const double vector_bytes = model.hidden * kActivationBytes;
   if (shards > 1.0) {
     const bool launched = !captured && (engine.graphs || engine.host.host_us_per_layer > 0.0);
-    list.push_back({"all-reduce", kParts * model.layers, AllReduceWork{shards, rows.computed * vector_bytes, launched},
-                    PassPart::communication});
+    list.push_back(
+        {"all-reduce", model.parts(), AllReduceWork{shards, rows.computed * vector_bytes, launched}, PassPart::communication});
   }
   if (model.expert_parallel > 1.0)  // rows of the others come before the experts, and sums go back after them
-    list.push_back({"expert exchange", kParts * (model.layers - model.dense_layers),
+    list.push_back({"expert exchange", kParts * model.mixture_layers(),
                     ExchangeWork{model.expert_parallel, gathered * vector_bytes, !captured}, PassPart::communication});
   double width = kElementwisePasses * model.hidden;
   if (layer.counted) {
@@ -158,8 +173,8 @@ std::vector<Operation> remaining_operations(const ModelShape& model, const Deplo
     const double activated = model.experts > 0.0 ? 0.0 : 3.0 * model.ffn;
     width = 4.0 * kNorms * model.hidden + (activated + 2.0 * (model.heads + model.kv_heads) * model.head_dim) / shards;
   }
-  list.push_back({"norms and activation", model.layers, StreamWork{rows.computed * width * kActivationBytes, layer.fixed_us},
-                  PassPart::small_kernels});
+  list.push_back({"norms and activation", model.parts() / kParts,
+                  StreamWork{rows.computed * width * kActivationBytes, layer.fixed_us}, PassPart::small_kernels});
   if (model.residual_streams > 1.0) {
     // Before a part its input is mixed from all streams; after it all are mixed anew with its output.
     const double vectors = kParts * ((model.residual_streams + 1.0) + (2.0 * model.residual_streams + 1.0));

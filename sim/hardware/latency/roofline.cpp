@@ -7,6 +7,7 @@
 #include "sim/hardware/latency/model_latency.h"
 #include "sim/hardware/latency/roofline_parameters.h"
 #include "sim/hardware/model/element_types.h"
+#include "sim/hardware/presets/hugging_face.h"
 
 #include <fmt/format.h>
 
@@ -41,6 +42,7 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
     DraftForm form;
     if (!deployment_.draft) return form;
     form.one_pass = deployment_.draft->one_pass;
+    if (deployment_.draft->longest_draft) form.longest = static_cast<int>(*deployment_.draft->longest_draft);
     if (deployment_.draft->prediction_heads > 1.0) form.heads = static_cast<int>(deployment_.draft->prediction_heads);
     return form;
   }
@@ -103,6 +105,22 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
   std::optional<ModelLatency> draft_;
 };
 
+// The draft, where it is the target's own module for further tokens: "mtp", or the target's file once more.
+config::Value own_module(config::Value draft, const config::Value& target) {
+  const auto name_in = [](const config::Value& model) -> const config::Value* {
+    if (model.is_scalar()) return &model;
+    const config::Value* name = model.find("preset") != nullptr ? model.find("preset") : model.find("model");
+    return name != nullptr && name->is_scalar() ? name : nullptr;
+  };
+  const config::Value* const whole = name_in(target);
+  const config::Value* const part = name_in(draft);
+  if (whole == nullptr || part == nullptr) return draft;
+  if (part->text != "mtp" && (part->text != whole->text || !config_json_path(whole->text))) return draft;
+  config::Value* const own = draft.is_scalar() ? &draft : draft.find(draft.find("preset") != nullptr ? "preset" : "model");
+  own->text = whole->text + ":mtp";
+  return draft;
+}
+
 }  // namespace
 
 std::unique_ptr<CostModel> make_roofline(Deployment deployment) { return std::make_unique<RooflineCost>(std::move(deployment)); }
@@ -120,7 +138,7 @@ CostEntry roofline_cost() {
         Hardware hardware = read_hardware(arguments.value("hardware"), diagnostics);
         ModelShape target = read_model(arguments.value("target"), "target", diagnostics);
         std::optional<ModelShape> draft;
-        const config::Value& drafted_by = arguments.value("draft");
+        const config::Value drafted_by = own_module(arguments.value("draft"), arguments.value("target"));
         if (!drafted_by.is_scalar() || drafted_by.text != "none") draft = read_model(drafted_by, "draft", diagnostics);
         Engine engine = read_engine(arguments.value("engine"), diagnostics);
         if (diagnostics.list().size() != before) return nullptr;

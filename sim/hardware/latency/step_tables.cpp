@@ -184,7 +184,7 @@ class StepModels {
       served.changes.push_back({"dtype", precision.weights, {}});
     if (narrow_cache(precision, engine_name.value_or(""), d.hardware)) {
       served.changes.push_back({"kv_bits", "8", {}});
-      if (published.delta_net) served.changes.push_back({"state_bits", "16", {}});
+      if (published.state) served.changes.push_back({"state_bits", "16", {}});
     }
     ModelShape shape = read_model(served, "model", diagnostics);
     if (!diagnostics.empty()) return {nullptr, fmt::format("{} cannot be cut in {:g}", *model_name, shards)};

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,7 @@ struct TypePair {
   const char* kernel;  // in kernels.h
   double bits;
 };
-constexpr std::array<TypePair, 25> kTypePairs = {{{"bf16", "bf16", "bfloat16", 16},
+constexpr std::array<TypePair, 28> kTypePairs = {{{"bf16", "bf16", "bfloat16", 16},
                                                   {"fp16", "fp16", "float16", 16},
                                                   {"fp8", "fp8", "fp8", 8},
                                                   {"fp8", "bf16", "int8_wo", 8},
@@ -39,6 +41,9 @@ constexpr std::array<TypePair, 25> kTypePairs = {{{"bf16", "bf16", "bfloat16", 1
                                                   {"int4", "fp8", "w4a8", 4.125},
                                                   {"int4_g32", "bf16", "int4_wo", 4.5},
                                                   {"int4_g32", "fp16", "int4_wo", 4.5},
+                                                  {"int4_g64", "bf16", "int4_wo", 4.25},
+                                                  {"int4_g64", "fp16", "int4_wo", 4.25},
+                                                  {"mxfp8", "fp8", "fp8_block", 8.25},
                                                   {"nvfp4", "nvfp4", "nvfp4", 4.5},
                                                   {"nvfp4", "bf16", "int4_wo", 4.5},
                                                   {"mxfp4", "bf16", "w4a16_mxfp4", 4.25},
@@ -76,6 +81,58 @@ const TypePair* pair_of(const std::string& weights, const std::string& activatio
   return nullptr;
 }
 
+// A word, WEIGHTS/ACTIVATIONS, or a number of bits.
+std::optional<StoredType> stored_type(const std::string& text, const std::string& activations) {
+  const std::size_t slash = text.find('/');
+  const std::string weights = text.substr(0, slash);
+  if (const auto bits = config::as_number(text); bits && *bits >= 1.0 && *bits <= 32.0) return StoredType{*bits, {}};
+  const TypePair* pair = pair_of(weights, slash == std::string::npos ? activations : text.substr(slash + 1));
+  if (pair == nullptr && slash == std::string::npos) pair = pair_of(weights, "");
+  if (pair == nullptr) return std::nullopt;
+  return StoredType{pair->bits, pair->bits == 16.0 ? std::string() : pair->kernel};
+}
+
+// The types of a part: one of them, or a map of them with the share of the part's parameters that each has.
+std::vector<TypeShare> type_shares(const config::Value& value, const char* key, const std::string& activations,
+                                   Diagnostics& diagnostics) {
+  std::vector<TypeShare> list;
+  const auto add = [&](const std::string& text, const Location& where, double share) {
+    if (const auto type = stored_type(text, activations))
+      list.push_back({*type, share});
+    else
+      diagnostics.add(where, fmt::format("{} is {}, allowed: {}, each with /ACTIVATIONS or without, or a number of bits", key,
+                                         config::quote_for_message(text), fmt::join(weight_words(), ", ")));
+  };
+  if (!value.is_map()) {
+    add(value.text, value.where, 1.0);
+    return list;
+  }
+  double sum = 0.0;
+  for (const config::Field& field : value.fields) {
+    const auto share = config::read_number(field.value, config::between(0, 1), key, diagnostics);
+    if (!share) return {};
+    sum += *share;
+    add(field.key, field.where, *share);
+  }
+  if (std::abs(sum - 1.0) > 1e-6)
+    diagnostics.add(value.where, fmt::format("the shares of {} add up to {:g}, allowed: 1", key, sum));
+  return list;
+}
+
+struct PartWord {
+  const char* key;
+  Module module;
+  const char* summary;
+};
+constexpr std::array<PartWord, 7> kPartWords = {
+    {{"experts", Module::experts, "type of a mixture's routed experts, where they have another one"},
+     {"attention", Module::attention, "type of attention's projections, and of layers with a state"},
+     {"state", Module::state, "type of layers with a state (linear attention, state spaces)"},
+     {"dense", Module::dense, "type of dense feed-forward parts"},
+     {"shared", Module::shared, "type of a mixture's shared experts"},
+     {"head", Module::head, "type of the LM head"},
+     {"embeddings", Module::embeddings, "type of the embeddings"}}};
+
 config::Parameter type_word(const char* name, const char* summary, std::vector<std::string> choices) {
   return {name, config::Type::text, "", summary, {}, std::move(choices)};
 }
@@ -85,20 +142,26 @@ config::Parameter type_word(const char* name, const char* summary, std::vector<s
 void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnostics& diagnostics) {
   std::vector<std::string> cached;
   for (const CacheWord& one : kCacheWords) cached.emplace_back(one.word);
-  const std::vector<config::Parameter> parameters = {
-      type_word("weights", "type of the layers' weights", weight_words()),
+  std::vector<config::Parameter> parameters = {
+      {"weights", config::Type::value, "", "type of the layers' weights, or their bits", {}, {}},
       type_word("activations", "type of what they are multiplied with", {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
-      type_word("cache", "type of cached keys and values", cached),
-      type_word("experts", "type of a mixture's experts, where they have another one", weight_words()),
-      type_word("attention", "type of attention's projections, where they have another one", {"bf16"})};
+      type_word("cache", "type of cached keys and values", cached)};
+  for (const PartWord& part : kPartWords) parameters.push_back({part.key, config::Type::value, "", part.summary, {}, {}});
   const config::Value map = config::spelled_out(dtype, "weights");
   const std::size_t before = diagnostics.list().size();
   const config::Arguments a = config::read_arguments(map, parameters, {}, "dtype", diagnostics);
   if (diagnostics.list().size() != before) return;
   shape.dtype_where = dtype.where;
   const std::string activations = a.has("activations") ? a.text("activations") : "";
-  const std::string weights = a.has("weights") ? a.text("weights") : "bf16";
-  const TypePair* pair = pair_of(weights, activations);
+  const std::string weights = a.has("weights") ? a.value("weights").text : "bf16";
+  const std::optional<double> number = config::as_number(weights);
+  const TypePair by_bits{"", "", "", number.value_or(16.0)};  // of formats without a word
+  const TypePair* pair = number && *number >= 1.0 && *number <= 32.0 ? &by_bits : pair_of(weights, activations);
+  if (pair == nullptr && pair_of(weights, "") == nullptr) {
+    diagnostics.add(a.where("weights"), fmt::format("weights is {}, allowed: {}, or a number of bits",
+                                                    config::quote_for_message(weights), fmt::join(weight_words(), ", ")));
+    return;
+  }
   if (pair == nullptr) {
     std::vector<std::string> allowed;
     for (const TypePair& one : kTypePairs)
@@ -112,13 +175,23 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
   shape.super_blocks = weights.find("_k") != std::string::npos;
   shape.gguf = is_gguf(weights);
   if (shape.gguf) shape.head_bits = std::max(kLeastHeadBits, pair->bits);
-  if (a.has("experts")) {
-    const TypePair* experts = pair_of(a.text("experts"), activations);
-    if (experts == nullptr) experts = pair_of(a.text("experts"), "");
-    shape.expert_bits = experts->bits;
-    shape.expert_type = experts->kernel;
+  for (const PartWord& part : kPartWords) {
+    if (!a.has(part.key)) continue;
+    std::vector<TypeShare> types = type_shares(a.value(part.key), part.key, activations, diagnostics);
+    if (types.empty()) return;
+    const auto most = std::max_element(types.begin(), types.end(),
+                                       [](const TypeShare& one, const TypeShare& other) { return one.share < other.share; });
+    if (part.module == Module::experts) {
+      shape.expert_bits = most->type.bits;
+      shape.expert_type = most->type.kernel.empty() && most->type.bits == 16.0 ? "bfloat16" : most->type.kernel;
+      if (types.size() == 1) continue;
+    }
+    // Embeddings stay in 16 bits where the LM head alone is said.
+    if (part.module == Module::head && !a.has("embeddings") && !shape.tied_embeddings)
+      shape.own_types[Module::embeddings] = {{{shape.head_bits, {}}, 1.0}};
+    shape.own_types[part.module] = std::move(types);
+    if (part.module == Module::attention && !a.has("state")) shape.own_types[Module::state] = shape.own_types[Module::attention];
   }
-  shape.plain_attention = a.has("attention");
   if (a.has("cache"))
     for (const CacheWord& one : kCacheWords)
       if (a.text("cache") == one.word) shape.kv_bits = one.bits;
@@ -131,6 +204,7 @@ void take_types_of_target(const ModelShape& target, const config::Value& describ
   if (!draft.in_target_checkpoint || !target.gguf) return;
   draft.weight_bits = draft.expert_bits = target.weight_bits;
   draft.product_type = draft.expert_type = target.product_type;
+  draft.own_types.clear();
   draft.gguf = true;
   draft.super_blocks = target.super_blocks;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <variant>
@@ -26,19 +27,43 @@ struct Described : ModelShape {
   double linear_value_heads = 0.0;
   double linear_key_heads = 0.0;
   double linear_head_dim = 0.0;
+  double linear_key_dim = 0.0;
   double linear_convolved = 0.0;
+  double linear_rank = 0.0;
+  bool linear_full_gate = false;
   double state_bits = 0.0;
+  double latent_width = 0.0;
+  double rope_dim = 0.0;
+  double output_groups = 0.0;
+  double output_rank = 0.0;
+  double layer_embedding = 0.0;
+  double layer_rank = 0.0;
+  double picked_layers = 0.0;
+  double picked_tokens = 0.0;
+  double heavy_layers = 0.0;
+  double heavy_tokens = 0.0;
 };
 
 // A key of a description, and what of the shape it says; without a member it is read by itself.
 struct Key {
   Parameter parameter;
-  std::variant<std::monostate, double Described::*, bool Described::*> member = {};
+  std::variant<std::monostate, double Described::*, bool Described::*, std::optional<double> Described::*,
+               std::string Described::*>
+      member = {};
 };
 
 Key count(const char* name, double Described::*member, std::optional<std::string> fallback, const char* summary,
           double low = 1.0) {
   return {{name, Type::integer, std::move(fallback), summary, config::between(low, 1e7), {}}, member};
+}
+
+// A number that may be missing; 0 is none as well, as files before wrote it.
+Key perhaps(const char* name, std::optional<double> Described::*member, const char* summary) {
+  return {{name, Type::integer, "", summary, config::between(0, 1e7), {}}, member};
+}
+
+Key word(const char* name, std::string Described::*member, const char* summary) {
+  return {{name, Type::text, "", summary, {}, {}}, member};
 }
 
 Key flag(const char* name, bool Described::*member, const char* fallback, const char* summary) {
@@ -61,22 +86,25 @@ const std::vector<Key>& model_keys() {
       count("ffn", &ModelShape::ffn, {}, "width of the feed-forward part; not read where there are experts", 0),
       flag("gated", &ModelShape::gated, "true", "gate and up projections, or up alone"),
       count("vocab", &ModelShape::vocab, {}, "rows of the LM head; fewer for a draft with a reduced vocabulary", 2),
-      count("embedding_vocab", &ModelShape::embedding_vocab, "0",
-            "tokens that have an embedding, where they are more than the LM head's rows; 0: as many", 0),
+      perhaps("embedding_vocab", &ModelShape::embedding_vocab,
+              "tokens that have an embedding, where they are more than the LM head's rows"),
       flag("tied_embeddings", &ModelShape::tied_embeddings, "false", "embeddings and LM head are one matrix"),
       count("experts", &ModelShape::experts, "0", "experts of a layer; 0: dense", 0),
       count("experts_per_token", &ModelShape::experts_per_token, "0", "experts of a layer that a token passes", 0),
       count("expert_ffn", &ModelShape::expert_ffn, "0", "width of one expert", 0),
       count("shared_ffn", &ModelShape::shared_ffn, "0",
             "width that every token of a mixture's layer passes beside its experts; 0: nothing", 0),
+      perhaps(
+          "expert_hidden", &ModelShape::expert_hidden,
+          "width that routed experts work on, between two products, where it is not the model's (Nemotron 3's latent experts)"),
       count("dense_layers", &ModelShape::dense_layers, "0", "layers of a mixture without experts, ffn wide", 0),
-      count("latent", &ModelShape::latent, "0",
+      count("latent", &Described::latent_width, "0",
             "latent attention (MLA): width of the cached vector that keys and values are made of; 0: none", 0),
-      count("rope_dim", &ModelShape::rope_dim, "0",
+      count("rope_dim", &Described::rope_dim, "0",
             "latent attention: rotated elements of a key, cached once for all heads; head_dim counts them", 0),
-      count("query_rank", &ModelShape::query_rank, "0",
-            "latent attention, and one_vector: width that queries are squeezed through; 0: none", 0),
-      count("value_dim", &ModelShape::value_dim, "0", "latent attention: width of a head's value", 0),
+      perhaps("query_rank", &ModelShape::query_rank,
+              "latent attention, and one_vector: width that queries are squeezed through; 0: none"),
+      perhaps("value_dim", &ModelShape::value_dim, "width of a head's value, where it is not head_dim; 0: it is"),
       count("index_topk", &Described::index_topk, "0",
             "sparse attention (DSA): cached tokens that an indexer picks for each new one, which looks at them alone; 0: at all",
             0),
@@ -85,27 +113,33 @@ const std::vector<Key>& model_keys() {
             "sparse attention: width of the indexer's heads, and of the key that it caches for a token in 8 bits", 0),
       count("index_layers", &Described::index_layers, "0",
             "sparse attention: layers with an indexer of their own, the others take the picks of one before; 0: all", 0),
-      count("picked_layers", &ModelShape::picked_layers, "0",
+      count("picked_layers", &Described::picked_layers, "0",
             "compressed attention (DeepSeek-V4): layers that keep an entry for each picked_tokens tokens beside the window's, of "
             "which an indexer picks index_topk; 0: none",
             0),
-      count("picked_tokens", &ModelShape::picked_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
+      count("picked_tokens", &Described::picked_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
       count(
-          "heavy_layers", &ModelShape::heavy_layers, "0",
+          "heavy_layers", &Described::heavy_layers, "0",
           "compressed attention: layers that keep an entry for each heavy_tokens tokens beside the window's, and look at all of "
           "them; 0: none",
           0),
-      count("heavy_tokens", &ModelShape::heavy_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
+      count("heavy_tokens", &Described::heavy_tokens, "0", "compressed attention: tokens that such an entry stands for", 0),
       flag("one_vector", &ModelShape::one_vector, "false",
            "what is cached of a head is its key and its value at once (DeepSeek-V4)"),
-      count("output_groups", &ModelShape::output_groups, "0",
+      count("output_groups", &Described::output_groups, "0",
             "groups of heads whose outputs are squeezed to output_rank before the output's projection; 0: they are not", 0),
-      count("output_rank", &ModelShape::output_rank, "0", "width that a group's output is squeezed to", 0),
+      count("output_rank", &Described::output_rank, "0", "width that a group's output is squeezed to", 0),
       count("residual_streams", &ModelShape::residual_streams, "1",
             "residual vectors that hyper-connections mix before and behind attention and feed-forward (DeepSeek-V4's 4)"),
-      count("fused_inputs", &ModelShape::fused_inputs, "0", "hidden vectors that an EAGLE head joins; 0: none", 0),
-      count("attention_inputs", &ModelShape::attention_inputs, "1",
-            "hidden vectors side by side that attention reads; 2 in an EAGLE-3 head"),
+      {{"fused_inputs", Type::number, "0", "hidden vectors that an EAGLE head joins; 0: none", config::between(0, 1e4), {}},
+       &ModelShape::fused_inputs},
+      {{"attention_inputs",
+        Type::number,
+        "1",
+        "hidden vectors side by side that attention reads, the mean over the layers; 2 in an EAGLE-3 head of one",
+        config::between(1, 16),
+        {}},
+       &ModelShape::attention_inputs},
       count("prediction_heads", &ModelShape::prediction_heads, "0",
             "heads that guess one further token each in the same pass, each with an LM head of its own (Medusa); 0: none", 0),
       count("head_matrices", &ModelShape::head_matrices, "0",
@@ -113,6 +147,23 @@ const std::vector<Key>& model_keys() {
       count("markov_rank", &ModelShape::markov_rank, "0",
             "width of a block drafter's Markov head (DSpark), which biases each position's logits by the token before; 0: none",
             0),
+      {{"markov_matrices",
+        Type::number,
+        "0",
+        "parameters of a Markov head's products at a position, besides those from and to the vocabulary (Domino's)",
+        config::between(0, 1e12),
+        {}},
+       &ModelShape::markov_matrices},
+      flag("markov_embeds", &ModelShape::markov_embeds, "true", "the Markov head has embeddings of its own"),
+      word(
+          "drafter", &ModelShape::drafter,
+          "what drafts, by which servers choose their method: eagle, eagle3, p_eagle, mtp, medusa, dflash, dspark, domino, pard, "
+          "...; by the shape where not given"),
+      perhaps("longest_draft", &ModelShape::longest_draft, "tokens that a block drafter can draft at most"),
+      perhaps("target_hidden", &ModelShape::target_hidden, "a head's: width of the target that it was made for"),
+      perhaps("target_vocab", &ModelShape::target_vocab, "a head's: tokens of that target"),
+      perhaps("target_layers", &ModelShape::target_layers, "a head's: layers of that target"),
+      word("verifier", &ModelShape::verifier, "a head's: name of that target"),
       flag("shares_lm_head", &ModelShape::shares_lm_head, "false", "embeddings and LM head are the target's"),
       flag("shares_embeddings", &ModelShape::shares_embeddings, "false", "embeddings are the target's, the LM head is its own"),
       flag("one_pass", &ModelShape::one_pass, "false",
@@ -120,6 +171,7 @@ const std::vector<Key>& model_keys() {
       flag("in_target_checkpoint", &ModelShape::in_target_checkpoint, "false",
            "a module (MTP) that lies in the target's own checkpoint, so that servers take no path of it"),
       {{"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}}},
+      {{"unread", Type::value_list, "", "keys of the file that it was read from of which nothing was made", {}, {}}},
       {{"dtype",
         Type::value,
         "",
@@ -153,18 +205,43 @@ const std::vector<Key>& model_keys() {
       flag("chunked", &ModelShape::chunked, "false", "the window begins anew with every chunk of its size (Llama 4)"),
       count("linear_layers", &ModelShape::linear_layers, "0", "layers without a cache that grows: linear attention, state spaces",
             0),
-      count("linear_value_heads", &Described::linear_value_heads, "0",
-            "Gated DeltaNet in these layers: heads of values; 0: priced with attention's projections, and no state", 0),
-      count("linear_key_heads", &Described::linear_key_heads, "0", "Gated DeltaNet: heads of keys, and of queries", 0),
+      {{"linear_kind",
+        Type::text,
+        "gated_deltanet",
+        "what these layers are: Gated DeltaNet (Qwen3-Next), Kimi Delta Attention, lightning attention (MiniMax-01), a state "
+        "space "
+        "(mamba, mamba2), or a gated convolution alone (LFM2)",
+        {},
+        {"gated_deltanet", "kimi_delta", "lightning", "mamba", "mamba2", "convolution"}}},
+      count(
+          "linear_value_heads", &Described::linear_value_heads, "0",
+          "in these layers: heads of values, channels of mamba, heads of mamba2; 0: latencies with attention's projections, and "
+          "no state",
+          0),
+      count("linear_key_heads", &Described::linear_key_heads, "0", "in these layers: heads of keys, groups of mamba2", 0),
       count("linear_head_dim", &Described::linear_head_dim, "0",
-            "Gated DeltaNet: width of a head; its state is as wide in both directions", 0),
-      count("linear_convolved", &Described::linear_convolved, "0", "Gated DeltaNet: tokens that its convolution looks at", 0),
-      count("state_bits", &Described::state_bits, "32", "Gated DeltaNet: bits of an element of the state", 8),
+            "in these layers: width of a head's value; of its key as well unless linear_key_dim says it", 0),
+      count("linear_key_dim", &Described::linear_key_dim, "0",
+            "in these layers: width of a key, which is a state space's state per channel; 0: linear_head_dim", 0),
+      count("linear_convolved", &Described::linear_convolved, "0", "in these layers: tokens that the convolution looks at", 0),
+      count("linear_rank", &Described::linear_rank, "0",
+            "in these layers: width that gates (Kimi) or time steps (mamba) are squeezed through", 0),
+      flag("linear_full_gate", &Described::linear_full_gate, "false", "Kimi Delta Attention: the output's gate is not squeezed"),
+      count("state_bits", &Described::state_bits, "32", "in these layers: bits of an element of the state", 8),
+      flag("parallel_state", &ModelShape::parallel_state, "false",
+           "such a state lies in every layer with attention, beside it (Falcon-H1)"),
+      count("ffn_only_layers", &ModelShape::ffn_only_layers, "0", "layers that are a feed-forward part alone (Nemotron-H)", 0),
+      count("mixer_only_layers", &ModelShape::mixer_only_layers, "0", "layers without a feed-forward part", 0),
+      count("shared_kv_layers", &ModelShape::shared_kv_layers, "0",
+            "layers without the window that read the keys and values of others and cache none", 0),
+      count("shared_window_layers", &ModelShape::shared_window_layers, "0", "such layers with the window", 0),
+      count("layer_embedding", &Described::layer_embedding, "0", "width of embeddings of each layer (Gemma 3n); 0: none", 0),
+      count("layer_rank", &Described::layer_rank, "0", "width of the low-rank product beside its attention; 0: none", 0),
       flag("gated_attention", &ModelShape::gated_attention, "false",
            "attention's output is gated, by a projection as wide as the queries (Qwen3-Next)"),
-      count("global_head_dim", &ModelShape::global_head_dim, "0", "width of a head in layers without the window; 0: head_dim", 0),
-      count("global_kv_heads", &ModelShape::global_kv_heads, "0", "key and value heads of layers without the window; 0: kv_heads",
-            0),
+      perhaps("global_head_dim", &ModelShape::global_head_dim, "width of a head in layers without the window; 0: head_dim"),
+      perhaps("global_kv_heads", &ModelShape::global_kv_heads, "key and value heads of layers without the window; 0: kv_heads"),
+      perhaps("global_heads", &ModelShape::global_heads, "query heads of layers without the window; 0: heads"),
       flag("global_one_value", &ModelShape::global_one_value, "false",
            "values of layers without the window are their keys' projection"),
       {{"offload",
@@ -210,7 +287,10 @@ void check_layers(const Described& shape, const config::Arguments& a, Diagnostic
     at_most("dense_layers", shape.dense_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
   else
     at_most("dense_layers", shape.dense_layers, 0.0, "0 in a model without experts");
-  at_most("linear_layers", shape.linear_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
+  at_most("linear_layers", shape.linear_layers + shape.ffn_only_layers, shape.layers,
+          fmt::format("at most the {:g} layers, with ffn_only_layers", shape.layers));
+  at_most("mixer_only_layers", shape.mixer_only_layers + shape.dense_layers, shape.layers,
+          fmt::format("at most the {:g} layers, with dense_layers", shape.layers));
   const double given = (shape.linear_value_heads > 0.0) + (shape.linear_key_heads > 0.0) + (shape.linear_head_dim > 0.0);
   if (given != 0.0 && given != 3.0)
     diagnostics.add(
@@ -220,17 +300,19 @@ void check_layers(const Described& shape, const config::Arguments& a, Diagnostic
         fmt::format("linear_value_heads is {:g}, linear_key_heads {:g}, linear_head_dim {:g}, allowed: all three above "
                     "0, or none of them",
                     shape.linear_value_heads, shape.linear_key_heads, shape.linear_head_dim));
-  const double caching = shape.layers - shape.linear_layers;
+  const double caching = shape.layers - shape.linear_layers - shape.ffn_only_layers;
   at_most("window_layers", shape.window_layers, caching, fmt::format("at most the {:g} layers that cache keys", caching));
   if (shape.window_layers > 0.0 && shape.kv_window == 0.0 && !a.given("kv_window"))
     diagnostics.add(a.where("window_layers"),
                     "window_layers is given without kv_window, allowed: with the window that they have");
-  const double of_latent = shape.rope_dim + (shape.one_vector ? 0.0 : shape.query_rank);
-  if ((shape.latent > 0.0) != (shape.value_dim > 0.0) || (shape.latent == 0.0 && of_latent > 0.0))
-    diagnostics.add(a.where(shape.latent > 0.0 ? "latent" : "value_dim"),
-                    fmt::format("latent is {:g}, rope_dim {:g}, query_rank {:g}, value_dim {:g}, allowed: latent and value_dim "
-                                "above 0, with the others or without, or none of the four",
-                                shape.latent, shape.rope_dim, shape.query_rank, shape.value_dim));
+  if (shape.latent_width > 0.0 ? !shape.value_dim : shape.rope_dim > 0.0 || (shape.query_rank && !shape.one_vector))
+    diagnostics.add(
+        a.where(shape.latent_width > 0.0 ? "latent"
+                : shape.query_rank       ? "query_rank"
+                                         : "rope_dim"),
+        fmt::format("latent is {:g}, rope_dim {:g}, query_rank {:g}, value_dim {:g}, allowed: latent and value_dim above 0, with "
+                    "the others or without, or none of latent, rope_dim and query_rank",
+                    shape.latent_width, shape.rope_dim, shape.query_rank.value_or(0.0), shape.value_dim.value_or(0.0)));
   if (shape.layers == 0.0 && (shape.prediction_heads == 0.0 || a.has("offload")))
     diagnostics.add(a.where("layers"), fmt::format("layers is 0{}, allowed: beside prediction_heads, all weights on the GPU",
                                                    a.has("offload") ? " with offload" : ""));
@@ -241,7 +323,7 @@ void check_layers(const Described& shape, const config::Arguments& a, Diagnostic
                     "shares_lm_head is true, allowed: false beside prediction_heads, which have LM heads");
   const bool indexed = shape.index_topk > 0.0;
   if (indexed != (shape.index_heads > 0.0) || indexed != (shape.index_dim > 0.0) || (!indexed && shape.index_layers > 0.0) ||
-      (indexed && shape.picked_layers == 0.0 && (shape.latent == 0.0 || shape.kv_window > 0.0)))
+      (indexed && shape.picked_layers == 0.0 && (shape.latent_width == 0.0 || shape.kv_window > 0.0)))
     diagnostics.add(
         a.where(indexed                   ? "index_topk"
                 : shape.index_heads > 0.0 ? "index_heads"
@@ -252,7 +334,7 @@ void check_layers(const Described& shape, const config::Arguments& a, Diagnostic
             "model with latent attention and no window, or with picked_layers, or none of the four",
             shape.index_topk, shape.index_heads, shape.index_dim, shape.index_layers));
   at_most("index_layers", shape.index_layers, shape.layers, fmt::format("at most the {:g} layers", shape.layers));
-  if (shape.latent > 0.0)
+  if (shape.latent_width > 0.0)
     at_most("rope_dim", shape.rope_dim, shape.head_dim - 1.0, fmt::format("less than head_dim, {:g}", shape.head_dim));
 }
 
@@ -272,7 +354,7 @@ void check_compressed(const Described& shape, const config::Arguments& a, Diagno
     diagnostics.add(a.where(given), fmt::format("picked_layers is {:g}, heavy_layers {:g}, allowed: the {:g} layers together",
                                                 shape.picked_layers, shape.heavy_layers, shape.layers));
   if (compressed > 0.0 && (shape.kv_window == 0.0 || shape.window_layers > 0.0 || shape.chunked || shape.linear_layers > 0.0 ||
-                           shape.latent > 0.0 || shape.index_layers > 0.0))
+                           shape.latent_width > 0.0 || shape.index_layers > 0.0))
     diagnostics.add(a.where(given), fmt::format("{} is {:g}, allowed: beside kv_window, which all layers see, without latent, "
                                                 "window_layers, chunked, linear_layers and index_layers",
                                                 given, shape.picked_layers > 0.0 ? shape.picked_layers : shape.heavy_layers));
@@ -280,7 +362,7 @@ void check_compressed(const Described& shape, const config::Arguments& a, Diagno
     diagnostics.add(a.where("picked_layers"), fmt::format("picked_layers is {:g}, allowed: with index_topk, index_heads and "
                                                           "index_dim of the indexer that picks",
                                                           shape.picked_layers));
-  if (shape.one_vector && shape.latent > 0.0)
+  if (shape.one_vector && shape.latent_width > 0.0)
     diagnostics.add(a.where("one_vector"), "one_vector is true, allowed: false beside latent, which is one vector too");
   if (shape.output_groups > 0.0 && (!shape.one_vector || std::fmod(shape.heads, shape.output_groups) != 0.0))
     diagnostics.add(a.where("output_groups"),
@@ -301,12 +383,19 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   for (const Key& key : model_keys()) {
     const std::string& name = key.parameter.name;
     if (const auto* const number = std::get_if<double Described::*>(&key.member))
-      shape.*(*number) = static_cast<double>(a.integer(name));
+      shape.*(*number) = key.parameter.type == Type::number ? a.number(name) : static_cast<double>(a.integer(name));
     else if (const auto* const truth = std::get_if<bool Described::*>(&key.member))
       shape.*(*truth) = a.boolean(name);
+    else if (const auto* const perhaps = std::get_if<std::optional<double> Described::*>(&key.member)) {
+      if (a.has(name) && a.integer(name) > 0) shape.*(*perhaps) = static_cast<double>(a.integer(name));
+    } else if (const auto* const text = std::get_if<std::string Described::*>(&key.member)) {
+      if (a.has(name)) shape.*(*text) = a.text(name);
+    }
   }
   if (a.has("assumed"))
     for (const config::Value& text : a.value("assumed").items) shape.assumed.push_back(text.text);
+  if (a.has("unread"))
+    for (const config::Value& key : a.value("unread").items) shape.unread.push_back(key.text);
   if (a.has("dtype")) read_element_types(a.value("dtype"), shape, diagnostics);
   if (a.has("checkpoints"))
     for (const config::Field& field : a.value("checkpoints").fields) {
@@ -315,6 +404,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
       shape.checkpoints[field.key] = config::to_flow_text(field.value);
     }
   if (!a.has("dtype") || a.given("weight_bits")) {
+    shape.own_types.clear();
     shape.weight_bits = shape.expert_bits = a.number("weight_bits");
     shape.product_type = shape.expert_type = "";
   }
@@ -360,9 +450,24 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
     shape.indexer = Indexer{shape.index_topk, shape.index_heads, shape.index_dim, {}};
     if (shape.index_layers > 0.0) shape.indexer->layers = shape.index_layers;
   }
-  if (shape.linear_value_heads > 0.0)
-    shape.delta_net = DeltaNet{shape.linear_value_heads, shape.linear_key_heads, shape.linear_head_dim, shape.linear_convolved,
-                               shape.state_bits};
+  if (shape.linear_value_heads > 0.0) {
+    constexpr std::array kKinds = {"gated_deltanet", "kimi_delta", "lightning", "mamba", "mamba2", "convolution"};
+    const auto kind = std::find(kKinds.begin(), kKinds.end(), a.text("linear_kind")) - kKinds.begin();
+    shape.state = StateLayer{static_cast<StateLayer::Kind>(kind),
+                             shape.linear_value_heads,
+                             shape.linear_key_heads,
+                             shape.linear_head_dim,
+                             shape.linear_key_dim > 0.0 ? shape.linear_key_dim : shape.linear_head_dim,
+                             shape.linear_convolved,
+                             shape.linear_rank,
+                             shape.linear_full_gate,
+                             shape.state_bits};
+  }
+  if (shape.latent_width > 0.0) shape.latent = LatentVector{shape.latent_width, shape.rope_dim};
+  if (shape.picked_layers + shape.heavy_layers > 0.0)
+    shape.compressed = CompressedAttention{shape.picked_layers, shape.picked_tokens, shape.heavy_layers, shape.heavy_tokens};
+  if (shape.output_groups > 0.0) shape.squeezed_output = SqueezedOutput{shape.output_groups, shape.output_rank};
+  if (shape.layer_embedding > 0.0) shape.layer_embeddings = LayerEmbeddings{shape.layer_embedding, shape.layer_rank};
   return shape;
 }
 

@@ -1,5 +1,7 @@
 #include "sim/hardware/model/model_shape.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -30,7 +32,7 @@ double AttentionKind::kept(double tokens) const {
 }
 
 std::vector<AttentionKind> ModelShape::attention_kinds() const {
-  if (picked_layers + heavy_layers > 0.0) {
+  if (compressed) {
     std::vector<AttentionKind> kinds;
     const auto add = [&](double count, double compression, double picked) {
       if (count <= 0.0) return;
@@ -38,14 +40,17 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
       own.elements = (one_vector ? 1.0 : 2.0) * kv_heads * head_dim;
       own.picked = picked;
       own.compression = compression;
+      own.heads = heads;
+      own.value_dim = head_dim;
       kinds.push_back(own);
     };
-    add(layers - picked_layers - heavy_layers, 0.0, 0.0);
-    add(picked_layers, picked_tokens, indexer ? indexer->topk : 0.0);
-    add(heavy_layers, heavy_tokens, 0.0);
+    const CompressedAttention& own = *compressed;
+    add(layers - own.picked_layers - own.heavy_layers, 0.0, 0.0);
+    add(own.picked_layers, own.picked_tokens, indexer ? indexer->topk : 0.0);
+    add(own.heavy_layers, own.heavy_tokens, 0.0);
     return kinds;
   }
-  const double attending = layers - linear_layers;
+  const double attending = layers - linear_layers - ffn_only_layers;
   const double windowed = kv_window == 0.0 ? 0.0 : window_layers == 0.0 ? attending : window_layers;
   const auto kind = [&](double count, bool window) {
     AttentionKind own;
@@ -53,11 +58,14 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
     own.window = window ? kv_window : 0.0;
     own.chunked = window && chunked;
     const bool global = !window && windowed > 0.0;
-    own.kv_heads = global && global_kv_heads > 0.0 ? global_kv_heads : kv_heads;
-    own.head_dim = global && global_head_dim > 0.0 ? global_head_dim : head_dim;
+    own.heads = global ? global_heads.value_or(heads) : heads;
+    own.kv_heads = global ? global_kv_heads.value_or(kv_heads) : kv_heads;
+    own.head_dim = global ? global_head_dim.value_or(head_dim) : head_dim;
+    own.value_dim = value_dim.value_or(own.head_dim);
+    own.borrowing = window ? shared_window_layers : shared_kv_layers;
     own.one_value = global && global_one_value;
     own.picked = indexer ? indexer->topk : 0.0;
-    own.elements = latent > 0.0 ? latent + rope_dim : (one_vector ? 1.0 : 2.0) * own.kv_heads * own.head_dim;
+    own.elements = latent ? latent->width + latent->rope_dim : own.kv_heads * (own.head_dim + (one_vector ? 0.0 : own.value_dim));
     return own;
   };
   std::vector<AttentionKind> kinds;
@@ -66,9 +74,7 @@ std::vector<AttentionKind> ModelShape::attention_kinds() const {
   return kinds;
 }
 
-double ModelShape::kv_shards(const AttentionKind& kind) const {
-  return latent > 0.0 ? 1.0 : std::min(tensor_parallel, kind.kv_heads);
-}
+double ModelShape::kv_shards(const AttentionKind& kind) const { return latent ? 1.0 : std::min(tensor_parallel, kind.kv_heads); }
 
 namespace {
 
@@ -78,35 +84,40 @@ std::vector<Product> typed_projections(const ModelShape& model, const AttentionK
   const double width = model.attention_inputs * model.hidden;
   if (model.one_vector) {
     const double queries = model.heads * kind.head_dim;
-    std::vector<Product> list = {{"latent", width, model.query_rank + kind.kv_heads * kind.head_dim, Sharding::none}};
-    list.push_back({"query", model.query_rank > 0.0 ? model.query_rank : width, queries});
-    if (model.output_groups == 0.0) {
+    std::vector<Product> list = {
+        {"latent", width, model.query_rank.value_or(0.0) + kind.kv_heads * kind.head_dim, Sharding::none}};
+    list.push_back({"query", model.query_rank.value_or(width), queries});
+    if (!model.squeezed_output) {
       list.push_back({"output", queries, model.hidden, Sharding::rows});
       return list;
     }
-    list.push_back(
-        {"squeeze_output", queries / model.output_groups, model.output_rank, Sharding::groups, model.output_groups, true});
-    list.push_back({"output", model.output_groups * model.output_rank, model.hidden, Sharding::rows});
+    const auto [groups, rank] = *model.squeezed_output;
+    list.push_back({"squeeze_output", queries / groups, rank, Sharding::groups, groups, true});
+    list.push_back({"output", groups * rank, model.hidden, Sharding::rows});
     return list;
   }
-  if (model.latent == 0.0) {
+  const double values = kind.heads * kind.value_dim;
+  if (!model.latent) {
     const double copies = shards / std::min(shards, kind.kv_heads);
-    const double queries = (model.gated_attention ? 2.0 : 1.0) * model.heads;
-    return {{"qkv", width, (queries + (kind.one_value ? 1.0 : 2.0) * kind.kv_heads * copies) * kind.head_dim},
-            {"output", model.heads * kind.head_dim, model.hidden, Sharding::rows}};
+    const double own = kind.layers > 0.0 ? 1.0 - kind.borrowing / kind.layers : 1.0;  // layers with keys and values of their own
+    const double cached = kind.kv_heads * copies * (kind.head_dim + (kind.one_value ? 0.0 : kind.value_dim));
+    return {{"qkv", width, kind.heads * kind.head_dim + (model.gated_attention ? values : 0.0) + own * cached},
+            {"output", values, model.hidden, Sharding::rows}};
   }
-  const double queries = model.heads * kind.head_dim;
-  std::vector<Product> list = {{"latent", width, model.query_rank + model.latent + model.rope_dim, Sharding::none}};
-  list.push_back({"query", model.query_rank > 0.0 ? model.query_rank : width, queries});
-  list.push_back({"absorb_key", kind.head_dim - model.rope_dim, model.latent, Sharding::groups, model.heads});
-  list.push_back({"absorb_value", model.latent, model.value_dim, Sharding::groups, model.heads});
-  list.push_back({"output", model.heads * model.value_dim, model.hidden, Sharding::rows});
+  const double queries = kind.heads * kind.head_dim;
+  const auto [latent, rope] = *model.latent;
+  std::vector<Product> list = {{"latent", width, model.query_rank.value_or(0.0) + latent + rope, Sharding::none}};
+  list.push_back({"query", model.query_rank.value_or(width), queries});
+  list.push_back({"absorb_key", kind.head_dim - rope, latent, Sharding::groups, kind.heads});
+  list.push_back({"absorb_value", latent, kind.value_dim, Sharding::groups, kind.heads});
+  if (model.gated_attention) list.push_back({"gate", width, values});
+  list.push_back({"output", values, model.hidden, Sharding::rows});
   return list;
 }
 
 std::vector<Product> projections(const ModelShape& model, const AttentionKind& kind, double shards) {
   std::vector<Product> list = typed_projections(model, kind, shards);
-  for (Product& product : list) product.plain = product.plain || model.plain_attention;
+  for (Product& product : list) product.module = Module::attention;
   return list;
 }
 
@@ -118,10 +129,10 @@ constexpr double kOverlapping = 4.0;
 // layer's input, in one product of 16 bits. Engines do not cut them (vLLM, SGLang: ReplicatedLinear, wk_weights_proj).
 std::vector<Product> indexer_products(const ModelShape& model, const Indexer& indexer) {
   const double width = model.attention_inputs * model.hidden;
-  const double key = (model.picked_layers > 0.0 ? kOverlapping : 1.0) * indexer.head_dim;
-  return {{"index_query", model.query_rank > 0.0 ? model.query_rank : width, indexer.heads * indexer.head_dim, Sharding::none,
-           1.0, model.plain_attention},
-          {"index_key", width, key + indexer.heads, Sharding::none, 1.0, true}};
+  const double key = (model.picks_entries() ? kOverlapping : 1.0) * indexer.head_dim;
+  return {{"index_query", model.query_rank.value_or(width), indexer.heads * indexer.head_dim, Sharding::none, 1.0, false, false,
+           Module::attention},
+          {"index_key", width, key + indexer.heads, Sharding::none, 1.0, true, false, Module::attention}};
 }
 
 // What a compressed entry is made of: a vector and a gate of each token, twice where the tokens of neighbouring entries overlap.
@@ -129,62 +140,165 @@ LayerKind compressor(const ModelShape& model, double layers, double vectors) {
   return {layers, false, {{"compress", model.hidden, vectors * model.kv_heads * model.head_dim, Sharding::none, 1.0, true}}};
 }
 
-// A layer of Gated DeltaNet: queries, keys, values, the output's gate, and two numbers for each head of values.
-std::vector<Product> linear_projections(const ModelShape& model, const DeltaNet& net) {
-  const double values = net.value_heads * net.head_dim;
-  const double keys = net.key_heads * net.head_dim;
-  const bool plain = model.plain_attention;
-  return {{"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * net.value_heads, Sharding::columns, 1.0, plain},
-          {"linear_output", values, model.hidden, Sharding::rows, 1.0, plain}};
+// The products of a layer with a state, by what its inputs are.
+std::vector<Product> state_products(const ModelShape& model, const StateLayer& own) {
+  using Kind = StateLayer::Kind;
+  const double values = own.values();
+  const double keys = own.keys();
+  std::vector<Product> list;
+  switch (own.kind) {
+    case Kind::gated_deltanet:  // queries, keys, values, the output's gate, and two numbers for each head of values
+      list.push_back({"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values + 2.0 * own.value_heads});
+      break;
+    case Kind::kimi_delta:  // queries, keys, values, a number for each head; decay and gate are squeezed
+      list.push_back({"linear_inputs", model.hidden,
+                      2.0 * keys + values + own.value_heads + own.rank + (own.full_gate ? values : own.rank)});
+      list.push_back({"linear_gates", own.rank, keys + (own.full_gate ? 0.0 : values)});
+      break;
+    case Kind::lightning:  // queries, keys, values, the output's gate
+      list.push_back({"linear_inputs", model.hidden, 2.0 * keys + 2.0 * values});
+      break;
+    case Kind::mamba:  // channels and gate; then a time step, what is written and what is read, of the channels
+      list.push_back({"linear_inputs", model.hidden, 2.0 * values});
+      list.push_back({"state_inputs", values, own.rank + 2.0 * keys, Sharding::rows});
+      list.push_back({"time_step", own.rank, values});
+      break;
+    case Kind::mamba2:  // channels, gate, what is written and read by group, a time step for each head
+      list.push_back({"linear_inputs", model.hidden, 2.0 * values + 2.0 * keys + own.value_heads});
+      break;
+    case Kind::convolution:  // two gates and what is convolved
+      list.push_back({"linear_inputs", model.hidden, 3.0 * values});
+      break;
+  }
+  list.push_back({"linear_output", values, model.hidden, Sharding::rows});
+  for (Product& product : list) product.module = Module::state;
+  return list;
 }
 
 }  // namespace
+
+double StateLayer::state_elements() const { return kind == Kind::convolution ? 0.0 : value_heads * value_dim * key_dim; }
+
+double StateLayer::channels() const {
+  switch (kind) {
+    case Kind::lightning:
+      return 0.0;
+    case Kind::mamba:
+    case Kind::convolution:
+      return values();
+    default:
+      return 2.0 * keys() + values();
+  }
+}
 
 std::vector<LayerKind> ModelShape::layer_kinds(double shards) const {
   std::vector<AttentionKind> attention;
   for (const AttentionKind& kind : attention_kinds()) {
     AttentionKind* same = nullptr;  // products do not know the window
     for (AttentionKind& other : attention)
-      if (other.kv_heads == kind.kv_heads && other.head_dim == kind.head_dim && other.one_value == kind.one_value) same = &other;
-    if (same == nullptr)
+      if (other.heads == kind.heads && other.kv_heads == kind.kv_heads && other.head_dim == kind.head_dim &&
+          other.one_value == kind.one_value)
+        same = &other;
+    if (same == nullptr) {
       attention.push_back(kind);
-    else
-      same->layers += kind.layers;
+      continue;
+    }
+    same->layers += kind.layers;
+    same->borrowing += kind.borrowing;
   }
-  const bool own_products = delta_net.has_value();
-  if (attention.empty() && !own_products) attention.push_back({0.0, kv_heads, head_dim});
-  if (!own_products) attention.front().layers += linear_layers;
+  if (!state && linear_layers > 0.0) {
+    if (attention.empty()) attention.push_back({0.0, kv_heads, head_dim, 0.0, false, 0.0, false, 0.0, 0.0, heads, head_dim});
+    attention.front().layers += linear_layers;
+  }
   std::vector<LayerKind> kinds;
-  const double mixtures = experts > 0.0 ? layers - dense_layers : 0.0;
-  const auto add_layers = [&](double count, const std::vector<Product>& first) {
+  const double mixtures = mixture_layers();
+  const bool paired = ffn_only_layers == 0.0 && mixer_only_layers == 0.0;  // each layer has both parts
+  // Feed-forward parts of so many layers behind the products of `first`.
+  const auto add_ffn = [&](double count, const std::vector<Product>& first) {
+    const double all = layers - mixer_only_layers;
     const auto add = [&](double of_layers, bool mixture, double width) {
       if (of_layers <= 0.0) return;
-      LayerKind own{count * of_layers / layers, mixture, first};
+      LayerKind own{count * of_layers / all, mixture, first};
+      const Module module = mixture ? Module::shared : Module::dense;
       if (width > 0.0) {
-        own.products.push_back({"up", hidden, (gated ? 2.0 : 1.0) * width, Sharding::columns, 1.0, false, mixture});
-        own.products.push_back({"down", width, hidden, Sharding::rows, 1.0, false, mixture});
+        own.products.push_back({"up", hidden, (gated ? 2.0 : 1.0) * width, Sharding::columns, 1.0, false, mixture, module});
+        own.products.push_back({"down", width, hidden, Sharding::rows, 1.0, false, mixture, module});
+      }
+      if (mixture && expert_hidden) {
+        own.products.push_back({"expert_input", hidden, *expert_hidden, Sharding::none, 1.0, false, false, module});
+        own.products.push_back({"expert_output", *expert_hidden, hidden, Sharding::none, 1.0, false, false, module});
       }
       kinds.push_back(std::move(own));
     };
-    add(layers - mixtures, false, ffn);
+    add(all - mixtures, false, ffn);
     add(mixtures, true, shared_ffn);
   };
+  const auto add_layers = [&](double count, const std::vector<Product>& first) {
+    if (paired)
+      add_ffn(count, first);
+    else
+      kinds.push_back({count, false, first});
+  };
   for (const AttentionKind& kind : attention) add_layers(kind.layers, projections(*this, kind, shards));
-  if (own_products && linear_layers > 0.0) add_layers(linear_layers, linear_projections(*this, *delta_net));
+  if (state && linear_layers > 0.0) add_layers(linear_layers, state_products(*this, *state));
+  if (!paired) add_ffn(layers - mixer_only_layers, {});
+  if (state && parallel_state) kinds.push_back({state_layers(), false, state_products(*this, *state)});
   if (indexer) kinds.push_back({indexers(), false, indexer_products(*this, *indexer)});
-  if (picked_layers > 0.0) kinds.push_back(compressor(*this, picked_layers, kOverlapping));
-  if (heavy_layers > 0.0) kinds.push_back(compressor(*this, heavy_layers, kApart));
+  if (picks_entries()) kinds.push_back(compressor(*this, compressed->picked_layers, kOverlapping));
+  if (compressed && compressed->heavy_layers > 0.0) kinds.push_back(compressor(*this, compressed->heavy_layers, kApart));
+  if (layer_embeddings) {
+    LayerKind own{layers, false, {{"layer_inputs", hidden, 2.0 * layer_embeddings->width, Sharding::none}}};
+    own.products.push_back({"layer_output", layer_embeddings->width, hidden, Sharding::none});
+    if (layer_embeddings->rank > 0.0) {
+      own.products.push_back({"low_rank_input", hidden, layer_embeddings->rank, Sharding::none});
+      own.products.push_back({"low_rank_output", layer_embeddings->rank, hidden, Sharding::none});
+    }
+    kinds.push_back(std::move(own));
+  }
   return kinds;
+}
+
+std::vector<TypeShare> ModelShape::types_of(Module module) const {
+  if (const auto own = own_types.find(module); own != own_types.end()) return own->second;
+  switch (module) {
+    case Module::experts:
+      return {{{expert_bits, expert_type}, 1.0}};
+    case Module::head:
+    case Module::embeddings:
+      return {{{head_bits, {}}, 1.0}};
+    default:
+      return {{{weight_bits, product_type}, 1.0}};
+  }
 }
 
 std::vector<Product> ModelShape::expert_products() const {
   if (experts == 0.0) return {};
-  return {{"up", hidden, (gated ? 2.0 : 1.0) * expert_ffn}, {"down", expert_ffn, hidden, Sharding::rows}};
+  const double width = expert_hidden.value_or(hidden);
+  return {{"up", width, (gated ? 2.0 : 1.0) * expert_ffn}, {"down", expert_ffn, width, Sharding::rows}};
 }
 
 double ModelShape::expert_parameters() const {
   double sum = 0.0;
-  for (const Product& product : expert_products()) sum += (layers - dense_layers) * experts * product.inner * product.outer;
+  for (const Product& product : expert_products()) sum += mixture_layers() * experts * product.inner * product.outer;
+  return sum;
+}
+
+double ModelShape::module_parameters(Module module) const {
+  const double own_embeddings = tied_embeddings || shares_lm_head || shares_embeddings ? 0.0 : embedded() * hidden;
+  switch (module) {
+    case Module::experts:
+      return expert_parameters();
+    case Module::head:
+      return shares_lm_head ? 0.0 : lm_heads() * vocab * hidden;
+    case Module::embeddings:
+      return own_embeddings + (layer_embeddings ? layers * embedded() * layer_embeddings->width : 0.0);
+    default:
+      break;
+  }
+  double sum = module == Module::dense ? (fused_inputs + head_matrices) * hidden * hidden : 0.0;
+  for (const LayerKind& kind : layer_kinds())
+    for (const Product& product : kind.products)
+      if (product.module == module) sum += kind.layers * product.groups * product.inner * product.outer;
   return sum;
 }
 
@@ -196,7 +310,8 @@ double ModelShape::layer_parameters() const {
 }
 
 double ModelShape::total_parameters() const {
-  return layer_parameters() + markov_parameters() + (lm_heads() * vocab + (tied_embeddings ? 0.0 : embedded())) * hidden;
+  return layer_parameters() + markov_parameters() + (lm_heads() * vocab + (tied_embeddings ? 0.0 : embedded())) * hidden +
+         (layer_embeddings ? layers * embedded() * layer_embeddings->width : 0.0);
 }
 
 double ModelShape::active_parameters() const {
@@ -211,34 +326,49 @@ double ModelShape::state_bytes() const {
 }
 
 double ModelShape::own_parameters() const {
-  return shares_lm_head ? layer_parameters() + markov_parameters()
-                        : total_parameters() - (shares_embeddings ? embedded() * hidden : 0.0);
+  return layer_parameters() + markov_parameters() + module_parameters(Module::head) + module_parameters(Module::embeddings);
 }
 
+namespace {
+
+double mean_bits(const std::vector<TypeShare>& types) {
+  double sum = 0.0;
+  for (const TypeShare& one : types) sum += one.share * one.type.bits;
+  return sum;
+}
+
+}  // namespace
+
 double ModelShape::layer_bytes(double active) const {
-  const double experts_own = expert_parameters();
   const double met = experts > 0.0 ? active / experts : 0.0;
-  double plain = 0.0;
+  std::map<Module, double> bits;
+  for (const Module module : {Module::attention, Module::state, Module::dense, Module::shared})
+    bits[module] = mean_bits(types_of(module));
+  double sum = (fused_inputs + head_matrices) * hidden * hidden * weight_bits;
+  sum += met * expert_parameters() * mean_bits(types_of(Module::experts));
   for (const LayerKind& kind : layer_kinds())
     for (const Product& product : kind.products)
-      if (product.plain) plain += kind.layers * product.groups * product.inner * product.outer;
-  return ((layer_parameters() - experts_own - plain) * weight_bits + 16.0 * plain + met * experts_own * expert_bits) / 8.0;
+      sum += kind.layers * product.groups * product.inner * product.outer * (product.plain ? 16.0 : bits.at(product.module));
+  return sum / 8.0;
 }
 
 double ModelShape::weight_bytes() const {
-  return layer_bytes(experts) + (own_parameters() - layer_parameters()) * head_bits / 8.0;
+  double sum = layer_bytes(experts) + markov_parameters() * head_bits / 8.0;
+  for (const Module module : {Module::head, Module::embeddings})
+    sum += module_parameters(module) * mean_bits(types_of(module)) / 8.0;
+  return sum;
 }
 
 double ModelShape::kv_bytes_per_token() const {
   double sum = 0.0;
   for (const AttentionKind& kind : attention_kinds())
-    sum += kind.layers * kind.elements / (kind.compression > 0.0 ? kind.compression : 1.0);
+    sum += (kind.layers - kind.borrowing) * kind.elements / (kind.compression > 0.0 ? kind.compression : 1.0);
   return sum * kv_bits / 8.0 + indexers() * index_key_bytes();
 }
 
 double ModelShape::indexers() const {
   if (!indexer) return 0.0;
-  return picked_layers > 0.0 ? picked_layers : indexer->layers.value_or(layers - linear_layers);
+  return picks_entries() ? compressed->picked_layers : indexer->layers.value_or(layers - linear_layers);
 }
 
 // In 8 bits, with a scale of four bytes for each 128 (DeepSeek-V3.2 and V4 in vLLM and SGLang), whatever the type of the rest.
@@ -251,11 +381,23 @@ double ModelShape::index_key_bytes() const {
 
 double ModelShape::recurrent_bytes() const {
   constexpr double kConvolvedBytes = 2.0;  // what the convolution looks at is kept as it was computed
-  if (!delta_net) return 0.0;
-  const DeltaNet& net = *delta_net;
-  const double state = net.value_heads * net.head_dim * net.head_dim * net.state_bits / 8.0;
-  const double channels = (2.0 * net.key_heads + net.value_heads) * net.head_dim;
-  return linear_layers * (state + channels * std::max(0.0, net.convolved - 1.0) * kConvolvedBytes);
+  if (!state) return 0.0;
+  return state_layers() * (state->state_elements() * state->state_bits / 8.0 +
+                           state->channels() * std::max(0.0, state->convolved - 1.0) * kConvolvedBytes);
+}
+
+std::string made_for_another(const ModelShape& target, const ModelShape& draft) {
+  constexpr double kPadding = 0.01;  // of a vocabulary; families differ by more
+  if (!draft.on_target()) return "";
+  if (const double width = draft.target_hidden.value_or(draft.hidden); width != target.hidden)
+    return fmt::format("the head reads features that are {:g} wide, the target's are {:g}", width, target.hidden);
+  const std::optional<double> own = draft.shares_lm_head ? std::optional(draft.vocab) : draft.embedding_vocab;
+  if (const auto vocab = draft.target_vocab ? draft.target_vocab : own;
+      vocab && std::abs(*vocab - target.vocab) > kPadding * target.vocab)
+    return fmt::format("the head was made for a vocabulary of {:.0f}, the target's has {:.0f}", *vocab, target.vocab);
+  if (draft.target_layers && *draft.target_layers != target.layers)
+    return fmt::format("the head was made for a target of {:g} layers, this one has {:g}", *draft.target_layers, target.layers);
+  return "";
 }
 
 double expected_experts(double experts, double per_token, double tokens) {

@@ -5,12 +5,16 @@
 #include "sim/hardware/presets/hugging_face_tables.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace specsim::cost {
@@ -24,8 +28,8 @@ using Keys = std::vector<const char*>;
 
 class ConfigJson {
  public:
-  ConfigJson(const std::string& path, const Value& root, Diagnostics& diagnostics)
-      : path_(path), root_(root), diagnostics_(diagnostics) {}
+  ConfigJson(const std::string& path, const Value& root, const std::optional<Value>& side, bool module, Diagnostics& diagnostics)
+      : path_(path), root_(root), side_(side), module_(module), diagnostics_(diagnostics) {}
 
   Value model() {
     find_language_part();
@@ -33,29 +37,47 @@ class ConfigJson {
     type_ = word("model_type");
     if (type_.empty() && text_ != &root_ && root_.find("model_type") != nullptr) type_ = root_.find("model_type")->text;
     if (!refuse()) return {};
+    drafter_ = read_drafter(root_, *text_, diagnostics_);
+    if (!diagnostics_.empty()) return {};
     look_up();
     put_text("name", name());
-    read_layers();
+    if (drafter_ && drafter_->heads_alone) return finish();
+    hidden_ = required(kHidden);
+    put_number("hidden", hidden_, where(kHidden));
+    mixture_ = count_experts();
+    layers_ = read_file_layers(*text_, type_, mixture_, diagnostics_);
     if (!diagnostics_.empty()) return {};
+    if (module_) keep_module();
+    if (!diagnostics_.empty()) return {};
+    put_number("layers", layer_count(), where({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}));
     read_attention();
     read_feed_forward();
     read_windows();
     read_head();
+    if (!diagnostics_.empty()) return {};
     read_types();
-    check_layer_keys(*text_, layers_, mixture_, assumed_, diagnostics_);
-    if (!assumed_.empty()) {
-      Value list;
-      list.kind = config::Kind::list;
-      list.where = text_->where;
-      for (const std::string& text : assumed_) list.items.push_back(config::scalar(text, text_->where));
-      put("assumed", std::move(list));
-    }
+    check_layer_keys(*text_, file_layers_, assumed_, diagnostics_);
+    return finish();
+  }
+
+ private:
+  using Mixer = FileLayer::Mixer;
+  using FeedForward = FileLayer::FeedForward;
+  inline static const Keys kHidden = {"hidden_size", "n_embd", "d_model", "dim", "model_dim"};
+
+  Value finish() {
+    if (drafter_)
+      for (config::Field& field : drafter_->fields)
+        if (std::none_of(fields_.begin(), fields_.end(), [&](const config::Field& own) { return own.key == field.key; }))
+          fields_.push_back(std::move(field));
+    if (drafter_) assumed_.insert(assumed_.end(), drafter_->assumed.begin(), drafter_->assumed.end());
+    put_list("assumed", assumed_);
+    put_list("unread", unread_layer_keys(*text_, read_));
     Value model = config::map({}, root_.where);
     model.fields = std::move(fields_);
     return diagnostics_.empty() ? model : Value();
   }
 
- private:
   // A multimodal model has its language part under a key of its own.
   void find_language_part() {
     text_ = &root_;
@@ -84,6 +106,11 @@ class ConfigJson {
       return no(*value, "is_encoder_decoder is true, allowed: a decoder alone");
     for (const Refused& one : kRefused)
       if (const Value* value = find_anywhere(one.key)) return no(*value, fmt::format("{} {}", one.key, one.text));
+    for (const RefusedType& one : kRefusedTypes)
+      if (type_.starts_with(one.type)) {
+        const Value* value = find_anywhere("model_type");
+        return no(value != nullptr ? *value : root_, fmt::format("model_type {} {}", type_, one.text));
+      }
     return true;
   }
 
@@ -93,7 +120,14 @@ class ConfigJson {
         architecture_ = &one;
     for (const std::string_view other : kOthers)
       if (type_.starts_with(other)) architecture_ = nullptr;
-    if (architecture_ == nullptr)
+    if (type_.empty() && find({"dim"}) != nullptr && find({"n_layers"}) != nullptr) {  // params.json of Meta and Mistral
+      static constexpr Architecture kParams{"params", true, false};
+      architecture_ = &kParams;
+      if (find({"moe"}) != nullptr && find({"moe"})->is_map()) parts_.push_back(find({"moe"}));
+    }
+    if (const Value* linear = find({"linear_attn_config"}); linear != nullptr && linear->is_map()) linear_ = linear;
+    if (const Value* other = find({"attention_other_setting"}); other != nullptr && other->is_map()) other_ = other;
+    if (architecture_ == nullptr && !(drafter_ && drafter_->heads_alone))
       assumed_.push_back(fmt::format("{} is not known: priced as a decoder with the keys that its config.json has",
                                      type_.empty() ? "a model without model_type" : "model_type " + type_));
   }
@@ -101,8 +135,12 @@ class ConfigJson {
 
   // The value of the first of these keys that is there and not null.
   [[nodiscard]] const Value* find(const Keys& keys) const {
-    for (const char* key : keys)
+    for (const char* key : keys) {
+      read_.insert(key);
       if (const Value* value = text_->find(key); value != nullptr && !value->is_null()) return value;
+      for (const Value* part : parts_)
+        if (const Value* value = part->find(key); value != nullptr && !value->is_null()) return value;
+    }
     return nullptr;
   }
   [[nodiscard]] const Value* find_anywhere(const char* key) const {
@@ -116,26 +154,50 @@ class ConfigJson {
   }
   [[nodiscard]] bool truth(const char* key) const { return word(key) == "true"; }
 
-  std::int64_t integer(const Value& value, const std::string& key) {
-    return config::read_integer(value, config::between(0, 1e9), key, diagnostics_).value_or(0);
+  // A number, or a list with one for each layer: all alike, or of widths their mean.
+  std::int64_t integer(const Value& value, const std::string& key, double low = 0.0, double high = 1e9) {
+    if (!value.is_list() || value.items.empty())
+      return config::read_integer(value, config::between(low, high), key, diagnostics_).value_or(0);
+    double sum = 0.0;
+    bool alike = true;
+    for (const Value& item : value.items) {
+      const auto one = config::read_integer(item, config::between(low, high), key, diagnostics_);
+      if (!one) return 0;
+      alike = alike && item.text == value.items.front().text;
+      sum += static_cast<double>(*one);
+    }
+    const double mean = sum / static_cast<double>(value.items.size());
+    if (alike) return std::llround(mean);
+    if (key.find("heads") != std::string::npos || key.find("num_") != std::string::npos) {
+      diagnostics_.add(value.where,
+                       fmt::format("{} differs by layer, allowed: the same number for all; a model's file in YAML may state "
+                                   "means over the layers",
+                                   key));
+      return 0;
+    }
+    assumed_.push_back(fmt::format("{} differs by layer: modelled by its mean, {:.0f}", key, mean));
+    return std::llround(mean);
   }
   std::optional<std::int64_t> optional(const Keys& keys) {
     if (const Value* value = find(keys)) return integer(*value, keys.front());
     for (const LeftOut& one : kLeftOut)
       if (is(one.type) && one.key == keys.front()) {
-        if (one.key != "no_rope_layer_interval" && one.key != "interleave_moe_layer_step" && one.key != "sliding_window_pattern")
-          assumed_.push_back(fmt::format("{} is not in config.json: {}, the default of {}", one.key, one.value, type_));
+        assumed_.push_back(fmt::format("{} is not in config.json: {}, the default of {}", one.key, one.value, type_));
         return one.value;
       }
     return std::nullopt;
   }
   std::int64_t required(const Keys& keys) {
-    if (const Value* value = find(keys))
-      return config::read_integer(*value, config::between(1, 1e7), keys.front(), diagnostics_).value_or(0);  // as a shape's
+    if (const Value* value = find(keys)) return integer(*value, keys.front(), 1.0, 1e7);  // as a shape's
     if (const auto value = optional(keys)) return *value;
     diagnostics_.add(text_->where, fmt::format("config.json lacks \"{}\"{}, allowed: an integer of at least 1", keys.front(),
                                                text_ == &root_ ? "" : " in the language model's part"));
     return 1;
+  }
+  // A number in one of the file's maps.
+  std::int64_t in(const Value& map, const char* key, std::int64_t fallback) {
+    const Value* value = map.find(key);
+    return value != nullptr && !value->is_null() ? integer(*value, key) : fallback;
   }
   // Where the first of the keys stands, or the language part.
   [[nodiscard]] const Location& where(const Keys& keys) const {
@@ -155,63 +217,191 @@ class ConfigJson {
   void put_number(const char* key, std::int64_t number, const Location& at) {
     put(key, config::scalar(std::to_string(number), at));
   }
+  void put_above_zero(const char* key, std::int64_t number, const Keys& keys) {
+    if (number > 0) put_number(key, number, where(keys));
+  }
+  void put_list(const char* key, const std::vector<std::string>& texts) {
+    if (texts.empty()) return;
+    Value list;
+    list.kind = config::Kind::list;
+    list.where = text_->where;
+    for (const std::string& text : texts) list.items.push_back(config::scalar(text, text_->where));
+    put(key, std::move(list));
+  }
   void put_truth(const char* key, bool value) { put(key, config::scalar(value ? "true" : "false", text_->where)); }
 
   [[nodiscard]] std::string name() const {
     if (const Value* own = root_.find("_name_or_path"))
       if (own->is_scalar() && !own->text.empty() && own->text.front() != '/' && own->text.front() != '.') return own->text;
     const std::string folder = fs::absolute(path_).parent_path().filename().string();
-    return fs::path(path_).filename() == "config.json" && !folder.empty() ? folder : fs::path(path_).filename().string();
+    const std::string file = fs::path(path_).filename().string();
+    return (file == "config.json" || file == "params.json") && !folder.empty() ? folder : file;
   }
 
-  void read_layers() {
-    const Keys layers = {"num_hidden_layers", "n_layer", "num_layers", "n_layers"};
-    const Keys hidden = {"hidden_size", "n_embd", "d_model", "dim", "model_dim"};
-    layers_ = required(layers);
-    hidden_ = required(hidden);
-    put_number("layers", layers_, where(layers));
-    put_number("hidden", hidden_, where(hidden));
+  [[nodiscard]] std::int64_t layer_count() const { return static_cast<std::int64_t>(layers_.size()); }
+  template <class Which>
+  [[nodiscard]] std::int64_t count(const Which& which) const {
+    return std::count_if(layers_.begin(), layers_.end(), which);
+  }
+  [[nodiscard]] std::int64_t count(Mixer mixer) const {
+    return count([&](const FileLayer& layer) { return layer.mixer == mixer; });
+  }
+
+  // Whether the model has experts; keys of a mixture without their number are refused.
+  bool count_experts() {
+    file_layers_ = find({"num_hidden_layers"}) != nullptr ? optional({"num_hidden_layers"}).value_or(0) : 0;
+    const Keys count = {"num_local_experts", "num_experts",        "n_routed_experts", "moe_num_experts",
+                        "num_moe_experts",   "num_routed_experts", "n_experts",        "num_total_experts"};
+    if (word("enable_moe_block") == "false") return false;
+    experts_ = optional(count).value_or(0);
+    experts_where_ = where(count);
+    if (find(count) == nullptr)
+      for (const char* key :
+           {"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_intermediate_size", "moe_topk", "moe_top_k",
+            "moe_k", "n_shared_experts", "num_shared_experts", "expert_ffn_hidden_size"})
+        if (const Value* value = find({key}); value != nullptr && value->text != "0" && value->text != "false") {
+          diagnostics_.add(value->where, fmt::format("{} is given without a number of experts, allowed: with one of {}", key,
+                                                     fmt::join(count, ", ")));
+          return false;
+        }
+    return experts_ > 1;
+  }
+
+  // The module for further tokens in the checkpoint, in the place of the model: a layer as its last ones are.
+  void keep_module() {
+    const Keys key = {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "num_mtp_layers", "mtp_num_layers"};
+    const std::int64_t count = optional(key).value_or(0);
+    if (count < 1) {
+      diagnostics_.add(
+          text_->where,
+          fmt::format("config.json names no module for further tokens (MTP), allowed: one of {} above 0", fmt::join(key, ", ")));
+      return;
+    }
+    file_layers_ = layer_count();
+    FileLayer last;
+    for (const FileLayer& layer : layers_)
+      if (layer.mixer == Mixer::full && layer.feed_forward != FeedForward::none) last = layer;
+    if (std::any_of(layers_.begin(), layers_.end(),
+                    [](const FileLayer& layer) { return layer.feed_forward == FeedForward::none; })) {
+      last.feed_forward = mixture_ ? FeedForward::mixture : FeedForward::dense;  // Nemotron 3: attention, then experts
+      last.mixer = Mixer::full;
+    }
+    layers_.assign(1, last);
+    drafter_ = FileDrafter{"mtp", {}};
+    const auto add = [&](const char* name, const std::string& text) {
+      drafter_->fields.push_back({name, text_->where, config::scalar(text, text_->where)});
+    };
+    add("drafter", "mtp");
+    add("fused_inputs", "2");
+    add("shares_lm_head", "true");
+    add("in_target_checkpoint", "true");
   }
 
   void read_attention() {
     const Keys heads = {"num_attention_heads", "n_head", "num_heads", "n_heads"};
-    const Keys kv = {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num", "num_query_groups"};
-    const std::int64_t count = required(heads);
-    put_number("heads", count, where(heads));
+    const Keys kv = {"num_key_value_heads",   "num_kv_heads",     "n_head_kv",           "n_kv_heads",
+                     "multi_query_group_num", "num_query_groups", "num_attention_groups"};
+    heads_ = required(heads);
     const bool one = truth("multi_query") && !truth("new_decoder_architecture");
-    const std::int64_t kv_heads = one ? 1 : optional(kv).value_or(count);
-    put_number("kv_heads", kv_heads, where(kv));
+    kv_heads_ = one ? 1 : optional(kv).value_or(block_heads().value_or(heads_));
+    const bool gate = truth("attention_output_gate") || truth("attn_output_gate") || truth("mla_use_output_gate") ||
+                      truth("use_gated_attention");
+    if (gate) put_truth("gated_attention", true);
+    read_state();
     if (const auto latent = optional({"kv_lora_rank"}); latent && *latent > 0) {
-      const std::int64_t rope = required({"qk_rope_head_dim"});
-      put_number("head_dim", required({"qk_nope_head_dim"}) + rope, where({"qk_nope_head_dim"}));
-      put_number("latent", *latent, where({"kv_lora_rank"}));
-      put_number("rope_dim", rope, where({"qk_rope_head_dim"}));
-      put_number("query_rank", optional({"q_lora_rank"}).value_or(0), where({"q_lora_rank"}));
-      put_number("value_dim", required({"v_head_dim"}), where({"v_head_dim"}));
+      latent_ = *latent;
+      rope_ = required({"qk_rope_head_dim"});
+      head_dim_ = required({"qk_nope_head_dim"}) + rope_;
+      query_rank_ = optional({"q_lora_rank"}).value_or(0);
+      value_dim_ = required({"v_head_dim"});
+      put_number("heads", heads_, where(heads));
+      put_number("kv_heads", kv_heads_, where(kv));
+      put_number("head_dim", head_dim_, where({"qk_nope_head_dim"}));
+      put_number("latent", latent_, where({"kv_lora_rank"}));
+      put_number("rope_dim", rope_, where({"qk_rope_head_dim"}));
+      put_number("query_rank", query_rank_, where({"q_lora_rank"}));
+      put_number("value_dim", value_dim_, where({"v_head_dim"}));
       read_indexer();
       return;
     }
     read_compressed();
     if (const Value* sparse = find({"sparse_attention_config"}); sparse != nullptr && sparse->is_map())
       assumed_.emplace_back("sparse attention by blocks (sparse_attention_config) is priced as attention over all cached tokens");
-    if (const auto head_dim = optional({"head_dim", "attention_head_dim", "kv_channels"}))
-      put_number("head_dim", *head_dim, where({"head_dim", "attention_head_dim", "kv_channels"}));
-    else if (hidden_ % std::max<std::int64_t>(count, 1) == 0)
-      put_number("head_dim", hidden_ / std::max<std::int64_t>(count, 1), where(heads));
+    const Keys width = {"head_dim", "attention_head_dim", "kv_channels"};
+    if (const auto head_dim = optional(width); head_dim && *head_dim > 0)
+      head_dim_ = *head_dim;
+    else if (hidden_ % std::max<std::int64_t>(heads_, 1) == 0)
+      head_dim_ = hidden_ / std::max<std::int64_t>(heads_, 1);
     else
       diagnostics_.add(text_->where,
                        fmt::format("config.json lacks \"head_dim\", and hidden_size {} is no multiple of the {} heads, "
                                    "allowed: an integer of at least 1",
-                                   hidden_, count));
-    if (const auto global = optional({"global_head_dim"}); global && *global > 0)
-      put_number("global_head_dim", *global, where({"global_head_dim"}));
-    if (const auto global = optional({"num_global_key_value_heads"}); global && *global > 0)
-      put_number("global_kv_heads", *global, where({"num_global_key_value_heads"}));
+                                   hidden_, heads_));
+    value_dim_ = optional({"v_head_dim"}).value_or(head_dim_);
+    // Layers with the window may have heads of their own; then the others are the exception.
+    std::int64_t windowed_heads = optional({"swa_num_attention_heads"}).value_or(heads_);
+    std::int64_t windowed_kv = optional({"swa_num_key_value_heads"}).value_or(kv_heads_);
+    std::int64_t windowed_dim = optional({"swa_head_dim"}).value_or(head_dim_);
+    if (other_ != nullptr) {
+      windowed_heads = in(*other_, "num_attention_heads", heads_);
+      windowed_kv = in(*other_, "num_attention_groups", kv_heads_);
+      windowed_dim = in(*other_, "head_dim", head_dim_);
+    }
+    if (const auto other = optional({"swa_v_head_dim"}); other && *other != value_dim_)
+      diagnostics_.add(where({"swa_v_head_dim"}),
+                       fmt::format("swa_v_head_dim is {}, allowed: as v_head_dim, {}", *other, value_dim_));
+    if (count(Mixer::windowed) == 0) {
+      windowed_heads = heads_;
+      windowed_kv = kv_heads_;
+      windowed_dim = head_dim_;
+    }
+    put_number("heads", windowed_heads, where(heads));
+    put_number("kv_heads", windowed_kv, where(kv));
+    put_number("head_dim", windowed_dim, where(width));
+    if (value_dim_ != windowed_dim || value_dim_ != head_dim_) put_number("value_dim", value_dim_, where({"v_head_dim"}));
+    if (windowed_heads != heads_) put_number("global_heads", heads_, where(heads));
+    const auto global_dim = optional({"global_head_dim"});
+    if (global_dim && *global_dim > 0)
+      put_number("global_head_dim", *global_dim, where({"global_head_dim"}));
+    else if (windowed_dim != head_dim_)
+      put_number("global_head_dim", head_dim_, where(width));
+    const auto global_kv = optional({"num_global_key_value_heads"});
+    if (global_kv && *global_kv > 0)
+      put_number("global_kv_heads", *global_kv, where({"num_global_key_value_heads"}));
+    else if (windowed_kv != kv_heads_)
+      put_number("global_kv_heads", kv_heads_, where(kv));
     if (truth("attention_k_eq_v")) put_truth("global_one_value", true);
-    if (const auto shared = optional({"num_kv_shared_layers"}); shared && *shared > 0)
-      assumed_.push_back(fmt::format("{} layers that read the cache of others are priced with one of their own", *shared));
-    if (const auto inputs = optional({"hidden_size_per_layer_input"}); inputs && *inputs > 0)
-      assumed_.emplace_back("embeddings of each layer are left out: their rows are looked up, not read whole");
+    if (const auto inputs = optional({"hidden_size_per_layer_input"}); inputs && *inputs > 0) {
+      put_number("layer_embedding", *inputs, where({"hidden_size_per_layer_input"}));
+      put_above_zero("layer_rank", optional({"laurel_rank"}).value_or(0), {"laurel_rank"});
+      if (find({"altup_num_inputs"}) != nullptr)
+        assumed_.emplace_back(
+            "AltUp's products between parallel inputs (altup_num_inputs), below 1 % of the weights, are left out");
+    }
+  }
+
+  // Query heads of each key and value head, where the layers' shapes say it.
+  std::optional<std::int64_t> block_heads() {
+    const Value* blocks = find({"block_configs"});
+    if (blocks == nullptr) return std::nullopt;
+    std::optional<std::int64_t> found;
+    for (const Value& block : blocks->items)
+      if (const Value* attention = block.find("attention"); attention != nullptr && attention->is_map()) {
+        const Value* group = attention->find("n_heads_in_group");
+        const Value* own = attention->find("num_key_value_heads");
+        std::optional<std::int64_t> kv;
+        if (own != nullptr && !own->is_null())
+          kv = integer(*own, "num_key_value_heads");
+        else if (group != nullptr && !group->is_null())
+          kv = heads_ / std::max<std::int64_t>(1, integer(*group, "n_heads_in_group"));
+        if (!kv) continue;
+        if (found && *found != *kv)
+          diagnostics_.add(block.where,
+                           "key and value heads differ by layer, allowed: the same number for all; a model's file in YAML may "
+                           "state means over the layers");
+        found = kv;
+      }
+    return found;
   }
 
   // DeepSeek-V4: layers with the window alone (0), with entries of a few tokens that an indexer picks from, and of many.
@@ -220,18 +410,20 @@ class ConfigJson {
     const Value* list = find(key);
     if (list == nullptr || !list->is_list() || list->items.empty()) return;
     std::map<std::int64_t, std::int64_t> layers;  // [tokens of an entry]; the module's ratios may follow the layers'
-    for (std::size_t i = 0; i < list->items.size() && i < static_cast<std::size_t>(layers_); ++i)
+    for (std::size_t i = 0; i < list->items.size() && i < layers_.size(); ++i)
       ++layers[integer(list->items[i], "compress_ratios")];
     layers.erase(0);
-    if (static_cast<std::int64_t>(list->items.size()) < layers_ || layers.size() > 2) {
+    if (list->items.size() < layers_.size() || layers.size() > 2) {
       diagnostics_.add(list->where,
                        fmt::format("compress_ratios has {} layers and {} ratios above 0, allowed: at least the {} layers "
                                    "of num_hidden_layers, one or two ratios",
-                                   list->items.size(), layers.size(), layers_));
+                                   list->items.size(), layers.size(), layers_.size()));
       return;
     }
+    one_vector_ = true;
+    query_rank_ = optional({"q_lora_rank"}).value_or(0);
     put_truth("one_vector", true);
-    put_number("query_rank", optional({"q_lora_rank"}).value_or(0), where({"q_lora_rank"}));
+    put_number("query_rank", query_rank_, where({"q_lora_rank"}));
     put_number("output_groups", required({"o_groups"}), where({"o_groups"}));
     put_number("output_rank", required({"o_lora_rank"}), where({"o_lora_rank"}));
     put_number("residual_streams", optional({"hc_mult"}).value_or(1), where({"hc_mult"}));
@@ -251,221 +443,403 @@ class ConfigJson {
     put_number("index_topk", required(picked), where(picked));
     put_number("index_heads", required({"index_n_heads"}), where({"index_n_heads"}));
     put_number("index_dim", required({"index_head_dim"}), where({"index_head_dim"}));
+    if (module_) return;
     if (const Value* types = find({"indexer_types"}); types != nullptr && types->is_list() && !types->items.empty())
       put_number("index_layers",
                  std::count_if(types->items.begin(), types->items.end(), [](const Value& one) { return one.text == "full"; }),
                  types->where);
     else if (const auto every = optional({"index_topk_freq"}); every && *every > 1) {
-      const std::int64_t first = std::min(layers_, optional({"index_skip_topk_offset"}).value_or(0));
-      put_number("index_layers", std::max<std::int64_t>(1, first + (layers_ - first) / *every), where({"index_topk_freq"}));
+      const std::int64_t first = std::min(layer_count(), optional({"index_skip_topk_offset"}).value_or(0));
+      put_number("index_layers", std::max<std::int64_t>(1, first + (layer_count() - first) / *every), where({"index_topk_freq"}));
+    }
+  }
+
+  // Layers with a state, by what the file says of one.
+  void read_state() {
+    const std::int64_t layers = count(Mixer::state);
+    const bool parallel = is("falcon_h1");
+    put_above_zero("ffn_only_layers", count(Mixer::none), {"layers_block_type", "hybrid_override_pattern", "block_configs"});
+    put_above_zero("linear_layers", layers, {"layer_types", "layers_block_type"});
+    if (parallel) put_truth("parallel_state", true);
+    if (layers == 0 && !parallel) return;
+    const auto tell = [&](const char* kind, std::int64_t value_heads, std::int64_t key_heads, std::int64_t dim,
+                          std::int64_t key_dim, std::int64_t convolved, std::int64_t rank) {
+      state_inner_ = value_heads * dim;
+      if (kind != std::string_view("gated_deltanet")) put_text("linear_kind", kind);
+      put_number("linear_value_heads", value_heads, text_->where);
+      put_number("linear_key_heads", key_heads, text_->where);
+      put_number("linear_head_dim", dim, text_->where);
+      if (key_dim != dim) put_number("linear_key_dim", key_dim, text_->where);
+      put_above_zero("linear_convolved", convolved, {});
+      put_above_zero("linear_rank", rank, {});
+      for (const char* key : {"mamba_ssm_dtype", "mamba_ssm_cache_dtype"})
+        if (word(key) == "bfloat16" || word(key) == "float16") {
+          put_number("state_bits", 16, text_->where);
+          break;
+        }
+    };
+    if (find({"linear_num_value_heads"}) != nullptr) {  // Qwen3-Next and those after it
+      tell("gated_deltanet", required({"linear_num_value_heads"}), required({"linear_num_key_heads"}),
+           required({"linear_value_head_dim"}), optional({"linear_key_head_dim"}).value_or(required({"linear_value_head_dim"})),
+           optional({"linear_conv_kernel_dim"}).value_or(4), 0);
+      if (find({"attn_output_gate"}) == nullptr) put_truth("gated_attention", true);
+    } else if (linear_ != nullptr) {
+      const std::int64_t heads = in(*linear_, "num_heads", heads_);
+      const std::int64_t dim = in(*linear_, "head_dim", 128);
+      tell("kimi_delta", heads, heads, dim, dim, in(*linear_, "short_conv_kernel_size", 4), dim);
+      const Value* full = linear_->find("use_full_rank_gate");
+      if (full != nullptr && full->text == "true") put_truth("linear_full_gate", true);
+    } else if (find({"conv_L_cache"}) != nullptr || is("lfm2")) {
+      const std::int64_t width = optional({"conv_dim"}).value_or(hidden_);
+      tell("convolution", 1, 1, width, width, optional({"conv_L_cache"}).value_or(3), 0);
+    } else if (find({"mamba_num_heads", "mamba_n_heads"}) != nullptr) {
+      const std::int64_t heads = required({"mamba_num_heads", "mamba_n_heads"});
+      const std::int64_t inner = optional({"mamba_d_ssm"}).value_or(optional({"mamba_expand", "expand"}).value_or(2) * hidden_);
+      const Keys dim = {"mamba_head_dim", "mamba_d_head"};
+      const bool stated = find(dim) != nullptr && find(dim)->text != "auto";
+      tell("mamba2", heads, optional({"n_groups", "mamba_n_groups"}).value_or(1),
+           stated ? required(dim) : inner / std::max<std::int64_t>(1, heads),
+           optional({"ssm_state_size", "mamba_d_state", "state_size"}).value_or(128),
+           optional({"conv_kernel", "mamba_d_conv"}).value_or(4), 0);
+    } else if (find({"mamba_d_state"}) != nullptr) {  // Jamba
+      const std::int64_t inner = optional({"mamba_expand"}).value_or(2) * hidden_;
+      const Value* rank = find({"mamba_dt_rank"});
+      tell("mamba", inner, 1, 1, required({"mamba_d_state"}), optional({"mamba_d_conv"}).value_or(4),
+           rank != nullptr && rank->text != "auto" ? required({"mamba_dt_rank"}) : (hidden_ + 15) / 16);
+    } else if (is("minimax") || is("bailing") || find({"layer_group_size"}) != nullptr) {
+      const std::int64_t dim = optional({"head_dim"}).value_or(hidden_ / std::max<std::int64_t>(1, heads_));
+      tell("lightning", heads_, heads_, dim, dim, 0, 0);
+    } else {
+      assumed_.push_back(fmt::format("{} layers without full attention are priced with its projections and no cache", layers));
     }
   }
 
   void read_feed_forward() {
-    const Keys wide = {"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "inner_dim", "ffn_size", "hidden_dim"};
-    const std::int64_t usual = optional(wide).value_or(0);
-    const Keys count = {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts", "num_moe_experts"};
-    const bool blocked = word("enable_moe_block") == "false";
-    const std::int64_t experts = blocked ? 0 : optional(count).value_or(0);
+    const Keys wide = {"intermediate_size", "ffn_dim",  "n_inner",    "ffn_hidden_size",
+                       "inner_dim",         "ffn_size", "hidden_dim", "block_ff_dim"};
+    std::int64_t usual = optional(wide).value_or(0);
+    if (usual == 0) usual = block_width();
+    if (is("qwen") && !is("qwen2") && !is("qwen3")) usual /= 2;  // two products of half the width
+    if (find({"block_auto_adjust_ff_dim"}) != nullptr ? truth("block_auto_adjust_ff_dim") : type_ == "lfm2")
+      usual = adjusted(2 * usual / 3, "block_ffn_dim_multiplier", "block_multiple_of");
+    if (usual == 0 && find({"multiple_of"}) != nullptr)
+      usual = adjusted(2 * (4 * hidden_) / 3, "ffn_dim_multiplier", "multiple_of");  // Meta's
     const bool gated = architecture_ != nullptr ? architecture_->gated || word("feed_forward_proj").starts_with("gated")
-                                                : !word("hidden_act").starts_with("relu");
+                                                : !word("hidden_act").starts_with("relu") && word("hidden_act") != "xielu";
     put_truth("gated", gated);
+    gated_ = gated;
     if (architecture_ == nullptr)
       assumed_.emplace_back(gated ? "the feed-forward part has gate and up projections" : "the feed-forward part has no gate");
-    if (experts <= 1) {
+    const std::int64_t none = count([](const FileLayer& layer) { return layer.feed_forward == FeedForward::none; });
+    put_above_zero("mixer_only_layers", none, {"layers_block_type", "hybrid_override_pattern", "block_configs"});
+    const std::int64_t dense = count([](const FileLayer& layer) { return layer.feed_forward == FeedForward::dense; });
+    if (!mixture_) {
       std::int64_t ffn = usual;
+      if (is("granitemoehybrid") && find({"shared_intermediate_size"}) != nullptr) ffn = required({"shared_intermediate_size"});
       if (ffn == 0 && architecture_ != nullptr && !architecture_->gated) ffn = 4 * hidden_;  // GPT-2, Falcon, BLOOM
       if (ffn == 0) ffn = required(wide);
+      if (truth("use_double_wide_mlp"))  // Gemma 4: where keys and values are another layer's
+        ffn += ffn * count([](const FileLayer& layer) { return layer.borrows; }) / std::max<std::int64_t>(1, layer_count());
+      ffn_ = ffn;
       put_number("ffn", ffn, where(wide));
       return;
     }
-    mixture_ = true;
-    put_number("experts", experts, where(count));
+    put_number("experts", experts_, experts_where_);
     const Keys chosen = {
         "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts", "moe_topk", "moe_top_k", "moe_k"};
     put_number("experts_per_token", required(chosen), where(chosen));
-    const Keys expert = {"moe_intermediate_size", "expert_intermediate_size", "moe_ffn_hidden_size"};
-    const std::int64_t width = find(expert) != nullptr ? required(expert) : required(wide);
-    put_number("expert_ffn", width, where(find(expert) != nullptr ? expert : wide));
-    read_shared(usual, width);
-    const std::int64_t dense = dense_layers();
-    if (dense > 0) put_number("dense_layers", std::min(dense, layers_), text_->where);
-    const Keys dense_wide = {"intermediate_size_mlp", "intermediate_size"};
-    put_number("ffn", optional(dense_wide).value_or(usual), where(dense_wide));
+    const Keys expert = {"moe_intermediate_size", "expert_intermediate_size", "moe_ffn_hidden_size", "expert_ffn_hidden_size",
+                         "expert_hidden_dim"};
+    expert_ffn_ = find(expert) != nullptr ? required(expert) : usual > 0 ? usual : required(wide);
+    put_number("expert_ffn", expert_ffn_, where(find(expert) != nullptr ? expert : wide));
+    put_above_zero("expert_hidden", optional({"moe_latent_size", "routed_expert_hidden_size"}).value_or(0),
+                   {"moe_latent_size", "routed_expert_hidden_size"});
+    read_shared(usual);
+    if (dense > 0) put_number("dense_layers", dense, text_->where);
+    const Keys dense_wide = {"intermediate_size_mlp", "dense_intermediate_size"};
+    ffn_ = optional(dense_wide).value_or(usual);
+    if (const auto given = block_width(); given > 0) ffn_ = given;
+    put_number("ffn", ffn_, where(find(dense_wide) != nullptr ? dense_wide : wide));
   }
 
-  void read_shared(std::int64_t usual, std::int64_t width) {
-    const Keys shared = {"shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"};
+  // The mean width of layers that say their own.
+  [[nodiscard]] std::int64_t block_width() const {
+    double sum = 0.0;
+    double layers = 0.0;
+    for (const FileLayer& layer : layers_)
+      if (layer.width > 0.0) {
+        sum += layer.width;
+        ++layers;
+      }
+    return layers > 0.0 ? std::llround(sum / layers) : 0;
+  }
+  // A width times a factor of the file, rounded up to a multiple.
+  std::int64_t adjusted(std::int64_t width, const char* factor, const char* multiple) {
+    double times = 1.0;
+    if (const Value* value = find({factor}))
+      times = config::read_number(*value, config::between(0.01, 100), factor, diagnostics_).value_or(1.0);
+    const std::int64_t of = std::max<std::int64_t>(1, optional({multiple}).value_or(256));
+    const auto scaled = static_cast<std::int64_t>(times * static_cast<double>(width));
+    return of * ((scaled + of - 1) / of);
+  }
+
+  void read_shared(std::int64_t usual) {
+    const Keys shared = {"shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size",
+                         "share_expert_dim", "share_expert_dims"};
     const Keys number = {"n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert"};
     std::int64_t sum = optional(shared).value_or(0);
-    if (sum == 0) sum = optional(number).value_or(0) * width;
+    if (sum == 0) sum = optional(number).value_or(0) * expert_ffn_;
     if (sum == 0 && (is("llama4") || is("gemma4"))) sum = usual;  // beside the experts in every layer
+    shared_ffn_ = sum;
     if (sum > 0) put_number("shared_ffn", sum, where(find(shared) != nullptr ? shared : number));
   }
 
-  // Layers of a mixture that have no experts.
-  std::int64_t dense_layers() {
-    if (const Value* list = find({"moe_layers"}); list != nullptr && list->is_list() && !list->items.empty())
-      return layers_ - static_cast<std::int64_t>(list->items.size());
-    if (const Value* list = find({"moe_layer_freq"}); list != nullptr && list->is_list())
-      return std::count_if(list->items.begin(), list->items.end(), [](const Value& item) { return item.text == "0"; });
-    const std::int64_t step = std::max<std::int64_t>(
-        1, optional({"interleave_moe_layer_step"})
-               .value_or(optional({"decoder_sparse_step"}).value_or(optional({"moe_layer_freq"}).value_or(1))));
-    const std::int64_t first = std::min(layers_, optional({"first_k_dense_replace", "num_dense_layers"}).value_or(0));
-    std::int64_t dense = first + (layers_ - first) - (layers_ - first) / step;
-    if (const Value* list = find({"mlp_only_layers"})) dense += static_cast<std::int64_t>(list->items.size());
-    return dense;
-  }
-
   void read_windows() {
-    const Keys key = {"sliding_window", "attention_window_size", "window_size"};
+    const Keys key = {"sliding_window", "attention_window_size", "window_size", "sliding_window_size"};
     std::int64_t window = find(key) != nullptr ? integer(*find(key), key.front()) : 0;
     const std::int64_t chunk = optional({"attention_chunk_size"}).value_or(0);
     const std::int64_t longest = optional({"max_position_embeddings", "n_positions", "max_seq_len"}).value_or(0);
     if (find({"use_sliding_window"}) != nullptr && !truth("use_sliding_window")) window = 0;
     if (longest > 0 && window >= longest) window = 0;
-    std::int64_t windowed = -1;  // layers; all of them
-    std::int64_t chunked = 0;
-    std::int64_t linear = 0;
-    if (const Value* types = find({"layer_types"}); types != nullptr && types->is_list() && !types->items.empty()) {
-      windowed = 0;
-      for (const Value& layer : types->items) {
-        if (layer.text.starts_with("sliding") || layer.text.starts_with("local"))
-          ++windowed;
-        else if (layer.text.starts_with("chunked"))
-          ++chunked;
-        else if (!layer.text.starts_with("full") && !layer.text.starts_with("global") && layer.text != "attention")
-          ++linear;
-      }
-      if (static_cast<std::int64_t>(types->items.size()) != layers_)
-        diagnostics_.add(types->where, fmt::format("layer_types has {} layers, allowed: {}, as num_hidden_layers says",
-                                                   types->items.size(), layers_));
-    } else if (const Value* kinds = find({"attn_type_list"}); kinds != nullptr && kinds->is_list()) {  // MiniMax: 0 is linear
-      for (const Value& layer : kinds->items) linear += layer.text == "0" ? 1 : 0;
-    } else if (const auto every = optional({"full_attention_interval"}); every && *every > 0) {
-      linear = layers_ - layers_ / *every;
-    } else if (is("llama4")) {
-      chunked = layers_ - full_of_llama4();
-    } else if (const auto pattern = optional({"sliding_window_pattern", "_sliding_window_pattern"}); pattern && *pattern > 0) {
-      windowed = layers_ - layers_ / *pattern;  // every so many layers one sees all
-    } else if (is("gemma2") || is("gpt_oss")) {
-      windowed = (layers_ + 1) / 2;  // the even ones
-    } else if (is("qwen")) {
-      windowed = layers_ - std::min(layers_, optional({"max_window_layers"}).value_or(0));
-    }
-    if (linear > 0) {
-      put_number("linear_layers", linear, where({"layer_types"}));
-      read_linear(linear);
-    }
+    const std::int64_t windowed = count(Mixer::windowed);
+    const std::int64_t chunked = count(Mixer::chunked);
+    const std::int64_t attending = windowed + chunked + count(Mixer::full);
+    const auto borrowing = [&](bool with_window) {
+      return count([&](const FileLayer& layer) {
+        return layer.borrows && (layer.mixer == Mixer::full || layer.mixer == Mixer::windowed) &&
+               with_window == (layer.mixer == Mixer::windowed && window > 0);
+      });
+    };
+    if (drafter_ && drafter_->word == std::string_view("gemma_assistant"))
+      for (FileLayer& layer : layers_) layer.borrows = true;
+    put_above_zero("shared_kv_layers", borrowing(false), {"num_kv_shared_layers", "cla_share_factor"});
+    put_above_zero("shared_window_layers", borrowing(true), {"num_kv_shared_layers", "cla_share_factor"});
     if (chunked > 0 && chunk > 0 && (longest == 0 || chunk < longest)) {
       put_number("kv_window", chunk, where({"attention_chunk_size"}));
       put_truth("chunked", true);
       put_number("window_layers", chunked, where({"attention_chunk_size"}));
+    } else if (one_vector_ && window > 0) {
+      put_number("kv_window", window, where(key));
     } else if (window > 0 && windowed != 0) {
       put_number("kv_window", window, where(key));
-      if (windowed > 0) put_number("window_layers", windowed, where(key));
+      if (windowed < attending) put_number("window_layers", windowed, where(key));
     }
-  }
-
-  // Gated DeltaNet, as Qwen3-Next has it and those after it.
-  void read_linear(std::int64_t layers) {
-    const Keys values = {"linear_num_value_heads"};
-    if (find(values) == nullptr) {
-      assumed_.push_back(fmt::format("{} layers without full attention are priced with its projections and no cache", layers));
-      return;
-    }
-    const Keys keys = {"linear_num_key_heads"};
-    const Keys width = {"linear_value_head_dim"};
-    const Keys convolved = {"linear_conv_kernel_dim"};
-    put_number("linear_value_heads", required(values), where(values));
-    put_number("linear_key_heads", required(keys), where(keys));
-    const std::int64_t wide = required(width);
-    put_number("linear_head_dim", wide, where(width));
-    const std::size_t told = diagnostics_.list().size();
-    if (const auto other = optional({"linear_key_head_dim"}); other && *other != wide && diagnostics_.list().size() == told)
-      diagnostics_.add(where({"linear_key_head_dim"}),
-                       fmt::format("linear_key_head_dim is {}, allowed: as linear_value_head_dim", *other));
-    put_number("linear_convolved", optional(convolved).value_or(4), where(convolved));
-    if (word("mamba_ssm_dtype") == "bfloat16" || word("mamba_ssm_dtype") == "float16") put_number("state_bits", 16, text_->where);
-    const Value* gate = find({"attn_output_gate"});
-    if (gate == nullptr || gate->text == "true") put_truth("gated_attention", true);
-  }
-
-  std::int64_t full_of_llama4() {
-    const Value* list = find({"no_rope_layers"});
-    if (list != nullptr && list->is_list() && !list->items.empty())
-      return std::count_if(list->items.begin(), list->items.end(), [](const Value& item) { return item.text == "0"; });
-    const std::int64_t every = optional({"no_rope_layer_interval"}).value_or(4);
-    return every > 0 ? layers_ / every : 0;
   }
 
   // Vocabulary and LM head; a draft head's own products.
   void read_head() {
     const Keys vocab = {"vocab_size", "padded_vocab_size"};
-    const Value* tie = find_anywhere("tie_word_embeddings");
-    if (tie != nullptr && !tie->is_null() && tie->text != "true" && tie->text != "false")
+    const Value* tie = nullptr;
+    for (const char* key : {"tie_word_embeddings", "tied_embeddings", "tie_embedding"})
+      if (tie == nullptr) tie = find_anywhere(key);
+    if (tie != nullptr && tie->text != "true" && tie->text != "false")
       diagnostics_.add(tie->where, fmt::format("tie_word_embeddings is {}, allowed: true, false", config::found_text(*tie)));
-    const bool tied = tie != nullptr ? tie->text == "true" : architecture_ != nullptr && architecture_->tied;
-    std::string architectures;
-    if (const Value* list = root_.find("architectures"))
-      for (const Value& item : list->items) architectures += item.text + " ";
-    const Value* own_vocab = find_anywhere("draft_vocab_size");  // beside its layer's keys where those are a part of their own
-    const bool third = architectures.find("Eagle3") != std::string::npos || architectures.find("EAGLE3") != std::string::npos ||
-                       own_vocab != nullptr;
-    const Value* outer = root_.find("model_type");
-    const bool eagle =
-        third || is("eagle") || (outer != nullptr && outer->text == "eagle") || architectures.find("Eagle") != std::string::npos;
-    if (third) {
-      if (own_vocab != nullptr)
-        put("vocab", *own_vocab);
-      else
-        put_number("vocab", required(vocab), where(vocab));
-      put_truth(truth("reuse_target_lm_head") ? "shares_lm_head" : "shares_embeddings", true);
-      put_number("attention_inputs", 2, text_->where);
-      std::int64_t joined = 3;
-      if (const Value* own = find_anywhere("eagle_config"))
-        if (const Value* list = own->find("eagle_aux_hidden_state_layer_ids"); list != nullptr && !list->items.empty())
-          joined = static_cast<std::int64_t>(list->items.size());
-      const std::int64_t width = optional({"target_hidden_size"}).value_or(hidden_);
-      put_number("fused_inputs", std::max<std::int64_t>(1, (joined * width + hidden_ / 2) / hidden_), text_->where);
-      return;
+    tied_ = tie != nullptr ? tie->text == "true" : architecture_ != nullptr && architecture_->tied;
+    const auto says = [&](std::string_view key) {
+      return drafter_ && std::any_of(drafter_->fields.begin(), drafter_->fields.end(),
+                                     [&](const config::Field& field) { return field.key == key; });
+    };
+    if (says("vocab")) return;
+    if (const Value* own = find(vocab);
+        own != nullptr && own->text == "-1" && architecture_ != nullptr && architecture_->type == "params") {
+      constexpr std::int64_t kLlama2 = 32000;
+      assumed_.emplace_back("vocab_size is -1, the tokenizer's: 32,000 as of Llama and Llama 2");
+      vocab_ = kLlama2;
+    } else {
+      vocab_ = required(vocab);
     }
-    put_number("vocab", required(vocab), where(vocab));
-    const bool alone = layers_ == 1 && !eagle && architecture_ != nullptr && architecture_->gated;
-    if (eagle || alone) {
+    put_number("vocab", vocab_, where(vocab));
+    if (drafter_ && !drafter_->whole_model) return;
+    const bool alone = layer_count() == 1 && !drafter_ && architecture_ != nullptr && architecture_->gated;
+    if (alone) {
       put_number("fused_inputs", 2, text_->where);
       put_truth("shares_lm_head", true);
-      if (alone) assumed_.emplace_back("a model of one layer is taken for an EAGLE head, which shares the target's LM head");
+      assumed_.emplace_back("a model of one layer is taken for an EAGLE head, which shares the target's LM head");
     } else {
-      put_truth("tied_embeddings", tied);
+      put_truth("tied_embeddings", tied_);
     }
   }
 
+  // The matrices that a checkpoint may store in types of their own, layer by layer.
+  [[nodiscard]] std::vector<StoredMatrix> matrices() const {
+    std::vector<StoredMatrix> list;
+    const auto add = [&](const char* part, double parameters, const std::string& prefix, std::vector<const char*> names) {
+      if (parameters > 0.0) list.push_back({part, parameters, prefix, std::move(names)});
+    };
+    const auto real = [](std::int64_t number) { return static_cast<double>(number); };
+    const double hidden = real(hidden_);
+    const double queries = real(heads_ * head_dim_);
+    const double values = real(heads_ * value_dim_);
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const FileLayer& layer = layers_[i];
+      const std::string prefix = fmt::format("layers.{}.", module_ ? static_cast<std::size_t>(file_layers_) + i : i);
+      if (layer.mixer == Mixer::state || is("falcon_h1")) {
+        const double inner = real(state_inner_ > 0 ? state_inner_ : heads_ * head_dim_);
+        add("state", 2.0 * hidden * inner, prefix,
+            {"linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz", "linear_attn.in_proj", "mamba.in_proj", "mixer.in_proj",
+             "conv.in_proj", "self_attn.q_proj", "self_attn.qkv_proj"});
+        add("state", hidden * inner, prefix,
+            {"linear_attn.in_proj_z", "linear_attn.in_proj_qkvz", "linear_attn.in_proj", "mamba.in_proj", "mixer.in_proj",
+             "conv.in_proj", "self_attn.v_proj", "self_attn.qkv_proj"});
+        add("state", hidden * inner, prefix,
+            {"linear_attn.out_proj", "mamba.out_proj", "mixer.out_proj", "conv.out_proj", "self_attn.o_proj"});
+      }
+      if (layer.mixer != Mixer::state && layer.mixer != Mixer::none) {
+        if (latent_ > 0) {
+          const double from = query_rank_ > 0 ? real(query_rank_) : hidden;
+          if (query_rank_ > 0) add("attention", hidden * from, prefix, {"self_attn.q_a_proj", "self_attn.fused_qkv_a_proj"});
+          add("attention", from * queries, prefix, {"self_attn.q_b_proj", "self_attn.q_proj"});
+          add("attention", hidden * real(latent_ + rope_), prefix,
+              {"self_attn.kv_a_proj_with_mqa", "self_attn.fused_qkv_a_proj"});
+          add("attention", real(latent_) * (queries - real(heads_ * rope_) + values), prefix, {"self_attn.kv_b_proj"});
+          add("attention", values * hidden, prefix, {"self_attn.o_proj"});
+        } else if (one_vector_) {
+          add("attention", hidden * real(query_rank_), prefix, {"attn.wq_a", "self_attn.q_a_proj"});
+          add("attention", real(query_rank_) * queries, prefix, {"attn.wq_b", "self_attn.q_b_proj"});
+          add("attention", hidden * real(kv_heads_ * head_dim_), prefix, {"attn.wkv", "self_attn.kv_proj"});
+          add("attention", queries * real(query_rank_), prefix, {"attn.wo_b", "self_attn.o_b_proj"});
+        } else {
+          add("attention", hidden * queries, prefix,
+              {"self_attn.q_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.q_proj", "attention.wq",
+               "attention.wqkv", "mixer.q_proj", "self_attention.query_key_value"});
+          if (!layer.borrows) {
+            add("attention", hidden * real(kv_heads_ * head_dim_), prefix,
+                {"self_attn.k_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.k_proj", "attention.wk",
+                 "attention.wqkv", "mixer.k_proj", "self_attention.query_key_value"});
+            add("attention", hidden * real(kv_heads_ * value_dim_), prefix,
+                {"self_attn.v_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.v_proj", "attention.wv",
+                 "attention.wqkv", "mixer.v_proj", "self_attention.query_key_value"});
+          }
+          add("attention", values * hidden, prefix,
+              {"self_attn.o_proj", "self_attn.out_proj", "self_attn.dense", "attn.c_proj", "attn.o_proj", "attention.wo",
+               "mixer.o_proj", "self_attention.dense"});
+        }
+      }
+      if (layer.feed_forward == FeedForward::dense) {
+        const double width = hidden * (layer.width > 0.0 ? layer.width : real(ffn_));
+        if (gated_)
+          add("dense", width, prefix,
+              {"mlp.gate_proj", "mlp.gate_up_proj", "feed_forward.gate_proj", "feed_forward.w1", "ffn.w1", "mlp.w1"});
+        add("dense", width, prefix,
+            {"mlp.up_proj", "mlp.gate_up_proj", "mlp.fc1", "mlp.c_fc", "feed_forward.up_proj", "feed_forward.w3", "ffn.w3",
+             "mlp.w2", "mixer.up_proj", "mlp.dense_h_to_4h"});
+        add("dense", width, prefix,
+            {"mlp.down_proj", "mlp.fc2", "mlp.c_proj", "feed_forward.down_proj", "feed_forward.w2", "ffn.w2", "mixer.down_proj",
+             "mlp.dense_4h_to_h"});
+      }
+      if (layer.feed_forward != FeedForward::mixture) continue;
+      const double shared = hidden * real(shared_ffn_);
+      if (is("gemma4")) {  // a dense part beside the experts
+        add("shared", shared, prefix, {"mlp.gate_proj"});
+        add("shared", shared, prefix, {"mlp.up_proj"});
+        add("shared", shared, prefix, {"mlp.down_proj"});
+      } else {
+        if (gated_)
+          add("shared", shared, prefix,
+              {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj", "feed_forward.shared_expert.gate_proj",
+               "ffn.shared_experts.w1", "block_sparse_moe.shared_experts.gate_proj", "shared_mlp.input_linear",
+               "mlp.shared_mlp.gate_proj", "share_expert.gate_proj"});
+        add("shared", shared, prefix,
+            {"mlp.shared_experts.up_proj", "mlp.shared_expert.up_proj", "feed_forward.shared_expert.up_proj",
+             "ffn.shared_experts.w3", "block_sparse_moe.shared_experts.up_proj", "mixer.shared_experts.up_proj",
+             "shared_mlp.input_linear", "mlp.shared_mlp.up_proj", "share_expert.up_proj"});
+        add("shared", shared, prefix,
+            {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj", "feed_forward.shared_expert.down_proj",
+             "ffn.shared_experts.w2", "block_sparse_moe.shared_experts.down_proj", "mixer.shared_experts.down_proj",
+             "shared_mlp.output_linear", "mlp.shared_mlp.down_proj", "share_expert.down_proj"});
+      }
+      const double expert = hidden * real(expert_ffn_) * real(experts_);
+      if (is("gemma4")) {
+        add("experts", expert, prefix, {"experts.0.gate_proj", "experts.gate_up_proj", "moe.gate_up_proj"});
+        add("experts", expert, prefix, {"experts.0.up_proj", "experts.gate_up_proj", "moe.gate_up_proj"});
+        add("experts", expert, prefix, {"experts.0.down_proj", "experts.down_proj", "moe.down_proj"});
+        continue;
+      }
+      if (gated_)
+        add("experts", expert, prefix,
+            {"mlp.experts.0.gate_proj", "mlp.experts.gate_up_proj", "block_sparse_moe.experts.0.w1",
+             "block_sparse_moe.experts.0.gate_proj", "feed_forward.experts.0.gate_proj", "feed_forward.experts.0.w1",
+             "ffn.experts.0.w1", "experts.0.gate_proj", "moe.gate_proj", "block_sparse_moe.input_linear"});
+      add("experts", expert, prefix,
+          {"mlp.experts.0.up_proj", "mlp.experts.gate_up_proj", "block_sparse_moe.experts.0.w3",
+           "block_sparse_moe.experts.0.up_proj", "feed_forward.experts.0.up_proj", "feed_forward.experts.0.w3",
+           "ffn.experts.0.w3", "mixer.experts.0.up_proj", "experts.0.up_proj", "moe.up_proj", "block_sparse_moe.input_linear"});
+      add("experts", expert, prefix,
+          {"mlp.experts.0.down_proj", "mlp.experts.down_proj", "block_sparse_moe.experts.0.w2",
+           "block_sparse_moe.experts.0.down_proj", "feed_forward.experts.0.down_proj", "feed_forward.experts.0.w2",
+           "ffn.experts.0.w2", "mixer.experts.0.down_proj", "experts.0.down_proj", "moe.down_proj",
+           "block_sparse_moe.output_linear"});
+    }
+    const double ends = hidden * real(vocab_);
+    if (tied_) {
+      add("head", ends, "", {"embed_tokens", "lm_head"});
+    } else {
+      add("head", ends, "", {"lm_head", "head", "output", "embed_out"});
+      add("embeddings", ends, "", {"embed_tokens", "embed", "tok_embeddings", "wte"});
+    }
+    return list;
+  }
+
   void read_types() {
-    if (const Value* quantization = find_anywhere("quantization_config")) {
-      Value dtype = dtype_of_quantization(*quantization, mixture_, assumed_, diagnostics_);
-      if (dtype.is_map() && word("expert_dtype") == "fp4" && dtype.find("experts") == nullptr)
-        dtype.fields.push_back({"experts", where({"expert_dtype"}), config::scalar("mxfp4", where({"expert_dtype"}))});
-      if (dtype.is_map() && is("deepseek_v4") && dtype.find("cache") == nullptr)  // engines keep it in no other type
-        dtype.fields.push_back({"cache", quantization->where, config::scalar("fp8", quantization->where)});
-      if (dtype.is_map()) put("dtype", std::move(dtype));
+    const Value* quantization = nullptr;
+    for (const char* key : {"quantization_config", "compression_config"})
+      if (quantization == nullptr) quantization = find_anywhere(key);
+    if (const Value* own = find_anywhere("quantization"); quantization == nullptr && own != nullptr && own->is_map())
+      quantization = own;
+    // The file beside config.json, where config.json says nothing, or names a mixture of types without saying which.
+    if (side_ && (quantization == nullptr || quantization->find("quant_method") == nullptr || vague(*quantization)))
+      quantization = &*side_;
+    if (quantization == nullptr) {
+      for (const char* key : {"torch_dtype", "dtype"})
+        if (const Value* type = find_anywhere(key); type != nullptr && type->text == "float32")
+          assumed_.emplace_back("weights that are stored in 32 bits are priced in 16, as engines serve them");
       return;
     }
-    for (const char* key : {"torch_dtype", "dtype"})
-      if (const Value* type = find_anywhere(key); type != nullptr && type->text == "float32")
-        assumed_.emplace_back("weights that are stored in 32 bits are priced in 16, as engines serve them");
+    Value dtype = dtype_of_quantization(*quantization, matrices(), word("expert_dtype"), assumed_, diagnostics_);
+    if (dtype.is_map() && is("deepseek_v4") && dtype.find("cache") == nullptr)  // engines keep it in no other type
+      dtype.fields.push_back({"cache", quantization->where, config::scalar("fp8", quantization->where)});
+    if (dtype.is_map()) put("dtype", std::move(dtype));
+  }
+  [[nodiscard]] static bool vague(const Value& quantization) {
+    const Value* algorithm = quantization.find("quant_algo");
+    return algorithm != nullptr && algorithm->text == "MIXED_PRECISION" && quantization.find("quantized_layers") == nullptr &&
+           quantization.find("config_groups") == nullptr;
   }
 
   const std::string& path_;
   const Value& root_;
+  const std::optional<Value>& side_;  // how it is quantised, as a file beside it says
+  bool module_;
   Diagnostics& diagnostics_;
-  const Value* text_ = nullptr;  // the language model's part
+  const Value* text_ = nullptr;         // the language model's part
+  std::vector<const Value*> parts_;     // maps in it whose keys count as its own
+  const Value* linear_ = nullptr;       // linear_attn_config
+  const Value* other_ = nullptr;        // attention_other_setting
+  mutable std::set<std::string> read_;  // keys that were looked for
   std::string type_;
   const Architecture* architecture_ = nullptr;  // none: not known
-  std::int64_t layers_ = 0;
+  std::optional<FileDrafter> drafter_;
+  std::vector<FileLayer> layers_;
+  std::int64_t file_layers_ = 0;  // that the file counts
   std::int64_t hidden_ = 0;
+  std::int64_t heads_ = 0;
+  std::int64_t kv_heads_ = 0;
+  std::int64_t head_dim_ = 0;
+  std::int64_t value_dim_ = 0;
+  std::int64_t latent_ = 0;
+  std::int64_t rope_ = 0;
+  std::int64_t query_rank_ = 0;
+  std::int64_t state_inner_ = 0;
+  std::int64_t experts_ = 0;
+  std::int64_t expert_ffn_ = 0;
+  std::int64_t shared_ffn_ = 0;
+  std::int64_t ffn_ = 0;
+  std::int64_t vocab_ = 0;
+  Location experts_where_;
   bool mixture_ = false;
+  bool gated_ = true;
+  bool one_vector_ = false;
+  bool tied_ = false;
   std::vector<config::Field> fields_;
   std::vector<std::string> assumed_;
 };
@@ -475,12 +849,13 @@ class ConfigJson {
 std::optional<std::string> config_json_path(const std::string& text) {
   if (text.ends_with(".json")) return text;
   std::error_code ignored;
-  const fs::path inside = fs::path(text) / "config.json";
-  if (!text.empty() && fs::is_directory(text, ignored) && fs::exists(inside, ignored)) return inside.string();
+  if (text.empty() || !fs::is_directory(text, ignored)) return std::nullopt;
+  for (const char* name : {"config.json", "params.json"})
+    if (const fs::path inside = fs::path(text) / name; fs::exists(inside, ignored)) return inside.string();
   return std::nullopt;
 }
 
-Value read_config_json(const std::string& path, Diagnostics& diagnostics) {
+Value read_config_json(const std::string& path, Diagnostics& diagnostics, bool module) {
   const std::size_t before = diagnostics.list().size();
   const Value root = config::parse_json_file(path, diagnostics);
   if (diagnostics.list().size() != before) return {};
@@ -488,8 +863,16 @@ Value read_config_json(const std::string& path, Diagnostics& diagnostics) {
     diagnostics.add({path, 1, 1}, "no JSON object, allowed: a model's config.json");
     return {};
   }
+  std::optional<Value> side;
+  std::error_code ignored;
+  for (const char* name : {"hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
+    const fs::path beside = fs::path(path).parent_path() / name;
+    if (side || !fs::is_regular_file(beside, ignored)) continue;
+    side = config::parse_json_file(beside.string(), diagnostics);
+    if (diagnostics.list().size() != before) return {};
+  }
   Diagnostics own;
-  Value model = ConfigJson(path, root, own).model();
+  Value model = ConfigJson(path, root, side, module, own).model();
   for (const Diagnostic& mistake : own.list()) diagnostics.add(mistake.where, mistake.message);
   return own.empty() ? model : Value();
 }

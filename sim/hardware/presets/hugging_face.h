@@ -5,29 +5,68 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace specsim::cost {
 
-// The path of the config.json that `text` names: itself where it ends in .json, or that of a directory which holds one. None for
-// other texts.
+// The path of the config.json (or params.json) that `text` names: itself where it ends in .json, or that of a directory which
+// holds one. None for other texts.
 std::optional<std::string> config_json_path(const std::string& text);
 
-// The model that `path` describes: Llama and its kin, mixtures of experts, latent attention (DeepSeek), windows by layer (Gemma,
-// gpt-oss, Llama 4, Mistral), older models (GPT-2, OPT, GPT-NeoX, Falcon, Phi), heads of EAGLE and EAGLE-3; the language part of
-// a multimodal one. Each value stands where the JSON says it. What the file leaves open is taken as its architecture has it, or
-// as most have it, and `assumed` says so. Null after reporting a file that cannot be read, a key that is missing or wrong.
-config::Value read_config_json(const std::string& path, Diagnostics& diagnostics);
+// The model that `path` describes. Each value stands where the JSON says it. What the file leaves open is taken as its
+// architecture has it, or as most have it, and `assumed` says so. Null after reporting a file that cannot be read, a key that is
+// missing or wrong, or a key about layers that is not understood. `module`: the module for further tokens (MTP) in the model's
+// checkpoint, in place of the model.
+config::Value read_config_json(const std::string& path, Diagnostics& diagnostics, bool module = false);
 
-// How a checkpoint is quantised: the value of `dtype` that its quantization_config amounts to, or null for 16 bits. What is not
-// known is told in `assumed`. `mixture`: whether the model has experts, which may be quantised alone.
-config::Value dtype_of_quantization(const config::Value& quantization, bool mixture, std::vector<std::string>& assumed,
-                                    Diagnostics& diagnostics);
+// ---- parts of the reader ----
 
-// Keys that speak of single layers, in the language model's part `text`: what cannot be is reported, what is not known is told in
-// `assumed`.
-void check_layer_keys(const config::Value& text, std::int64_t layers, bool mixture, std::vector<std::string>& assumed,
+// A layer as the file describes it.
+struct FileLayer {
+  enum class Mixer { full, windowed, chunked, state, none };
+  enum class FeedForward { dense, mixture, none };
+  Mixer mixer = Mixer::full;
+  FeedForward feed_forward = FeedForward::dense;
+  bool borrows = false;  // reads the keys and values of another layer
+  double width = 0.0;    // of a dense feed-forward part, where the file says it for this layer; 0: the usual one
+};
+
+// The layers of the language model's part `text` of model_type `type`; `mixture`: it has experts. Reports lists and numbers that
+// cannot be.
+std::vector<FileLayer> read_file_layers(const config::Value& text, std::string_view type, bool mixture, Diagnostics& diagnostics);
+
+// Reports every key about layers that has a value and is not understood: it would be read past.
+void check_layer_keys(const config::Value& text, std::int64_t layers, std::vector<std::string>& assumed,
                       Diagnostics& diagnostics);
+
+// Keys of `text` that have a value, were not looked for, and are none of those that say nothing of a pass's cost.
+std::vector<std::string> unread_layer_keys(const config::Value& text, const std::set<std::string>& read);
+
+// A matrix of the model, with the names that checkpoints give it.
+struct StoredMatrix {
+  const char* part;    // a key of dtype: attention, state, dense, shared, experts, head, embeddings
+  double parameters;   // relative to the others
+  std::string prefix;  // "layers.7."
+  std::vector<const char*> names;
+};
+
+// How a checkpoint is quantised: the value of `dtype` that its quantisation config amounts to, or null for 16 bits. What is not
+// known is told in `assumed`. `type`: the model_type; `expert_dtype`: the key of that name, or empty.
+config::Value dtype_of_quantization(const config::Value& quantization, const std::vector<StoredMatrix>& matrices,
+                                    const std::string& expert_dtype, std::vector<std::string>& assumed, Diagnostics& diagnostics);
+
+// What a config says of a drafter.
+struct FileDrafter {
+  const char* word;                   // as a model's `drafter` names it
+  std::vector<config::Field> fields;  // of a model's description
+  bool whole_model = false;           // embeddings and LM head are its own, as another model's
+  bool heads_alone = false;           // no layers: the file has none of their keys
+  std::vector<std::string> assumed;
+};
+// The drafter that the file describes; none: a model by itself. Reports an architecture of drafters that is not known.
+std::optional<FileDrafter> read_drafter(const config::Value& root, const config::Value& text, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

@@ -13,49 +13,85 @@ struct Architecture {
   bool gated;  // gate and up projections
   bool tied;   // embeddings and LM head, where the file does not say
 };
-inline constexpr std::array<Architecture, 69> kArchitectures = {{
-    {"llama", true, false},       {"llama4", true, false},      {"mistral", true, false},     {"mistral3", true, false},
-    {"ministral", true, false},   {"mixtral", true, false},     {"qwen2", true, false},       {"qwen2_moe", true, false},
-    {"qwen3", true, false},       {"qwen3_moe", true, false},   {"qwen2_vl", true, false},    {"qwen2_5_vl", true, false},
-    {"qwen3_vl", true, false},    {"gemma", true, true},        {"gemma2", true, true},       {"gemma3", true, true},
-    {"gemma4", true, true},       {"phi3", true, false},        {"phi4", true, false},        {"phimoe", true, false},
-    {"deepseek", true, false},    {"deepseek_v2", true, false}, {"deepseek_v3", true, false}, {"kimi_k2", true, false},
-    {"deepseek_v4", true, false}, {"gpt_oss", true, false},     {"cohere", true, true},       {"olmo", true, false},
-    {"olmoe", true, false},       {"granite", true, false},     {"granitemoe", true, false},  {"glm", true, false},
-    {"exaone", true, false},      {"internlm", true, false},    {"baichuan", true, false},    {"yi", true, false},
-    {"stablelm", true, false},    {"smollm", true, true},       {"ernie4_5", true, true},     {"hunyuan", true, false},
-    {"minicpm", true, false},     {"seed_oss", true, false},    {"minimax", true, false},     {"mimo", true, false},
-    {"xverse", true, false},      {"aquila", true, false},      {"orion", true, false},       {"eagle", true, false},
-    {"dots1", true, false},       {"bailing", true, false},     {"longcat", true, false},     {"arcee", false, false},
-    {"phi", false, false},        {"opt", false, true},         {"gpt2", false, true},        {"gpt_neo", false, true},
-    {"gpt_neox", false, false},   {"gptj", false, false},       {"gpt_bigcode", false, true}, {"bloom", false, true},
-    {"falcon", false, true},      {"mpt", false, true},         {"starcoder2", false, true},  {"codegen", false, false},
-    {"nemotron", false, false},   {"persimmon", false, false},  {"pythia", false, false},     {"qwen3_next", true, false},
-    {"qwen3_5", true, false},
+inline constexpr std::array<Architecture, 95> kArchitectures = {{
+    {"llama", true, false},        {"llama4", true, false},
+    {"mistral", true, false},      {"mistral3", true, false},
+    {"ministral", true, false},    {"mixtral", true, false},
+    {"qwen2", true, false},        {"qwen2_moe", true, false},
+    {"qwen3", true, false},        {"qwen3_moe", true, false},
+    {"qwen2_vl", true, false},     {"qwen2_5_vl", true, false},
+    {"qwen3_vl", true, false},     {"gemma", true, true},
+    {"gemma2", true, true},        {"gemma3", true, true},
+    {"gemma4", true, true},        {"phi3", true, false},
+    {"phi4", true, false},         {"phimoe", true, false},
+    {"deepseek", true, false},     {"deepseek_v2", true, false},
+    {"deepseek_v3", true, false},  {"kimi_k2", true, false},
+    {"deepseek_v4", true, false},  {"gpt_oss", true, false},
+    {"cohere", true, true},        {"olmo", true, false},
+    {"olmoe", true, false},        {"granite", true, false},
+    {"granitemoe", true, false},   {"glm", true, false},
+    {"exaone", true, false},       {"internlm", true, false},
+    {"baichuan", true, false},     {"yi", true, false},
+    {"stablelm", true, false},     {"smollm", true, true},
+    {"ernie4_5", true, true},      {"hunyuan", true, false},
+    {"minicpm", true, false},      {"seed_oss", true, false},
+    {"minimax", true, false},      {"mimo", true, false},
+    {"xverse", true, false},       {"aquila", true, false},
+    {"orion", true, false},        {"eagle", true, false},
+    {"dots1", true, false},        {"bailing", true, false},
+    {"longcat", true, false},      {"arcee", false, false},
+    {"phi", false, false},         {"opt", false, true},
+    {"gpt2", false, true},         {"gpt_neo", false, true},
+    {"gpt_neox", false, false},    {"gptj", false, false},
+    {"gpt_bigcode", false, true},  {"bloom", false, true},
+    {"falcon", false, true},       {"mpt", false, true},
+    {"starcoder2", false, true},   {"codegen", false, false},
+    {"nemotron", false, false},    {"persimmon", false, false},
+    {"pythia", false, false},      {"qwen3_next", true, false},
+    {"qwen3_5", true, false},      {"qwen", true, false},
+    {"jamba", true, false},        {"nemotron_h", false, false},
+    {"falcon_h1", true, false},    {"lfm2", true, true},
+    {"kimi_linear", true, false},  {"kimi_k3", true, false},
+    {"mimo_v2", true, false},      {"apertus", false, false},
+    {"gemma3n", true, true},       {"granitemoehybrid", true, true},
+    {"bamba", true, false},        {"minimax_text", true, false},
+    {"minimax_m1", true, false},   {"step3", true, false},
+    {"nemotron-nas", true, false}, {"deci", true, false},
+    {"exaone4", true, false},      {"afmoe", true, false},
+    {"flex_olmo", true, false},    {"smollm3", true, true},
+    {"helium", true, false},       {"medusa", true, false},
+    {"speculator", true, false},   {"mlp_speculator", false, false},
 }};
 
 // Families whose newer members are something else than their names' beginning tells.
-inline constexpr std::array<std::string_view, 10> kOthers = {"gemma3n",      "falcon_h1",        "falcon_mamba", "nemotron_h",
-                                                             "minimax_text", "granitemoehybrid", "minimax_m1",   "longcat_flash",
-                                                             "mimo_v2",      "glm5_next"};
+inline constexpr std::array<std::string_view, 4> kOthers = {"falcon_mamba", "longcat_flash", "glm5_next", "qwen_audio"};
 
 // Keys of models whose passes are not priced, and why.
 struct Refused {
   const char* key;
   const char* text;
 };
-inline constexpr std::array<Refused, 4> kRefused = {
-    {{"block_configs",
-      "gives each layer a shape of its own, allowed: layers that are alike; a model's file in YAML may state means over the "
-      "layers"},
-     {"hybrid_override_pattern",
-      "mixes layers of one kind each (state space, attention, feed-forward), allowed: layers of attention and feed-forward; a "
-      "model's file in YAML may state means over the layers"},
-     {"kv_source_layers",
+inline constexpr std::array<Refused, 2> kRefused = {
+    {{"kv_source_layers",
       "has layers that look at the cache of others (DeepSeek-V4.1), allowed: layers with a cache of their own"},
-     {"medusa_num_heads",
-      "is of Medusa heads, whose file does not say how wide they are, allowed: medusa-heads-7b, -13b, -33b, or a model's file in "
-      "YAML with their prediction_heads and head_matrices"}}};
+     {"cross_attention_layers", "has layers that look at images' features, allowed: layers that look at the text's tokens"}}};
+
+// Types of models whose passes are not priced, and why.
+struct RefusedType {
+  std::string_view type;
+  const char* text;
+};
+inline constexpr std::array<RefusedType, 9> kRefusedTypes = {
+    {{"falcon_mamba", "has no attention, allowed: models with layers that attend"},
+     {"mamba", "has no attention, allowed: models with layers that attend"},
+     {"rwkv", "has no attention, allowed: models with layers that attend"},
+     {"xlstm", "has no attention, allowed: models with layers that attend"},
+     {"recurrent_gemma", "has recurrent units that are not modelled, allowed: Gated DeltaNet, Mamba and their kin"},
+     {"zamba", "repeats shared blocks, allowed: layers with weights of their own"},
+     {"openelm", "gives each layer a shape of its own, allowed: layers that are alike"},
+     {"longcat_flash",
+      "has two attentions and experts without weights in a layer, allowed: layers of attention and feed-forward"},
+     {"dbrx", "keeps its widths in maps of its own, allowed: keys as other models have them"}}};
 
 // Defaults of transformers that files of these types leave out.
 struct LeftOut {
@@ -63,14 +99,11 @@ struct LeftOut {
   std::string_view key;
   std::int64_t value;
 };
-inline constexpr std::array<LeftOut, 9> kLeftOut = {{{"gemma3", "num_attention_heads", 8},
+inline constexpr std::array<LeftOut, 5> kLeftOut = {{{"gemma3", "num_attention_heads", 8},
                                                      {"gemma3", "num_key_value_heads", 4},
                                                      {"gemma3", "head_dim", 256},
                                                      {"gemma3", "vocab_size", 262208},
-                                                     {"gemma3", "sliding_window_pattern", 6},
-                                                     {"gemma", "head_dim", 256},
-                                                     {"cohere2", "sliding_window_pattern", 4},
-                                                     {"llama4", "no_rope_layer_interval", 4},
-                                                     {"llama4", "interleave_moe_layer_step", 1}}};
+
+                                                     {"gemma", "head_dim", 256}}};
 
 }  // namespace specsim::cost

@@ -103,12 +103,41 @@ void replace_keys(Value& base, const Value& changes) {
   }
 }
 
+Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagnostics);
+
+// The file that `spec` names: a config.json, where `json` is its path, or YAML. `module`: its module for further tokens.
+Value from_file(PresetKind kind, const Value& spec, const std::optional<std::string>& json, bool module, int depth,
+                Diagnostics& diagnostics) {
+  Diagnostics own;
+  Value file = json ? read_config_json(*json, own, module) : config::parse_file(spec.text, own);
+  for (const Diagnostic& mistake : own.list()) {
+    if (mistake.where.line > 0)
+      diagnostics.add(mistake.where, mistake.message);
+    else
+      diagnostics.add(spec.where, fmt::format("{} {}: {}", name_of(kind), spec.text, mistake.message));
+  }
+  if (!own.empty()) return {};
+  return file.find("preset") == nullptr ? file : resolve(kind, file, depth + 1, diagnostics);
+}
+
 Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagnostics) {
   if (depth > kMaxDepth) {
     diagnostics.add(spec.where, fmt::format("presets are {} deep, allowed: {}; does a file name itself?", depth, kMaxDepth));
     return {};
   }
   if (spec.is_scalar()) {
+    constexpr std::string_view kModule = ":mtp";  // the module for further tokens in a model's checkpoint
+    const bool module = kind == PresetKind::model && spec.text.ends_with(kModule);
+    if (module) {
+      Value whole = spec;
+      whole.text.resize(spec.text.size() - kModule.size());
+      if (const std::optional<std::string> json = config_json_path(whole.text))
+        return from_file(kind, whole, json, true, depth, diagnostics);
+      const Value* model = find_preset(kind, whole.text);
+      const Value* own = model != nullptr ? model->find("name") : nullptr;
+      whole.text = (own != nullptr ? own->text : whole.text) + "-mtp";
+      return resolve(kind, whole, depth + 1, diagnostics);
+    }
     const Value* preset = find_preset(kind, spec.text);
     if (preset != nullptr) return preset->find("preset") == nullptr ? *preset : resolve(kind, *preset, depth + 1, diagnostics);
     const bool yaml = spec.text.ends_with(".yaml") || spec.text.ends_with(".yml");
@@ -117,16 +146,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
       report_unknown(kind, spec, diagnostics);
       return {};
     }
-    Diagnostics own;
-    Value file = json ? read_config_json(*json, own) : config::parse_file(spec.text, own);
-    for (const Diagnostic& mistake : own.list()) {
-      if (mistake.where.line > 0)
-        diagnostics.add(mistake.where, mistake.message);
-      else
-        diagnostics.add(spec.where, fmt::format("{} {}: {}", name_of(kind), spec.text, mistake.message));
-    }
-    if (!own.empty()) return {};
-    return file.find("preset") == nullptr ? file : resolve(kind, file, depth + 1, diagnostics);
+    return from_file(kind, spec, json, false, depth, diagnostics);
   }
   if (!spec.is_map()) {
     diagnostics.add(spec.where, fmt::format("{} is {}, allowed: a name, {}, or a map with preset: NAME", name_of(kind),
