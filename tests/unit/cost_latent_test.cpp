@@ -33,8 +33,8 @@ class Layer {
     return 1e6 * kernels_.attention(batch, tokens, cached, prompt);
   }
   [[nodiscard]] double fitted(const std::string& engine, const std::string& dtype, KernelShape x) const {
-    x.latent = model().latent;
-    x.rope_dim = model().rope_dim;
+    x.latent = model().latent->width;
+    x.rope_dim = model().latent->rope_dim;
     return hardware_.kernels->find(KernelKind::attention_latent, engine, dtype)->microseconds(hardware_, x);
   }
   [[nodiscard]] const ModelShape& model() const { return kernels_.model(); }

@@ -280,7 +280,7 @@ class ConfigJson {
     file_layers_ = layer_count();
     FileLayer last;
     for (const FileLayer& layer : layers_)
-      if (layer.mixer == Mixer::full && layer.feed_forward != FeedForward::none) last = layer;
+      if (layer.mixer != Mixer::state && layer.mixer != Mixer::none && layer.feed_forward != FeedForward::none) last = layer;
     if (std::any_of(layers_.begin(), layers_.end(),
                     [](const FileLayer& layer) { return layer.feed_forward == FeedForward::none; })) {
       last.feed_forward = mixture_ ? FeedForward::mixture : FeedForward::dense;  // Nemotron 3: attention, then experts

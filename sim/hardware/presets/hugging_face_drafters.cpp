@@ -76,6 +76,13 @@ class DrafterReader {
     FileDrafter own{known->word, {}};
     fields_ = &own.fields;
     put("drafter", own.word);
+    const Value* heads = find({"medusa_num_heads", "hydra_num_heads", "num_heads", "n_predict"});
+    if (known->form == Form::heads && heads != nullptr && find({"hidden_size", "emb_dim"}) == nullptr) {
+      diagnostics_.add(heads->where,
+                       "these heads' file does not say how wide they are, allowed: hidden_size beside them; "
+                       "medusa-heads-7b, -13b, -33b; or a model's file in YAML with prediction_heads and head_matrices");
+      return std::nullopt;
+    }
     if (known->one_pass && known->form != Form::heads) put("one_pass", "true");
     read_target();
     switch (known->form) {
@@ -184,7 +191,8 @@ class DrafterReader {
           fields_->push_back({"verifier", name->where, std::move(quoted)});
         }
     if (const auto layers = count({"num_target_layers"}); layers && *layers > 0.0) number("target_layers", *layers);
-    number("target_hidden", count({"target_hidden_size", "backbone_hidden_size"}).value_or(required({"hidden_size", "n_embd"})));
+    const auto target = count({"target_hidden_size", "backbone_hidden_size"});
+    number("target_hidden", target ? *target : required({"hidden_size", "n_embd", "emb_dim"}));
     if (const auto vocab = count({"vocab_size"}); vocab && *vocab > 0.0) number("target_vocab", *vocab);
   }
 
@@ -252,13 +260,6 @@ class DrafterReader {
   void read_heads(FileDrafter& own) {
     own.heads_alone = true;
     const std::string_view word = own.word;
-    const Value* width = find({"hidden_size", "emb_dim"});
-    if (width == nullptr) {
-      diagnostics_.add(root_.where,
-                       "config.json lacks \"hidden_size\", the width of these heads, allowed: medusa-heads-7b, -13b, "
-                       "-33b, or a model's file in YAML with their prediction_heads and head_matrices");
-      return;
-    }
     const double hidden = required({"hidden_size", "emb_dim"});
     const double heads = required({"num_heads", "medusa_num_heads", "n_predict", "hydra_num_heads"});
     const double layers = count({"num_hidden_layers", "medusa_num_layers", "hydra_num_layers"}).value_or(1.0);

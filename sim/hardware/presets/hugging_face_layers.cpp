@@ -38,30 +38,30 @@ struct LayerWord {
   Mixer mixer;
 };
 constexpr std::array<LayerWord, 25> kWords = {{{"full_attention", Mixer::full},
-                                          {"full", Mixer::full},
-                                          {"attention", Mixer::full},
-                                          {"attn", Mixer::full},
-                                          {"global", Mixer::full},
-                                          {"global_attention", Mixer::full},
-                                          {"full_causal_attention", Mixer::full},
-                                          {"deepseek_sparse_attention", Mixer::full},
-                                          {"sparse_attention", Mixer::full},
-                                          {"compressed_sparse_attention", Mixer::full},
-                                          {"heavily_compressed_attention", Mixer::full},
-                                          {"hybrid", Mixer::full},
-                                          {"sliding_attention", Mixer::windowed},
-                                          {"sliding_window_attention", Mixer::windowed},
-                                          {"sliding_window", Mixer::windowed},
-                                          {"sliding", Mixer::windowed},
-                                          {"local", Mixer::windowed},
-                                          {"local_attention", Mixer::windowed},
-                                          {"chunked_attention", Mixer::chunked},
-                                          {"linear_attention", Mixer::state},
-                                          {"linear", Mixer::state},
-                                          {"mamba", Mixer::state},
-                                          {"mamba2", Mixer::state},
-                                          {"conv", Mixer::state},
-                                          {"short_conv", Mixer::state}}};
+                                               {"full", Mixer::full},
+                                               {"attention", Mixer::full},
+                                               {"attn", Mixer::full},
+                                               {"global", Mixer::full},
+                                               {"global_attention", Mixer::full},
+                                               {"full_causal_attention", Mixer::full},
+                                               {"deepseek_sparse_attention", Mixer::full},
+                                               {"sparse_attention", Mixer::full},
+                                               {"compressed_sparse_attention", Mixer::full},
+                                               {"heavily_compressed_attention", Mixer::full},
+                                               {"hybrid", Mixer::full},
+                                               {"sliding_attention", Mixer::windowed},
+                                               {"sliding_window_attention", Mixer::windowed},
+                                               {"sliding_window", Mixer::windowed},
+                                               {"sliding", Mixer::windowed},
+                                               {"local", Mixer::windowed},
+                                               {"local_attention", Mixer::windowed},
+                                               {"chunked_attention", Mixer::chunked},
+                                               {"linear_attention", Mixer::state},
+                                               {"linear", Mixer::state},
+                                               {"mamba", Mixer::state},
+                                               {"mamba2", Mixer::state},
+                                               {"conv", Mixer::state},
+                                               {"short_conv", Mixer::state}}};
 
 // One layer of each kind in a list of layers that have one part each (Nemotron-H): by word and by letter of
 // hybrid_override_pattern.
@@ -137,7 +137,9 @@ class LayerReader {
       : text_(text), type_(type), mixture_(mixture), diagnostics_(diagnostics) {}
 
   std::vector<FileLayer> read() {
-    const std::optional<std::int64_t> told = count_of({"num_hidden_layers", "n_layer", "num_layers", "n_layers"});
+    const std::size_t before = diagnostics_.list().size();
+    const std::optional<std::int64_t> told = count_of({"num_hidden_layers", "n_layer", "num_layers", "n_layers"}, 1.0);
+    if (diagnostics_.list().size() != before) return {};
     if (read_singles(told)) return std::move(layers_);
     std::size_t count = static_cast<std::size_t>(told.value_or(0));
     if (!told)

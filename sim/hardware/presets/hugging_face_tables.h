@@ -13,7 +13,7 @@ struct Architecture {
   bool gated;  // gate and up projections
   bool tied;   // embeddings and LM head, where the file does not say
 };
-inline constexpr std::array<Architecture, 95> kArchitectures = {{
+inline constexpr auto kArchitectures = std::to_array<Architecture>({
     {"llama", true, false},        {"llama4", true, false},
     {"mistral", true, false},      {"mistral3", true, false},
     {"ministral", true, false},    {"mixtral", true, false},
@@ -61,7 +61,7 @@ inline constexpr std::array<Architecture, 95> kArchitectures = {{
     {"flex_olmo", true, false},    {"smollm3", true, true},
     {"helium", true, false},       {"medusa", true, false},
     {"speculator", true, false},   {"mlp_speculator", false, false},
-}};
+});
 
 // Families whose newer members are something else than their names' beginning tells.
 inline constexpr std::array<std::string_view, 4> kOthers = {"falcon_mamba", "longcat_flash", "glm5_next", "qwen_audio"};

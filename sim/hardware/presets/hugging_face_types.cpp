@@ -556,7 +556,7 @@ Value dtype_of_quantization(const Value& quantization, const std::vector<StoredM
     return {};
   }
   Scheme scheme = resolver.scheme();
-  if (expert_dtype == "fp4" && !scheme.experts) scheme.experts = "mxfp4/bf16";
+  if (expert_dtype == "fp4" && !scheme.experts) scheme.experts = "mxfp4/fp8";  // DeepSeek-V4
   // Parameters of each part by type.
   std::map<std::string_view, std::map<Word, double>> parts;
   std::map<Word, double> layers;  // of all but experts, LM head and embeddings
