@@ -23,7 +23,11 @@ constexpr double kHyperConnectionsUs = 25.0;
 
 WeightType head_type(const ModelShape& model) { return {model.head_bits, {}, model.super_blocks}; }
 
-WeightType weight_type(const ModelShape& model, const StoredType& type) { return {type.bits, type.kernel, model.super_blocks}; }
+// The name is the table's own, which outlives the operation.
+WeightType weight_type(const ModelShape& model, const StoredType& type) {
+  const Dtype* const known = type.kernel.empty() ? nullptr : find_dtype(type.kernel);
+  return {type.bits, known != nullptr ? std::string_view(known->name) : std::string_view(), model.super_blocks};
+}
 
 // A layer's product on one of the GPUs that share it.
 Operation product_operation(const ModelShape& model, const Product& product, double rows, double share, const StoredType& type) {

@@ -29,7 +29,7 @@ std::vector<config::Parameter> roofline_parameters() {
       {"draft",
        config::Type::value,
        {},
-       "a model that drafts: mtp for the target's own module, a name, a file, or {preset: NAME, ...}, with kv_window if it reads "
+       "a model that drafts: a name, a file, or {preset: NAME, ...}, with kv_window if it reads "
        "the newest tokens alone; none "
        "where "
        "no model drafts (n-grams, heads inside the target), whose proposals take no pass: round_us prices them",

@@ -4,6 +4,7 @@
 #include "sim/foundation/config/json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -187,8 +188,9 @@ ModelConfig read_model_config(const std::string& path) {
   const config::Value root = config::parse_json_file(path, diagnostics);
   diagnostics.throw_if_any();
   if (!root.is_map()) throw BadInput({path, 1, 1}, "no JSON object, allowed: a model's config.json");
+  static const std::vector<std::string> architectures = {"llama", "mistral", "qwen2", "qwen3", "gemma"};
   const std::vector<config::Parameter> parameters = {
-      {"model_type", Type::text, {}, "", {}, {"llama", "mistral", "qwen2", "qwen3", "gemma"}},
+      {"model_type", Type::text, {}, "", {}, architectures},
       {"hidden_act", Type::text, "silu", "", {}, {"silu", "gelu_pytorch_tanh"}},
       {"hidden_activation", Type::text, "", "", {}, {"silu", "gelu_pytorch_tanh"}},
       count("vocab_size", {}, kMinVocab, kMaxVocab),
@@ -211,6 +213,12 @@ ModelConfig read_model_config(const std::string& path) {
       {"layer_types", Type::value_list, "", "", {}, {}},
       {"query_pre_attn_scalar", Type::number, "", "", config::above(0.0), {}},
       {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
+  // Of another architecture its other keys need no word.
+  if (const config::Value* type = root.find("model_type"); type != nullptr && type->is_scalar())
+    if (std::ranges::find(architectures, type->text) == architectures.end()) {
+      diagnostics.add(type->where, fmt::format("model_type is {}, allowed: {}", config::found_text(*type), fmt::join(architectures, ", ")));
+      diagnostics.throw_if_any();
+    }
   const config::Arguments a =
       config::read_arguments(only(root, parameters, diagnostics), parameters, {}, "config.json", diagnostics);
   const auto integer = [&](const char* name) { return static_cast<std::size_t>(a.integer(name)); };
