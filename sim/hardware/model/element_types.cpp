@@ -41,9 +41,6 @@ constexpr std::array<TypePair, 28> kTypePairs = {{{"bf16", "bf16", "bfloat16", 1
                                                   {"int4", "fp8", "w4a8", 4.125},
                                                   {"int4_g32", "bf16", "int4_wo", 4.5},
                                                   {"int4_g32", "fp16", "int4_wo", 4.5},
-                                                  {"int4_g64", "bf16", "int4_wo", 4.25},
-                                                  {"int4_g64", "fp16", "int4_wo", 4.25},
-                                                  {"mxfp8", "fp8", "fp8_block", 8.25},
                                                   {"nvfp4", "nvfp4", "nvfp4", 4.5},
                                                   {"nvfp4", "bf16", "int4_wo", 4.5},
                                                   {"mxfp4", "bf16", "w4a16_mxfp4", 4.25},
@@ -54,7 +51,10 @@ constexpr std::array<TypePair, 28> kTypePairs = {{{"bf16", "bf16", "bfloat16", 1
                                                   {"q4_k_m", "int8", "int4_wo", 4.8},
                                                   {"q5_k_m", "int8", "int8_wo", 5.65},
                                                   {"q6_k", "int8", "int8_wo", 6.5625},
-                                                  {"q8_0", "int8", "int8_wo", 8.5}}};
+                                                  {"q8_0", "int8", "int8_wo", 8.5},
+                                                  {"int4_g64", "bf16", "int4_wo", 4.25},
+                                                  {"int4_g64", "fp16", "int4_wo", 4.25},
+                                                  {"mxfp8", "fp8", "fp8_block", 8.25}}};
 
 // GGUF's words say what LM head and embeddings have too: six bits at least.
 constexpr double kLeastHeadBits = 6.5625;
@@ -158,8 +158,7 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
   const TypePair by_bits{"", "", "", number.value_or(16.0)};  // of formats without a word
   const TypePair* pair = number && *number >= 1.0 && *number <= 32.0 ? &by_bits : pair_of(weights, activations);
   if (pair == nullptr && pair_of(weights, "") == nullptr) {
-    diagnostics.add(a.where("weights"), fmt::format("weights is {}, allowed: {}, or a number of bits",
-                                                    config::quote_for_message(weights), fmt::join(weight_words(), ", ")));
+    diagnostics.add(a.where("weights"), config::unknown_name("weights is", weights, weight_words()) + ", or a number of bits");
     return;
   }
   if (pair == nullptr) {
