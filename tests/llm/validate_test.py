@@ -24,17 +24,19 @@ def student_cdf(t, freedom):
     return 0.5 + constant * float(np.sum((density[1:] + density[:-1]) * np.diff(x)) / 2)
 
 
-def welch(row):
-    """t, and the degrees of freedom: sequences, and parts of the trace, which are requests here, less one."""
+def welch(row, of_trace):
+    """t, and the degrees of freedom: sequences less one, and those of the trace's parts."""
     errors = float(row["tokens_per_round_se"]), float(row["predicted_se"])
-    freedom = math.hypot(*errors) ** 4 / sum(error ** 4 / (PROMPTS - 1) for error in errors)
+    freedom = math.hypot(*errors) ** 4 / sum(error ** 4 / own for error, own in zip(errors, (PROMPTS - 1, of_trace)))
     return (float(row["tokens_per_round"]) - float(row["predicted_tokens_per_round"])) / math.hypot(*errors), freedom
 
 
 def judged_right(row):
-    t, freedom = welch(row)
+    # Parts of the trace are requests here. Unequal ones have fewer degrees of freedom than their number less one, and at least one.
+    (t, most), (_, least) = welch(row, PROMPTS - 1), welch(row, 1)
     limit = float(row["acceptance_t_99"])
-    return (abs(t - float(row["acceptance_t"])) < 0.01 * (1 + abs(t)) and abs(student_cdf(limit, freedom) - 0.995) < 1e-4
+    return (abs(t - float(row["acceptance_t"])) < 0.01 * (1 + abs(t))
+            and student_cdf(limit, most) > 0.995 - 1e-4 and student_cdf(limit, least) < 0.995 + 1e-4
             and row["inside_99"] == str(int(abs(float(row["acceptance_t"])) <= limit)))
 
 

@@ -135,7 +135,7 @@ TEST_CASE("engines: vocabularies must agree, in llama.cpp nearly", "[plan][engin
   CHECK(plan::pair_warnings(deployment(preset("llama-2-7b"), preset("llama-3.2-1b"))).size() == 1);
   CHECK(plan::pair_warnings(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b"))).empty());
   // A head may have fewer tokens than its target: EAGLE-3's do.
-  list = answers(deployment(preset("llama-3.1-8b"), preset("eagle-head-8b", ", vocab: 32000, fused_inputs: 3")));
+  list = answers(deployment(preset("llama-3.1-8b"), preset("eagle3-llama-3.1-8b")));
   CHECK(holds(list[0], "\"method\": \"eagle3\""));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE3 "));
   CHECK(holds(list[2], "--spec-type draft-eagle3 "));

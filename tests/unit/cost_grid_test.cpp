@@ -2,7 +2,8 @@
 // of kernels, against those of tests/data/latency_grid.csv: nothing changes by accident. The times are those of commit ce26f51e,
 // before the latency model became a list of operations; kernel_error and shared_variance differ in 134 rows, where the error is
 // now that of the kernel that computes the operation. Since then vLLM's and SGLang's 4-bit kernels (Marlin) are their own, where
-// another engine's were measured alone. `specsim_tests_unit "[.remake_grid]"` writes the file anew after an intended change.
+// another engine's were measured alone, and types of attention apart count from the model's description.
+// `specsim_tests_unit "[.remake_grid]"` writes the file anew after an intended change.
 #include "sim/foundation/base/text_file.h"
 #include "tests/support/costs.h"
 

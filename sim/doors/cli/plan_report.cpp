@@ -319,7 +319,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
   print_margins(advice.plan, planned.curve);
   print_sensitivities(advice);
   print_scan("batch", advice.by_batch, true);
-  if (verbose || for_machines()) {
+  if (verbose) {
     print_break_even(advice, planned.curve);
     print_schedule(advice.by_batch);
     print_scan("context", advice.by_context, false);
