@@ -129,7 +129,7 @@ TEST_CASE("runs too short for the queue's long waits state no error of them", "[
 }
 
 TEST_CASE("intervals of capacities, crossings and limits of an SLO cover the truth", "[serve][.slow]") {
-  const std::vector<double> around = {9, 10};
+  const std::vector<double> around = {9.2, 10.6};
   const std::vector<load::CurvePoint> truths = curve(4711, kLong, 1, around, true);
   const double cross = crossing_in(truths).value().mean;
   const auto limit_of = [](int seed, std::size_t requests, int replications) {
@@ -145,7 +145,7 @@ TEST_CASE("intervals of capacities, crossings and limits of an SLO cover the tru
   double capacity[2] = {0.0, 0.0};
   std::vector<report::Estimate> found[2];
   for (int seed = 1; seed <= kSeeds; ++seed) {
-    const std::vector<load::CurvePoint> points = curve(seed, 2400, 5, around, true);
+    const std::vector<load::CurvePoint> points = curve(seed, 4200, 5, around, true);
     if (const auto own = crossing_in(points); own && !std::isnan(own->half_width))
       crossings.add(own->mean - cross, own->half_width);
     for (const std::size_t i : {0, 1}) {
