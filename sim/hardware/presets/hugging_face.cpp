@@ -287,7 +287,7 @@ class ConfigJson {
       last.mixer = Mixer::full;
     }
     layers_.assign(1, last);
-    drafter_ = FileDrafter{"mtp", {}};
+    drafter_ = FileDrafter{"mtp", {}, false, false, {}};
     const auto add = [&](const char* name, const std::string& text) {
       drafter_->fields.push_back({name, text_->where, config::scalar(text, text_->where)});
     };

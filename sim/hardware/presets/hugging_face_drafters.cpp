@@ -73,7 +73,7 @@ class DrafterReader {
   std::optional<FileDrafter> read() {
     const Known* known = look_up();
     if (known == nullptr) return std::nullopt;
-    FileDrafter own{known->word, {}};
+    FileDrafter own{known->word, {}, false, false, {}};
     fields_ = &own.fields;
     put("drafter", own.word);
     const Value* heads = find({"medusa_num_heads", "hydra_num_heads", "num_heads", "n_predict"});
