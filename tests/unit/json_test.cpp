@@ -52,8 +52,15 @@ TEST_CASE("a surrogate pair is one character, as Python's json.dumps writes an e
   CHECK(to_string(read("[\"\xC3\xA9\", 1]").items[1].where) == "t:7:7");  // columns count characters
 }
 
+TEST_CASE("the infinities and NaN that Python writes are read, as texts that are no numbers", "[json]") {
+  const Value root = read("[Infinity, -Infinity, NaN, 1]");
+  REQUIRE(root.items.size() == 4);
+  for (std::size_t i = 0; i < 3; ++i) CHECK_FALSE(as_number(root.items[i]).has_value());
+  CHECK(to_string(root.items[3].where) == "t:7:28");
+}
+
 TEST_CASE("what only YAML takes is no JSON, and the message says where", "[json]") {
-  for (const std::string text : {"{a: 1}", "{'a': 1}", "[1, 2,]", "[01]", "[.5]", "[NaN]", "- 1", "{\"a\": yes}", "[1] # why", "",
+  for (const std::string text : {"{a: 1}", "{'a': 1}", "[1, 2,]", "[01]", "[.5]", "[NAN]", "- 1", "{\"a\": yes}", "[1] # why", "",
                                  "{\"a\" 1}", "[1", "\"\x01\"", "[+1]", "[0x10]"})
     CHECK(mistake(text).find("this is no JSON (") != std::string::npos);
   CHECK(mistake("{\"a\": 1,\n b: 2}").starts_with("t:2:2 this is no JSON ("));
