@@ -190,7 +190,7 @@ void feed_request_trace(std::string_view bytes) {
   const auto process = entry->make(arguments, diagnostics);
   diagnostics.throw_if_any();
   arrivals::RequestTrace trace;
-  process->fill(trace, rng::Key(1));
+  process->fill(trace, rng::make_key(1, 1));
   require(!trace.requests.empty(), "a trace without mistakes has requests");
   for (std::size_t i = 0; i < trace.requests.size(); ++i) {
     const arrivals::Request& one = trace.requests[i];

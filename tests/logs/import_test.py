@@ -401,6 +401,9 @@ def impossible():
     refused_or_told("SGLang's report", "Total generated tokens: 5\nAccept length: 1e12\n", "of 5 generated tokens", 2)
     bench = (LOGS / "vllm_bench.txt").read_text()
     refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), 'no rates in [0, 1] behind "Position 0:"', 2)
+    # A counter whose name is the prefix alone (mutant: an exception), and a broken line that carriage returns are in.
+    refused_or_told("a bare prefix", 'vllm:spec_decode_total{engine="0"} 400.0\n', "nothing of speculative decoding in 1 line", 2)
+    refused_or_told("carriage returns", "a\ndraft acceptance = \nb\rc\rd\ndraft acceptance = \n", "line 2: no number behind", 2)
     # What is long is gone through once.
     refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "could not be read; line 1: an object of JSON that ends in the middle", 2)
     names = "".join(f"statistics d{i}: #gen drafts = 10, #gen tokens = 50, #acc tokens = 30\n" for i in range(20_000))

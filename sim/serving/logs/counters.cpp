@@ -55,7 +55,7 @@ bool LogReader::read_counter(std::string_view line) {
                                      {kLmdeployMetrics, Kind::lmdeploy_counters}}) {
     if (line.find(prefix) == std::string_view::npos) continue;
     const auto read = metric_line(line, prefix);
-    if (!read) return false;
+    if (!read || read->metric.size() < prefix.size()) return false;  // "vllm:spec_decode_total" counts nothing
     const std::string_view metric = std::string_view(read->metric).substr(prefix.size());
     const bool counted = metric.starts_with("num_");  // V0 has rates too, as gauges
     std::optional<double> position;

@@ -170,7 +170,7 @@ bool LogReader::go_on(std::string_view line) {
     drop_held();
     return false;
   }
-  held_.more.emplace_back(line);
+  held_.more.emplace_back(line_, line);
   held_.text += line;
   const std::string dense = without_spaces(held_.text);
   for (const Reader& reader : readers()) {
@@ -194,8 +194,8 @@ void LogReader::drop_held() {
   if (!held.open) return;
   const std::size_t now = std::exchange(line_, held.line);
   if (!held.why.empty()) cannot_read(held.why);
-  for (const std::string& line : held.more) {
-    ++line_;
+  for (const auto& [number, line] : held.more) {
+    line_ = number;
     if (!go_on(line)) read_text(line);
   }
   line_ = now;

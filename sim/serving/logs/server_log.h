@@ -173,7 +173,7 @@ class LogReader : private JsonUser {
     std::size_t line = 0;
     std::string why;  // it cannot be read alone; "": it says nothing
     std::string text;
-    std::vector<std::string> more;
+    std::vector<std::pair<std::size_t, std::string>> more;  // with their numbers
   };
   struct Piece {  // what the last piece of an answer counted, and where that is among the samples
     Sample sample;
