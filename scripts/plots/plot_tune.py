@@ -31,7 +31,7 @@ def draw(folder):
         axis.set_xticks(range(len(given)), [str(int(count)) for count in given])
         axis.set_xlabel("runs given")
         axis.grid(axis="y", lw=0.3)
-        axis.set_ylim(-100, 100)
+        axis.set_ylim(-60, 60)
     axes[0].set_ylabel("predicted over measured, %\n(median, 10th to 90th percentile)")
     axes[0].legend(frameon=False, fontsize=8, loc="upper right")
     save(figure, folder / "error.png")

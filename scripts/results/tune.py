@@ -76,8 +76,14 @@ def gpt_oss_on_h200(folder):
                      "prompt_tokens": float(row["input_tokens"]) / requests, "output_tokens": float(row["output_tokens"]) / requests,
                      "position_rates": " ".join(f"{rate:.4f}" for rate in rates), "ttft_ms": row["ttft_mean_ms"], "tpot_ms": row["tpot_mean_ms"],
                      "output_tokens_per_s": row["output_tok_s"]})
-    yield Server("h200 gpt-oss-120b, eagle3", "experts", ["--hardware", "h200-sxm", "--target", "gpt-oss-120b", "--draft", "eagle3-gpt-oss-120b",
-                                                         "--engine", "vllm"], runs)
+    options = ["--hardware", "h200-sxm", "--target", "gpt-oss-120b", "--draft", "eagle3-gpt-oss-120b", "--engine", "vllm",
+               "--set", "serve.kv.tokens=1474368", "--set", "serve.kv.plain_tokens=1659040"]  # as the servers logged
+    yield Server("h200 gpt-oss-120b, eagle3", "experts", options, runs)
+
+
+def nearly_fixed(tokens):
+    """Mean length of InferenceX' requests, which are 80 to 100 % as long as stated: a multiple of 16, as all but fixed lengths are written."""
+    return 16 * round(0.9 * float(tokens) / 16)
 
 
 HARDWARE = {"h100": "h100-sxm", "h200": "h200-sxm"}
@@ -97,22 +103,31 @@ def deepseek_by_inferencex(folder):
         if cell not in group or group[cell]["date"] < row["date"]:
             group[cell] = row
     for (gpu, framework, precision, gpus), cells in groups.items():
-        # Draft tokens by recipe; the tokens per round that SPEED-Bench's coding has with this module (acceptance_length_by_draft_length.csv).
-        length, tokens = (3, 2.6) if framework == "trt" or gpu.startswith("mi") else (2, 2.3)
+        length = 3 if framework == "trt" or gpu.startswith("mi") else 2  # by recipe; acceptance was not recorded
         runs = []
         for (method, prompt, output, clients), row in cells.items():
             speculates = method != "none"
             runs.append({"run": f"{prompt}-{output}-k{length if speculates else 0}-c{clients}", "draft_length": length if speculates else 0,
-                         "concurrency": int(clients), "requests": max(40, 4 * int(clients)), "prompt_tokens": 0.9 * float(prompt),
-                         "output_tokens": 0.9 * float(output), "acceptance_length": tokens if speculates else "",
+                         "concurrency": int(clients), "requests": 10 * int(clients), "prompt_tokens": nearly_fixed(prompt),
+                         "output_tokens": nearly_fixed(output), "acceptance_length": "",
                          "ttft_ms": 1e3 * float(row["mean_ttft"] or row["median_ttft"]), "tpot_ms": 1e3 * float(row["mean_tpot"] or row["median_tpot"]),
                          "output_tokens_per_s": float(row["output_tput_per_gpu"]) * int(gpus)})
         options = ["--hardware", HARDWARE.get(gpu, gpu), "--target", "deepseek-v3", "--tensor-parallel", gpus, "--draft", "deepseek-v3-mtp",
                    "--engine", FRAMEWORKS[framework]]
         if precision == "fp4":
             options += ["--dtype", "nvfp4"]
-        if framework == "sglang":
-            options += ["--set", "serve.scheduler.max_running_requests=1024"]
+        # As in the recipes of InferenceX (benchmarks/dsr1_*.sh). `--scheduler-recv-interval` is not modelled: SGLang on NVIDIA looks for new
+        # requests at each 10th or 30th step.
+        if not gpu.startswith("mi"):
+            options += ["--set", "cost.target.kv_bits=8"]
+            if framework == "sglang":
+                options += ["--set", "serve.scheduler.max_running_requests=256", "--set", "serve.scheduler.chunked_prefill_size=32768",
+                            "--set", "serve.scheduler.max_prefill_tokens=32768", "--set", "serve.kv.utilization=0.82"]
+            else:
+                options += ["--set", "serve.kv.utilization=0.8"]
+        else:
+            options += ["--set", "serve.scheduler.max_running_requests=1024", "--set", "serve.scheduler.chunked_prefill_size=196608",
+                        "--set", "serve.scheduler.max_prefill_tokens=196608", "--set", "serve.kv.utilization=0.8"]
         yield Server(f"{gpu} deepseek-r1 {precision}, {framework}, tp {gpus}", "experts", options, runs)
 
 
@@ -134,10 +149,13 @@ def served(path):
             if row["hardware"] == gpu and row["target"] == target and row.get("draft", draft if row["K"] == 0 else "") == draft:
                 by_workload[row["workload"]["dataset"]].append(row)
         for workload, own in by_workload.items():
-            asked = own[0]["server"]
-            settings = {"serve.scheduler.kind": "vllm_v1", "serve.scheduler.max_num_batched_tokens": asked["max_num_batched_tokens"],
+            asked = next((row for row in own if row["K"] > 0), own[0])["server"]
+            plain = next((row for row in own if row["K"] == 0), {"server": asked})["server"]
+            settings = {"serve.scheduler.kind": "vllm_v1", "serve.scheduler.async": str(asked["async_scheduling"]).lower(),
+                        "serve.scheduler.max_num_batched_tokens": asked["max_num_batched_tokens"],
                         "serve.scheduler.max_num_seqs": asked["max_num_seqs"], "serve.scheduler.max_model_len": asked["max_model_len"],
-                        "serve.scheduler.reserve_full_isl": "false", "serve.kv.block": asked["block"], "serve.kv.tokens": asked["kv_pool_tokens"]}
+                        "serve.scheduler.reserve_full_isl": "false", "serve.kv.block": asked["block"], "serve.kv.tokens": asked["kv_pool_tokens"],
+                        "serve.kv.plain_tokens": plain["kv_pool_tokens"]}
             runs = [{"run": row["id"], "draft_length": row["K"], "concurrency": row["load"]["closed_loop_max_concurrency"],
                      "rate": row["load"].get("poisson_rps", ""), "requests": row["load"]["requests"], "prompt_tokens": row["workload"]["mean_prompt"],
                      "output_tokens": row["workload"]["mean_output"],
@@ -146,6 +164,14 @@ def served(path):
                     for row in own]
             more = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
             yield Server(f"{name}, {workload}", "dense", [*options, "--engine", "vllm", *more], runs)
+
+
+def all_servers(folder, numbers):
+    """Those with six runs or more, with and without speculation."""
+    for source in (eagle3_on_a100(folder), gpt_oss_on_h200(folder), deepseek_by_inferencex(folder), served(numbers)):
+        for server in source:
+            if len(server.runs) >= 6 and {run["draft_length"] > 0 for run in server.runs} == {False, True}:
+                yield server
 
 
 # ---- what is asked of the program --------------------------------------------------------------------------------------------
@@ -258,9 +284,7 @@ def main():
     parser.add_argument("--out", default="results/tune", type=Path)
     parser.add_argument("--only", default="", help="servers whose name has this")
     arguments = parser.parse_args()
-    servers = [server for source in (eagle3_on_a100(arguments.servers), gpt_oss_on_h200(arguments.servers), deepseek_by_inferencex(arguments.servers),
-                                     served(arguments.numbers)) for server in source
-               if len(server.runs) >= 6 and {run["draft_length"] > 0 for run in server.runs} == {False, True} and arguments.only in server.name]
+    servers = [server for server in all_servers(arguments.servers, arguments.numbers) if arguments.only in server.name]
     with ThreadPoolExecutor(2) as pool:
         cells = [cell for found in pool.map(study, servers) for cell in found]
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,8 @@ cost::StepSetting setting_of(const RoundPrice& price) {
   return {price.workload.batch, price.workload.context, static_cast<int>(std::lround(price.verified_rows)) - 1};
 }
 
+double square(double x) { return x * x; }
+
 std::optional<cost::FactorBelief> belief_of(const RoundPrice& price) {
   const cost::Uncertainty* const uncertainty = price.cost->uncertainty();
   return uncertainty != nullptr ? uncertainty->factors() : std::nullopt;
@@ -43,8 +45,8 @@ double price_noise(const RoundPrice& a, const RoundPrice& b) {
     cost::FactorVector slope = cost::round_slope(a.time, a.workload, a.verified_rows);
     const cost::FactorVector other = cost::round_slope(b.time, b.workload, b.verified_rows);
     for (std::size_t i = 0; i < cost::kFactors; ++i) slope[i] -= other[i];
-    variance += cost::ratio_variance(*belief, slope) + 2.0 * cost::kDiscrepancy * cost::kDiscrepancy *
-                                                           (1.0 - cost::discrepancy_correlation(setting_of(a), setting_of(b)));
+    variance += cost::ratio_variance(*belief, slope) +
+                2.0 * square(a.cost->uncertainty()->discrepancy()) * (1.0 - cost::discrepancy_correlation(setting_of(a), setting_of(b)));
   }
   if (a.verified_rows != b.verified_rows) variance += of_rows(a) * of_rows(a) + of_rows(b) * of_rows(b);
   if (!one_draft(a, b)) variance += drafting(a) * drafting(a) + drafting(b) * drafting(b);
@@ -55,7 +57,7 @@ double price_error(const RoundPrice& price) {
   double variance = of_rows(price) * of_rows(price);
   if (const std::optional<cost::FactorBelief> belief = belief_of(price))
     variance += cost::ratio_variance(*belief, cost::round_slope(price.time, price.workload, price.verified_rows)) +
-                cost::kDiscrepancy * cost::kDiscrepancy;
+                square(price.cost->uncertainty()->discrepancy());
   return std::sqrt(variance);
 }
 

@@ -11,10 +11,12 @@ namespace specsim::tune {
 namespace {
 
 // [Metric]: standard deviations of the logarithm, of what one run measures anew when it is repeated, and of what no factor expresses.
-// Both were estimated by scripts/results/tune.py over the servers of results/tune.
-constexpr std::array<double, kMetrics> kNoise = {0.06, 0.035, 0.04};
-constexpr std::array<double, kMetrics> kDiscrepancies = {0.30, cost::kDiscrepancy, cost::kDiscrepancy};
+// Assumed, near what scripts/results/tune_prior.py finds over the servers of results/tune.
+constexpr std::array<double, kMetrics> kNoise = {0.05, 0.025, 0.03};
+constexpr std::array<double, kMetrics> kDiscrepancies = {4.0, 1.0, 1.0};  // times that of TPOT
 constexpr double kTpotAndThroughput = -0.9;  // correlation of the two discrepancies
+constexpr double kSameLengths = 0.9;       // correlation of the errors of two runs' acceptance
+constexpr double kOtherLengths = 0.5;
 constexpr double kDegrees = 4.0;           // of freedom of the noise
 constexpr int kRounds = 20;
 
@@ -64,7 +66,7 @@ std::vector<Row> all_rows(const std::vector<Evidence>& evidence) {
   return rows;
 }
 
-double alike(std::size_t a, std::size_t b) {
+double metrics_alike(std::size_t a, std::size_t b) {
   if (a == b) return 1.0;
   const auto ttft = static_cast<std::size_t>(Metric::ttft);
   return a == ttft || b == ttft ? 0.0 : kTpotAndThroughput;
@@ -72,9 +74,9 @@ double alike(std::size_t a, std::size_t b) {
 
 // Covariance of two discrepancies.
 double discrepancy(const Row& a, const Row& b) {
-  const double common = alike(a.metric, b.metric);
+  const double common = metrics_alike(a.metric, b.metric);
   if (common == 0.0) return 0.0;
-  return common * kDiscrepancies[a.metric] * kDiscrepancies[b.metric] *
+  return common * kDiscrepancies[a.metric] * a.of->prediction.discrepancy * kDiscrepancies[b.metric] * b.of->prediction.discrepancy *
          cost::discrepancy_correlation(a.of->setting, b.of->setting);
 }
 
@@ -86,13 +88,21 @@ Eigen::MatrixXd slopes(const std::vector<Row>& rows) {
   return matrix;
 }
 
-// Acceptance that a run does not state shifts its TPOT and its throughput against each other.
+// Variance of the noise of a row, for a run of the usual weight. Run and simulation draw their requests apart.
+double noise(const Row& row) {
+  const double sampling = row.of->prediction.sampling[row.metric];
+  return kNoise[row.metric] * kNoise[row.metric] + 2.0 * sampling * sampling;
+}
+
+// Acceptance that a run does not state shifts its TPOT and its throughput against each other. Runs with the same source, or with none,
+// err alike: the more so if their lengths are the same.
 double acceptance(const Row& a, const Row& b) {
-  if (a.of != b.of) return 0.0;
+  if (a.of->acceptance.source != b.of->acceptance.source) return 0.0;
   const auto sign = [](const Row& row) {
     return row.metric == static_cast<std::size_t>(Metric::tpot) ? -1.0 : row.metric == static_cast<std::size_t>(Metric::throughput) ? 1.0 : 0.0;
   };
-  return a.of->prediction.acceptance_error * a.of->prediction.acceptance_error * sign(a) * sign(b);
+  const double common = a.of == b.of ? 1.0 : alike(a.of->run, b.of->run) ? kSameLengths : kOtherLengths;
+  return common * a.of->acceptance.error * sign(a) * b.of->acceptance.error * sign(b);
 }
 
 Eigen::MatrixXd covariance(const std::vector<Row>& a, const std::vector<Row>& b, const Eigen::MatrixXd& factors) {
@@ -115,7 +125,7 @@ Eigen::VectorXd expected(const std::vector<Row>& rows, const Eigen::VectorXd& sh
 double noise_of(Metric metric) { return kNoise[static_cast<std::size_t>(metric)]; }
 
 cost::StepSetting setting_of(const Run& run, const Prediction& prediction) {
-  return {prediction.batch, run.prompt_tokens.value_or(1.0), run.draft_length};
+  return {prediction.batch, prediction.prompt_tokens, run.draft_length};
 }
 
 Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence>& evidence, const std::vector<Evidence>& others,
@@ -139,7 +149,7 @@ Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence
     Eigen::MatrixXd total = among;
     for (Eigen::Index i = 0; i < count; ++i) {
       const Row& row = rows[static_cast<std::size_t>(i)];
-      total(i, i) += kNoise[row.metric] * kNoise[row.metric] / learned.fits[row.run].weight;
+      total(i, i) += noise(row) / learned.fits[row.run].weight;
     }
     solver.compute(total);
     const Eigen::VectorXd noise_mean = found - among * solver.solve(found);
@@ -148,7 +158,7 @@ Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence
     std::vector<double> counts(evidence.size(), 0.0);
     for (Eigen::Index i = 0; i < count; ++i) {
       const Row& row = rows[static_cast<std::size_t>(i)];
-      squares[row.run] += (noise_mean(i) * noise_mean(i) + left(i, i)) / (kNoise[row.metric] * kNoise[row.metric]);
+      squares[row.run] += (noise_mean(i) * noise_mean(i) + left(i, i)) / noise(row);
       counts[row.run] += 1.0;
     }
     for (std::size_t run = 0; run < evidence.size(); ++run) learned.fits[run].weight = (kDegrees + counts[run]) / (kDegrees + squares[run]);
@@ -182,7 +192,7 @@ Learned learn(const cost::FactorBelief& prior_belief, const std::vector<Evidence
     const auto at_row = static_cast<Eigen::Index>(i);
     for (std::size_t j = 0; j < asked.size(); ++j) learned.covariance[i][j] = spread(at_row, static_cast<Eigen::Index>(j));
     learned.expected[row.run].mean[row.metric] = mean(at_row);
-    learned.expected[row.run].error[row.metric] = std::sqrt(std::max(0.0, spread(at_row, at_row)) + kNoise[row.metric] * kNoise[row.metric]);
+    learned.expected[row.run].error[row.metric] = std::sqrt(std::max(0.0, spread(at_row, at_row)) + noise(row));
   }
   return learned;
 }

@@ -18,8 +18,10 @@ namespace specsim::tune {
 cost::StepSetting setting_of(const Run& run, const Prediction& prediction);
 
 struct Evidence {
+  Run run;
   cost::StepSetting setting;
   Prediction prediction;
+  Acceptance acceptance;
   std::array<std::optional<double>, kMetrics> measured;  // [Metric]: logarithms
 };
 

@@ -1,6 +1,7 @@
 #include "sim/answers/tune/prediction.h"
 
 #include "sim/foundation/base/parallel.h"
+#include "sim/foundation/report/intervals.h"
 #include "sim/hardware/latency/deployment.h"
 #include "sim/hardware/latency/roofline.h"
 
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <optional>
 
 namespace specsim::tune {
 
@@ -28,6 +30,7 @@ constexpr double kTypicalAlpha = 0.65;
 
 struct Simulated {
   Logarithms metrics{};
+  Logarithms sampling{};
   double batch = 1.0;
   double seconds = 0.0;
 };
@@ -40,13 +43,51 @@ load::ServeExperiment with_factors(const load::ServeExperiment& experiment, cons
   return changed;
 }
 
-Simulated simulate(const load::ServeExperiment& experiment, const arrivals::RequestTrace& requests,
-                   const cost::ServerFactors& factors, const std::atomic<bool>* stop) {
+Simulated simulate(const Benchmark& run, const cost::ServerFactors& factors, const std::atomic<bool>* stop) {
   load::ServeOptions options;
   options.stop = stop;
-  const serve::Summary summary = load::serve(with_factors(experiment, factors), requests, options).summary;
+  const serve::Summary summary = load::serve(with_factors(run.experiment, factors), run.requests, options).summary;
+  const auto sampling = [&](serve::Latency which, double mean) {
+    const double half_width = summary.spreads[static_cast<std::size_t>(which)].mean_half_width;
+    return std::isfinite(half_width) && mean > 0.0 ? half_width / (report::kIn95 * mean) : 0.0;
+  };
+  const double of_tpot = sampling(serve::Latency::tpot, summary.tpot_ms.mean);
   return {{std::log(summary.ttft_ms.mean), std::log(summary.tpot_ms.mean), std::log(summary.output_throughput)},
+          {sampling(serve::Latency::ttft, summary.ttft_ms.mean), of_tpot, of_tpot},
           std::max(1.0, summary.mean_batch), summary.duration_s};
+}
+
+// Whether the factor can change what is measured on this server. The others need no simulation of their own.
+bool acts(cost::Factor factor, const load::ServeExperiment& experiment) {
+  const cost::Deployment& deployment = *experiment.cost->deployment();
+  const auto any = [&](auto&& has) {
+    return (deployment.target && has(*deployment.target)) || (deployment.draft && has(*deployment.draft));
+  };
+  switch (factor) {
+    case cost::Factor::experts: return any([](const cost::ModelShape& model) { return model.experts > 0.0; });
+    case cost::Factor::communication:
+      return any([](const cost::ModelShape& model) { return model.tensor_parallel * model.expert_parallel > 1.0; });
+    case cost::Factor::verification:
+    case cost::Factor::speculation:
+    case cost::Factor::row:
+    case cost::Factor::round:
+    case cost::Factor::draft_pass: return experiment.speculation.has_value();
+    default: return true;
+  }
+}
+
+double mean_of(const arrivals::RequestTrace& trace, std::uint32_t arrivals::Request::*tokens) {
+  double sum = 0.0;
+  for (const arrivals::Request& request : trace.requests) sum += request.*tokens;
+  return sum / static_cast<double>(std::max<std::size_t>(1, trace.requests.size()));
+}
+
+// Scales drawn lengths to the mean that the run states: a mean of few draws is off by several percent.
+void scale_to(arrivals::RequestTrace& trace, std::uint32_t arrivals::Request::*tokens, const std::optional<double>& stated) {
+  if (!stated) return;
+  const double factor = *stated / std::max(1.0, mean_of(trace, tokens));
+  for (arrivals::Request& request : trace.requests)
+    request.*tokens = static_cast<std::uint32_t>(std::max(1.0, std::round(factor * request.*tokens)));
 }
 
 // A mean that is a whole multiple of 16 (or one more, with the end of the text) is a limit that all requests reach, or a length that
@@ -105,9 +146,11 @@ double unlike(const Run& a, const Run& b) {
 
 }  // namespace
 
+bool alike(const Run& a, const Run& b) { return unlike(a, b) < 0.1; }
+
 Acceptance acceptance_of(const Run& run, const std::vector<Run>& known) {
   if (!run.speculates()) return {};
-  if (const std::vector<double> own = stated_rates(run); !own.empty()) return {rates_at(own, run.draft_length), 0.0};
+  if (const std::vector<double> own = stated_rates(run); !own.empty()) return {rates_at(own, run.draft_length), 0.0, {}};
   const Run* best = nullptr;
   for (const Run& other : known) {
     if (!other.speculates() || stated_rates(other).empty()) continue;
@@ -119,14 +162,14 @@ Acceptance acceptance_of(const Run& run, const std::vector<Run>& known) {
   if (best == nullptr) {
     std::vector<double> rates;
     for (int i = 0; i < run.draft_length; ++i) rates.push_back(std::pow(kTypicalAlpha, i + 1));
-    return {rates, kNoTexts};
+    return {rates, kNoTexts, {}};
   }
   const double longer = std::max(0, run.draft_length - best->draft_length) / static_cast<double>(run.draft_length);
   return {rates_at(stated_rates(*best), run.draft_length),
-          std::hypot(unlike(run, *best) < 0.1 ? kSameTexts : kOtherTexts, 0.1 * longer)};
+          std::hypot(alike(run, *best) ? kSameTexts : kOtherTexts, 0.1 * longer), static_cast<std::size_t>(best - known.data())};
 }
 
-load::ServeExperiment experiment_of(const load::ServeRequest& server, const Run& run, const std::vector<double>& position_rates) {
+Benchmark benchmark_of(const load::ServeRequest& server, const Run& run, const std::vector<double>& position_rates) {
   load::ServeRequest request = server;
   if (run.concurrency)
     request.concurrency = fmt::format("{}", *run.concurrency);
@@ -134,8 +177,8 @@ load::ServeExperiment experiment_of(const load::ServeRequest& server, const Run&
     request.rate = fmt::format("{}", *run.rate);
   if (run.concurrency && run.rate) request.changes.push_back(spec::override_setting("serve.arrivals.rate", *run.rate, run.where));
   const double clients = run.concurrency.value_or(1.0);
-  const double requests = run.requests.value_or(std::max(kUsualRequests, 4.0 * clients));
-  request.requests = fmt::format("{:.0f}", std::min(requests, std::max(kMostRequests, 4.0 * clients)));
+  const double count = run.requests.value_or(std::max(kUsualRequests, 4.0 * clients));
+  request.requests = fmt::format("{:.0f}", std::min(count, std::max(kMostRequests, 4.0 * clients)));
   if (run.prompt_tokens) request.prompt = lengths(*run.prompt_tokens, kPromptSpread);
   if (run.output_tokens) request.output = lengths(*run.output_tokens, kOutputSpread);
   if (run.speculates()) {
@@ -154,37 +197,52 @@ load::ServeExperiment experiment_of(const load::ServeRequest& server, const Run&
   diagnostics.throw_if_any();
   if (experiment.cost->deployment() == nullptr)
     throw BadInput({experiment.file, 0, 0}, "the cost model knows no GPU and engine, allowed: cost model roofline");
-  return run.speculates() || !experiment.speculation ? experiment : load::without_speculation(std::move(experiment));
+  if (!run.speculates() && experiment.speculation) experiment = load::without_speculation(std::move(experiment));
+  arrivals::RequestTrace requests = load::make_requests(experiment);
+  scale_to(requests, &arrivals::Request::prompt, run.prompt_tokens);
+  scale_to(requests, &arrivals::Request::output, run.output_tokens);
+  return {std::move(experiment), std::move(requests)};
 }
 
-std::vector<Prediction> predict(const std::vector<load::ServeExperiment>& runs, const cost::ServerFactors& at,
+std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::ServerFactors& at,
                                 const PredictOptions& options) {
-  const std::size_t each = options.step > 0.0 ? cost::kFactors + 1 : 1;
-  std::vector<arrivals::RequestTrace> requests(runs.size());
-  for (std::size_t run = 0; run < runs.size(); ++run) requests[run] = load::make_requests(runs[run]);
-  std::vector<Simulated> simulated(runs.size() * each);
+  struct Job {
+    std::size_t run;
+    std::optional<std::size_t> factor;  // none: the server at `at`
+    Simulated simulated;
+  };
+  std::vector<Job> jobs;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    jobs.push_back({run, {}, {}});
+    for (std::size_t factor = 0; factor < cost::kFactors && options.step > 0.0; ++factor)
+      if (acts(static_cast<cost::Factor>(factor), runs[run].experiment)) jobs.push_back({run, factor, {}});
+  }
+  const auto change_of = [&](std::size_t factor) { return options.step * cost::factor_infos()[factor].error; };
   std::mutex mutex;
   std::size_t done = 0;
-  for_each(simulated.size(), options.threads, [&](std::size_t job) {
+  for_each(jobs.size(), options.threads, [&](std::size_t i) {
+    Job& job = jobs[i];
     cost::ServerFactors factors = at;
-    if (const std::size_t factor = job % each; factor < cost::kFactors && each > 1)
-      factors.values[factor] += options.step * cost::factor_infos()[factor].error;
-    simulated[job] = simulate(runs[job / each], requests[job / each], factors, options.stop);
+    if (job.factor) factors.values[*job.factor] += change_of(*job.factor);
+    job.simulated = simulate(runs[job.run], factors, options.stop);
     const std::lock_guard lock(mutex);
-    if (options.progress) options.progress(static_cast<double>(++done) / static_cast<double>(simulated.size()));
+    if (options.progress) options.progress(static_cast<double>(++done) / static_cast<double>(jobs.size()));
   });
   std::vector<Prediction> predictions(runs.size());
-  for (std::size_t run = 0; run < runs.size(); ++run) {
-    const Simulated& here = simulated[run * each + each - 1];
-    predictions[run].mean = here.metrics;
-    predictions[run].batch = here.batch;
-    predictions[run].seconds = here.seconds;
+  for (const Job& job : jobs) {  // a run's server at `at` comes first
+    Prediction& prediction = predictions[job.run];
+    if (!job.factor) {
+      prediction.mean = job.simulated.metrics;
+      prediction.sampling = job.simulated.sampling;
+      prediction.discrepancy = runs[job.run].experiment.cost->uncertainty()->discrepancy();
+      prediction.batch = job.simulated.batch;
+      prediction.prompt_tokens = std::max(1.0, mean_of(runs[job.run].requests, &arrivals::Request::prompt));
+      prediction.seconds = job.simulated.seconds;
+      continue;
+    }
     for (std::size_t metric = 0; metric < kMetrics; ++metric)
-      for (std::size_t factor = 0; factor + 1 < each; ++factor) {
-        const double change = simulated[run * each + factor].metrics[metric] - here.metrics[metric];
-        if (std::isfinite(change))  // outputs of one token have no TPOT
-          predictions[run].slope[metric][factor] = change / (options.step * cost::factor_infos()[factor].error);
-      }
+      if (const double change = job.simulated.metrics[metric] - prediction.mean[metric]; std::isfinite(change))
+        prediction.slope[metric][*job.factor] = change / change_of(*job.factor);  // outputs of one token have no TPOT
   }
   return predictions;
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace specsim::tune {
@@ -19,20 +20,31 @@ struct Prediction {
   Logarithms mean{};                                      // logarithms of the metrics' means
   std::array<cost::FactorVector, kMetrics> slope{};       // [Metric][Factor]: change of the logarithm per unit of the factor
   double batch = 1.0;                                     // mean number of requests in a step
+  double prompt_tokens = 1.0;                             // mean of a request
   double seconds = 0.0;                                   // that the run takes
-  double acceptance_error = 0.0;                          // standard deviation of the logarithm of tokens per round
+  Logarithms sampling{};     // standard deviations of the logarithms over other draws of the same requests
+  double discrepancy = 0.0;  // standard deviation of the logarithm of TPOT that no factor expresses
 };
 
 // Rates by position for a run that states none: of the runs that state them, those with the most similar lengths. `error`: the
-// standard deviation of the logarithm of tokens per round; 0 for a run that states its own.
+// standard deviation of the logarithm of tokens per round; 0 for a run that states its own. `source`: the run of `known` that they
+// are from; none: assumed. Errors from one source are alike.
 struct Acceptance {
   std::vector<double> position_rates;
   double error = 0.0;
+  std::optional<std::size_t> source;
 };
+// Whether the lengths of two runs are about the same.
+bool alike(const Run& a, const Run& b);
 Acceptance acceptance_of(const Run& run, const std::vector<Run>& known);
 
-// The run as an experiment: the server of `server` with the run's load, lengths, draft length and acceptance. Throws BadInput.
-load::ServeExperiment experiment_of(const load::ServeRequest& server, const Run& run, const std::vector<double>& position_rates);
+struct Benchmark {
+  load::ServeExperiment experiment;
+  arrivals::RequestTrace requests;
+};
+// The run as a simulation: the server of `server` with the run's load, lengths, draft length and acceptance. The requests have the
+// stated mean lengths exactly. Throws BadInput.
+Benchmark benchmark_of(const load::ServeRequest& server, const Run& run, const std::vector<double>& position_rates);
 
 struct PredictOptions {
   double step = 0.5;  // by how many standard deviations of its prior each factor is changed for the slopes; 0: no slopes
@@ -41,7 +53,7 @@ struct PredictOptions {
   std::function<void(double share)> progress;
 };
 // Simulates every run on a server with these factors, and again with each factor changed.
-std::vector<Prediction> predict(const std::vector<load::ServeExperiment>& runs, const cost::ServerFactors& at,
+std::vector<Prediction> predict(const std::vector<Benchmark>& runs, const cost::ServerFactors& at,
                                 const PredictOptions& options);
 
 }  // namespace specsim::tune

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -17,7 +18,6 @@ namespace specsim::tune {
 namespace {
 
 constexpr std::size_t kDraws = 1024;
-constexpr auto kTpot = static_cast<std::size_t>(Metric::tpot);
 // Where the decision gains nothing by any run, the run that leaves the least variance is worth this much of its standard deviation.
 constexpr double kShareOfError = 0.05;
 
@@ -29,8 +29,13 @@ std::tuple<double, double, double, double> place_of(const Run& run) {
   return {run.concurrency.value_or(0.0), run.rate.value_or(0.0), run.prompt_tokens.value_or(0.0), run.output_tokens.value_or(0.0)};
 }
 
-// The choices of each decision, as candidates.
+// The choices of each decision, as candidates. The highest rate is one decision among all.
 std::vector<std::vector<std::size_t>> decisions_of(const std::vector<Run>& candidates, Question question, int draft_length) {
+  if (question == Question::max_rate) {
+    std::vector<std::size_t> all(candidates.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return {all};
+  }
   std::map<std::tuple<double, double, double, double>, std::vector<std::size_t>> by_place;
   for (std::size_t i = 0; i < candidates.size(); ++i)
     if (question != Question::pays || !candidates[i].speculates() || candidates[i].draft_length == draft_length)
@@ -41,20 +46,22 @@ std::vector<std::vector<std::size_t>> decisions_of(const std::vector<Run>& candi
   return decisions;
 }
 
-// Mean and covariance of the logarithm of speed, 1 / TPOT, of each candidate.
+// Mean and covariance of the logarithm of each candidate's speed: 1 / TPOT, or throughput where the highest rate is asked.
 struct Speeds {
   Vector mean;
   Matrix covariance;
 };
 
-Speeds speeds_of(const TuneResult& belief) {
+Speeds speeds_of(const TuneResult& belief, Question question) {
+  const bool rate = question == Question::max_rate;
+  const auto metric = static_cast<std::size_t>(rate ? Metric::throughput : Metric::tpot);
   const auto count = static_cast<Eigen::Index>(belief.expected.size());
   Speeds speeds{Vector(count), Matrix(count, count)};
   for (Eigen::Index i = 0; i < count; ++i) {
     const auto row = static_cast<std::size_t>(i);
-    speeds.mean(i) = -belief.expected[row].mean[kTpot];
+    speeds.mean(i) = (rate ? 1.0 : -1.0) * belief.expected[row].mean[metric];
     for (Eigen::Index j = 0; j < count; ++j)
-      speeds.covariance(i, j) = belief.covariance[row * kMetrics + kTpot][static_cast<std::size_t>(j) * kMetrics + kTpot];
+      speeds.covariance(i, j) = belief.covariance[row * kMetrics + metric][static_cast<std::size_t>(j) * kMetrics + metric];
   }
   return speeds;
 }
@@ -116,11 +123,12 @@ double gain_of_all(const Vector& mean, const Matrix& covariance, const std::vect
 
 Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length, std::size_t count,
                   const std::vector<Run>& measured) {
-  Speeds speeds = speeds_of(belief);
+  Speeds speeds = speeds_of(belief, question);
   const auto decisions = decisions_of(candidates, question, draft_length);
   const std::vector<double> draws = normals(kDraws);
   const std::vector<double> more_draws = normals(kDraws * 64);
-  const double noise = noise_of(Metric::tpot) * noise_of(Metric::tpot);
+  const Metric measured_metric = question == Question::max_rate ? Metric::throughput : Metric::tpot;
+  const double noise = noise_of(measured_metric) * noise_of(measured_metric);
   std::set<std::size_t> used;
   std::set<std::pair<int, std::tuple<double, double, double, double>>> known;
   for (const Run& run : measured) known.insert({run.draft_length, place_of(run)});
@@ -132,7 +140,7 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
   const bool both_modes = offered.size() == 2;
   Suggested result;
   const auto still_open = [&] { return std::expm1(gain_of_all(speeds.mean, speeds.covariance, decisions, more_draws)); };
-  result.open = still_open();
+  double open = result.open = still_open();
   while (result.suggestions.size() < count) {
     Suggestion best;
     double best_score = -1.0;
@@ -142,7 +150,7 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
       const auto at = static_cast<Eigen::Index>(i);
       const double own = speeds.covariance(at, at) + noise;
       const Vector move = speeds.covariance.col(at) / std::sqrt(own);
-      const double value = question == Question::max_rate ? 0.0 : gain(speeds.mean, move, decisions, draws);
+      const double value = gain(speeds.mean, move, decisions, draws);
       const double left = (speeds.covariance.diagonal() - move.cwiseProduct(move)).cwiseMax(0.0).cwiseSqrt().mean();
       const double score = value + kShareOfError * (speeds.covariance.diagonal().cwiseMax(0.0).cwiseSqrt().mean() - left);
       if (score > best_score) {
@@ -156,7 +164,7 @@ Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, 
     const auto at = static_cast<Eigen::Index>(best.cell);
     const Vector move = speeds.covariance.col(at) / std::sqrt(speeds.covariance(at, at) + noise);
     speeds.covariance -= move * move.transpose();
-    best.open_after = still_open();
+    open = best.open_after = std::min(open, still_open());  // its estimate is a mean of draws
     result.suggestions.push_back(best);
   }
   return result;

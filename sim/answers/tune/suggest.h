@@ -28,7 +28,7 @@ struct Suggested {
 // From this on a decision counts as settled: a perfect answer would gain less.
 constexpr double kSettled = 0.005;
 
-// Candidates of the same load and lengths, with other draft lengths, are one decision. `draft_length`: what Question::pays compares
+// Candidates of the same load and lengths, with other draft lengths, are one decision. For the highest rate, all are one. `draft_length`: what Question::pays compares
 // with no speculation. At most `count` runs; none of them twice, nor one of `measured`.
 Suggested suggest(const std::vector<Run>& candidates, const TuneResult& belief, Question question, int draft_length, std::size_t count,
                   const std::vector<Run>& measured);

@@ -15,23 +15,20 @@ namespace {
 
 constexpr int kLinearisations = 2;  // around the prior's mean, then around the posterior's
 
-std::vector<load::ServeExperiment> experiments_of(const TuneRequest& request, const std::vector<Run>& runs,
-                                                  std::vector<double>& acceptance_errors) {
-  std::vector<load::ServeExperiment> experiments;
+std::vector<Benchmark> benchmarks_of(const TuneRequest& request, const std::vector<Run>& runs, std::vector<Acceptance>& acceptances) {
+  std::vector<Benchmark> benchmarks;
   for (const Run& run : runs) {
-    const Acceptance acceptance = acceptance_of(run, request.runs);
-    experiments.push_back(experiment_of(request.server, run, acceptance.position_rates));
-    acceptance_errors.push_back(acceptance.error);
+    acceptances.push_back(acceptance_of(run, request.runs));
+    benchmarks.push_back(benchmark_of(request.server, run, acceptances.back().position_rates));
   }
-  return experiments;
+  return benchmarks;
 }
 
 std::vector<Evidence> evidence_of(const std::vector<Run>& runs, const std::vector<Prediction>& predictions,
-                                  const std::vector<double>& acceptance_errors) {
+                                  const std::vector<Acceptance>& acceptances) {
   std::vector<Evidence> evidence;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    Evidence one{setting_of(runs[i], predictions[i]), predictions[i], {}};
-    one.prediction.acceptance_error = acceptance_errors[i];
+    Evidence one{runs[i], setting_of(runs[i], predictions[i]), predictions[i], acceptances[i], {}};
     for (std::size_t metric = 0; metric < kMetrics; ++metric)
       if (runs[i].measured[metric] && std::isfinite(predictions[i].mean[metric])) one.measured[metric] = std::log(*runs[i].measured[metric]);
     evidence.push_back(one);
@@ -48,22 +45,23 @@ TuneResult tune(const TuneRequest& request) {
       diagnostics.add(run.where, fmt::format("run {} states no measurement, allowed: {} or several of them", run.name, fmt::join(metric_names(), ", ")));
   diagnostics.throw_if_any();
   TuneResult result;
-  std::vector<double> run_errors;
-  std::vector<double> cell_errors;
-  const std::vector<load::ServeExperiment> runs = experiments_of(request, request.runs, run_errors);
-  const std::vector<load::ServeExperiment> cells = experiments_of(request, request.cells, cell_errors);
-  const std::vector<load::ServeExperiment>& any = cells.empty() ? runs : cells;
+  std::vector<Acceptance> run_acceptances;
+  std::vector<Acceptance> cell_acceptances;
+  const std::vector<Benchmark> runs = benchmarks_of(request, request.runs, run_acceptances);
+  const std::vector<Benchmark> cells = benchmarks_of(request, request.cells, cell_acceptances);
+  const std::vector<Benchmark>& any = cells.empty() ? runs : cells;
   // Of the server that speculates, where there is one: its draft counts as well.
-  const auto with_draft = std::find_if(any.begin(), any.end(), [](const load::ServeExperiment& one) { return one.speculation.has_value(); });
-  result.prior = (with_draft != any.end() ? *with_draft : any.front()).cost->uncertainty()->factors().value();
+  const auto with_draft = std::find_if(any.begin(), any.end(), [](const Benchmark& one) { return one.experiment.speculation.has_value(); });
+  result.acceptances = cell_acceptances;
+  result.prior = (with_draft != any.end() ? *with_draft : any.front()).experiment.cost->uncertainty()->factors().value();
   result.belief = result.prior;
   for (int pass = 0; pass < (runs.empty() ? 1 : kLinearisations); ++pass) {
     const bool last = pass + 1 == kLinearisations || runs.empty();
-    const std::vector<Evidence> evidence = evidence_of(request.runs, predict(runs, result.belief.mean, request.options), run_errors);
+    const std::vector<Evidence> evidence = evidence_of(request.runs, predict(runs, result.belief.mean, request.options), run_acceptances);
     if (pass == 0)
       for (const Evidence& one : evidence) result.prior_means.push_back(one.prediction.mean);
     std::vector<Evidence> others;
-    if (last) others = evidence_of(request.cells, predict(cells, result.belief.mean, request.options), cell_errors);
+    if (last) others = evidence_of(request.cells, predict(cells, result.belief.mean, request.options), cell_acceptances);
     Learned learned = learn(result.prior, evidence, others, result.belief.mean);
     result.belief = learned.belief;
     result.fits = std::move(learned.fits);
@@ -104,6 +102,7 @@ std::vector<std::string> findings(const TuneResult& result) {
   scaled(cost::Factor::communication, "communication between GPUs is");
   added(cost::Factor::step, "step");
   added(cost::Factor::sequence, "step and sequence");
+  added(cost::Factor::row, "row of a verification");
   added(cost::Factor::round, "speculative round");
   added(cost::Factor::draft_pass, "draft pass");
   added(cost::Factor::request, "request");
@@ -116,6 +115,28 @@ std::string server_yaml(const TuneRequest& request, const TuneResult& result) {
   text += fmt::format("preset: {}\n", request.server.engine.value_or("vllm"));
   text += fmt::format("source: {}\n", "\"specsim tune\"");
   return text + "tuned:\n" + cost::belief_text(result.belief, 2);
+}
+
+std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Prediction>& predictions, const std::vector<Acceptance>& acceptances) {
+  std::vector<std::string> header = {"run", "draft_length", "metric", "simulated", "batch", "prompt_tokens", "sampling_error", "acceptance_error"};
+  for (const cost::FactorInfo& info : cost::factor_infos()) header.emplace_back(info.key);
+  report::Csv csv(header);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Prediction& one = predictions[i];
+    for (std::size_t metric = 0; metric < kMetrics; ++metric) {
+      std::vector<std::string> fields = {cells[i].name,
+                                         fmt::format("{}", cells[i].draft_length),
+                                         metric_names()[metric],
+                                         report::csv_real(std::exp(one.mean[metric]), 8),
+                                         report::csv_real(one.batch, 6),
+                                         report::csv_real(one.prompt_tokens, 6),
+                                         report::csv_real(one.sampling[metric], 4),
+                                         report::csv_real(acceptances[i].error, 4)};
+      for (const double slope : one.slope[metric]) fields.push_back(report::csv_real(slope, 6));
+      csv.add(fields);
+    }
+  }
+  return csv.text();
 }
 
 std::string predictions_csv(const std::vector<Run>& cells, const std::vector<Learned::Expected>& expected) {

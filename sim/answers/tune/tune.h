@@ -23,6 +23,7 @@ struct TuneResult {
   std::vector<Learned::Expected> expected;  // [cell]
   std::vector<std::vector<double>> covariance;  // as Learned::covariance, of the cells
   std::vector<Prediction> predictions;          // [cell]
+  std::vector<Acceptance> acceptances;          // [cell]
 };
 
 TuneResult tune(const TuneRequest& request);
@@ -31,6 +32,10 @@ TuneResult tune(const TuneRequest& request);
 std::vector<std::string> findings(const TuneResult& result);
 // An engine's file: the engine of the request with what was learned.
 std::string server_yaml(const TuneRequest& request, const TuneResult& result);
+
+// Of each cell and metric: its simulated value, and how its logarithm changes by each factor (per unit of the factor: a logarithm of
+// GPU time, or a microsecond).
+std::string slopes_csv(const std::vector<Run>& cells, const std::vector<Prediction>& predictions, const std::vector<Acceptance>& acceptances);
 
 // The columns of the cells, then each metric with the bounds of its 95 % interval.
 std::string predictions_csv(const std::vector<Run>& cells, const std::vector<Learned::Expected>& expected);

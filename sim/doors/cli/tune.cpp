@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kDisagrees = 0.3;  // weight of a run below which it is named
 
-const std::vector<std::string> kTuneFiles = {"server.yaml", "runs.csv", "predicted.csv"};
+const std::vector<std::string> kTuneFiles = {"server.yaml", "runs.csv", "predicted.csv", "slopes.csv"};
 
 constexpr const char* kTuneExamples =
     "  specsim tune plain.json k3.json --hardware h100-sxm --target llama-3.1-8b --draft eagle3-llama-3.1-8b --out build/server\n"
@@ -94,7 +94,7 @@ void add_tune_options(CommandLine& line, TuneTask& task) {
             {"output", task.output_tokens, config::between(1, 1e7), "tokens of an output in suggested runs"},
             {"longest", task.longest, config::between(1, 64), "longest draft length in suggested runs"},
             {"clients", task.clients, config::between(1, 4096), "most clients in suggested runs"},
-            {"out", task.out, "directory for server.yaml, runs.csv and predicted.csv"},
+            {"out", task.out, "directory for server.yaml, runs.csv, predicted.csv and slopes.csv"},
             {"force", task.force, "replace other files in --out"},
             {"threads", task.request.options.threads, read_threads, kThreadsHelp}});
 }
@@ -178,19 +178,22 @@ std::string runs_csv(const TuneTask& task, const tune::TuneResult& result) {
   return csv.text();
 }
 
-// The benchmark as the user's client runs it.
+// The benchmark as the user's client runs it. What the run leaves open is left to the client.
 std::string client_command(const tune::Run& run, const std::string& engine, const std::string& model) {
-  const double requests = run.requests.value_or(100.0);
+  const auto option = [](const char* name, const std::optional<double>& value) {
+    return value ? fmt::format(" {} {:.6g}", name, std::round(*value)) : std::string();
+  };
+  const auto load = [&] { return (run.rate ? fmt::format(" --request-rate {:.6g}", *run.rate) : "") + option("--max-concurrency", run.concurrency); };
+  const std::string requests = option("--num-prompts", run.requests ? run.requests : 100.0);
   if (engine.starts_with("sglang"))
-    return fmt::format("python3 -m sglang.bench_serving --backend sglang --dataset-name sharegpt --num-prompts {:.0f} --max-concurrency {:.0f} "
-                       "--sharegpt-output-len {:.0f} --output-file {}.jsonl",
-                       requests, run.concurrency.value_or(1.0), *run.output_tokens, run.name);
+    return fmt::format("python3 -m sglang.bench_serving --backend sglang --dataset-name sharegpt{}{}{} --output-file {}.jsonl", requests, load(),
+                       option("--sharegpt-output-len", run.output_tokens), run.name);
   if (engine.starts_with("llama_cpp"))
-    return fmt::format("llama-benchy --concurrency {:.0f} --pp {:.0f} --tg {:.0f} --save-result {}.json", run.concurrency.value_or(1.0),
-                       *run.prompt_tokens, *run.output_tokens, run.name);
-  return fmt::format("vllm bench serve --model {} --dataset-name hf --dataset-path philschmid/mt-bench --hf-output-len {:.0f} --num-prompts {:.0f} "
-                     "--max-concurrency {:.0f} --save-result --result-filename {}.json",
-                     model, *run.output_tokens, requests, run.concurrency.value_or(1.0), run.name);
+    return fmt::format("llama-benchy{}{}{} --save-result {}.json", option("--concurrency", run.concurrency), option("--pp", run.prompt_tokens),
+                       option("--tg", run.output_tokens), run.name);
+  return fmt::format("vllm bench serve --model '<path of {}>' --dataset-name hf --dataset-path philschmid/mt-bench{}{}{} --save-result "
+                     "--result-filename {}.json",
+                     model, option("--hf-output-len", run.output_tokens), requests, load(), run.name);
 }
 
 void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
@@ -259,14 +262,17 @@ ExitCode tune_command(const std::vector<std::string>& arguments) {
     std::string written = "server.yaml";
     folder->write("server.yaml", tune::server_yaml(task.request, result));
     if (!task.request.runs.empty()) folder->write("runs.csv", runs_csv(task, result));
-    if (!task.predict.empty()) folder->write("predicted.csv", tune::predictions_csv(task.request.cells, result.expected));
+    if (!task.predict.empty()) {
+      folder->write("predicted.csv", tune::predictions_csv(task.request.cells, result.expected));
+      folder->write("slopes.csv", tune::slopes_csv(task.request.cells, result.predictions, result.acceptances));
+    }
     report::Manifest manifest = report::new_manifest(command_line());
     manifest.threads = task.request.options.threads;
     manifest.identity = identity;
     manifest.inputs = inputs;
     manifest.wall_seconds = wall_clock() - started;
     folder->finish(manifest);
-    print_output("wrote {}/server.yaml{}; use it with --engine {}/server.yaml\n", task.out, !task.predict.empty() ? ", predicted.csv" : "", task.out);
+    print_output("wrote {}/server.yaml{}; use it with --engine {}/server.yaml\n", task.out, !task.predict.empty() ? ", predicted.csv, slopes.csv" : "", task.out);
   } else if (!task.predict.empty() && !task.suggest) {
     print_output("{}", tune::predictions_csv(task.request.cells, result.expected));
   }

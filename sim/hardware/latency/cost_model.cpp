@@ -5,19 +5,20 @@
 
 namespace specsim::cost {
 
-FactorVector pass_slope(const PassTime& time, Role role, double sequences, bool speculates, bool verifies) {
+FactorVector pass_slope(const PassTime& time, Role role, double sequences, bool speculates, double verified_rows) {
   constexpr double kMicro = 1e-6;
   ServerFactors slope;
   slope[Factor::products] = time.weights + time.compute - time.experts + time.launch + time.sampling;
   slope[Factor::arithmetic] = time.compute;
   slope[Factor::experts] = time.experts;
   slope[Factor::attention] = time.kv;
-  if (verifies) slope[Factor::verification] = time.kv;
+  if (verified_rows > 0.0) slope[Factor::verification] = time.kv;
   slope[Factor::communication] = time.communication;
   if (speculates) slope[Factor::speculation] = time.total();
   if (role == Role::target) {
     slope[Factor::step] = kMicro;
     slope[Factor::sequence] = kMicro * sequences;
+    slope[Factor::row] = kMicro * verified_rows;
   } else {
     slope[Factor::draft_pass] = kMicro;
   }
@@ -66,9 +67,9 @@ double CostModel::relative_error(Role role, const Pass& pass) const {
   const PassTime time = this->pass(role, pass);
   if (belief && time.total() > 0.0) {
     const bool verifies = pass.tokens > 1.0 && pass.logits >= pass.tokens;
-    FactorVector slope = pass_slope(time, role, pass.batch, role == Role::draft || verifies, verifies);
+    FactorVector slope = pass_slope(time, role, pass.batch, role == Role::draft || verifies, verifies ? pass.batch * pass.tokens : 0.0);
     for (double& part : slope) part /= time.total();
-    variance += ratio_variance(*belief, slope) + kDiscrepancy * kDiscrepancy;
+    variance += ratio_variance(*belief, slope) + uncertainty()->discrepancy() * uncertainty()->discrepancy();
   }
   return std::sqrt(variance);
 }

@@ -18,9 +18,9 @@ namespace specsim::cost {
 struct Deployment;
 class CostModel;
 
-// Derivative of seconds by the server's factors, of one pass. `speculates`: it is of a speculative round; `verifies`: it looks at
-// several tokens of each sequence.
-FactorVector pass_slope(const PassTime& time, Role role, double sequences, bool speculates, bool verifies);
+// Derivative of seconds by the server's factors, of one pass. `speculates`: it is of a speculative round; `verified_rows`: rows of
+// sequences that verify drafts.
+FactorVector pass_slope(const PassTime& time, Role role, double sequences, bool speculates, double verified_rows);
 
 // How wrong a model's times may be, as standard deviations of their logarithms.
 class Uncertainty {
@@ -28,6 +28,8 @@ class Uncertainty {
   virtual ~Uncertainty() = default;
   // What is known of the server's factors: the prior, or what its runs taught; none: the model has no such factors.
   [[nodiscard]] virtual std::optional<FactorBelief> factors() const { return std::nullopt; }
+  // Standard deviation of what the factors cannot express.
+  [[nodiscard]] virtual double discrepancy() const { return kDiscrepancy; }
   // What the estimates of the pass's kernels make.
   [[nodiscard]] virtual double kernel_error(Role role, const Pass& pass) const = 0;
   // The share of the variance of kernel_error() that passes of one role have in common, whatever their rows: how far a whole GPU

@@ -90,9 +90,11 @@ PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decodin
   return time(request);
 }
 
-bool ModelLatency::verifies(const Request& request) {
-  return std::any_of(request.groups.begin(), request.groups.end(),
-                     [](const Attending& group) { return !group.prompt && group.tokens > 1.0; });
+double ModelLatency::verified_rows(const Request& request) {
+  double rows = 0.0;
+  for (const Attending& group : request.groups)
+    if (!group.prompt && group.tokens > 1.0) rows += group.sequences * group.tokens;
+  return rows;
 }
 
 double ModelLatency::prompt_share(const Request& request) {
@@ -224,13 +226,14 @@ PassTime ModelLatency::time(const Request& request) const {
   }
   if (role_ == Role::target) {
     const HostSeconds seconds = target_host_seconds(host, request.sequences, at.wanted, request.clients, time.total());
-    time.host = seconds.idle + factors.seconds(Factor::step) + factors.seconds(Factor::sequence) * request.sequences;
+    time.host = seconds.idle + factors.seconds(Factor::step) + factors.seconds(Factor::sequence) * request.sequences +
+                factors.seconds(Factor::row) * verified_rows(request);
     time.behind = seconds.behind;
   } else {
     time.host = 1e-6 * host.draft_us + factors.seconds(Factor::draft_pass);
   }
   time.host += launch_wait_seconds(host, at.captured ? 0.0 : model_.layers, role_ == Role::draft, time.total());
-  if (tuned && (role_ == Role::draft || verifies(request))) {
+  if (tuned && (role_ == Role::draft || verified_rows(request) > 0.0)) {
     PassTime scaled;
     scaled.add(factors.times(Factor::speculation), time);
     return scaled;

@@ -52,7 +52,7 @@ class ModelLatency {
     double experts = 0.0;    // the part of it that experts take
   };
   [[nodiscard]] Request request(const Pass& pass) const;
-  [[nodiscard]] static bool verifies(const Request& request);
+  [[nodiscard]] static double verified_rows(const Request& request);  // of sequences that verify drafts
   [[nodiscard]] static double prompt_share(const Request& request);
   [[nodiscard]] Layout layout(const Request& request) const;
   [[nodiscard]] PassTime time(const Request& request) const;

@@ -67,6 +67,9 @@ class RooflineCost final : public CostModel, private Uncertainty, private Deploy
     if (deployment_.engine.tuned) return *deployment_.engine.tuned;
     return prior_belief(target_ ? target_->factor_errors() : ServerFactors());
   }
+  [[nodiscard]] double discrepancy() const override {
+    return deployment_.target && deployment_.target->experts > 0.0 ? kDiscrepancyOfMixtures : kDiscrepancy;
+  }
   [[nodiscard]] double kernel_error(Role role, const Pass& pass) const override {
     return nothing_drafts(role) ? 0.0 : latency(role).kernel_error(pass);
   }

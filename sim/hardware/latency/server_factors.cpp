@@ -12,7 +12,7 @@
 namespace specsim::cost {
 
 const std::array<FactorInfo, kFactors>& factor_infos() {
-  // Empirical Bayes over the measured servers of results/tune (scripts/results/tune_prior.py); rounded.
+  // Assumed, near what scripts/results/tune_prior.py finds over the measured servers of results/tune (prior.csv there).
   static const std::array<FactorInfo, kFactors> infos = {{
       {"products", true, 0.0, 0.06, "matrix products and small kernels"},
       {"arithmetic", true, 0.0, 0.35, "more for what arithmetic adds to reading weights"},
@@ -24,6 +24,7 @@ const std::array<FactorInfo, kFactors>& factor_infos() {
       {"speculation", true, 0.0, 0.12, "all passes of speculative rounds"},
       {"step", false, 0.0, 600.0, "host time per step"},
       {"sequence", false, 0.0, 25.0, "host time per step and sequence"},
+      {"row", false, 0.0, 10.0, "host time per row of a verification"},
       {"round", false, 0.0, 800.0, "host time per speculative round"},
       {"draft_pass", false, 0.0, 300.0, "host time per draft pass"},
       {"request", false, 12000.0, 10000.0, "host time per request before it is queued"},

@@ -23,11 +23,12 @@ enum class Factor : std::size_t {
   speculation,    // all passes of a speculative round
   step,           // host time per step
   sequence,       // host time per step and sequence
+  row,            // host time per row of a verification
   round,          // host time per speculative round
   draft_pass,     // host time per draft pass
   request         // host time per request before the engine's queue
 };
-constexpr std::size_t kFactors = 13;
+constexpr std::size_t kFactors = 14;
 
 using FactorVector = std::array<double, kFactors>;
 
@@ -71,8 +72,10 @@ struct StepSetting {
   double prompt = 1.0;   // mean tokens of a prompt, or of a context
   int draft_length = 0;  // 0: without speculation
 };
-// Standard deviation of the discrepancy of a decoding time, and the correlation of those of two settings.
-constexpr double kDiscrepancy = 0.04;
+// Standard deviation of the discrepancy of a decoding time: of a dense model, and of a mixture of experts.
+constexpr double kDiscrepancy = 0.05;
+constexpr double kDiscrepancyOfMixtures = 0.1;
+// The correlation of the discrepancies of two settings.
 double discrepancy_correlation(const StepSetting& a, const StepSetting& b);
 
 // {factors: {products: 0.03, ...}, covariance: [[...], ...]}, as an engine's file states it. Reports what is wrong.

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""The prior of a server's factors, from measured servers: writes prior.csv beside results/tune.
+
+  scripts/results/tune_prior.py --servers DIR --numbers SERVING_NUMBERS.yaml [--out results/tune]
+
+The servers are those of tune.py. `specsim tune --predict` states for each run what the simulator expects and how that changes by each factor
+(slopes.csv). The standard deviations of the factors, of what no factor expresses and of the noise are those under which the measured values are most
+probable, with a weak prior of their own (empirical Bayes). A server's runs count together as `--weight` runs at most, so that a long sweep of one
+server does not outweigh ten others. SPECSIM names the program.
+
+prior.csv has each parameter: what the program assumes, and what was found here with and without each third of the servers.
+"""
+import argparse
+import csv
+import hashlib
+import json
+import math
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy
+from scipy.optimize import minimize
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import tune  # noqa: E402
+from tables import write_rows  # noqa: E402
+
+FACTORS = {"products": 0.06, "arithmetic": 0.35, "experts": 0.2, "attention": 0.4, "verification": 0.35, "prefill": 0.35, "communication": 0.6,
+           "speculation": 0.12, "step": 600.0, "sequence": 25.0, "row": 10.0, "round": 800.0, "draft_pass": 300.0, "request": 10000.0}
+# Amplitudes of the discrepancy and of the noise by metric, then the scales over which discrepancies stay alike.
+OTHERS = {"discrepancy_ttft": 0.30, "discrepancy_tpot": 0.04, "discrepancy_throughput": 0.04, "noise_ttft": 0.06, "noise_tpot": 0.035,
+          "noise_throughput": 0.04, "length_scale": 0.8, "modes_apart": 1.0}
+PRIOR_WIDTH = 0.7  # standard deviation of the logarithm of a parameter around what is assumed
+TPOT_AND_THROUGHPUT = -0.9
+
+
+class Cells:
+    """What is measured of a server's runs, and what the simulator says of them. A row is a run and a metric."""
+
+    def __init__(self, server, slopes):
+        self.name, self.kind = server.name, server.kind
+        measured = {run["run"]: run for run in server.runs}
+        found = []
+        for row in slopes:
+            value = measured[row["run"]][row["metric"]]
+            if value not in ("", None) and float(value) > 0.0 and float(row["simulated"]) > 0.0:
+                found.append((row, math.log(float(value) / float(row["simulated"]))))
+        self.run = [row["run"] for row, _ in found]
+        self.metric = numpy.array([tune.METRICS.index(row["metric"]) for row, _ in found])
+        self.off = numpy.array([off for _, off in found])  # logarithms: measured over simulated
+        self.slope = numpy.array([[float(row[name]) for name in FACTORS] for row, _ in found])
+        self.batch = numpy.log([float(row["batch"]) for row, _ in found])
+        self.prompt = numpy.log([float(row["prompt_tokens"]) for row, _ in found])
+        self.length = numpy.array([int(row["draft_length"]) for row, _ in found])
+        index = {run: i for i, run in enumerate(dict.fromkeys(self.run))}
+        self.group = numpy.array([index[run] for run in self.run])
+
+    def alike(self, scale, modes_apart):
+        """Correlation of the discrepancies of two rows."""
+        def apart(values):
+            return values[:, None] - values[None, :]
+        both = (self.length[:, None] > 0) & (self.length[None, :] > 0)
+        same = self.length[:, None] == self.length[None, :]
+        drafts = numpy.where(both, apart(self.length) / 8.0, numpy.where(same, 0.0, modes_apart))
+        return numpy.exp(-0.5 * ((apart(self.batch) / scale) ** 2 + (apart(self.prompt) / scale) ** 2 + drafts ** 2))
+
+    def covariance(self, values):
+        """Of the rows, without the noise, and the variances of the noise."""
+        factors = numpy.array([values[name] for name in FACTORS])
+        scaled = self.slope * factors
+        amplitude = numpy.array([values["discrepancy_ttft"], values["discrepancy_tpot"], values["discrepancy_throughput"]])[self.metric]
+        first = self.metric == 0
+        metrics = numpy.where(self.metric[:, None] == self.metric[None, :], 1.0,
+                              numpy.where(first[:, None] | first[None, :], 0.0, TPOT_AND_THROUGHPUT))
+        noise = numpy.array([values["noise_ttft"], values["noise_tpot"], values["noise_throughput"]])[self.metric] ** 2
+        return (scaled @ scaled.T + metrics * numpy.outer(amplitude, amplitude) * self.alike(values["length_scale"], values["modes_apart"]), noise)
+
+
+def log_likelihood(cells, values):
+    among, noise = cells.covariance(values)
+    factor = numpy.linalg.cholesky(among + numpy.diag(noise))
+    white = numpy.linalg.solve(factor, cells.off)
+    return -0.5 * white @ white - numpy.log(numpy.diag(factor)).sum() - 0.5 * len(white) * math.log(2 * math.pi)
+
+
+def fit(servers, weight):
+    names = [*FACTORS, *OTHERS]
+    assumed = {**FACTORS, **OTHERS}
+
+    def values(logs):
+        return {name: assumed[name] * math.exp(log) for name, log in zip(names, logs)}
+
+    def objective(logs):
+        total = 0.5 * numpy.sum((logs / PRIOR_WIDTH) ** 2)
+        for one in servers:
+            total -= min(1.0, weight / len(set(one.run))) * log_likelihood(one, values(logs))
+        return total
+
+    found = minimize(objective, numpy.zeros(len(names)), method="L-BFGS-B", bounds=[(-3.0, 3.0)] * len(names))
+    return values(found.x)
+
+
+def slopes_of(server, cache):
+    path = cache / (hashlib.sha256(f"{server.name}{server.options}".encode()).hexdigest()[:16])
+    if not (path / "slopes.csv").exists():
+        cells = cache / f"{path.name}.csv"
+        tune.write_runs(cells, server.runs, False)
+        tune.call([*server.options, "--predict", str(cells), "--out", str(path), "--force", "--quiet"])
+        sys.stderr.write(f"{server.name}: {len(server.runs)} runs\n")
+    return Cells(server, list(csv.DictReader(open(path / "slopes.csv"))))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--servers", required=True, type=Path)
+    parser.add_argument("--numbers", required=True, type=Path)
+    parser.add_argument("--out", default="results/tune", type=Path)
+    parser.add_argument("--weight", default=12.0, type=float, help="runs that a server's runs count as, at most")
+    parser.add_argument("--cache", type=Path, help="directory for what the simulator expects, to go on from")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        cache = arguments.cache or Path(folder)
+        cache.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(2) as pool:
+            servers = list(pool.map(lambda server: slopes_of(server, cache), tune.all_servers(arguments.servers, arguments.numbers)))
+    found = fit(servers, arguments.weight)
+    thirds = [fit([one for i, one in enumerate(servers) if i % 3 != left], arguments.weight) for left in range(3)]
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    write_rows(arguments.out / "prior.csv", [{"parameter": name, "assumed": assumed, "found": f"{found[name]:.4g}",
+                                             **{f"without_{i + 1}": f"{third[name]:.4g}" for i, third in enumerate(thirds)}}
+                                            for name, assumed in {**FACTORS, **OTHERS}.items()])
+
+
+if __name__ == "__main__":
+    main()
