@@ -271,8 +271,10 @@ TEST_CASE("the first suggestions are one run of each kind, and a decision withou
   CHECK(candidates[first.suggestions[0].cell].speculates() != candidates[first.suggestions[1].cell].speculates());
   CHECK(first.open >= first.suggestions[0].open_after);
   CHECK(first.suggestions[0].open_after * 1.05 >= first.suggestions[1].open_after);  // both are means of random draws
-  // The rate is decided among all candidates. Mutant: among those of one load, where the smaller loads leave more open.
-  CHECK(suggest(candidates, belief, Question::max_rate, 3, 1, {}).open <= first.open);
+  // The highest rate is among the runs with the most clients. Mutant: TPOT decides, where one client is fastest.
+  const Suggested rate = suggest(candidates, belief, Question::max_rate, 3, 2, {});
+  REQUIRE(rate.suggestions.size() == 2);
+  CHECK(candidates[rate.suggestions[0].cell].concurrency == 4.0);
   // The same means without any doubt: nothing is open. Mutant: the gain of a random draw is counted as one.
   TuneResult sure = belief;
   for (auto& row : sure.covariance)
