@@ -29,7 +29,7 @@ TEST_CASE("an estimate errs by the server's factors, by its kernels, and by what
   for (const double part : {error(Factor::products) * (time.weights + time.compute + time.launch + time.sampling) / total,
                             error(Factor::arithmetic) * time.compute / total, error(Factor::attention) * time.kv / total,
                             error(Factor::verification) * time.kv / total, error(Factor::speculation), error(Factor::step) * 1e-6 / total,
-                            error(Factor::sequence) * 4e-6 / total})
+                            error(Factor::sequence) * 4e-6 / total, error(Factor::row) * 20e-6 / total})
     variance += part * part;
   CHECK(near(model->relative_error(Role::target, pass), std::sqrt(variance), 1e-9));
   // Kernels that nobody measured there make the prior wider by their stated error.
