@@ -109,6 +109,20 @@ test("a link with settings that are none shows what is wrong, and no command", a
   await page.waitForSelector(".results .verdict", { timeout: 60000 });
 });
 
+test("decide learns from pasted benchmark results", async () => {
+  await view("decide?hardware=a100-80gb-sxm&target=llama-3.1-8b&draft=eagle3-llama-3.1-8b&engine=vllm&batch=8&alpha=0.7");
+  const before = await page.textContent(".results .verdict");
+  await page.fill('textarea[name="plainrun"]', "draft_length,concurrency,prompt_tokens,output_tokens,tpot_ms,output_tokens_per_s\n0,8,717,256,11.95,626.9");
+  await page.waitForSelector('[data-part="tuned"]', { timeout: 60000 });
+  assert.match(await page.textContent('[data-part="tuned"]'), /11\.95/);
+  await page.waitForFunction((old) => document.querySelector(".results .verdict").textContent !== old, before, { timeout: 60000 });
+  assert.match(await page.textContent(".results"), /specsim tune plain\.json/);
+  assert.match(await page.textContent(".results"), /--engine build\/server\/server\.yaml/);
+  await shot("decide-tuned");
+  await page.fill('textarea[name="plainrun"]', "hello");
+  await page.waitForFunction(() => document.querySelector(".results").textContent.includes("the pasted text:1:1"), null, { timeout: 60000 });
+});
+
 test("decide takes rates as a log has them, and says what is wrong with them", async () => {
   await view("decide?acceptance=position_rates&rates=70%25,45%25,31%25&longest=6");
   const told = csv(run(["plan", "--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--draft", "llama-3.2-1b", "--longest", "6", "--position-rates", "0.7,0.45,0.31"], ["plan.csv"])["plan.csv"]);

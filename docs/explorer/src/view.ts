@@ -56,14 +56,18 @@ export const workloadChecks: Checks = {
   context: whole(1, 1e9),
 };
 
-// Settings that may be written in several ways, as a command line has them.
-export function workloadOptions(settings: Settings): string[] {
+// A server as a command line has it.
+export function serverOptions(settings: Settings): string[] {
   const options = ["--hardware", settings.hardware!, "--target", settings.target!, "--draft", settings.draft!];
   if (settings.engine) options.push("--engine", settings.engine);
   if (settings.gpus !== "1") options.push("--tensor-parallel", settings.gpus!);
   if (settings.dtype) options.push("--dtype", settings.dtype);
-  options.push("--batch", settings.batch!, "--context", settings.context!);
   return options;
+}
+
+// The same with a load.
+export function workloadOptions(settings: Settings): string[] {
+  return [...serverOptions(settings), "--batch", settings.batch!, "--context", settings.context!];
 }
 
 // Fields of a workload, for the views that price passes.

@@ -823,30 +823,21 @@ bool is_plain_csv(const std::string& line) {
 
 }  // namespace
 
-std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics, std::vector<std::string>* warnings) {
-  std::map<std::string, double> stated;
+std::vector<Run> read_runs_text(const std::string& name, const std::string& text, const std::map<std::string, double>& stated,
+                                Diagnostics& diagnostics, std::vector<std::string>* warnings) {
   Diagnostics own;
-  const std::string file = split_stated(path, stated, own);
-  std::string text;
-  try {
-    if (own.empty()) text = read_text_file(file);
-  } catch (const ReadError& error) {
-    own.add({file, 0, 0}, error.message("benchmark result"));
-  }
   const auto has = [&](const char* mark) { return text.find(mark) != std::string::npos; };
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const std::string first_line = text.substr(0, text.find_first_of("\r\n"));
-  ClientFile reader(file, stated, own);
+  ClientFile reader(name, stated, own);
   std::vector<Run> runs;
-  if (!own.empty()) {
-    // said already
-  } else if (first == std::string::npos) {
-    own.add({file, 0, 0}, fmt::format("the file is empty, {}", kAllowed));
+  if (first == std::string::npos) {
+    own.add({name, 0, 0}, fmt::format("the file is empty, {}", kAllowed));
   } else if (text[first] == '{' || is_json_list(std::string_view(text).substr(first))) {
     reader.json(text);
   } else if (is_plain_csv(first_line)) {
-    runs = read_runs_csv(file, text, own);
-    if (!stated.empty()) own.add({path, 0, 0}, "values behind @ for a CSV file that has columns for them, allowed: none");
+    runs = read_runs_csv(name, text, own);
+    if (!stated.empty()) own.add({name, 0, 0}, "values behind @ for a CSV file that has columns for them, allowed: none");
   } else if (first_line.starts_with("Metric,")) {
     reader.aiperf_csv(text);
   } else if ((has(" t/s |") && (has("| test ") || has(" test |"))) || (has("n_prompt") && has("avg_ts") && has(","))) {
@@ -861,16 +852,29 @@ std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics, st
     reader.json(json);
   } else {
     const int line = 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n'));
-    own.add({file, line, 1}, fmt::format("{}, {}", config::quote_for_message(first_line), kAllowed));
+    own.add({name, line, 1}, fmt::format("{}, {}", config::quote_for_message(first_line), kAllowed));
   }
   for (Run& run : reader.take_runs()) runs.push_back(std::move(run));
   const std::vector<std::string> notes = reader.take_warnings();
   if (own.empty() && runs.empty())
-    own.add({file, 0, 0}, notes.empty() ? "the file holds no run, allowed: one at least"
+    own.add({name, 0, 0}, notes.empty() ? "the file holds no run, allowed: one at least"
                                         : fmt::format("every run was left out ({}), allowed: one at least", notes.front()));
   for (const Diagnostic& mistake : own.list()) diagnostics.add(mistake.where, mistake.message);
   if (warnings != nullptr) warnings->insert(warnings->end(), notes.begin(), notes.end());
   return own.empty() ? runs : std::vector<Run>{};
+}
+
+std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics, std::vector<std::string>* warnings) {
+  std::map<std::string, double> stated;
+  const std::size_t before = diagnostics.list().size();
+  const std::string file = split_stated(path, stated, diagnostics);
+  if (diagnostics.list().size() != before) return {};
+  try {
+    return read_runs_text(file, read_text_file(file), stated, diagnostics, warnings);
+  } catch (const ReadError& error) {
+    diagnostics.add({file, 0, 0}, error.message("benchmark result"));
+    return {};
+  }
 }
 
 }  // namespace specsim::tune

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,5 +51,8 @@ void check_run(const Run& run, Diagnostics& diagnostics);
 // or any other column of numbers, for all runs of the file. What is left out, such as runs whose requests all failed, goes to
 // `warnings`.
 std::vector<Run> read_runs(const std::string& path, Diagnostics& diagnostics, std::vector<std::string>* warnings = nullptr);
+// The same of a text. `stated`: values of columns for all of its runs; `name`: what messages call the text.
+std::vector<Run> read_runs_text(const std::string& name, const std::string& text, const std::map<std::string, double>& stated,
+                                Diagnostics& diagnostics, std::vector<std::string>* warnings = nullptr);
 
 }  // namespace specsim::tune

@@ -77,10 +77,11 @@ std::string answer(const std::string& question) {
             : what == "rounds"    ? answer_rounds(asked)
             : what == "step"      ? answer_step(asked)
             : what == "serve"     ? answer_serve(asked)
+            : what == "tune"      ? answer_tune(asked)
             : what == "replay"
                 ? answer_replay(asked)
                 : throw BadInput({"ask", 0, 0},
-                                 "\"" + what + "\", allowed: parts, plan, map, landscape, mass, rounds, step, serve, replay");
+                                 "\"" + what + "\", allowed: parts, plan, map, landscape, mass, rounds, step, serve, tune, replay");
   } catch (const std::exception& error) {
     reply = {{"error", error.what()}};
   }

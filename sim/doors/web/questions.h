@@ -39,6 +39,9 @@ Json answer_mass(const Json& question);
 Json answer_rounds(const Json& question);
 Json answer_step(const Json& question);
 Json answer_serve(const Json& question);
+// "runs": [{"text": what a benchmark client saved, "draft_length": ...}] and the workload; the answer's "tuned" goes into a plan's
+// question.
+Json answer_tune(const Json& question);
 Json answer_replay(const Json& question);
 
 }  // namespace specsim::web

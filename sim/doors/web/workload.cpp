@@ -5,6 +5,7 @@
 #include "sim/answers/plan/stated_acceptance.h"
 #include "sim/doors/web/questions.h"
 #include "sim/foundation/base/error.h"
+#include "sim/foundation/config/json.h"
 #include "sim/serving/logs/findings.h"
 #include "sim/serving/logs/server_log.h"
 
@@ -176,8 +177,16 @@ spec::Experiment priced_experiment(const Json& question) {
     if (auto change = spec::override_preset(path, choice, diagnostics)) changes.push_back(*std::move(change));
   };
   preset("cost.hardware", {text_at(question, "hardware", plan::kDefaultHardware), {"hardware", 0, 0}, {}});
-  if (const std::string engine = text_at(question, "engine", ""); !engine.empty())
+  const std::string engine = text_at(question, "engine", "");
+  if (const auto tuned = question.find("tuned"); tuned != question.end() && !tuned->is_null()) {  // answer_tune()'s
+    const Location where{"tuned", 0, 0};
+    const config::Value learned = config::parse_json(tuned->dump(), where.file, diagnostics);
+    changes.push_back({"cost.engine",
+                       config::map({{"preset", config::scalar(engine.empty() ? "vllm" : engine, where)}, {"tuned", learned}}, where),
+                       where});
+  } else if (!engine.empty()) {
     preset("cost.engine", {engine, {"engine", 0, 0}, {}});
+  }
   preset("cost.target", model_of(question, "target", plan::kDefaultTarget, true));
   preset("cost.draft", model_of(question, "draft", draft_without_choice(question), false));
   spec::Experiment experiment = spec::make_experiment(values, "the explorer", changes, diagnostics);

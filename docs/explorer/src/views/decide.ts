@@ -3,7 +3,7 @@ import * as Plot from "@observablehq/plot";
 import { prices, type Answer } from "../core";
 import { copyable, figure, fixed, h, percent, pictureSize, problem, select, slider, speedupColour, table } from "../ui";
 import { commandLine, named, number, oneOf, rates, text, whole } from "../settings";
-import { type Place, type View, workload, workloadChecks, workloadDefaults, workloadFields, workloadOptions } from "../view";
+import { type Place, type View, workload, workloadChecks, workloadDefaults, workloadFields, workloadOptions, serverOptions } from "../view";
 
 const kinds = [
   { value: "alpha", label: "one rate at every position" },
@@ -83,6 +83,41 @@ function acceptanceFields(place: Place, holder: HTMLElement, changed: () => void
     );
   };
   draw();
+}
+
+// Benchmark results of the user's own server, one run without speculation and one with it. Either alone helps too.
+function runFields({ settings }: Place, changed: () => void): HTMLElement[] {
+  const area = (name: string, label: string): HTMLElement => {
+    const field = h("textarea", { id: name, name, rows: 3, spellcheck: "false", placeholder: '{"mean_ttft_ms": ...}', oninput: () => { settings[name] = field.value; changed(); } }, settings[name]!);
+    return h("div", { class: "field" }, h("label", { for: name }, label), field);
+  };
+  return [
+    area("plainrun", "Benchmark result without speculation"),
+    area("draftedrun", "Benchmark result with speculation"),
+    slider({ label: "Draft length of that run", name: "runlength", min: 1, max: 16, step: 1, value: Number(settings.runlength), change: (value) => { settings.runlength = String(value); changed(); } }),
+    h("small", {}, "What vllm bench serve, sglang.bench_serving, AIPerf or GuideLLM saved. The estimates then fit your server."),
+  ];
+}
+
+function pastedRuns(settings: Place["settings"]): Record<string, unknown>[] {
+  const runs = [];
+  if (settings.plainrun!.trim()) runs.push({ text: settings.plainrun, draft_length: 0 });
+  if (settings.draftedrun!.trim()) runs.push({ text: settings.draftedrun, draft_length: Number(settings.runlength) });
+  return runs;
+}
+
+// What the runs taught, above the answer.
+function learned(answer: Answer): HTMLElement {
+  const ms = (x: number | null): string => (x === null ? "–" : fixed(x, 2));
+  return h(
+    "section",
+    { "data-part": "tuned" },
+    h("h2", {}, "What your runs show"),
+    ...(answer.findings as string[]).map((sentence) => h("p", {}, `${sentence}.`)),
+    answer.findings.length === 0 ? h("p", {}, "Your server agrees with the estimate.") : null,
+    table("Runs", ["draft length", "TPOT ms, measured", "estimated", "after tuning"], (answer.runs as Answer[]).map((run) => [String(run.draft_length), ms(run.tpot_ms), ms(run.tpot_ms_estimated), ms(run.tpot_ms_tuned)]), -1),
+    ...(answer.warnings as string[]).map((warning) => h("p", { class: "warning" }, warning)),
+  );
 }
 
 function verdict(answer: Answer): HTMLElement {
@@ -179,30 +214,55 @@ export const decide: View = {
   id: "decide",
   title: "Decide",
   about: "Which draft length for your GPU, models and load, and whether to speculate at all: specsim plan with sliders.",
-  defaults: { ...workloadDefaults, acceptance: "alpha", alpha: "0.7", rates: "0.7, 0.45, 0.31", length: "2.8", rate: "0.54", at: "3", table: "eagle-vicuna-7b-chat", log: "SpecDecoding metrics: Mean acceptance length: 2.46, Accepted throughput: 146.00 tokens/s, Drafted throughput: 300.00 tokens/s, Accepted: 1460 tokens, Drafted: 3000 tokens, Per-position acceptance rate: 0.700, 0.450, 0.310, Avg Draft acceptance rate: 48.7%", logat: "", longest: "10" },
-  allowed: { ...workloadChecks, acceptance: oneOf(...kinds.map((kind) => kind.value)), alpha: number(0, 1), rates, length: number(1, 1e6), rate: number(0, 1), at: whole(1, 1e6), table: named("acceptance"), log: text, logat: oneOf("", "yes"), longest: whole(1, 1e6) },
+  defaults: { ...workloadDefaults, acceptance: "alpha", alpha: "0.7", rates: "0.7, 0.45, 0.31", length: "2.8", rate: "0.54", at: "3", table: "eagle-vicuna-7b-chat", log: "SpecDecoding metrics: Mean acceptance length: 2.46, Accepted throughput: 146.00 tokens/s, Drafted throughput: 300.00 tokens/s, Accepted: 1460 tokens, Drafted: 3000 tokens, Per-position acceptance rate: 0.700, 0.450, 0.310, Avg Draft acceptance rate: 48.7%", logat: "", plainrun: "", draftedrun: "", runlength: "3", longest: "10" },
+  allowed: { ...workloadChecks, acceptance: oneOf(...kinds.map((kind) => kind.value)), alpha: number(0, 1), rates, length: number(1, 1e6), rate: number(0, 1), at: whole(1, 1e6), table: named("acceptance"), log: text, logat: oneOf("", "yes"), plainrun: text, draftedrun: text, runlength: whole(1, 1e6), longest: whole(1, 1e6) },
   open(place) {
     const { root, settings } = place;
     const results = h("div", { class: "results" });
     const mapHolder = h("div", {});
-    const changed = (): void => {
-      place.save();
-      const question = { ...workload(settings), acceptance: acceptance(settings) };
+    const tunedHolder = h("div", {});
+    let asked = ""; // the runs and the server that `tuned` is of
+    let tuned: unknown;
+    const plan = (): void => {
+      const question = { ...workload(settings), acceptance: acceptance(settings), tuned };
       prices().latest("plan", { ask: "plan", ...question }, show);
       prices().latest("map", { ask: "map", ...question }, (answer) => {
         const drawn = answer.error ? null : map(answer, Number(settings.batch), Number(settings.context));
         mapHolder.replaceChildren(...(drawn ? [drawn] : []));
       });
     };
+    const changed = (): void => {
+      place.save();
+      const { batch: _batch, context: _context, longest: _longest, ...server } = workload(settings);
+      const question = { ask: "tune", ...server, runs: pastedRuns(settings) };
+      const now = JSON.stringify(question);
+      if (question.runs.length === 0) {
+        tuned = undefined;
+        tunedHolder.replaceChildren();
+      } else if (now !== asked) {
+        prices().latest("tune", question, (answer) => {
+          tuned = answer.error ? undefined : answer.tuned;
+          tunedHolder.replaceChildren(answer.error ? problem(answer.error) : learned(answer));
+          plan();
+        });
+        asked = now;
+        return;
+      }
+      asked = now;
+      plan();
+    };
     const show = (answer: Answer): void => {
       if (answer.error) {
         results.replaceChildren(problem(answer.error));
         return;
       }
-      const command = commandLine(["specsim", "plan", ...workloadOptions(settings), ...acceptanceOptions(settings), "--longest", settings.longest!]);
+      const own = tuned ? { ...settings, engine: "build/server/server.yaml" } : settings;
+      const tuning = tuned ? commandLine(["specsim", "tune", ...(settings.plainrun!.trim() ? ["plain.json"] : []), ...(settings.draftedrun!.trim() ? [`drafted.json@k=${settings.runlength}`] : []), ...serverOptions(settings), "--out", "build/server"]) : null;
+      const command = commandLine(["specsim", "plan", ...workloadOptions(own), ...acceptanceOptions(settings), "--longest", settings.longest!]);
       const ms = 1e3;
       results.replaceChildren(
         verdict(answer),
+        tunedHolder,
         h("div", { class: "pictures" }, byLength(answer), waterfall(answer), byBatch(answer), mapHolder),
         table(
           "Draft lengths",
@@ -212,13 +272,13 @@ export const decide: View = {
         ),
         answer.memory ? table(`Memory: ${gib(answer.memory.needed)} of ${gib(answer.memory.available)} GiB`, ["what", "GiB"], [...(answer.memory.lines as Answer[]).map((line) => [line.what, gib(line.bytes)]), ["largest batch with the draft", String(answer.largest_batch_with_draft)], ["largest batch without", String(answer.largest_batch_without)]], -1, true) : h("span", {}),
         h("section", {}, h("h2", {}, "Start a server with"), ...(answer.commands as Answer[]).map((own) => h("div", {}, h("h3", {}, own.engine), own.command ? copyable(own.command, `flags for ${own.engine}`) : null, ...(own.notes as string[]).map((note) => h("p", { class: "note" }, note)))), answer.commands.length === 0 ? h("p", { class: "note" }, "No draft, no flags.") : null),
-        h("section", {}, h("h2", {}, "The same from the command line"), copyable(command, "command")),
+        h("section", {}, h("h2", {}, "The same from the command line"), tuning ? copyable(tuning, "command that reads the runs") : null, copyable(command, "command")),
       );
     };
     const acceptanceHolder = h("div", {});
     acceptanceFields(place, acceptanceHolder, changed);
     root.replaceChildren(
-      h("form", { class: "controls", "aria-label": "Settings" }, h("fieldset", {}, h("legend", {}, "Acceptance"), acceptanceHolder), h("fieldset", {}, h("legend", {}, "Server"), ...workloadFields(place, changed)), h("fieldset", {}, h("legend", {}, "Search"), slider({ label: "Longest draft that is tried", name: "longest", min: 1, max: 32, step: 1, value: Number(settings.longest), change: (value) => { settings.longest = String(value); changed(); } }))),
+      h("form", { class: "controls", "aria-label": "Settings" }, h("fieldset", {}, h("legend", {}, "Acceptance"), acceptanceHolder), h("fieldset", {}, h("legend", {}, "Server"), ...workloadFields(place, changed)), h("fieldset", {}, h("legend", {}, "Your own runs"), ...runFields(place, changed)), h("fieldset", {}, h("legend", {}, "Search"), slider({ label: "Longest draft that is tried", name: "longest", min: 1, max: 32, step: 1, value: Number(settings.longest), change: (value) => { settings.longest = String(value); changed(); } }))),
       results,
     );
     changed();
