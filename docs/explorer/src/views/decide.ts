@@ -101,8 +101,10 @@ function runFields({ settings }: Place, changed: () => void): HTMLElement[] {
 
 function pastedRuns(settings: Place["settings"]): Record<string, unknown>[] {
   const runs = [];
-  if (settings.plainrun!.trim()) runs.push({ text: settings.plainrun, draft_length: 0 });
-  if (settings.draftedrun!.trim()) runs.push({ text: settings.draftedrun, draft_length: Number(settings.runlength) });
+  if (settings.plainrun!.trim()) runs.push({ text: settings.plainrun });
+  // Tables have a column for the draft length.
+  const drafted = settings.draftedrun!.trim();
+  if (drafted) runs.push(/^[[{]/.test(drafted) ? { text: drafted, draft_length: Number(settings.runlength) } : { text: drafted });
   return runs;
 }
 
