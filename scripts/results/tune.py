@@ -131,6 +131,25 @@ def deepseek_by_inferencex(folder):
         yield Server(f"{gpu} deepseek-r1 {precision}, {framework}, tp {gpus}", "experts", options, runs)
 
 
+def specbundle(folder):
+    """Llama-3.1-8B with two EAGLE-3 heads under SGLang on an H200, chains, one client. Lengths and TTFT were not recorded; the other models'
+    number of GPUs neither."""
+    rows = [row for row in csv.DictReader(open(folder / "specbundle_sglang_h200.csv"))
+            if row["model"] == "Llama-3.1-8B-Instruct" and row["topk"] == "1" and row["batch_size"] == "1"]
+    plain = collections.defaultdict(list)
+    for row in rows:
+        if float(row["accept_length"]) == 1:
+            plain[row["task"]].append(float(row["output_tok_s"]))
+    for draft in sorted({row["name"] for row in rows if float(row["accept_length"]) > 1}):
+        runs = [{"run": f"{task}-k0", "draft_length": 0, "concurrency": 1, "prompt_tokens": "", "output_tokens_per_s": statistics.mean(speeds)}
+                for task, speeds in plain.items()]
+        runs += [{"run": f"{row['task']}-k{row['steps']}", "draft_length": int(row["steps"]), "concurrency": 1, "prompt_tokens": "",
+                  "acceptance_length": row["accept_length"], "output_tokens_per_s": float(row["output_tok_s"])}
+                 for row in rows if row["name"] == draft]
+        options = ["--hardware", "h200-sxm", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--engine", "sglang"]
+        yield Server(f"h200 llama-3.1-8b, {draft.split('/')[-1]}, sglang", "dense", options, runs)
+
+
 GPU_94 = "1x H100 94 GB (LRZ lrz-hgx-h100-94x4)"
 GPU_PCIE = "2x GPU of 80-94 GB, no P2P (brev; model not named in the logs)"
 SERVED = [("h100 qwen3-32b, qwen3-1.7b", GPU_94, "Qwen/Qwen3-32B", "Qwen3-1.7B",
@@ -168,7 +187,7 @@ def served(path):
 
 def all_servers(folder, numbers):
     """Those with six runs or more, with and without speculation."""
-    for source in (eagle3_on_a100(folder), gpt_oss_on_h200(folder), deepseek_by_inferencex(folder), served(numbers)):
+    for source in (eagle3_on_a100(folder), gpt_oss_on_h200(folder), deepseek_by_inferencex(folder), specbundle(folder), served(numbers)):
         for server in source:
             if len(server.runs) >= 6 and {run["draft_length"] > 0 for run in server.runs} == {False, True}:
                 yield server
@@ -211,15 +230,19 @@ def study(server):
             for run, told in zip(others, csv.DictReader(open(f"{out}/predicted.csv"))):
                 found.append({"server": server.name, "class": server.kind, "given": count, "runs": " ".join(given), "run": run["run"],
                               "draft_length": run["draft_length"],
-                              "load": (run["concurrency"], run["prompt_tokens"] // 50),
+                              "load": (run["concurrency"], run["prompt_tokens"] // 50 if run["prompt_tokens"] else run["run"].split("-k")[0]),
                               **{f"{metric}{part}": float(told[f"{metric}{part}"]) for metric in METRICS for part in ("", "_low", "_high")},
-                              **{f"measured_{metric}": float(run[metric]) for metric in METRICS}})
+                              **{f"measured_{metric}": float(run[metric]) if run.get(metric) else math.nan for metric in METRICS}})
             sys.stderr.write(f"{server.name}: {count} runs given ({', '.join(given)})\n")
     return found
 
 
+def measured(cells, metric):
+    return [cell for cell in cells if not math.isnan(cell[f"measured_{metric}"])]
+
+
 def errors(cells, metric):
-    return sorted(abs(math.log(cell[metric] / cell[f"measured_{metric}"])) for cell in cells)
+    return sorted(abs(math.log(cell[metric] / cell[f"measured_{metric}"])) for cell in measured(cells, metric))
 
 
 def at(values, share):
@@ -227,11 +250,13 @@ def at(values, share):
 
 
 def inside(cells, metric):
-    return statistics.mean(cell[f"{metric}_low"] <= cell[f"measured_{metric}"] <= cell[f"{metric}_high"] for cell in cells) if cells else math.nan
+    held = [cell[f"{metric}_low"] <= cell[f"measured_{metric}"] <= cell[f"{metric}_high"] for cell in measured(cells, metric)]
+    return statistics.mean(held) if held else math.nan
 
 
 def decisions(cells):
-    """Of each load: the sign of each clear gain, and what the recommended draft length loses against the best measured one."""
+    """Of each load: the sign of each clear gain, and what the recommended draft length loses against the best measured one. By TPOT, or
+    by throughput where that alone was measured."""
     loads = collections.defaultdict(list)
     for cell in cells:
         loads[cell["server"], cell["load"]].append(cell)
@@ -240,12 +265,16 @@ def decisions(cells):
         plain = [cell for cell in choices if cell["draft_length"] == 0]
         if not plain or len(choices) < 2:
             continue
+        by_tpot = not math.isnan(plain[0]["measured_tpot_ms"])
+
+        def speed(cell, what, by_tpot=by_tpot):
+            return 1 / cell[f"{what}tpot_ms"] if by_tpot else cell[f"{what}output_tokens_per_s"]
         for cell in choices:
-            gain = math.log(plain[0]["measured_tpot_ms"] / cell["measured_tpot_ms"])
+            gain = math.log(speed(cell, "measured_") / speed(plain[0], "measured_"))
             if cell["draft_length"] and abs(gain) > CLEAR:
-                right.append((math.log(plain[0]["tpot_ms"] / cell["tpot_ms"]) > 0) == (gain > 0))
-        best = min(cell["measured_tpot_ms"] for cell in choices)
-        losses.append(min(choices, key=lambda cell: cell["tpot_ms"])["measured_tpot_ms"] / best - 1)
+                right.append((math.log(speed(cell, "") / speed(plain[0], "")) > 0) == (gain > 0))
+        best = max(speed(cell, "measured_") for cell in choices)
+        losses.append(best / speed(max(choices, key=lambda cell: speed(cell, "")), "measured_") - 1)
     return right, losses
 
 
