@@ -138,7 +138,7 @@ class DrafterReader {
     for (const auto& [value, name] : names)
       if (const bool speculator = value == root_.find("speculators_model_type");
           speculator || std::any_of(kDrafterNames.begin(), kDrafterNames.end(),
-                                    [&](std::string_view part) { return name.find(part) != std::string::npos; })) {
+                                    [&, known = name](std::string_view part) { return known.find(part) != std::string::npos; })) {
         std::vector<const char*> words;
         for (const Known& known : kKnown)
           if (words.empty() || std::string_view(words.back()) != known.word) words.push_back(known.word);
