@@ -70,7 +70,7 @@ for (const [hardware, target, draft, more, options] of [
   test(`the plan of ${draft} for ${target} on ${hardware} is the program's`, () => {
     const answer = ask({ ask: "plan", hardware, target, draft, ...more, longest: 8, acceptance: { kind: "position_rates", value: [0.7, 0.45, 0.31] } });
     assert.equal(answer.error, undefined);
-    const told = run(["plan", "--hardware", hardware, "--target", target, "--draft", draft, ...options, "--longest", "8", "--position-rates", "0.7,0.45,0.31"], ["plan.csv", "own_map.csv"]);
+    const told = run(["plan", "--hardware", hardware, "--target", target, "--draft", draft, ...options, "--longest", "8", "--position-rates", "0.7,0.45,0.31", "--verbose"], ["plan.csv", "own_map.csv"]);
     const lines = csv(told["plan.csv"]);
     assert.equal(lines.length, 9);
     lines.forEach((line, i) => {
