@@ -98,7 +98,7 @@ GROUPS = {
         # The library for programs of others: one header.
         "api": ["base", "config", "spec", "run", "judge", "report"],
         # Questions of the page in the browser, as JSON.
-        "web": ["base", "math", "config", "families", "verify", "presets", "decode", "theory", "logs", "spec", "run", "judge",
+        "web": ["base", "math", "config", "families", "verify", "presets", "decode", "theory", "logs", "spec", "run", "judge", "tune",
                 "audit", "plan", "load"],
         # Options in, one call, print.
         "cli": ["base", "rng", "config", "families", "draft", "verify", "presets", "gpu", "model", "latency", "placement", "theory", "spec", "run",

@@ -23,17 +23,21 @@ from pathlib import Path
 import numpy
 from scipy.optimize import minimize
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "plots")]
 import tune  # noqa: E402
+from calls import version_of  # noqa: E402
 from tables import write_rows  # noqa: E402
 
 FACTORS = {"products": 0.06, "arithmetic": 0.35, "experts": 0.2, "attention": 0.4, "verification": 0.35, "prefill": 0.35, "communication": 0.6,
            "speculation": 0.12, "step": 600.0, "sequence": 25.0, "row": 10.0, "round": 800.0, "draft_pass": 300.0, "request": 10000.0}
-# Amplitudes of the discrepancy and of the noise by metric, then the scales over which discrepancies stay alike.
-OTHERS = {"discrepancy_ttft": 0.30, "discrepancy_tpot": 0.04, "discrepancy_throughput": 0.04, "noise_ttft": 0.06, "noise_tpot": 0.035,
-          "noise_throughput": 0.04, "length_scale": 0.8, "modes_apart": 1.0}
+# Amplitudes of the discrepancy of TPOT by class of model, the noise by metric, and the scales over which discrepancies stay alike.
+OTHERS = {"discrepancy": 0.05, "discrepancy_of_mixtures": 0.1, "noise_ttft": 0.05, "noise_tpot": 0.025, "noise_throughput": 0.03,
+          "length_scale": 0.8, "modes_apart": 1.0}
+DISCREPANCIES = numpy.array([4.0, 1.0, 1.0])  # by metric, times that of TPOT
 PRIOR_WIDTH = 0.7  # standard deviation of the logarithm of a parameter around what is assumed
 TPOT_AND_THROUGHPUT = -0.9
+SAME_LENGTHS, OTHER_LENGTHS = 0.9, 0.5  # correlation of the errors of acceptance that was not recorded
+FURTHEST_TTFT = 1.2  # TTFT that is further off, as a logarithm, is a queue that the settings do not explain: left out
 
 
 class Cells:
@@ -44,9 +48,12 @@ class Cells:
         measured = {run["run"]: run for run in server.runs}
         found = []
         for row in slopes:
-            value = measured[row["run"]][row["metric"]]
-            if value not in ("", None) and float(value) > 0.0 and float(row["simulated"]) > 0.0:
-                found.append((row, math.log(float(value) / float(row["simulated"]))))
+            value = measured[row["run"]].get(row["metric"])
+            if value in ("", None) or float(value) <= 0.0 or float(row["simulated"]) <= 0.0:
+                continue
+            off = math.log(float(value) / float(row["simulated"]))
+            if row["metric"] != "ttft_ms" or abs(off) < FURTHEST_TTFT:
+                found.append((row, off))
         self.run = [row["run"] for row, _ in found]
         self.metric = numpy.array([tune.METRICS.index(row["metric"]) for row, _ in found])
         self.off = numpy.array([off for _, off in found])  # logarithms: measured over simulated
@@ -54,6 +61,8 @@ class Cells:
         self.batch = numpy.log([float(row["batch"]) for row, _ in found])
         self.prompt = numpy.log([float(row["prompt_tokens"]) for row, _ in found])
         self.length = numpy.array([int(row["draft_length"]) for row, _ in found])
+        self.sampling = numpy.array([float(row["sampling_error"]) for row, _ in found])
+        self.acceptance = numpy.array([float(row["acceptance_error"]) for row, _ in found])
         index = {run: i for i, run in enumerate(dict.fromkeys(self.run))}
         self.group = numpy.array([index[run] for run in self.run])
 
@@ -70,17 +79,21 @@ class Cells:
         """Of the rows, without the noise, and the variances of the noise."""
         factors = numpy.array([values[name] for name in FACTORS])
         scaled = self.slope * factors
-        amplitude = numpy.array([values["discrepancy_ttft"], values["discrepancy_tpot"], values["discrepancy_throughput"]])[self.metric]
+        amplitude = DISCREPANCIES[self.metric] * values["discrepancy_of_mixtures" if self.kind == "experts" else "discrepancy"]
         first = self.metric == 0
         metrics = numpy.where(self.metric[:, None] == self.metric[None, :], 1.0,
                               numpy.where(first[:, None] | first[None, :], 0.0, TPOT_AND_THROUGHPUT))
-        noise = numpy.array([values["noise_ttft"], values["noise_tpot"], values["noise_throughput"]])[self.metric] ** 2
-        return (scaled @ scaled.T + metrics * numpy.outer(amplitude, amplitude) * self.alike(values["length_scale"], values["modes_apart"]), noise)
+        noise = numpy.array([values["noise_ttft"], values["noise_tpot"], values["noise_throughput"]])[self.metric] ** 2 + 2 * self.sampling ** 2
+        accepted = self.acceptance * numpy.array([0.0, -1.0, 1.0])[self.metric]
+        alike = numpy.where(self.group[:, None] == self.group[None, :], 1.0,
+                            numpy.where(abs(self.prompt[:, None] - self.prompt[None, :]) < 0.1, SAME_LENGTHS, OTHER_LENGTHS))
+        return (scaled @ scaled.T + metrics * numpy.outer(amplitude, amplitude) * self.alike(values["length_scale"], values["modes_apart"]) +
+                alike * numpy.outer(accepted, accepted), noise)
 
 
 def log_likelihood(cells, values):
     among, noise = cells.covariance(values)
-    factor = numpy.linalg.cholesky(among + numpy.diag(noise))
+    factor = numpy.linalg.cholesky(among + numpy.diag(noise + 1e-6))
     white = numpy.linalg.solve(factor, cells.off)
     return -0.5 * white @ white - numpy.log(numpy.diag(factor)).sum() - 0.5 * len(white) * math.log(2 * math.pi)
 
@@ -93,6 +106,12 @@ def fit(servers, weight):
         return {name: assumed[name] * math.exp(log) for name, log in zip(names, logs)}
 
     def objective(logs):
+        try:
+            return misfit(logs)
+        except numpy.linalg.LinAlgError:  # nearly singular far from what is assumed
+            return 1e6
+
+    def misfit(logs):
         total = 0.5 * numpy.sum((logs / PRIOR_WIDTH) ** 2)
         for one in servers:
             total -= min(1.0, weight / len(set(one.run))) * log_likelihood(one, values(logs))
@@ -131,6 +150,9 @@ def main():
     write_rows(arguments.out / "prior.csv", [{"parameter": name, "assumed": assumed, "found": f"{found[name]:.4g}",
                                              **{f"without_{i + 1}": f"{third[name]:.4g}" for i, third in enumerate(thirds)}}
                                             for name, assumed in {**FACTORS, **OTHERS}.items()])
+    (arguments.out / "prior.yaml").write_text(
+        f"command: scripts/results/tune_prior.py --servers DIR --numbers SERVING_NUMBERS.yaml\nversion: {json.dumps(version_of(tune.SPECSIM))}\n"
+        f"servers: {len(servers)}\nruns: {sum(len(set(one.run)) for one in servers)}\n")
 
 
 if __name__ == "__main__":
