@@ -28,11 +28,11 @@ import tune  # noqa: E402
 from calls import version_of  # noqa: E402
 from tables import write_rows  # noqa: E402
 
-FACTORS = {"products": 0.06, "arithmetic": 0.35, "experts": 0.2, "attention": 0.4, "verification": 0.35, "prefill": 0.35, "communication": 0.6,
-           "speculation": 0.12, "step": 600.0, "sequence": 25.0, "row": 10.0, "round": 800.0, "draft_pass": 300.0, "request": 10000.0}
+FACTORS = {"products": 0.05, "arithmetic": 0.3, "experts": 0.25, "attention": 0.5, "verification": 0.35, "prefill": 0.3, "communication": 0.8,
+           "speculation": 0.08, "step": 500.0, "sequence": 22.0, "row": 10.0, "round": 700.0, "draft_pass": 300.0, "request": 7000.0}
 # Amplitudes of the discrepancy of TPOT by class of model, the noise by metric, and the scales over which discrepancies stay alike.
-OTHERS = {"discrepancy": 0.05, "discrepancy_of_mixtures": 0.1, "noise_ttft": 0.05, "noise_tpot": 0.025, "noise_throughput": 0.03,
-          "length_scale": 0.8, "modes_apart": 1.0}
+OTHERS = {"discrepancy": 0.03, "discrepancy_of_mixtures": 0.12, "noise_ttft": 0.05, "noise_tpot": 0.025, "noise_throughput": 0.03,
+          "length_scale": 1.2, "modes_apart": 1.2}
 DISCREPANCIES = numpy.array([4.0, 1.0, 1.0])  # by metric, times that of TPOT
 PRIOR_WIDTH = 0.7  # standard deviation of the logarithm of a parameter around what is assumed
 TPOT_AND_THROUGHPUT = -0.9

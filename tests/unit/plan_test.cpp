@@ -506,7 +506,7 @@ TEST_CASE("the noise between two ways to decode is that of what they do not shar
   const StatedErrors products(0.0, known_but(cost::Factor::products, 0.17));
   CHECK(plan::price_error(price(products, 3)) == Approx(std::hypot(0.17, always)));
   CHECK(plan::price_noise(price(products, 2), price(products, 2)) == 0.0);
-  const double of_modes = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5)));
+  const double of_modes = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 * 1.2 * 1.2)));
   CHECK(plan::price_noise(price(products, 0), price(products, 3)) == Approx(of_modes));
   // What speculative rounds have beyond plain steps counts against a plain step alone. Mutants: between two lengths; left out.
   const StatedErrors rounds(0.0, known_but(cost::Factor::speculation, 0.17));

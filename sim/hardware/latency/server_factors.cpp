@@ -14,20 +14,20 @@ namespace specsim::cost {
 const std::array<FactorInfo, kFactors>& factor_infos() {
   // Assumed, near what scripts/results/tune_prior.py finds over the measured servers of results/tune (prior.csv there).
   static const std::array<FactorInfo, kFactors> infos = {{
-      {"products", true, 0.0, 0.06, "matrix products and small kernels"},
-      {"arithmetic", true, 0.0, 0.35, "more for what arithmetic adds to reading weights"},
-      {"experts", true, 0.0, 0.2, "routed experts"},
-      {"attention", true, 0.0, 0.4, "attention over the cache"},
+      {"products", true, 0.0, 0.05, "matrix products and small kernels"},
+      {"arithmetic", true, 0.0, 0.3, "more for what arithmetic adds to reading weights"},
+      {"experts", true, 0.0, 0.25, "routed experts"},
+      {"attention", true, 0.0, 0.5, "attention over the cache"},
       {"verification", true, 0.0, 0.35, "more for attention of several tokens per sequence"},
-      {"prefill", true, 0.0, 0.35, "more for prompts, products and attention"},
-      {"communication", true, 0.0, 0.6, "communication between the GPUs of one model"},
-      {"speculation", true, 0.0, 0.12, "all passes of speculative rounds"},
-      {"step", false, 0.0, 600.0, "host time per step"},
-      {"sequence", false, 0.0, 25.0, "host time per step and sequence"},
+      {"prefill", true, 0.0, 0.3, "more for prompts, products and attention"},
+      {"communication", true, 0.0, 0.8, "communication between the GPUs of one model"},
+      {"speculation", true, 0.0, 0.08, "all passes of speculative rounds"},
+      {"step", false, 0.0, 500.0, "host time per step"},
+      {"sequence", false, 0.0, 22.0, "host time per step and sequence"},
       {"row", false, 0.0, 10.0, "host time per row of a verification"},
-      {"round", false, 0.0, 800.0, "host time per speculative round"},
+      {"round", false, 0.0, 700.0, "host time per speculative round"},
       {"draft_pass", false, 0.0, 300.0, "host time per draft pass"},
-      {"request", false, 12000.0, 10000.0, "host time per request before it is queued"},
+      {"request", false, 12000.0, 7000.0, "host time per request before it is queued"},
   }};
   return infos;
 }
@@ -52,9 +52,9 @@ double ratio_variance(const FactorBelief& belief, const FactorVector& slope) {
 double discrepancy_correlation(const StepSetting& a, const StepSetting& b) {
   // Over how large a difference of logarithms of batch and prompt, and of draft lengths, discrepancies stay alike; and how far steps
   // with speculation are from those without.
-  constexpr double kLengthScale = 0.8;
+  constexpr double kLengthScale = 1.2;
   constexpr double kDraftScale = 8.0;
-  constexpr double kModesApart = 1.0;
+  constexpr double kModesApart = 1.2;
   const double batch = std::log(a.batch / b.batch) / kLengthScale;
   const double prompt = std::log(std::max(1.0, a.prompt) / std::max(1.0, b.prompt)) / kLengthScale;
   const bool both = a.draft_length > 0 && b.draft_length > 0;

@@ -73,8 +73,8 @@ struct StepSetting {
   int draft_length = 0;  // 0: without speculation
 };
 // Standard deviation of the discrepancy of a decoding time: of a dense model, and of a mixture of experts.
-constexpr double kDiscrepancy = 0.05;
-constexpr double kDiscrepancyOfMixtures = 0.1;
+constexpr double kDiscrepancy = 0.03;
+constexpr double kDiscrepancyOfMixtures = 0.12;
 // The correlation of the discrepancies of two settings.
 double discrepancy_correlation(const StepSetting& a, const StepSetting& b);
 
