@@ -20,7 +20,8 @@ def draw(folder):
     for axis, (metric, title) in zip(axes, METRICS):
         for place, kind in enumerate(kinds):
             for count in given:
-                errors = [100 * math.log(row[metric] / row[f"measured_{metric}"]) for row in cells if row["given"] == count and row["class"] == kind]
+                errors = [100 * math.log(row[metric] / row[f"measured_{metric}"]) for row in cells
+                          if row["given"] == count and row["class"] == kind and not math.isnan(row[f"measured_{metric}"])]
                 x = given.index(count) + 0.18 * (place - (len(kinds) - 1) / 2)
                 errors.sort()
                 middle, low, high = (errors[int(share * (len(errors) - 1))] for share in (0.5, 0.1, 0.9))
