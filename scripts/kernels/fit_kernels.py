@@ -8,7 +8,7 @@ The second is what `specsim kernels TABLE.csv --fit --out FOLDER` runs: fits of 
 fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those fits.
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
-moe_aic.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv does as well); latent attention's
+moe_aic.csv.xz, moe_more.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv does as well); latent attention's
 table is in configs/kernels/tables. A fit is a formula of a few figures with a physical meaning, which the program computes
 (sim/hardware/gpu/kernel_formulas.cpp; SPECSIM_PROGRAM, or else build/specsim), and a correction of its logarithm: piecewise linear in
 the logarithm of one figure (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of
@@ -41,8 +41,8 @@ try:
 except ImportError as error:
     sys.exit(f"fit_kernels.py needs NumPy and SciPy ({error}): scripts/setup --fit installs them")
 
-from kernel_formulas import KINDS, form_of, read_hardware, reads_keys, weight_bytes  # noqa: E402
-from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, LATENT_TABLES, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
+from kernel_formulas import KINDS, form_of, matrices_of_expert, read_hardware, reads_keys, weight_bytes  # noqa: E402
+from kernel_sources import (AITER_EXPERTS, AITER_SKEW, AITER_TYPES, LATENT_TABLES, MORE_EXPERTS, OWN_KERNELS, OWN_PRODUCTS, OWN_TABLES, SHIPPED, TABLE_OF, WALK, WHOSE)  # noqa: E402
 from unseen_report import in_spreads, write_report  # noqa: E402
 
 MOST_ROWS = 512      # most rows of a product: beyond, nothing was measured
@@ -321,18 +321,19 @@ def groups(kind, folder, hardware):
                 {**cached_heads(r), **{c: float(r[c]) for c in ("batch", "tokens", "context")}}, float(r["us"]),
                 f"{r['heads']} {r['kv_heads']} {r['head_dim']}" if is_own else f"{r['batch']} {r['tokens']}")  # tables of one layer
     elif kind == "experts":
-        for r in table(folder, "moe_aic"):
+        more = [] if os.path.isfile(folder) else table(folder, MORE_EXPERTS)
+        for r in itertools.chain(table(folder, "moe_aic"), more):
             skew = 0.0 if r["routing"] == "balanced" else float(r["routing"].split("_")[-1])
             add((r["gpu"], r["engine"], r["dtype"], r["kernel"]),
-                {**{c: float(r[c]) for c in ("hidden", "inter", "topk", "experts", "tp", "tokens")}, "skew": skew},
+                {**{c: float(r[c]) for c in ("hidden", "inter", "topk", "experts", "tp", "tokens")}, "matrices": matrices_of_expert(r), "skew": skew},
                 float(r["us"]), f"{r['hidden']} {r['inter']} {r['topk']} {r['experts']}")
         for r in [] if os.path.isfile(folder) else (r for r in rows_of_folder(folder, "moe_mi300x_aiter") if float(r["us"]) > 0):
             add((r["gpu"], "aiter", AITER_EXPERTS[r["q_type"]], "fused"),
                 {"hidden": float(r["model_dim"]), "inter": float(r["inter_dim"]), "topk": float(r["topk"]), "experts": float(r["experts"]),
-                 "tp": 1.0, "tokens": float(r["tokens"]), "skew": AITER_SKEW}, float(r["us"]),
+                 "tp": 1.0, "tokens": float(r["tokens"]), "matrices": 3.0, "skew": AITER_SKEW}, float(r["us"]),
                 f"{r['model_dim']} {r['inter_dim']} {r['topk']} {r['experts']}")
     elif kind == "allreduce":
-        for r in table(folder, "allreduce_aic"):
+        for r in newest_versions(list(table(folder, "allreduce_aic"))):
             add((r["gpu"], r["engine"], "bfloat16", r["kernel"]), {"gpus": float(r["gpus"]), "bytes": float(r["bytes"])},
                 float(r["us"]), f"{r['gpus']} {r['bytes']}")
     for key, (columns, us, shapes) in found.items():
@@ -349,6 +350,17 @@ def groups(kind, folder, hardware):
             small, us = small_products(hardware[key[0]], key[2], columns, us, shapes)
             if small.sum() >= LEAST_SMALL:
                 yield (*key[:3], SMALL), columns, us, shapes, small.astype(float)
+
+
+def newest_versions(rows):
+    """Of each GPU's, engine's and kernel's rows those of the newest version: others differ by up to four times."""
+    def number(r):
+        return [int(part) for part in re.findall(r"\d+", r.get("version") or "")]
+    newest = {}
+    for r in rows:
+        key = r["gpu"], r["engine"], r["kernel"]
+        newest[key] = max(newest.get(key, []), number(r))
+    return [r for r in rows if number(r) == newest[r["gpu"], r["engine"], r["kernel"]]]
 
 
 def small_products(hardware, dtype, x, us, shapes):

@@ -47,14 +47,23 @@ def started(program):
 
 @functools.lru_cache(maxsize=None)
 def described(program=PROGRAM):
-    """What formulas there are, by kind: {"figures": {name: value where a fit does not say it, or None}, "coordinates": their number}; and
-    "weight_bytes" of an element by dtype, block scales counted."""
+    """What formulas there are, by kind: {"figures": {name: value where a fit does not say it, or None}, "coordinates": their number};
+    "weight_bytes" of an element by dtype, block scales counted; "ungated_layers" and "always_gated" (matrices_of_expert)."""
     answer, _ = started(program).communicate(b"")
     return json.loads(answer) if answer else sys.exit(f"{program} computes no formulas of kernels: build it anew")
 
 
 def weight_bytes(program=PROGRAM):
     return described(program)["weight_bytes"]
+
+
+def matrices_of_expert(row):
+    """3 with a gate, 2 without: by the column `gated` of a table of experts, or else by the layer, as `specsim kernels` reads it."""
+    if row.get("gated"):
+        return 3.0 if row["gated"] == "yes" else 2.0
+    always = [row["engine"], row.get("version", "")] == described()["always_gated"]
+    layer = [float(row["hidden"]), float(row["inter"])]
+    return 2.0 if layer in described()["ungated_layers"] and not always else 3.0
 
 
 class Form:
@@ -186,8 +195,8 @@ class Experts(Form):
     by = [[8, 64, 256, 512], [64, 256, 1024, 4096, 16384], [1, 2, 8], [1, 2 ** 1.01, 2 ** 1.2]]
 
     def shapes(self, x):
-        return {"tokens": x["tokens"], "hidden": x["hidden"], "expert_width": x["inter"] / x["tp"], "experts": x["experts"],
-                "experts_per_token": x["topk"], "skew": x["skew"]}
+        return {"tokens": x["tokens"], "hidden": x["hidden"], "expert_width": x["inter"] / x["tp"], "matrices": x["matrices"],
+                "experts": x["experts"], "experts_per_token": x["topk"], "skew": x["skew"]}
 
 
 class AllReduce(Form):

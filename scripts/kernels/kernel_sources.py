@@ -4,6 +4,7 @@
 OWN_TABLES = "results/gpu/*/kernels/attention*.csv"
 OWN_PRODUCTS = "results/gpu/*/kernels/products_w4a16.csv"
 LATENT_TABLES = "configs/kernels/tables/attention_latent*.csv.xz"  # made by scripts/kernels/latent_table.mjs
+MORE_EXPERTS = "moe_more"  # further layers of the collectors that filled moe_aic
 WHOSE = {"machete": "vllm", "marlin": "sglang"}  # vLLM takes Machete on Hopper for GPTQ, AWQ and compressed-tensors; SGLang has Marlin
 WALK = "FlashAttention 2 varlen paged"
 PACKED = "FlashAttention 3 decode"

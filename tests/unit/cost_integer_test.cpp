@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 namespace specsim::cost_integer_test {
 
@@ -186,6 +188,34 @@ TEST_CASE("MXFP4's weights are looked up: more arithmetic, and on Ampere tiles f
   CHECK(near(experts(*with("single_mixture_us: 0"), 1) - experts(*ampere, 1), 24 * 12e-6, 1e-6));
   CHECK(near(experts(*with("single_mixture_us: 0"), 4), experts(*ampere, 4)));
   CHECK(experts(*with("table_share: 0"), 4) < 0.8 * experts(*ampere, 4));
+}
+
+TEST_CASE("on a GPU without CUDA rows cost more, by kernels that nobody measured", "[cost][integer]") {
+  const auto cuda = on("rtx-4090", kQ4);
+  const auto other = on("strix-halo", kQ4);
+  const Pass verification{1, 4, 0, 4};
+  CHECK(ms(*cuda, 4, 0) < 1.2 * ms(*cuda, 1, 0));
+  CHECK(ms(*other, 4, 0) > 1.3 * ms(*other, 1, 0));
+  CHECK(other->kernel_error(Role::target, verification) > 0.3);
+  CHECK(cuda->kernel_error(Role::target, verification) < 0.2);
+  const auto warns = [](const CostModel& model) {
+    const std::vector<std::string> list = model.warnings();
+    return std::any_of(list.begin(), list.end(),
+                       [](const std::string& text) { return text.find("measure before you decide") != std::string::npos; });
+  };
+  CHECK(warns(*other));
+  CHECK_FALSE(warns(*cuda));
+  CHECK_FALSE(warns(*on("strix-halo", "llama-2-7b", "bare")));
+}
+
+TEST_CASE("mixtures that nothing was measured of have a wide error, and experts may have no gate", "[cost][integer]") {
+  const Pass step{1, 1, 1000, 1};
+  const std::string mixture = "{preset: qwen3-30b-a3b, dtype: q6_k}";
+  CHECK(on("v100-sxm", mixture)->kernel_error(Role::target, step) > 0.3);
+  CHECK(on("rx-7900-xtx", "qwen3-30b-a3b", "bare")->kernel_error(Role::target, step) > 0.3);
+  CHECK(on("rtx-3090", mixture)->kernel_error(Role::target, step) < 0.2);
+  const auto ungated = on("rtx-3090", "{preset: qwen3-30b-a3b, dtype: q6_k, gated: false}");
+  CHECK(experts(*ungated, 64) < 0.75 * experts(*on("rtx-3090", mixture), 64));
 }
 
 TEST_CASE("integer_kernels of an engine are checked", "[cost][integer]") {

@@ -109,6 +109,9 @@ TEST_CASE("decode attention, experts and all-reduces, by hand", "[cost][kernels]
   experts.tokens = 3;
   const KernelFit layer = plain_fit(KernelKind::experts, {1, 1, 12, 5, 0.5, 0.25}, 4);
   CHECK(near(layer.microseconds(plain_gpu(), experts), 5 + 1e6 * 6 * 3 * 100 * 50 * 2 / 1e12 + 0.5 * 6 + 0.25 * 6, 1e-9));
+  KernelShape ungated = experts;  // two matrices each
+  ungated.matrices = 2;
+  CHECK(near(layer.microseconds(plain_gpu(), ungated), 5 + 1e6 * 6 * 2 * 100 * 50 * 2 / 1e12 + 0.5 * 6 + 0.25 * 6, 1e-9));
   experts.skew = 1.0;  // then experts are chosen independently
   const double active = 8 * (1 - std::pow(0.75, 3));
   CHECK(
@@ -117,6 +120,27 @@ TEST_CASE("decode attention, experts and all-reduces, by hand", "[cost][kernels]
   link.gpus = 4;
   link.bytes = 1e6;
   CHECK(near(plain_fit(KernelKind::allreduce, {0.5, 0, 2}, 1).microseconds(plain_gpu(), link), 1e6 * 1.5 * 1e6 / 0.5e11, 1e-9));
+}
+
+TEST_CASE("another board's memory takes what a byte costs beyond the data sheet along, per multiprocessor", "[cost][kernels]") {
+  KernelFits fits;
+  fits.list = {plain_fit(KernelKind::product, {0.8, 1e9, 12, 3, 1e6, 1, 0.5}, 4),
+               plain_fit(KernelKind::attention_decode, {1.02, 12, 7, 0, 0}, 3), plain_fit(KernelKind::allreduce, {0.5, 0, 2}, 1)};
+  const Hardware measured = plain_gpu();
+  Hardware slower = measured;
+  slower.bandwidth = 0.5e12;
+  // A byte takes 1 unit and .25 beyond it; the slower memory takes 2 and the same .25.
+  CHECK(near(on_board(fits, measured, slower, {})->list[0].figures[0], 2.0 / 2.25));
+  CHECK(on_board(fits, measured, slower, {})->list[1].figures[0] == 1.02);  // read in the data sheet's time: nothing is beyond
+  CHECK(on_board(fits, measured, slower, 0.5)->list[1].figures[0] == 0.51);
+  CHECK(on_board(fits, measured, slower, {})->list[2].figures[0] == 0.5);  // a share of the link
+  Hardware smaller = measured;
+  smaller.multiprocessors = 50;
+  CHECK(near(on_board(fits, measured, smaller, {})->list[0].figures[0], 1.0 / 1.5));
+  CHECK(on_board(fits, measured, measured, {})->list[0].figures[0] == 0.8);
+  // The A100 of 40 GB: 12.77 ms were estimated for a step that takes 12.18 with its host.
+  const double share = hardware_of("a100-40gb-sxm").kernels->find(KernelKind::product, "vllm", "bfloat16")->figures[0];
+  CHECK(share > hardware_of("a100-80gb-sxm").kernels->find(KernelKind::product, "vllm", "bfloat16")->figures[0] + 0.03);
 }
 
 TEST_CASE("the correction is linear between its knots and constant beyond", "[cost][kernels]") {

@@ -151,6 +151,24 @@ TEST_CASE("kernels that cannot exist are refused with their column", "[cost][ker
   for (const char* wrong : {"power_law_-1", "power_law_0", "power_law_11", "power_law_x", "even"})
     CHECK(routed(wrong).find("allowed: balanced, power_law_EXPONENT") != std::string::npos);
   CHECK(of_experts("2", "3") == "t.csv:2:40: tp is 3, allowed: a divisor of inter, 14336");
+  // A gate by its column, or else by the layer; SGLang 0.5.10 had no experts without one.
+  std::vector<std::string> gated = experts;
+  gated.insert(gated.end(), {"version", "gated"});
+  const auto priced = [&](const char* hidden, const char* inter, const char* version, const char* gate) {
+    return price_kernel_table("t.csv", {gated,
+                                        {"h100-sxm", "sglang", "bfloat16", "sglang_fused_moe_triton", hidden, inter, "6", "128",
+                                         "1", "balanced", "8", "500", version, gate}})
+        .rows[0]
+        .priced_us;
+  };
+  CHECK(priced("2688", "1856", "0.5.14", "") == priced("2688", "1856", "0.5.14", "no"));
+  CHECK(priced("2688", "1856", "0.5.14", "") < 0.8 * priced("2688", "1856", "0.5.14", "yes"));
+  CHECK(priced("2688", "1856", "0.5.10", "") == priced("2688", "1856", "0.5.10", "yes"));
+  CHECK(priced("2048", "768", "0.5.14", "") == priced("2048", "768", "0.5.14", "yes"));
+  CHECK(
+      message_of(
+          {gated, {"h100-sxm", "sglang", "bfloat16", "", "2688", "1856", "6", "128", "1", "balanced", "8", "500", "", "perhaps"}})
+          .ends_with(": gated is \"perhaps\", allowed: yes, no"));
   CHECK(message_of({{"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
                     {"h100-sxm", "vllm", "", "32", "5", "128", "bfloat16", "1", "1024", "10"}}) ==
         "t.csv:2:19: kv_heads is 5 of 32 heads, allowed: a divisor, for each serves as many");

@@ -7,6 +7,7 @@
 #include "sim/foundation/config/json.h"
 #include "sim/hardware/gpu/hardware.h"
 #include "sim/hardware/gpu/kernels.h"
+#include "sim/hardware/latency/kernel_tables.h"
 
 #include <nlohmann/json.hpp>
 
@@ -72,6 +73,7 @@ double KernelShape::*shape_member(const config::Value& column) {
                                                                        {"rope_dim", &KernelShape::rope_dim},
                                                                        {"hidden", &KernelShape::hidden},
                                                                        {"expert_width", &KernelShape::expert_width},
+                                                                       {"matrices", &KernelShape::matrices},
                                                                        {"experts", &KernelShape::experts},
                                                                        {"experts_per_token", &KernelShape::experts_per_token},
                                                                        {"skew", &KernelShape::skew},
@@ -101,7 +103,7 @@ std::string input_line() {
 }
 
 // One line of JSON: each kind's figures in their order, null or what a figure is where a fit does not say, and its number of
-// coordinates; and bytes of an element of weights, or of a cached key, of each dtype.
+// coordinates; bytes of an element of weights, or of a cached key, of each dtype; and which layers of experts have no gate.
 std::string formula_list() {
   using Json = nlohmann::ordered_json;
   Json list;
@@ -112,6 +114,8 @@ std::string formula_list() {
     list["kinds"][formula.name] = {{"figures", figures}, {"coordinates", 1 + formula.most_others}};
   }
   for (const std::string& name : cost::dtype_names()) list["weight_bytes"][name] = cost::find_dtype(name)->weight_bytes;
+  for (const cost::UngatedLayer& layer : cost::ungated_layers()) list["ungated_layers"].push_back({layer.hidden, layer.width});
+  list["always_gated"] = {cost::kAlwaysGatedEngine, cost::kAlwaysGatedVersion};
   return list.dump();
 }
 

@@ -163,13 +163,13 @@ double experts_us(const KernelFit& fit, const Hardware& hardware, const KernelSh
   const double independent =
       x.experts * -std::expm1(x.tokens * std::log1p(-std::min(x.experts_per_token / x.experts, 1.0 - 1e-12)));
   const double active = x.skew > 0.0 ? std::max(1.0, independent) : std::min(x.experts, rows);
-  const double matrix = 3.0 * x.hidden * x.expert_width;
-  const double memory = kKernelMicro * active * matrix * fit.dtype.weight_bytes / (hardware.bandwidth * efficiency);
+  const double weights = x.matrices * x.hidden * x.expert_width;  // of one expert
+  const double memory = kKernelMicro * active * weights * fit.dtype.weight_bytes / (hardware.bandwidth * efficiency);
   // Rows that chance deals out fill the last tile of an expert by half; where all have as many, tiles are what they are.
   const double each = rows / active;
   const double padded = active * (x.skew > 0.0 ? std::max(kExpertRowTile, each + 0.5 * (kExpertRowTile - 1.0))
                                                : kExpertRowTile * std::ceil(each / kExpertRowTile));
-  const double operations = kKernelMicro * 2.0 * matrix * padded / (peak_flops(hardware, fit.dtype.arithmetic) * arithmetic);
+  const double operations = kKernelMicro * 2.0 * weights * padded / (peak_flops(hardware, fit.dtype.arithmetic) * arithmetic);
   return kernel + power_norm(power, {memory, operations}) + expert * active + row * rows;
 }
 

@@ -239,11 +239,22 @@ const KernelFits& built_in_kernel_fits(const std::string& name) {
   return *fits;
 }
 
-std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, double share) {
-  auto slower = std::make_shared<KernelFits>(fits);
-  for (KernelFit& fit : slower->list)
-    if (fit.kind == KernelKind::attention_decode) fit.figures[0] *= share;  // memory_efficiency
-  return slower;
+std::shared_ptr<const KernelFits> on_board(const KernelFits& fits, const Hardware& measured, const Hardware& board,
+                                           std::optional<double> attention_share) {
+  auto all = std::make_shared<KernelFits>(fits);
+  const double units = measured.multiprocessors / board.multiprocessors;
+  for (KernelFit& fit : all->list) {
+    if (fit.kind == KernelKind::allreduce) continue;
+    double& efficiency = fit.figures[0];  // memory_efficiency
+    if (fit.kind == KernelKind::attention_decode && attention_share) {
+      efficiency *= *attention_share;
+      continue;
+    }
+    // In units of the board's data sheet time of a byte.
+    const double beyond = board.bandwidth / measured.bandwidth * units * (1.0 / efficiency - 1.0);
+    if (efficiency < 1.0) efficiency = 1.0 / (1.0 + beyond);
+  }
+  return all;
 }
 
 std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name) {

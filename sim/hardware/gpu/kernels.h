@@ -55,6 +55,7 @@ struct KernelShape {
   double rope_dim = 64.0;
   double hidden = 1.0;        // experts
   double expert_width = 1.0;  // experts: width of one expert on one GPU
+  double matrices = 3.0;      // experts: of one expert; 2 without a gate
   double experts = 1.0;
   double experts_per_token = 1.0;
   double skew = 0.0;   // experts: exponent of the power law of routing; 0: balanced
@@ -143,8 +144,12 @@ std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, cons
 // Those of a file of configs/kernels that is built in, which must be there.
 const KernelFits& built_in_kernel_fits(const std::string& name);
 
-// `fits` whose decode attention reaches `share` of the bandwidth that it was measured with.
-std::shared_ptr<const KernelFits> with_attention_share(const KernelFits& fits, double share);
+// `fits` of the GPU `measured` on `board`, a GPU with another memory or another number of multiprocessors. What a byte takes
+// beyond the data sheet's bandwidth is the multiprocessors' time, not the memory's: each keeps so many bytes in flight. It stays
+// as it is per multiprocessor, so that a board with a slower memory reaches a larger share of it. `attention_share`: what decode
+// attention reaches there was measured, as a share of what it reaches on `measured`; none: it follows from the same rule.
+std::shared_ptr<const KernelFits> on_board(const KernelFits& fits, const Hardware& measured, const Hardware& board,
+                                           std::optional<double> attention_share);
 
 // `fits`, and of `other`, another GPU's, those of kinds, engines and dtypes that `fits` has none of, as borrowed from `name`.
 std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name);

@@ -17,7 +17,10 @@ std::optional<double> GroupedExperts::seconds(const ExpertsWork& work) const {
          });
 }
 
-KernelError GroupedExperts::error(const ExpertsWork& /*work*/) const { return {0.0, kStatedError}; }
+KernelError GroupedExperts::error(const ExpertsWork& /*work*/) const {
+  const bool measured = hardware_.calibration.experts_us > 0.0;
+  return {0.0, measured ? kStatedError : kUnmeasuredExpertsSpread};
+}
 
 KernelLabel GroupedExperts::label(const ExpertsWork& work) const {
   return {fmt::format("{:g} grouped products", work.met),

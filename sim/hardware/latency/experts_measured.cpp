@@ -23,7 +23,10 @@ constexpr const char* kByBlock = "fp8_block";
 constexpr std::array<std::string_view, 2> kUnpackedByMarlin = {"int4_wo", "w4a16_mxfp4"};
 constexpr double kFewerExperts = 3.0;  // binary logarithm, of those that the correction was made from over a layer's
 constexpr const char* kMarlin = "marlin";
-constexpr const char* kWithoutMarlin = "trtllm";  // has kernels of its own for weights alone
+// TensorRT-LLM's kernel for experts without a gate, which computes no others.
+constexpr const char* kNongatedKernel = "nongated";
+constexpr const char* kTensorRt = "trtllm";  // has kernels of its own for weights alone
+constexpr const char* kGenerated = "flashinfer_trtllm";
 
 // Standard deviation of the logarithm of the estimate of a layer unlike those that its kernel was measured on, or on another
 // engine's kernel. Stated: served mixtures were off by 1.2 to 1.5 times where their layers were in no table.
@@ -41,7 +44,20 @@ KernelShape shape_of(const ExpertsWork& work) {
   x.experts_per_token = work.per_token;
   x.tokens = work.tokens;
   x.skew = kUsualSkew;
+  x.matrices = work.gated ? 3.0 : 2.0;
   return x;
+}
+
+// Whether the kernel is one of the library's. TensorRT-LLM's generated kernels for Blackwell were timed as vLLM and SGLang call
+// them, through FlashInfer; of TensorRT-LLM itself the public table has CUTLASS and the kernels for few tokens alone.
+bool belongs_to(const KernelFit& fit, const std::string& library) {
+  return fit.engine == library || fit.engine == "any" ||
+         (library == kTensorRt && fit.kernel.find(kGenerated) != std::string::npos);
+}
+
+// Whether the kernel computes experts with so many matrices.
+bool computes(const KernelFit& fit, const KernelShape& x) {
+  return x.matrices < 3.0 || fit.kernel.find(kNongatedKernel) == std::string::npos;
 }
 
 }  // namespace
@@ -55,8 +71,8 @@ MeasuredExperts::Choice MeasuredExperts::fastest(const KernelShape& x, const std
   double least = 0.0;
   const KernelFit* usual = nullptr;
   for (const KernelFit& one : hardware.kernels->list) {
-    if (one.kind != KernelKind::experts || one.dtype.name != dtype) continue;
-    if (own && one.engine != library_.name() && one.engine != "any") continue;
+    if (one.kind != KernelKind::experts || one.dtype.name != dtype || !computes(one, x)) continue;
+    if (own && !belongs_to(one, library_.name())) continue;
     KernelShape within = x;
     within.tokens = std::clamp(x.tokens, std::exp2(one.over.front()), one.most());
     const bool covers = one.covers(hardware, within);
@@ -76,7 +92,7 @@ MeasuredExperts::Choice MeasuredExperts::fastest(const KernelShape& x, const std
 // Experts of four bits with bf16 activations by Marlin, as it was measured with another such type. Of the engine's own fits and
 // others', the one whose layers are the most.
 MeasuredExperts::Choice MeasuredExperts::marlin(const KernelShape& x, const WeightType& type) const {
-  if (!unpacked_by_marlin(type.name) || library_.name() == kWithoutMarlin) return {};
+  if (!unpacked_by_marlin(type.name) || library_.name() == kTensorRt) return {};
   const KernelFit* most = nullptr;
   for (const KernelFit& one : library_.hardware().kernels->list) {
     if (one.kind != KernelKind::experts || one.dtype.name == type.name || !unpacked_by_marlin(one.dtype.name)) continue;

@@ -4,6 +4,7 @@
 
 #include "sim/hardware/gpu/hardware.h"
 #include "sim/hardware/latency/engine.h"
+#include "sim/hardware/latency/experts_kernels.h"
 #include "sim/hardware/latency/kernel.h"
 #include "sim/hardware/latency/product_kernels.h"
 
@@ -53,7 +54,7 @@ class IntegerExperts final : public Kernel<ExpertsWork> {
  public:
   explicit IntegerExperts(const IntegerKernelSet& set) : set_(set) {}
   [[nodiscard]] std::optional<double> seconds(const ExpertsWork& work) const override;
-  [[nodiscard]] KernelError error(const ExpertsWork& /*work*/) const override { return {0.0, kIntegerExpertsSpread}; }
+  [[nodiscard]] KernelError error(const ExpertsWork& work) const override;
   [[nodiscard]] KernelLabel label(const ExpertsWork& /*work*/) const override { return set_.label("integer experts"); }
 
  private:

@@ -127,6 +127,23 @@ double routing_skew(const std::string& routing, const Location& where) {
   return *skew;
 }
 
+// Matrices of one expert: what the column `gated` says; or else by the layer, for which tables without the column are known.
+double matrices_of_expert(const TableReader& read, const std::vector<std::string>& line, std::size_t number) {
+  constexpr double kWithGate = 3.0;
+  constexpr double kWithoutGate = 2.0;
+  const std::string gated = read.text(line, "gated");
+  if (!gated.empty() && gated != "yes" && gated != "no")
+    throw BadInput(read.at(line, number, "gated"),
+                   fmt::format("gated is {}, allowed: yes, no", config::quote_for_message(gated)));
+  if (!gated.empty()) return gated == "yes" ? kWithGate : kWithoutGate;
+  if (read.text(line, "engine") == kAlwaysGatedEngine && read.text(line, "version") == kAlwaysGatedVersion) return kWithGate;
+  const double hidden = read.count(line, number, "hidden");
+  const double width = read.count(line, number, "inter");
+  const bool known = std::any_of(ungated_layers().begin(), ungated_layers().end(),
+                                 [&](const UngatedLayer& layer) { return layer.hidden == hidden && layer.width == width; });
+  return known ? kWithoutGate : kWithGate;
+}
+
 KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vector<std::string>& line, std::size_t number) {
   KernelShape x;
   const auto count = [&](const char* name, std::optional<double> otherwise = {}) {
@@ -141,6 +158,7 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
     case KernelKind::experts:
       x.hidden = count("hidden");
       x.expert_width = count("inter") / count("tp");
+      x.matrices = matrices_of_expert(read, line, number);
       x.experts = count("experts");
       x.experts_per_token = count("topk");
       x.tokens = count("tokens");
@@ -390,6 +408,12 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
 }
 
 }  // namespace
+
+// Rows of these shapes read their weights at up to 1.6 times the bandwidth if three matrices are counted.
+const std::vector<UngatedLayer>& ungated_layers() {
+  static const std::vector<UngatedLayer> layers = {{2688, 1856}, {1024, 2688}, {4096, 2688}, {2048, 5120}, {8192, 5120}};
+  return layers;
+}
 
 PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
                                const std::map<std::string, Hardware>& own) {

@@ -38,6 +38,16 @@ struct PricedTable {
 PricedTable price_kernel_table(const std::string& file, const std::vector<std::vector<std::string>>& fields,
                                const std::map<std::string, Hardware>& own = {});
 
+// A layer of experts that aiconfigurator's collectors measure without a gate, though their rows do not say so: Nemotron's.
+struct UngatedLayer {
+  double hidden = 0.0;
+  double width = 0.0;  // of one expert of the whole model
+};
+const std::vector<UngatedLayer>& ungated_layers();
+// An engine's version that had no experts without a gate: the same layers were measured with one.
+constexpr std::string_view kAlwaysGatedEngine = "sglang";
+constexpr std::string_view kAlwaysGatedVersion = "0.5.10";
+
 // Of a group of rows.
 struct KernelErrors : PriceErrors {
   std::string gpu;

@@ -40,6 +40,8 @@ const KernelFit* KernelLibrary::fit(KernelKind kind, const std::string& dtype, c
 
 const KernelFit* KernelLibrary::fit_of(KernelKind kind, const WeightType& type) const {
   if (!type.name.empty()) return fit(kind, type.name == "float16" ? "bfloat16" : std::string(type.name));
+  constexpr double kMostMeasured = 16.0;
+  if (type.bits > kMostMeasured) return nullptr;
   for (const char* likely : types_of(type.bits))
     if (const KernelFit* found = fit(kind, likely)) return found;
   return nullptr;
