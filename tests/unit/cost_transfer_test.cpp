@@ -247,6 +247,9 @@ TEST_CASE("more GPUs than links join are told, and a mesh's links are one for ea
   CHECK(near(link_bandwidth(mesh, 8), 448e9));
   mesh.mesh_gpus.reset();
   CHECK(link_bandwidth(mesh, 2) == 448e9);
+  // Hosts differ in how GPUs reach each other over PCIe.
+  CHECK(LinkAllReduce(specsim::tests::hardware_of("rtx-3090")).error({2, 1e5, false}).common == 0.6);
+  CHECK(LinkAllReduce(specsim::tests::hardware_of("v100-sxm")).error({2, 1e5, false}).common == 0.3);
 }
 
 TEST_CASE("experts of layers that no table has: by their bytes, with an error of their own, and said", "[cost][transfer]") {
@@ -254,7 +257,8 @@ TEST_CASE("experts of layers that no table has: by their bytes, with an error of
     return make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: {}}}", gpu, target, engine));
   };
   const auto said = [](const CostModel& cost) { return fmt::format("{}", fmt::join(cost.warnings(), "\n")); };
-  // The L40S was measured with one layer in mxfp4, of 896 experts. Mutant: its fit for 32 experts, 11.8, 28, 57.5 and 48.5 ms.
+  // The L40S was measured with gpt-oss in mxfp4 under vLLM. Mutant: its fit to one layer of 896 experts, 11.8, 28, 57.5 and 48.5
+  // ms.
   const auto l40s = model("l40s", "gpt-oss-20b");
   double before = 0.0;
   for (const double tokens : {1.0, 4.0, 16.0, 64.0, 128.0}) {
@@ -264,7 +268,9 @@ TEST_CASE("experts of layers that no table has: by their bytes, with an error of
     before = now;
   }
   CHECK(before < 0.035);  // all weights are read in 16 ms
-  CHECK(said(*l40s).find("32 experts, 4 a token, 2880 wide: no layer of 4.25 bits like it was measured") != std::string::npos);
+  CHECK(said(*l40s).find("2880 wide") == std::string::npos);
+  CHECK(said(*model("a100-80gb-sxm", "gpt-oss-20b")).find("32 experts, 4 a token, 2880 wide: no layer like it was measured") !=
+        std::string::npos);
   // Served gpt-oss-120b on eight H100s, vLLM, 1,024 tokens in and out: ms a token by concurrency (InferenceX issue 828).
   const auto h100 = model("h100-sxm", "{preset: gpt-oss-120b, tensor_parallel: 8}");
   for (const auto& [batch, ms] : {std::pair{4.0, 3.72}, {8.0, 4.05}, {16.0, 4.83}, {32.0, 5.82}, {64.0, 7.36}}) {

@@ -174,8 +174,9 @@ const std::vector<Parameter>& hardware_parameters() {
       {"allreduce_kernels", Type::text, "", "fits of another GPU with links of the same kind: their all-reduces alone", {}, {}},
       {"attention_share",
        Type::number,
-       "1",
-       "share of the bandwidth that attention by those fits reaches here, where they are another GPU's",
+       "",
+       "share of the bandwidth that attention by those fits reaches here, where they are another GPU's; by the two data sheets "
+       "where not given",
        config::between(0.05, 2),
        {}},
       {"kernels_engine",
@@ -252,12 +253,18 @@ const std::vector<Hardware>& measured_gpus() {
 
 namespace {
 
+// The GPU that the fits of that name were measured on; none for a file of the user's.
+std::optional<Hardware> gpu_of_fits(const std::string& kernels) {
+  const std::vector<std::string> names = preset_names(PresetKind::hardware);
+  if (std::find(names.begin(), names.end(), kernels) == names.end()) return std::nullopt;
+  Diagnostics none;
+  return read_hardware(PresetChoice{kernels, {}, {}}, none);
+}
+
 // Whether the all-reduces of these fits were measured over NVLink; of fits without a preset's name it is taken to be so.
 bool went_over_nvlink(const std::string& kernels) {
-  const std::vector<std::string> names = preset_names(PresetKind::hardware);
-  if (std::find(names.begin(), names.end(), kernels) == names.end()) return true;
-  Diagnostics none;
-  return has_nvlink(read_hardware(PresetChoice{kernels, {}, {}}, none));
+  const std::optional<Hardware> measured = gpu_of_fits(kernels);
+  return !measured || has_nvlink(*measured);
 }
 
 // Fits for a GPU of which nothing but the data sheet is known: those of the nearest architecture whose products were measured.
@@ -317,6 +324,11 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
   if (a.has("kernels") && !own_calibration) {
     hardware.kernels_name = a.text("kernels");
     hardware.kernels = read_kernel_fits(hardware.kernels_name, a.where("kernels"), diagnostics);
+    std::optional<double> attention_share;
+    if (a.has("attention_share")) attention_share = a.number("attention_share");
+    if (hardware.kernels != nullptr && (hardware.kernels_spread > 0.0 || attention_share))  // another GPU's
+      if (const std::optional<Hardware> measured = gpu_of_fits(hardware.kernels_name))
+        hardware.kernels = on_board(*hardware.kernels, *measured, hardware, attention_share);
     if (a.has("kernels_beside") && hardware.kernels != nullptr) {
       const auto other = read_kernel_fits(a.text("kernels_beside"), a.where("kernels_beside"), diagnostics);
       if (other != nullptr) hardware.kernels = with_missing(*hardware.kernels, *other, a.text("kernels_beside"));
@@ -325,8 +337,6 @@ Hardware read_hardware(const config::Value& spec, Diagnostics& diagnostics) {
       const auto other = read_kernel_fits(a.text("allreduce_kernels"), a.where("allreduce_kernels"), diagnostics);
       if (other != nullptr) hardware.kernels = with_allreduces(*hardware.kernels, *other, a.text("allreduce_kernels"));
     }
-    if (hardware.kernels != nullptr && a.number("attention_share") != 1.0)
-      hardware.kernels = with_attention_share(*hardware.kernels, a.number("attention_share"));
   }
   hardware.link_bandwidth = 1e9 * a.number("link_gb_per_s");
   if (a.integer("mesh_gpus") > 0) hardware.mesh_gpus = static_cast<double>(a.integer("mesh_gpus"));

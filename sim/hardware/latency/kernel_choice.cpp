@@ -53,7 +53,7 @@ ModelKernels::ModelKernels(const Deployment& deployment, const ModelShape& model
   const Engine& engine = deployment.engine;
   const std::string name = kernels_in_use(deployment.kernels, engine.kernels, hardware);
   if (!name.empty()) library_.emplace(hardware, name);
-  auto calibrated = std::make_unique<CalibratedProduct>(hardware, engine.weight_only, deployment.quantized_efficiency);
+  auto calibrated = std::make_unique<CalibratedProduct>(hardware, engine, deployment.quantized_efficiency);
   if (deployment.kernels == "automatic" && runs_integer_kernels(engine, hardware))
     integer_set_.emplace(IntegerKernelSet{engine, hardware, *calibrated, deployment.quantized_efficiency});
   const double attention_us = own_layers() ? 0.0 : hardware.calibration.attention_us;

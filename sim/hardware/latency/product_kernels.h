@@ -17,6 +17,16 @@ bool of_weights_alone(const WeightType& type);
 // rows) five are missed by .12 to .26, SGLang's int8 on an H100 by .58, for its kernel is slow.
 constexpr double kWeightOnlySpread = 0.3;
 
+// Whether the engine's kernels for quantised weights are of another backend there than those that were measured: llama.cpp's of
+// Vulkan, ROCm or Metal.
+bool other_backend(const Engine& engine, const Hardware& hardware);
+// The kernels of such a backend. Rounds of Qwen3.8-27B and Gemma-4-31B with MTP over 3 to 5 rows take 1.3 to 2.5 times a plain
+// step (RX 7900 XTX under Vulkan and ROCm, R9700, M4, Strix Halo), where CUDA's take 1.1: the median is what rows cost, and the
+// rest is the error of any number of rows above one.
+constexpr double kOtherBackendGrowth = 0.25;
+constexpr double kOtherBackendSpread = 0.4;
+WeightOnlyKernels other_backend_kernels(const Engine& engine);
+
 // The measured kernels of one library on a GPU: which fit serves a type of weights.
 class KernelLibrary {
  public:
@@ -63,8 +73,11 @@ class MeasuredProduct final : public Kernel<ProductWork> {
 class CalibratedProduct final : public Kernel<ProductWork> {
  public:
   // `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, where a config gives it.
-  CalibratedProduct(const Hardware& hardware, const WeightOnlyKernels& weight_only, std::optional<double> efficiency)
-      : hardware_(hardware), weight_only_(weight_only), efficiency_(efficiency) {}
+  CalibratedProduct(const Hardware& hardware, const Engine& engine, std::optional<double> efficiency)
+      : hardware_(hardware),
+        weight_only_(other_backend(engine, hardware) ? other_backend_kernels(engine) : engine.weight_only),
+        other_backend_(other_backend(engine, hardware)),
+        efficiency_(efficiency) {}
   [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
   [[nodiscard]] KernelError error(const ProductWork& work) const override;
   [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
@@ -73,7 +86,8 @@ class CalibratedProduct final : public Kernel<ProductWork> {
 
  private:
   const Hardware& hardware_;
-  const WeightOnlyKernels& weight_only_;
+  WeightOnlyKernels weight_only_;
+  bool other_backend_;
   std::optional<double> efficiency_;
 };
 
