@@ -60,6 +60,14 @@ TEST_CASE("a live server waits for the longest context and for its clients; lock
   CHECK(near(b.host, a.host + 8 * 28e-6));
   live.batch = 1;
   CHECK(model->pass(Role::target, live).kv == model->pass(Role::target, {1, 1, 4000, 1, false}).kv);
+  // Heads that share no keys: a sequence has many blocks, and the longest does not hold up the others.
+  const auto ungrouped = [](const std::string& engine, bool in_server) {
+    return make_cost("roofline", "{hardware: h100-sxm, target: llama-2-7b, draft: none, engine: {source: a test, graphs: true, " +
+                                     engine + "}}")
+        ->pass(Role::target, {8, 1, 4000, 1, in_server})
+        .kv;
+  };
+  CHECK(ungrouped("kernels: vllm, unequal_contexts: 1.2", true) == ungrouped("kernels: vllm, unequal_contexts: 1.2", false));
 }
 
 TEST_CASE("small kernels are counted by the engine; norms hide in all-reduces", "[cost][steps]") {
@@ -132,6 +140,31 @@ TEST_CASE("steps in seconds or microseconds are a mistaken unit", "[cost][steps]
   for (const char* time : {"0.014", "14000"})
     CHECK(refusal({kServer, {"b300", "vllm", "Qwen3-32B", "1", "1", "8", "4096", time}})
               .find("times the column median_ms in the middle, allowed: times in milliseconds") != std::string::npos);
+}
+
+TEST_CASE("served steps are of one engine's clients, shared experts too, and fit its memory", "[cost][steps]") {
+  std::vector<std::string> header = kServed;
+  header.insert(header.end(), {"batch_size", "attention_dp_size", "moe_tp_size", "moe_ep_size"});
+  const auto priced = [&](const char* model, const char* clients, const char* tensor, const char* batch, const char* engines,
+                          const char* cut, const char* spread, const char* prompt = "1024") {
+    return price_step_table(
+               "served.csv",
+               {header, {"trtllm", model, "b200_sxm", "fp8", prompt, "1024", tensor, clients, "10", batch, engines, cut, spread}})
+        .rows[0];
+  };
+  const char* dense = "meta-llama/Llama-3.1-8B-Instruct";
+  const char* mixture = "Qwen/Qwen3-30B-A3B";
+  CHECK(priced(dense, "64", "1", "4", "", "", "").priced_ms == priced(dense, "4", "1", "", "", "", "").priced_ms);
+  CHECK(priced(dense, "64", "1", "64", "", "", "").priced_ms == priced(dense, "64", "1", "", "", "", "").priced_ms);
+  // Four engines that share their experts, one GPU each.
+  CHECK(priced(mixture, "64", "1", "16", "4", "1", "4").priced_ms > 0.0);
+  CHECK(priced(mixture, "64", "1", "16", "4", "1", "4").priced_ms != priced(mixture, "16", "1", "", "", "", "").priced_ms);
+  CHECK(priced(mixture, "64", "4", "64", "1", "1", "4").priced_ms == priced(mixture, "64", "4", "", "", "", "").priced_ms);
+  CHECK(priced(mixture, "64", "1", "4", "16", "4", "4").why ==
+        "attention on several GPUs by sequence is priced with one GPU for each, and the experts on as many");
+  CHECK(priced(mixture, "64", "4", "64", "1", "1", "8").why == "experts on another number of GPUs than a layer are not priced");
+  CHECK(priced(mixture, "64", "4", "16", "", "1", "4").why == "how many engines share the clients is not given");
+  CHECK(priced(dense, "2000", "1", "", "", "", "", "15000").why == "more sequences at once than the GPU's memory holds");
 }
 
 TEST_CASE("served tokens wait for the prompts of others", "[cost][steps]") {

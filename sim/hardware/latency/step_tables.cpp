@@ -125,6 +125,33 @@ class StepLine {
   int number_;
 };
 
+// How many GPUs share a model: each layer, and the experts of engines that each have attention and sequences of their own.
+struct Sharing {
+  double tensor = 1.0;
+  double experts = 1.0;
+};
+
+// What a line says of it. Experts that are spread over the GPUs of a layer are read as many bytes per GPU as experts that are
+// cut, and are estimated as such. `why`: what is not estimated.
+Sharing sharing_of(const StepLine& line, const char* shards, std::string& why) {
+  Sharing sharing{line.figure(shards, 1.0), 1.0};
+  const double engines = line.several("attention_dp_size") ? line.figure("attention_dp_size", 1.0) : 1.0;
+  const double spread = line.several("moe_ep_size") ? line.figure("moe_ep_size", 1.0) : 1.0;
+  const double cut = line.several("moe_tp_size") ? line.figure("moe_tp_size", 1.0) : 1.0;
+  const bool fewer = !line.text("batch_size").empty() && !line.text("concurrency").empty() &&
+                     line.figure("batch_size", 0.0) < line.figure("concurrency", 0.0);
+  if (spread > 1.0 && fewer && line.text("attention_dp_size").empty())
+    why = "how many engines share the clients is not given";
+  else if (engines == 1.0 && spread > 1.0 && spread * cut != sharing.tensor)
+    why = "experts on another number of GPUs than a layer are not priced";
+  if (engines == 1.0) return sharing;
+  if (sharing.tensor > 1.0 || cut > 1.0 || spread != engines)
+    why = "attention on several GPUs by sequence is priced with one GPU for each, and the experts on as many";
+  else
+    sharing.experts = engines;
+  return sharing;
+}
+
 // Cost models by what they price; a table has few.
 class StepModels {
  public:
@@ -132,10 +159,10 @@ class StepModels {
       : engine_(engine), own_(own) {}
 
   // `where`: the GPU's field of the table. nullptr: `why` says what is missing.
-  const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
+  const CostModel* find(const std::string& gpu, const std::string& engine, const std::string& model, const Sharing& sharing,
                         const Precision& precision, const Location& where, std::string& why) {
-    const auto [at, fresh] = known_.try_emplace({gpu, engine, model, shards, precision.weights});
-    if (fresh) at->second = make(gpu, engine, model, shards, precision, where);
+    const auto [at, fresh] = known_.try_emplace({gpu, engine, model, sharing.tensor, sharing.experts, precision.weights});
+    if (fresh) at->second = make(gpu, engine, model, sharing, precision, where);
     why = at->second.second;
     return at->second.first.get();
   }
@@ -143,7 +170,7 @@ class StepModels {
  private:
   using Made = std::pair<std::unique_ptr<CostModel>, std::string>;
 
-  [[nodiscard]] Made make(const std::string& gpu, const std::string& engine, const std::string& model, double shards,
+  [[nodiscard]] Made make(const std::string& gpu, const std::string& engine, const std::string& model, const Sharing& sharing,
                           const Precision& precision, const Location& where) const {
     const auto hardware_name = preset_called(PresetKind::hardware, gpu);
     const auto model_name = preset_called(PresetKind::model, model);
@@ -158,7 +185,8 @@ class StepModels {
         own != own_.end() ? own->second : read_hardware(PresetChoice{is_file ? gpu : *hardware_name, where, {}}, diagnostics);
     d.engine = read_engine(engine_ ? *engine_ : PresetChoice{engine_name.value_or(kOtherEngine), {}, {}}, diagnostics);
     diagnostics.throw_if_any();
-    PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", shards), {}}}};
+    PresetChoice served{*model_name, {}, {{"tensor_parallel", fmt::format("{:g}", sharing.tensor), {}}}};
+    if (sharing.experts > 1.0) served.changes.push_back({"expert_parallel", fmt::format("{:g}", sharing.experts), {}});
     // A checkpoint that was published in so many bits is served as it is.
     const ModelShape published = read_model(PresetChoice{*model_name, {}, {}}, "model", diagnostics);
     const auto checkpoint = published.checkpoints.find(precision.word);
@@ -173,7 +201,7 @@ class StepModels {
       if (published.state) served.changes.push_back({"state_bits", "16", {}});
     }
     ModelShape shape = read_model(served, "model", diagnostics);
-    if (!diagnostics.empty()) return {nullptr, fmt::format("{} cannot be cut in {:g}", *model_name, shards)};
+    if (!diagnostics.empty()) return {nullptr, fmt::format("{} cannot be cut in {:g}", *model_name, sharing.tensor)};
     if (d.hardware.kernels == nullptr) return {nullptr, fmt::format("no kernels of {} were measured", gpu)};
     if (d.engine.kernels.empty()) return {nullptr, fmt::format("no kernels of engine {}", d.engine.name)};
     d.target = std::move(shape);
@@ -183,7 +211,7 @@ class StepModels {
 
   const std::optional<PresetChoice>& engine_;
   const std::map<std::string, Hardware>& own_;
-  std::map<std::tuple<std::string, std::string, std::string, double, std::string>, Made> known_;
+  std::map<std::tuple<std::string, std::string, std::string, double, double, std::string>, Made> known_;
 };
 
 // A server's clients, each of which sends the next prompt when the last one's output is there.
@@ -227,7 +255,11 @@ double served_step(const CostModel& model, const Clients& clients, double share)
 
 // The same with the share that the wait leaves: what a client waits for its first token it does not decode (Little's law). The
 // wait is taken from the table, for queues are the benchmark's: clients that begin at once, and outputs that end together.
-double served_seconds(const CostModel& model, const Clients& clients) {
+struct Served {
+  double seconds;
+  double share;  // of their time in which clients decode
+};
+Served served_seconds(const CostModel& model, const Clients& clients) {
   constexpr int kRounds = 12;  // the share is then within .1 % of where it settles
   const double steps = steps_of(clients);
   double share = 1.0;
@@ -236,7 +268,7 @@ double served_seconds(const CostModel& model, const Clients& clients) {
     share = 0.5 * (share + steps * step / (clients.wait + steps * step));
     step = served_step(model, clients, share);
   }
-  return step;
+  return {step, share};
 }
 
 void state_error(PricedStep& row, const CostModel& model, const Pass& pass) {
@@ -271,14 +303,21 @@ void price_served_step(const StepLine& line, const CostModel* model, PricedStep&
   row.phase = "served";
   const bool unknown_load = line.text("concurrency").empty();
   if (!unknown_load) row.batch = line.figure("concurrency", 1.0);
+  // Of several engines, or servers, each has a part of the clients.
+  if (!unknown_load && !line.text("batch_size").empty() && line.figure("batch_size", 0.0) >= 1.0)
+    row.batch = std::min(row.batch, line.figure("batch_size", 0.0));
   const double wait = line.text("silicon_ttft_ms").empty() ? 0.0 : 1e-3 * line.figure("silicon_ttft_ms", 0.0);
   const Clients clients{row.batch, line.figure("isl", 1.0), line.figure("osl", 1.0), wait};
-  if (line.several("attention_dp_size")) row.why = "attention on several GPUs by sequence is not priced";
-  if (line.several("moe_ep_size")) row.why = "experts on several GPUs in parallel are not priced";
   if (line.figure("tp_size", 1.0) > kMostGpus) row.why = "more than eight GPUs are not priced";
   if (unknown_load) row.why = "no concurrency is given";
   if (!row.why.empty()) return;
-  row.priced_ms = 1e3 * served_seconds(*model, clients);
+  const Served served = served_seconds(*model, clients);
+  const Pass step = decode_step(clients, served.share);
+  if (const auto memory = model->memory_budget({step.batch, step.context}, 1, Kept::target); memory && !memory->fits()) {
+    row.why = "more sequences at once than the GPU's memory holds";
+    return;
+  }
+  row.priced_ms = 1e3 * served.seconds;
   state_error(row, *model, decode_step(clients, 1.0));
 }
 
@@ -371,11 +410,13 @@ PricedSteps price_step_table(const std::string& file, const std::vector<std::vec
     row.engine = line.text(format.engine);
     row.model = line.text(format.model);
     row.ms = line.figure(format.time, 1e-6);
-    const double shards = line.figure(format.shards, 1.0);
+    std::string unshared;
+    const Sharing sharing = sharing_of(line, format.shards, unshared);
     const std::optional<Precision> precision =
         format.precision == nullptr ? Precision() : precision_of(line.text(format.precision), line.text("gemm_quant_mode"));
     if (!precision) line.refuse(format.precision, "bf16, fp8, fp4, int4");
-    const CostModel* model = models.find(row.gpu, row.engine, row.model, shards, *precision, line.at(format.gpu), row.why);
+    const CostModel* model = models.find(row.gpu, row.engine, row.model, sharing, *precision, line.at(format.gpu), row.why);
+    if (!unshared.empty()) row.why = unshared;
     if (engine)
       row.engine = engine->name;
     else if (const auto name = engine_called(row.engine))
