@@ -221,10 +221,6 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
 
 EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& /*by_batch*/) {
   EngineCommand own{kLlamaCpp, "", {}};
-  if (d.target->tensor_parallel > 1.0) {
-    own.notes.emplace_back("several GPUs take a model's layers in turn (--split-mode layer), which is not what is priced here");
-    return own;
-  }
   if (d.target->offload) {
     own.notes.emplace_back(
         "layers in the host's memory (--n-gpu-layers) are computed by its processor, which is not what is priced here");
@@ -270,7 +266,9 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
         "accepted there before (drafter ngram_map_k)",
         std::min(kLongestLookup, draft_length), draft_length));
   if (is_module(d)) own.notes.emplace_back("the target's file must hold the module, which not every conversion keeps");
-  own.command = fmt::format("llama-server --model {}{}{} {}", path_of(*d.target),
+  // Its default takes a model's layers in turn, GPU by GPU.
+  own.command = fmt::format("llama-server --model {}{}{}{} {}", path_of(*d.target),
+                            d.target->tensor_parallel > 1.0 ? " --split-mode tensor" : "",
                             d.target->kv_bits < 16.0 ? " --cache-type-k q8_0 --cache-type-v q8_0" : "",
                             batch > 1.0 ? fmt::format(" --parallel {:g}", batch) : "", draft);
   if (vocabularies_differ(d)) own.notes.push_back(vocabularies(d) + ": taken, if the tokens that both have are the same texts");
