@@ -24,7 +24,7 @@ SOURCES = {
     "steps_vllm_b300_fpm": ["gpu", "engine", "model", "tp", "ep", "batch", "mean_context", "median_ms"],
     "steps_vllm_b300_layerwise": ["gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"],
     "serving_tpot": ["backend", "backend_version", "model_path", "system", "precision", "gemm_quant_mode", "isl", "osl", "tp_size", "concurrency",
-                     "silicon_ttft_ms", "silicon_tpot_ms"]}
+                     "batch_size", "attention_dp_size", "moe_tp_size", "moe_ep_size", "silicon_ttft_ms", "silicon_tpot_ms"]}
 LIVE, LAYERS, SERVED = SOURCES
 DENSE, LINEAR = "Qwen3-32B", "Qwen3.6-35B-A3B"
 SEQUENCES = "on 16 to 32,768"

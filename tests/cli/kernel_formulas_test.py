@@ -21,7 +21,7 @@ GPU = {"bandwidth": 1e12, "flops": 1e20, "fp8_flops": 1e20, "int8_flops": 1e20, 
 SLOW = {**GPU, "flops": 1e12, "bandwidth": 1e20}
 CACHE = {"batch": 4, "context": 1000, "heads": 32, "kv_heads": 8, "head_dim": 128}
 FREE = {"memory_efficiency": 1e6, "arithmetic_efficiency": 1e6, "overlap_power": 12}
-LAYER = {"hidden": 100, "inter": 100, "tp": 2, "experts": 8, "topk": 2, "tokens": 3, "skew": 0}
+LAYER = {"hidden": 100, "inter": 100, "tp": 2, "matrices": 3, "experts": 8, "topk": 2, "tokens": 3, "skew": 0}
 LAYER_US = {"memory_efficiency": 1, "arithmetic_efficiency": 1, "overlap_power": 12, "kernel_us": 5, "expert_us": 0.5, "row_us": 0.25}
 ACTIVE = 8 * (1 - 0.75 ** 3)  # experts that three tokens meet where each takes two of eight by chance
 

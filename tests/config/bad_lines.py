@@ -168,7 +168,7 @@ LINES = [
      "--draft-tensor-parallel: given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces"),
     (["plan", "--alpha", "0.5", "--trace", "x"], "--trace: given together with --alpha, allowed: one figure of acceptance"),
     (["plan", "--alpha", "0.5", "--hardware", "h100"],
-     '--hardware: unknown hardware "h100", did you mean "h100-sxm", "h100-pcie" or "h100-sxm-94gb"? allowed: ' + GPUS),
+     '--hardware: unknown hardware "h100", did you mean "h100-nvl", "h100-sxm" or "h100-pcie"? allowed: ' + GPUS),
     (["plan", "--alpha", "0.5", "--hardware", "4090"],
      '--hardware: unknown hardware "4090", did you mean "rtx-4090"? allowed: ' + GPUS),
     # Options that change nothing.
