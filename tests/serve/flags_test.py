@@ -158,7 +158,7 @@ def ties(checks):
     """Two servers that the prices cannot tell apart are said to tie; those that they can are not."""
     def swept(rate, *more):
         return serve(".", *SERVER[:6], "--policy", "fixed:1", "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more).stdout
-    close = swept("0.17")
+    close = swept("0.19")
     noise, tied = re.search(r"tie within the error of the latency model, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
     apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])
