@@ -43,4 +43,23 @@ cost: {model: affine, target_fixed_ms: 10}
   CHECK(rate == Approx(80.0).epsilon(0.08));
 }
 
+TEST_CASE("engines that are nearly idle get no requests of their own", "[serve]") {
+  // Two engines compute 131 tokens of prompts in each step of 10 ms: 262 requests a second of 100 tokens each, which leave 256
+  // engines nearly idle. 256 x 1,024 requests are not needed for that: 100,000 of 39 steps each are 3.9 million. Mutant: 1,024
+  // requests for each engine.
+  std::size_t turns = 0;
+  const double rate = load::saturated_rate(tests::server(R"(serve:
+  scheduler: {kind: vllm_v1, max_num_seqs: 32, max_num_batched_tokens: 131, async: false}
+  arrivals: {process: deterministic, rate: 1}
+  lengths: {prompt: 100, output: 40}
+  replicas: {count: 256, prefill: 2, kv_bytes_per_token: 1}
+cost: {model: affine, target_fixed_ms: 10}
+)"),
+                                           nullptr, [&](double) { ++turns; })
+                          .value();
+  CHECK(rate == Approx(262.0).epsilon(0.002));
+  CHECK(turns > 0);
+  CHECK(turns * 4096 < 1'000'000);  // it is told once in 4,096 turns
+}
+
 }  // namespace specsim::capacity_test

@@ -13,11 +13,12 @@ namespace specsim::load {
 
 namespace {
 
-constexpr std::size_t kFirstRequests = 1024;  // for each replica
+constexpr std::size_t kFirstRequests = 1024;  // for each replica, of kMostReplicas at most
 constexpr double kBatches = 32.0;             // that the run is long: it begins with one that is in step, and ends in another
 
 // Replicas that stand for any larger number of them: where all requests are there at the start, a routing that goes by numbers
-// of requests gives each as many, and each works by itself.
+// of requests gives each as many, and each works by itself. Where more than these are simulated, other engines may limit the rate
+// (those that compute prompts), and replicas that are nearly idle need no requests of their own: the batch decides.
 constexpr std::uint32_t kMostReplicas = 4;
 
 bool stand_for_others(const ServeExperiment& experiment) {
@@ -65,22 +66,21 @@ std::optional<double> rate_of(const ServeExperiment& experiment, const std::atom
   saturated.slo = {};
   if (stand_for_others(experiment)) saturated.replicas = kMostReplicas;
   const double share = static_cast<double>(saturated.replicas) / experiment.replicas;
-  std::size_t requests = std::min(kFirstRequests * saturated.replicas, kMostRequests);
+  std::size_t requests = kFirstRequests * std::min(saturated.replicas, kMostReplicas);
   for (;;) {
     const arrivals::RequestTrace workload = saturating(saturated, requests);
     if (hits_decide(saturated, workload)) return std::nullopt;
     ServeOptions options;
     options.stop = stop;
+    options.summarise = false;
     if (done) options.progress = [&](std::size_t ended) { done(static_cast<double>(ended) / static_cast<double>(requests)); };
     const serve::SimulationResult result = serve(saturated, workload, options).result;
     if (result.interrupted || !result.reached_end) return std::nullopt;
-    double batch = 0.0;
-    for (std::size_t i = 0; i < saturated.replicas; ++i) batch += result.totals[i].largest_batch;
-    const auto needed = static_cast<std::size_t>(kBatches * batch);
+    const auto needed = static_cast<std::size_t>(kBatches * result.largest_batch);
     if (requests < needed) {
       // Everything that was there ran at once, so that nothing is known of what limits the batch.
       if (requests >= kMostRequests || needed > 4 * kMostRequests) return std::nullopt;
-      requests = std::min(needed, kMostRequests);
+      requests = std::min(std::max(needed, 2 * requests), kMostRequests);  // the last run is at least half of all the work
       continue;
     }
     double outputs = 0.0;

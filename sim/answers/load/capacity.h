@@ -12,8 +12,8 @@
 namespace specsim::load {
 
 // Requests a second, of the experiment's mean length, that all replicas together complete while requests never run out. The
-// experiment's requests are all sent at the start: enough to fill the batch 32 times, and at least 1,024 for each replica. What
-// counts are the tokens that come from the moment when a quarter of the requests have ended until none waits any more. nullopt
+// experiment's requests are all sent at the start: enough to fill the batch 32 times, and at least 1,024 for each replica up to
+// four. What counts are the tokens that come from the moment when a quarter of the requests have ended until none waits any more. nullopt
 // where prompts share cached prefixes, whose hits depend on when requests come; where even the most requests never fill the
 // batch; and after a stop. `done`: is told the share of the run that is done, as it goes on; empty: nobody asks.
 std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop,

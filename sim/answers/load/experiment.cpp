@@ -213,6 +213,7 @@ Served serve(const ServeExperiment& experiment, const arrivals::RequestTrace& wo
       if (one.where.file.empty()) one.where.file = experiment.file;
     throw BadInput(list);
   }
+  if (!options.summarise) return served;
   served.summary = serve::summarise(workload, served.result, experiment.slo, experiment.replicas + experiment.prefill_engines,
                                     experiment.warm_up);
   add_fitting(served.summary, experiment, workload, setting.make_engine().lookahead);

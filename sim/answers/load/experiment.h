@@ -114,6 +114,7 @@ struct ServeOptions {
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::size_t finished)> progress;
   const serve::Acceptance* acceptance = nullptr;  // what make_acceptance() gave; nullptr: serve() calls it
+  bool summarise = true;                          // false: the summary is left empty
 };
 // Runs the server on the requests once, and sums it up. Throws BadInput for requests that the server refuses, and where the run
 // takes more memory than the machine has free.

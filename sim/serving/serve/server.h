@@ -84,6 +84,8 @@ class Server {
   // When the running step ends; kNever where none runs.
   [[nodiscard]] arrivals::Picoseconds next() const { return ends_; }
   [[nodiscard]] bool idle() const { return ends_ == arrivals::kNever; }
+  // Requests in the running step.
+  [[nodiscard]] std::uint32_t batch() const { return idle() ? 0 : static_cast<std::uint32_t>(current_.items.size()); }
   // Called at next(), when the step's tokens come. `finished` gets the requests that end.
   void finish_step(arrivals::Picoseconds now, std::vector<arrivals::RequestId>& finished);
   // Called behind finish_step, and when a request arrives at an idle engine: schedules what can be computed.

@@ -51,16 +51,33 @@ class Moments {
 struct Engines {
   std::vector<std::unique_ptr<Server>> servers;
   Moments moments{1};
-  std::vector<std::size_t> touched;  // a step ended, or an idle engine got a request
+  std::vector<std::size_t> touched;    // a step ended, or an idle engine got a request
+  std::vector<std::uint32_t> batches;  // [engine]: requests in its running step
+  std::uint32_t batch = 0;             // all of these
+  std::uint32_t largest_batch = 0;
+
+  void set_up() {
+    moments = Moments(servers.size());
+    batches.resize(servers.size());
+  }
+
+  // An engine's step has begun, or it is idle.
+  void began(std::size_t engine) {
+    moments.set(engine, servers[engine]->next());
+    batch -= batches[engine];
+    batches[engine] = servers[engine]->batch();
+    batch += batches[engine];
+  }
 
   void begin_steps(arrivals::Picoseconds now) {
     std::sort(touched.begin(), touched.end());
     touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
     for (const std::size_t i : touched) {
       servers[i]->begin_steps(now);
-      moments.set(i, servers[i]->next());
+      began(i);
     }
     touched.clear();
+    largest_batch = std::max(largest_batch, batch);
   }
 };
 
@@ -86,7 +103,7 @@ class Run {
     if (!prefill_.servers.empty())  // there a request ends with its first token
       for (Sequence& sequence : result_.sequences) sequence.output = sequence.limit = 1;
     if (setting.replicas > 1) result_.replica_of.resize(workload.requests.size());
-    for (Engines* const engines : {&decode_, &prefill_}) engines->moments = Moments(engines->servers.size());
+    for (Engines* const engines : {&decode_, &prefill_}) engines->set_up();
   }
 
   SimulationResult run() {
@@ -127,6 +144,7 @@ class Run {
     const BlockPool& pool = decode_.servers.front()->pool();
     result_.pool_blocks = pool.usable();
     result_.pool_tokens = pool.unlimited() ? 0 : pool.usable() * pool.block_tokens();
+    result_.largest_batch = decode_.largest_batch;
     result_.sent = client_.sent();
     if (workload_.answers_first) {  // they were not sent in their order: up to the last that was
       const auto was_sent = [](const Sequence& sequence) { return sequence.sent != arrivals::kNever; };
@@ -189,8 +207,9 @@ class Run {
     }
     for (std::size_t i = 0; i < decode_.servers.size(); ++i) {
       if (decode_.servers[i]->scheduled_rows() > 0.0) decode_.servers[i]->begin_together(now, longest);
-      decode_.moments.set(i, decode_.servers[i]->next());
+      decode_.began(i);
     }
+    decode_.largest_batch = std::max(decode_.largest_batch, decode_.batch);
   }
 
   // Prompts that are computed: what has more than one token goes over the link to the engines that decode.

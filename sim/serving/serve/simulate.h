@@ -40,6 +40,7 @@ struct SimulationResult {
   std::vector<std::uint32_t> replica_of;  // [request]; only where there are several
   std::vector<ServerTotals> totals;       // [replica]; behind them those of the engines that compute prompts alone
   std::vector<Gap> gaps;                  // all replicas' together
+  std::uint32_t largest_batch = 0;        // requests in the steps of all replicas at once
   std::uint32_t pool_blocks = 0;          // usable, of a replica
   std::uint32_t pool_tokens = 0;
   // Requests 0 to sent - 1 were sent, but for turns that still wait for an answer, whose Sequence::sent is kNever.
