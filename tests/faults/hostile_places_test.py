@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
 import unittest
@@ -150,43 +151,95 @@ class HostilePlaces(WithResults):
 
     @unittest.skipIf(SANITIZERS, "a sanitizer keeps what is freed")
     def test_memory_by_byte_of_input(self):
-        """Files that hold as much as they can of what their readers keep: none takes more than `factor` bytes for each of its own, over 60 MiB. What is
-        read line by line as values (JSON lines) takes a hundred times its text, a log not even its own size."""
-        size = 3 << 20
+        """Files that hold as much as they can of what their readers keep: none takes more than `factor` bytes for each of its own, over 60 MiB. A log
+        takes less than twelve times its size, what is read as values (YAML, JSON) or a message a row (CSV) up to 130 times."""
+        size = 1 << 20
         log, values = 12, 130
+        def each(form, begin="", end=""):
+            def text():
+                lines, total = [begin], 0
+                while total < size:
+                    lines.append(form.format(len(lines)))
+                    total += len(lines[-1])
+                return "".join([*lines, end])
+            return text
+        def times(text, begin="", end=""):
+            return lambda: begin + text * (size // len(text)) + end
+        def tensors(*text):
+            header = each(*text) if "{}" in text[0] else times(*text)
+            return lambda: struct.pack("<Q", len(header())) + header().encode() + bytes(4)
+        def tokens(kind, value):  # a GGUF file of one key, a list
+            key = b"tokenizer.ggml.tokens"
+            count = size // len(value)
+            return lambda: b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + struct.pack("<Q", len(key)) + key + struct.pack("<IIQ", 9, kind, count) + value * count
         figures = '"num_draft_tokens": 1, "acceptance_histogram": [1, 2], "draft_n": 3, '
         scrape = 'vllm:spec_decode_num_drafts_total{{engine="{0}",model_name="{0}"}} 5\n'
         series = '{{"metric": {{"__name__": "vllm:spec_decode_num_drafts_total", "engine": "{}"}}, "values": [[1, "2"], [2, "3"]]}},'
-        def each(form):
-            lines, total = [], 0
-            while total < size:
-                lines.append(form.format(len(lines)))
-                total += len(lines[-1])
-            return "".join(lines)
-        inputs = [
-            ("import", log, "levels", '{"a": ' * (size // 6)), ("import", log, "levels of lists", '{"a": ' + "[" * size),
-            ("import", log, "figures of one object", '{"specDecodingStats": {' + figures * (size // len(figures)) + '"x": 0}}'),
-            ("import", log, "rounds", '{"choices": [{"accept_lengths": [' + "1, 2, " * (size // 6) + "1]}]}"),
-            ("import", log, "answers", each('{{"meta_info": {{"id": "{:040d}", "spec_verify_ct": 3, "completion_tokens": 9}}}}\n')),
-            ("import", log, "values of a query", '{"data": {"result": [' + each(series) + "{}]}}"), ("import", log, "labels", each(scrape)),
-            ("import", log, "broken lines", "SpecDecoding metrics: Mean acceptance length: 2.7\n" * (size // 50)),
-            ("import", log, "a string", '{"log": "' + "\\n" * (size // 2) + '"}'), ("import", log, "logs in logs", '{"log": "{\\"log\\": \\"x\\\\n\\"}\\n"}\n' * (size // 36)),
-            ("import", log, "drafters", each("statistics d{}: #gen drafts = 1, #gen tokens = 1, #acc tokens = 1\n")),
-            ("serve", values, "sessions", each('{{"session_id": "{:020d}", "input_length": 1, "output_length": 1}}\n')),
-            ("serve", values, "hashes", '{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [' + "1, " * (size // 3) + "1]}"),
-            ("serve", values, "keys", '{"timestamp": 0, ' + each('"k{}": 1, ') + '"input_length": 1, "output_length": 0}'),
-            ("fit", values, "rounds", '{"draft_length": 2, "rounds": [' + "1, " * (size // 3) + "9]}"),
-            ("run", values, "a config", "experiment: a\nrounds: [" + "1, " * (size // 3) + "1]\n")]
-        for command, factor, name, text in inputs:
-            file = self.scratch / ("case.yaml" if command == "run" else "case.jsonl")
-            file.write_text(text)
-            arguments = {"serve": ["serve", "configs/serve/chat.yaml", "--no-capacity", "--dry-run", "--trace", file]}.get(command, [command, file])
-            process = subprocess.Popen([SPECSIM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-            with self.subTest(command=command, file=name):
-                self.assertIn(process.returncode, (FINE, BAD_INPUT))
-                self.assertLess(used.ru_maxrss / 1024, 60 + factor * len(text) / (1 << 20))
+        request = '{"timestamp": 0, "input_length": 1, "output_length": 1'
+        yaml = [("a list", times("1, ", "a: [", "1]\n")), ("keys", each("k{}: 1\n")), ("flow keys", each("k{}: 1, ", "a: {", "z: 1}\n")), ("levels", times("[")),
+                ("texts", times('"x", ', "a: [", "1]\n")), ("a text", times("x", "a: ")), ("aliases", each("b{}: *a\n", "a: &a [1, 1]\n"))]
+        json_values = [("a list", times("1, ", '{"a": [', "1]}")), ("keys", each('"k{}": 1, ', "{", '"z": 1}')), ("levels", times('{"a": ')), ("levels of lists", times("[")),
+                       ("objects", times('{"b": 1}, ', '{"a": [', "1]}"))]
+        rows = [("rows", each("{},1,2,3\n")), ("columns", times("a,")), ("empty lines", times("\n")), ("a line", times("x"))]
+        model = self.scratch / "model"
+        lab = lambda name: ["calibrate", "--target", name, "--draft", name, "--prompts", "tests/data/prompts/calibration.jsonl", "--out", self.scratch / "calibrated"]
+        merge = ["merge", self.scratch / "shards", "--out", self.scratch / "merged"]
+        server = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b"]
+        readers = [  # the file, the command that reads it, bytes for each of its own, what it holds
+            ("case.jsonl", lambda file: ["import", file], log, [
+                ("levels", times('{"a": ')), ("levels of lists", times("[", '{"a": ')), ("figures of one object", times(figures, '{"specDecodingStats": {', '"x": 0}}')),
+                ("rounds", times("1, 2, ", '{"choices": [{"accept_lengths": [', "1]}]}")),
+                ("answers", each('{{"meta_info": {{"id": "{:040d}", "spec_verify_ct": 3, "completion_tokens": 9}}}}\n')),
+                ("values of a query", each(series, '{"data": {"result": [', "{}]}}")), ("labels", each(scrape)), ("broken lines", times("SpecDecoding metrics: Mean acceptance length: 2.7\n")),
+                ("a string", times("\\n", '{"log": "', '"}')), ("logs in logs", times('{"log": "{\\"log\\": \\"x\\\\n\\"}\\n"}\n')),
+                ("drafters", each("statistics d{}: #gen drafts = 1, #gen tokens = 1, #acc tokens = 1\n"))]),
+            ("case.jsonl", lambda file: ["serve", "configs/serve/chat.yaml", "--no-capacity", "--dry-run", "--trace", file], values, [
+                ("sessions", each('{{"session_id": "{:020d}", "input_length": 1, "output_length": 1}}\n')), ("hashes", times("1, ", request + ', "hash_ids": [', "1]}")),
+                ("keys", each('"k{}": 1, ', '{"timestamp": 0, ', '"input_length": 1, "output_length": 0}'))]),
+            ("case.csv", lambda file: ["serve", "configs/serve/chat.yaml", "--no-capacity", "--dry-run", "--trace", file], values, [
+                *rows, ("requests", each("{},1,1\n", "arrived_us,prompt,output\n")), ("Azure's requests", times("2024-05-10 00:00:00.009930,1,1\n", "TIMESTAMP,ContextTokens,GeneratedTokens\n")),
+                ("hashes", times("1 ", "arrived_us,prompt,output,block_hashes\n0,1000000000,1,"))]),
+            ("case.jsonl", lambda file: ["fit", file], values, [("rounds", times("1, ", '{"draft_length": 2, "rounds": [', "9]}"))]),
+            ("case.yaml", lambda file: ["run", file], values, [("a config", times("1, ", "experiment: a\nrounds: [", "1]\n")), *yaml]),
+            ("gpu.yaml", lambda file: ["pass", "--hardware", file, "--model", "llama-2-7b"], values, yaml),
+            ("model.yaml", lambda file: ["describe", file], values, yaml),
+            ("config.json", lambda file: ["describe", file], values, json_values),
+            ("engine.yaml", lambda file: ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b", "--engine", file], values, yaml),
+            ("rates.yaml", lambda file: ["plan", "--acceptance", file], values, yaml),
+            ("kernels.csv", lambda file: ["kernels", file], values, rows),
+            ("times.csv", lambda file: ["run", "configs/quickstart.yaml", "--set", f"cost={{model: table, file: {file}}}", "--dry-run"], values, rows),
+            ("runs.csv", lambda file: ["tune", file, *server], values, rows),
+            ("runs.json", lambda file: ["tune", file, *server], values, json_values),
+            ("shards/1/manifest.yaml", lambda file: merge, values, yaml),
+            ("shards/1/journal.txt", lambda file: merge, values, [("lines", times("x\n")), ("a line", times("x"))]),
+            ("prompts.jsonl", lambda file: ["calibrate", "--target", "tests/data/models/tiny-llama3", "--draft", "tests/data/models/tiny-llama3", "--prompts", file, "--out",
+                                            self.scratch / "calibrated"], values, [("tokens", times("1, ", '{"tokens": [', "99999999]}")), ("a text", times("\\q", '{"prompt": "', '"}'))]),
+            ("model/config.json", lambda file: lab(model), values, json_values),
+            ("model/tokenizer.json", lambda file: lab(model), values, [*json_values, ("tokens", each('"t{0}": {0}, ', '{"model": {"type": "BPE", "vocab": {', '"z": 999999999}, "merges": []}}')),
+                                                                      ("merges", times('"a a", ', '{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [', '"a a"]}}'))]),
+            ("model/model.safetensors", lambda file: lab(model), values, [
+                ("tensors", tensors('"t{}":{{"dtype":"F32","shape":[1],"data_offsets":[0,4]}},', "{", '"z":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}')),
+                ("a shape", tensors("1,", '{"z":{"dtype":"F32","shape":[', '1],"data_offsets":[0,4]}}')), ("metadata", tensors('"k{}":"v",', '{"__metadata__":{', '"z":"v"}}'))]),
+            ("model.gguf", lambda file: lab(file), values, [("texts", tokens(8, bytes(8))), ("lists", tokens(9, struct.pack("<IQ", 9, 1)))])]
+        for name, arguments, factor, contents in readers:
+            for what, text in contents:
+                file = self.scratch / name
+                if file.parent == model:
+                    shutil.copytree("tests/data/models/tiny-llama3", model, dirs_exist_ok=True)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                held = text()
+                file.write_bytes(held if isinstance(held, bytes) else held.encode())
+                length = file.stat().st_size
+                del held
+                # Processor seconds, ten times what the slowest of these takes.
+                enough = lambda: resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
+                process = subprocess.Popen([SPECSIM, *map(str, arguments(file))], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=enough)
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                with self.subTest(command=arguments(file)[0], file=name, what=what):
+                    self.assertIn(process.returncode, (FINE, BAD_INPUT, IO_FAILED))
+                    self.assertLess(used.ru_maxrss / 1024, 60 + factor * length / (1 << 20))
+                file.unlink()
 
     def test_names_that_no_xml_has(self):
         config = self.scratch / "named.yaml"

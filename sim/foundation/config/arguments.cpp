@@ -309,13 +309,18 @@ Arguments read_arguments(const Value& section, const std::vector<Parameter>& par
   for (const Parameter& parameter : parameters) names.insert(parameter.name);
   const std::vector<std::string> allowed(names.begin(), names.end());
   std::set<std::string> meant;  // by a misspelt key: that it is missing as well needs no second message
+  constexpr std::size_t kMostUnknown = 100;  // each is compared with every name: of a file of a million keys that takes minutes
+  std::size_t unknown = 0;
   for (const Field& field : section.fields) {
-    if (names.contains(field.key)) continue;
+    if (names.contains(field.key) || ++unknown > kMostUnknown) continue;
     const std::string near = nearest_name(field.key, allowed);
     if (!near.empty()) meant.insert(near);
     diagnostics.add(field.where,
                     not_among(fmt::format("unknown key {} in {}", quote_for_message(field.key), what), field.key, allowed));
   }
+  if (unknown > kMostUnknown)
+    diagnostics.add({section.where.file, 0, 0},
+                    fmt::format("{} more unknown keys in {}, allowed: those named above", unknown - kMostUnknown, what));
 
   for (const Parameter& parameter : parameters) {
     const auto [entry, fresh] = arguments.slots_.try_emplace(parameter.name);
