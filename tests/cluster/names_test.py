@@ -6,9 +6,11 @@ Runs at the root of the repository; SPECSIM names the program.
 """
 import json
 import os
+import random
 import shutil
 import sys
 import tempfile
+import unicodedata
 from pathlib import Path
 
 sys.path.insert(0, "tests/support")
@@ -36,6 +38,7 @@ print("7;here")
 """
 # Each would make "pwned" where a shell, or the header of a job, reads it as text.
 NAMES = ["a b", "$(touch pwned)", "`touch pwned`", "a;touch pwned;#", "a'touch pwned'", 'a"; touch pwned; "', "-n", "100%A%j", "a\\b", "{out}", "#SBATCH", "ä"]
+SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")  # of the jobs' names, which file names are made of
 BROKEN = ["nl\ntouch pwned\n#", "cr\rx", "esc\x1b[2J", "del\x7f", "next\u0085line"]
 
 
@@ -87,6 +90,41 @@ def names(folder):
     expect("pwned", not list(folder.rglob("pwned")) and not Path("pwned").exists())
 
 
+def drawn(folder):
+    """Names of any characters: what is refused has a control character, and begins nothing; all else reaches Slurm as it is."""
+    draw = random.Random(20261129)
+    pieces = [*"ab1 _-.,:;|&<>(){}[]$`'\"\\~*?!#%@=+^", "$(touch pwned)", "`touch pwned`", ";touch pwned;", "&&touch pwned", "--force", "#SBATCH --wrap=", "%A", "${IFS}",
+              "ä", "\u202e", "\U0001f680", "\n", "\r", "\t", "\x1b", "\x7f", "\u0085", "\u2028"]
+    tools = folder / "tools"
+    tools.mkdir()
+    log = folder / "sbatch.log"
+    (tools / "sbatch").write_text("#!/usr/bin/python3\nimport json, os, sys\nprint(json.dumps(sys.argv[1:]), file=open(os.environ['SBATCH_LOG'], 'a'))\nprint('7;here')\n")
+    (tools / "sbatch").chmod(0o755)
+    environment = {**os.environ, "SBATCH_LOG": str(log), "PATH": f"{tools}:{os.environ['PATH']}"}
+    taken = refused = 0
+    for turn in range(60):
+        out, name, comment = ("".join(draw.choice(pieces) for _ in range(draw.randrange(1, 9))) for _ in range(3))
+        out = out.replace("/", "").strip(".") or "x"
+        here = folder / f"turn{turn}"
+        here.mkdir()
+        log.write_text("")
+        status, _, error = run("cluster", "slurm", CONFIG, *SMALL, f"--out=./{out}", f"--name={name}", f"--sbatch=--comment='{comment.replace(chr(39), '')}'", cwd=here, env=environment)
+        controls = [any(unicodedata.category(one) == "Cc" for one in text) for text in (out, comment)]
+        label = f"out {out!r}, name {name!r}, comment {comment!r}: {status} {error}"
+        if status == 0:
+            taken += 1
+            expect(label, not any(controls))
+            jobs = [json.loads(line) for line in log.read_text().splitlines()]
+            expect(f"{label}: {jobs}", len(jobs) == 2 and all(f"--comment={comment.replace(chr(39), '')}" in job and str(here / out) in job for job in jobs))
+            expect(f"{label}: {jobs}", all(set(word.partition("=")[2]) <= SAFE for job in jobs for word in job if word.startswith("--job-name=")))
+            expect(label, (here / out / "task.sh").is_file() and [path.name for path in here.iterdir()] == [out])
+        else:
+            refused += 1
+            expect(label, status == 2 and "allowed: " in error and log.read_text() == "" and not list(here.iterdir()))
+        expect(f"{label}: read as a command", not list(folder.rglob("pwned")) and not Path("pwned").exists())
+    expect(f"{taken} taken, {refused} refused", taken >= 10 and refused >= 10)
+
+
 def force(folder):
     out = folder / "out"
     begin = ["cluster", "local:1", CONFIG, *SMALL, "--out", out]
@@ -136,7 +174,7 @@ def force(folder):
 
 
 with tempfile.TemporaryDirectory() as scratch:
-    for part in (names, force):
+    for part in (names, drawn, force):
         (Path(scratch) / part.__name__).mkdir()
         part(Path(scratch).resolve() / part.__name__)
 

