@@ -13,7 +13,7 @@ MARKERS = "osD"
 # Methods by what drafts for them, and in words.
 GROUPS = [("a draft model, chain", ("chain", "cs_drafting")),
           ("a draft model, tree", ("tree_static", "tree_sequoia", "tree_ranked", "tree_dynamic", "opt_tree", "spec_exec", "dyspec")),
-          ("a draft model that guesses a block at once", ("parallel", "pard", "dflash", "dflash2", "dspark")),
+          ("a draft model that guesses a block at once", ("parallel", "pard", "dflash", "dflash2", "dspark", "domino")),
           ("the target's own layers or heads", ("early_exit", "eagle", "eagle3", "mtp", "medusa", "hydra", "redrafter")),
           ("a draft model where the text promises less", ("hybrid",)),
           ("no model: the text itself, or what was thrown away", ("prompt_lookup", "suffix", "suffix_decoding", "sam_decoding", "lookahead", "token_recycling", "rest"))]

@@ -1,4 +1,4 @@
-// Drafters dspark and dflash2: what their heads may change, and that the output stays the target's.
+// Drafters dspark, dflash2 and domino: what their heads may change, and that the output stays the target's.
 #include "sim/experiments/judge/facts.h"
 #include "sim/experiments/judge/prediction.h"
 #include "sim/rounds/theory/joined_drafts.h"
@@ -215,6 +215,44 @@ TEST_CASE("dspark: a policy that ends blocks by what was drafted leaves the outp
       // Mutant: blocks that nothing ends.
       CHECK(theory_difference(predicted(cell_of(pair_of(3), context, dspark(3, 0.6, selection), "token")), report) > 1e-3);
     }
+}
+
+TEST_CASE("domino: the output is the target's, and rounds accept as theory says") {
+  const auto domino = [](double head, const std::string& selection) {
+    return fmt::format("{{kind: domino, block_size: 4, causal_head: {}, selection: {}}}", head, selection);
+  };
+  const auto audited = [](const std::string& pair, const std::string& context, const std::string& drafter,
+                          const std::string& verifier) { return audit_cell(cell_of(pair, context, drafter, verifier)); };
+  for (const auto& [pair, context] : {std::pair{pair_of(3), "{process: markov, order: 1}"},
+                                      {pair_of(2), "{process: markov, order: 2}"},
+                                      {pair_of(2), "{process: markov, order: 3}"},
+                                      {pair_of(3), "{process: markov, states: 4, merges: 0.5}"}})
+    for (const double head : {0.0, 0.4, 1.0})
+      for (const auto& [selection, verifier] :
+           {std::pair{"sampled", "token"}, {"sampled", "block"}, {"argmax", "tree_point_mass"}, {"argmax", "token"}}) {
+        INFO(context << ", head " << head << ", " << selection << ", " << verifier);
+        const spec::Cell cell = cell_of(pair, context, domino(head, selection), verifier);
+        const AuditReport report = audit_cell(cell);
+        CHECK(report.largest_difference <= kExact);
+        CHECK(report.impossible == 0.0);
+        CHECK(theory_difference(predicted(cell), report) <= kExact);
+      }
+  // All of the head is a chain, whatever number of tokens tells the context; none of it is DFlash.
+  for (const char* context : {"{process: markov, order: 1}", "{process: markov, order: 2}", "{process: markov, order: 3}"}) {
+    INFO(context);
+    CHECK(accepted_difference(audited(pair_of(2), context, domino(1.0, "sampled"), "token"),
+                              audited(pair_of(2), context, chain(3, false), "token")) <= kExact);
+    CHECK(accepted_difference(audited(pair_of(2), context, domino(0.0, "argmax"), "tree_point_mass"),
+                              audited(pair_of(2), context, "{kind: dflash, block_size: 4}", "tree_point_mass")) == 0.0);
+  }
+  // Where one token tells the context it is dspark; where two do, dspark's head sees less. Mutant: a head of one token.
+  const auto of_dspark = [&](const std::string& context) {
+    return accepted_difference(audited(pair_of(2), context, domino(0.6, "sampled"), "token"),
+                               audited(pair_of(2), context, dspark(3, 0.6), "token"));
+  };
+  CHECK(of_dspark("{process: markov, order: 1}") <= kExact);
+  CHECK(of_dspark("{process: markov, order: 2}") > 1e-3);
+  CHECK(audit_cell(cell_of(pair_of(3), "{process: iid, fresh: true}", domino(0.4, "sampled"), "token")).lossless());
 }
 
 TEST_CASE("dflash2: the output is the target's, and rounds accept as theory says") {

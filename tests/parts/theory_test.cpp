@@ -27,9 +27,10 @@ std::vector<std::string> drafter_samples(const draft::DrafterEntry& drafter) {
   return samples;
 }
 
-// The theory of dspark and dflash2 is of contexts that move; where they stand still their rounds are a chain's.
+// The theory of dspark, dflash2 and domino is of contexts that move; where they stand still their rounds are a chain's.
 const char* process_of(const draft::DrafterEntry& drafter) {
-  return drafter.info.name == "dspark" || drafter.info.name == "dflash2" ? "{process: markov, order: 1}" : kProcess;
+  const std::string& name = drafter.info.name;
+  return name == "dspark" || name == "dflash2" || name == "domino" ? "{process: markov, order: 1}" : kProcess;
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ METHODS = {
     "pard": ({"kind": "pard", "draft_length": 4}, "tree_point_mass", 4, {}),
     "dflash": ({"kind": "dflash", "block_size": 5}, "tree_point_mass", 4, {}),
     "dspark": ({"kind": "dspark", "block_size": 4, "markov_head": 0.6}, "block", 4, {"pair": SMALL, "context": {"process": "markov", "order": 1}}),
+    "domino": ({"kind": "domino", "block_size": 5, "causal_head": 0.6}, "token", 4, {"pair": SMALL, "context": {"process": "markov", "order": 1}}),
     "dflash2": ({"kind": "dflash2", "block_size": 5, "selector": 0.6, "candidates": 2}, "token", 4, {"pair": SMALL, "context": {"process": "markov", "order": 1}}),
     "ddtree": ({"kind": "ddtree", "block_size": 5, "nodes": 8}, "tree_point_mass", 4, {}),
     "caddtree": ({"kind": "caddtree", "block_size": 5, "nodes": 8, "draft_time": 0.2, "row_time": 0.1}, "tree_point_mass", 4, {}),

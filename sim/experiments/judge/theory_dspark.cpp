@@ -1,4 +1,4 @@
-// Chains drafted in one pass with a bias by the token before, in contexts that move: the draft's distribution at a position hangs
+// Chains drafted in one pass with a bias by the token before, or by all of the block's before it, in contexts that move: the draft's distribution at a position hangs
 // on the context before the block too. Where contexts stand still it is one for each depth, and the verifier's own theory is
 // used.
 #include "sim/experiments/judge/enumeration.h"
@@ -27,6 +27,7 @@ class JoinedDrafts final : public CellTheory {
         candidates_(drafter_name(*rounds_.cell) == "dflash2"
                         ? static_cast<int>(drafter_arguments(*rounds_.cell).integer("candidates"))
                         : 0),
+        path_(drafter_name(*rounds_.cell) == "domino"),
         argmax_(drafter_arguments(*rounds_.cell).text("selection") == "argmax"),
         temperature_(rounds_.cell->contexts->pair(0).draft_sampling().temperature) {}
 
@@ -43,12 +44,12 @@ class JoinedDrafts final : public CellTheory {
 
  private:
   static const char* share_name(const std::string& drafter) {
-    return drafter == "dspark" ? "markov_head" : "selector";
+    return drafter == "dspark" ? "markov_head" : drafter == "domino" ? "causal_head" : "selector";
   }
   // The state whose draft is seen from `before` where the text has come to `state`: all of it, or where it is the last few tokens
   // the newest one, behind those of `before`.
   [[nodiscard]] int seen(int before, int state) const {
-    return last_tokens() ? rounds_.next(before, state % rounds_.cell->vocab) : state;
+    return !path_ && last_tokens() ? rounds_.next(before, state % rounds_.cell->vocab) : state;
   }
   [[nodiscard]] bool last_tokens() const {
     if (rounds_.cell->contexts->name != "markov") return false;
@@ -70,6 +71,7 @@ class JoinedDrafts final : public CellTheory {
   std::size_t vocab_;
   double share_;
   int candidates_;  // 0: all
+  bool path_;       // the head sees all tokens of the block before its own
   bool argmax_;
   double temperature_;
   std::vector<std::vector<double>> targets_;              // [context]
@@ -170,11 +172,11 @@ Coverage cover_joined(const spec::Cell& cell) {
 TheoryEntry dspark_theory() {
   return {{"dspark",
            "rounds by the context before the block, along drafts whose logits the token before biases",
-           "Cheng et al. (DSpark), arXiv 2607.05147; Leviathan et al., arXiv 2211.17192; Sun et al., arXiv 2403.10444",
+           "Cheng et al. (DSpark), arXiv 2607.05147; Huang et al. (Domino), arXiv 2605.29707; Leviathan et al., arXiv 2211.17192; Sun et al., arXiv 2403.10444",
            {},
            ""},
           {"token", "multi_draft_recursive", "block", "sample_match", "tree_point_mass"},
-          {"dspark", "dflash2"},
+          {"dspark", "dflash2", "domino"},
           cover_joined};
 }
 

@@ -107,11 +107,12 @@ void add_joined(const PreparationPlan& plan, const DistributionDrawer& drawer, c
                 const std::atomic<bool>* stop, BlockTables& tables) {
   std::vector<double> drafted;
   std::vector<double> looked_at;
+  const bool path = std::get<BlockJudging>(plan.judging).drafter->shape().joins_path;
   for (std::size_t before = 0; before < targets.size(); ++before) {
     if (stop != nullptr && *stop) throw Interrupted{};
     for (std::size_t context = 0; context < targets.size(); ++context) {
-      const std::uint32_t known =
-          plan.contexts->process->after_last(static_cast<std::uint32_t>(before), static_cast<std::uint32_t>(context));
+      const auto own = static_cast<std::uint32_t>(context);
+      const std::uint32_t known = path ? own : plan.contexts->process->after_last(static_cast<std::uint32_t>(before), own);
       for (std::size_t depth = 0; depth < models[context].size(); ++depth) {
         drawer.joined(context, models[before][depth], models[known][depth], drafted, looked_at);
         tables.add_joined({targets[context], drafted, {}, looked_at}, scratch);

@@ -102,6 +102,7 @@ class BlockDrafter {
     // A chain whose distributions come of one pass.
     bool joins = false;
     bool joins_whole = false;  // and that token says all that the text before the block does not
+    bool joins_path = false;   // from all tokens drafted before it, not from the last one alone
     bool argmax = false;       // each token of its chain is the draft's argmax, a point mass
     bool reads_text = false;
     bool branches = false;         // its blocks may have siblings, though their longest path may take all of their nodes

@@ -13,6 +13,7 @@ JoinedBlock::JoinedBlock(int draft_length, double pass_rows, const Head& head)
     : TreeDrafter(path_of(draft_length), tokens::Siblings::independent), head_(head), pass_rows_(pass_rows) {
   shape_.joins = true;
   shape_.joins_whole = head.share == 1.0;
+  shape_.joins_path = head.path;
   shape_.argmax = head.argmax;
   shape_.on_target_state = true;
 }

@@ -23,6 +23,7 @@ namespace specsim::draft {
   X(dflash)                 \
   X(dspark)                 \
   X(dflash2)                \
+  X(domino)                 \
   X(ddtree)                 \
   X(caddtree)               \
   X(jetspec)                \
