@@ -260,8 +260,10 @@ TEST_CASE("dflash2: the output is the target's, and rounds accept as theory says
                                       {pair_of(2), "{process: markov, order: 2}"},
                                       {pair_of(3), "{process: markov, states: 4, merges: 0.5}"}})
     for (const double head : {0.0, 0.4, 1.0})
-      for (const auto& [selection, verifier] :
-           {std::pair{"sampled", "token"}, {"sampled", "block"}, {"argmax", "tree_point_mass"}, {"sampled", "multi_draft_recursive"}}) {
+      for (const auto& [selection, verifier] : {std::pair{"sampled", "token"},
+                                                {"sampled", "block"},
+                                                {"argmax", "tree_point_mass"},
+                                                {"sampled", "multi_draft_recursive"}}) {
         const std::string drafter =
             fmt::format("{{kind: dflash2, block_size: 4, selector: {}, candidates: 2, selection: {}}}", head, selection);
         INFO(context << ", " << drafter << ", " << verifier);

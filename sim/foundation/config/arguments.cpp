@@ -308,7 +308,7 @@ Arguments read_arguments(const Value& section, const std::vector<Parameter>& par
   std::set<std::string> names(also_allowed.begin(), also_allowed.end());
   for (const Parameter& parameter : parameters) names.insert(parameter.name);
   const std::vector<std::string> allowed(names.begin(), names.end());
-  std::set<std::string> meant;  // by a misspelt key: that it is missing as well needs no second message
+  std::set<std::string> meant;               // by a misspelt key: that it is missing as well needs no second message
   constexpr std::size_t kMostUnknown = 100;  // each is compared with every name: of a file of a million keys that takes minutes
   std::size_t unknown = 0;
   for (const Field& field : section.fields) {
