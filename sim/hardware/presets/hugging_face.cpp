@@ -3,6 +3,7 @@
 #include "sim/foundation/config/arguments.h"
 #include "sim/foundation/config/json.h"
 #include "sim/hardware/presets/hugging_face_tables.h"
+#include "sim/hardware/presets/weight_files.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,6 +31,8 @@ class ConfigJson {
  public:
   ConfigJson(const std::string& path, const Value& root, const std::optional<Value>& side, bool module, Diagnostics& diagnostics)
       : path_(path), root_(root), side_(side), module_(module), diagnostics_(diagnostics) {}
+  // Types of a GGUF file, in place of a quantisation config.
+  void set_types(const Value& dtype) { types_ = &dtype; }
 
   Value model() {
     find_language_part();
@@ -45,7 +48,7 @@ class ConfigJson {
     hidden_ = required(kHidden);
     put_number("hidden", hidden_, where(kHidden));
     mixture_ = count_experts();
-    layers_ = read_file_layers(*text_, type_, mixture_, diagnostics_);
+    layers_ = read_file_layers(*text_, type_, mixture_, default_layers(), diagnostics_);
     if (!diagnostics_.empty()) return {};
     if (module_) keep_module();
     if (!diagnostics_.empty()) return {};
@@ -133,6 +136,13 @@ class ConfigJson {
   }
   [[nodiscard]] bool is(std::string_view type) const { return type_.starts_with(type); }
 
+  // What transformers takes where the file does not count its layers; 0: nothing.
+  std::int64_t default_layers() {
+    if (find({"num_hidden_layers", "n_layer", "num_layers", "n_layers", "layer_types", "layers_block_type", "block_configs"}))
+      return 0;
+    return optional({"num_hidden_layers"}).value_or(0);
+  }
+
   // The value of the first of these keys that is there and not null.
   [[nodiscard]] const Value* find(const Keys& keys) const {
     for (const char* key : keys) {
@@ -181,7 +191,7 @@ class ConfigJson {
   std::optional<std::int64_t> optional(const Keys& keys) {
     if (const Value* value = find(keys)) return integer(*value, keys.front());
     for (const LeftOut& one : kLeftOut)
-      if (is(one.type) && one.key == keys.front()) {
+      if (is(one.type) && one.key == keys.front() && (text_ != &root_ || one.anywhere)) {
         assumed_.push_back(fmt::format("{} is not in config.json: {}, the default of {}", one.key, one.value, type_));
         return one.value;
       }
@@ -231,8 +241,13 @@ class ConfigJson {
   void put_truth(const char* key, bool value) { put(key, config::scalar(value ? "true" : "false", text_->where)); }
 
   [[nodiscard]] std::string name() const {
+    constexpr std::size_t kLongest = 120;
     if (const Value* own = root_.find("_name_or_path"))
-      if (own->is_scalar() && !own->text.empty() && own->text.front() != '/' && own->text.front() != '.') return own->text;
+      if (own->is_scalar() && !own->text.empty() && own->text.front() != '/' && own->text.front() != '.' &&
+          own->text.size() <= kLongest && std::none_of(own->text.begin(), own->text.end(), [](unsigned char c) {
+            return c < ' ' || c == 0x7f;  // it goes to a terminal and into commands
+          }))
+        return own->text;
     const std::string folder = fs::absolute(path_).parent_path().filename().string();
     const std::string file = fs::path(path_).filename().string();
     return (file == "config.json" || file == "params.json") && !folder.empty() ? folder : file;
@@ -457,11 +472,11 @@ class ConfigJson {
   // Layers with a state, by what the file says of one.
   void read_state() {
     const std::int64_t layers = count(Mixer::state);
-    const bool parallel = is("falcon_h1");
+    parallel_ = is("falcon_h1") || truth("mamba_beside_attention");
     put_above_zero("ffn_only_layers", count(Mixer::none), {"layers_block_type", "hybrid_override_pattern", "block_configs"});
     put_above_zero("linear_layers", layers, {"layer_types", "layers_block_type"});
-    if (parallel) put_truth("parallel_state", true);
-    if (layers == 0 && !parallel) return;
+    if (parallel_) put_truth("parallel_state", true);
+    if (layers == 0 && !parallel_) return;
     const auto tell = [&](const char* kind, std::int64_t value_heads, std::int64_t key_heads, std::int64_t dim,
                           std::int64_t key_dim, std::int64_t convolved, std::int64_t rank) {
       state_inner_ = value_heads * dim;
@@ -650,7 +665,7 @@ class ConfigJson {
     }
     put_number("vocab", vocab_, where(vocab));
     if (drafter_ && !drafter_->whole_model) return;
-    const bool alone = layer_count() == 1 && !drafter_ && architecture_ != nullptr && architecture_->gated;
+    const bool alone = layer_count() == 1 && !drafter_ && types_ == nullptr && architecture_ != nullptr && architecture_->gated;
     if (alone) {
       put_number("fused_inputs", 2, text_->where);
       put_truth("shares_lm_head", true);
@@ -673,7 +688,7 @@ class ConfigJson {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const FileLayer& layer = layers_[i];
       const std::string prefix = fmt::format("layers.{}.", module_ ? static_cast<std::size_t>(file_layers_) + i : i);
-      if (layer.mixer == Mixer::state || is("falcon_h1")) {
+      if (layer.mixer == Mixer::state || parallel_) {
         const double inner = real(state_inner_ > 0 ? state_inner_ : heads_ * head_dim_);
         add("state", 2.0 * hidden * inner, prefix,
             {"linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz", "linear_attn.in_proj", "mamba.in_proj", "mixer.in_proj",
@@ -781,6 +796,10 @@ class ConfigJson {
   }
 
   void read_types() {
+    if (types_ != nullptr) {
+      put("dtype", *types_);
+      return;
+    }
     const Value* quantization = nullptr;
     for (const char* key : {"quantization_config", "compression_config"})
       if (quantization == nullptr) quantization = find_anywhere(key);
@@ -811,6 +830,7 @@ class ConfigJson {
   const std::optional<Value>& side_;  // how it is quantised, as a file beside it says
   bool module_;
   Diagnostics& diagnostics_;
+  const Value* types_ = nullptr;
   const Value* text_ = nullptr;         // the language model's part
   std::vector<const Value*> parts_;     // maps in it whose keys count as its own
   const Value* linear_ = nullptr;       // linear_attn_config
@@ -839,6 +859,7 @@ class ConfigJson {
   bool mixture_ = false;
   bool gated_ = true;
   bool one_vector_ = false;
+  bool parallel_ = false;  // a state beside attention
   bool tied_ = false;
   std::vector<config::Field> fields_;
   std::vector<std::string> assumed_;
@@ -846,33 +867,93 @@ class ConfigJson {
 
 }  // namespace
 
-std::optional<std::string> config_json_path(const std::string& text) {
-  if (text.ends_with(".json")) return text;
+std::optional<std::string> model_file_path(const std::string& text) {
+  for (const char* ending : {".json", ".gguf", ".safetensors"})
+    if (text.ends_with(ending)) return text;
   std::error_code ignored;
   if (text.empty() || !fs::is_directory(text, ignored)) return std::nullopt;
   for (const char* name : {"config.json", "params.json"})
     if (const fs::path inside = fs::path(text) / name; fs::exists(inside, ignored)) return inside.string();
-  return std::nullopt;
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(text, ignored))
+    if (const std::string name = entry.path().string(); name.ends_with(".gguf") || name.ends_with(".safetensors"))
+      files.push_back(name);
+  std::sort(files.begin(), files.end());  // GGUF first, and the first part of a split file
+  return files.empty() ? std::nullopt : std::optional(files.front());
 }
 
-Value read_config_json(const std::string& path, Diagnostics& diagnostics, bool module) {
-  const std::size_t before = diagnostics.list().size();
+namespace {
+
+Value read_gguf(const std::string& path, Diagnostics& diagnostics, bool module) {
+  const std::optional<GgufDescription> own = describe_gguf(path, diagnostics);
+  if (!own) return {};
+  const std::optional<Value> none;
+  ConfigJson reader(path, own->config, none, module, diagnostics);
+  reader.set_types(own->dtype);
+  Value model = reader.model();
+  if (model.is_map()) model.fields.push_back({"stored", own->config.where, to_value(own->parts, own->config.where)});
+  return model;
+}
+
+Value read_config(const std::string& path, Diagnostics& diagnostics, bool module) {
   const Value root = config::parse_json_file(path, diagnostics);
-  if (diagnostics.list().size() != before) return {};
+  if (!diagnostics.empty()) return {};
   if (!root.is_map()) {
     diagnostics.add({path, 1, 1}, "no JSON object, allowed: a model's config.json");
     return {};
   }
+  const fs::path folder = fs::path(path).parent_path();
   std::optional<Value> side;
   std::error_code ignored;
   for (const char* name : {"hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
-    const fs::path beside = fs::path(path).parent_path() / name;
+    const fs::path beside = folder / name;
     if (side || !fs::is_regular_file(beside, ignored)) continue;
     side = config::parse_json_file(beside.string(), diagnostics);
-    if (diagnostics.list().size() != before) return {};
+    if (!diagnostics.empty()) return {};
   }
+  Value model = ConfigJson(path, root, side, module, diagnostics).model();
+  const std::string name = fs::path(path).filename().string();
+  if (!model.is_map() || module || (name != "config.json" && name != "params.json")) return model;
+  std::vector<std::string> missing;
+  const std::vector<std::string> files = safetensors_files(folder.empty() ? "." : folder.string(), missing, diagnostics);
+  if (!diagnostics.empty()) return {};
+  if (files.empty()) return model;
+  const Value* layers = model.find("layers");
+  const std::optional<double> count = layers != nullptr ? config::as_number(layers->text) : std::nullopt;
+  const StoredParts parts = stored_parts(files, static_cast<std::size_t>(count.value_or(0.0)), diagnostics);
+  if (!diagnostics.empty()) return {};
+  if (missing.empty()) {
+    model.fields.push_back({"stored", root.where, to_value(parts, root.where)});
+    return model;
+  }
+  const std::string text = fmt::format("{} of {} weight files are missing, {} among them: bytes are those of config.json",
+                                       missing.size(), missing.size() + files.size(), missing.front());
+  Value* assumed = model.find("assumed");
+  if (assumed == nullptr) {
+    model.fields.push_back({"assumed", root.where, {}});
+    assumed = &model.fields.back().value;
+    assumed->kind = config::Kind::list;
+    assumed->where = root.where;
+  }
+  assumed->items.push_back(config::scalar(text, root.where));
+  return model;
+}
+
+}  // namespace
+
+Value read_model_file(const std::string& path, Diagnostics& diagnostics, bool module) {
   Diagnostics own;
-  Value model = ConfigJson(path, root, side, module, own).model();
+  Value model;
+  std::error_code ignored;
+  const std::string beside = (fs::path(path).parent_path() / "config.json").string();
+  if (path.ends_with(".gguf"))
+    model = read_gguf(path, own, module);
+  else if (!path.ends_with(".safetensors"))
+    model = read_config(path, own, module);
+  else if (fs::exists(beside, ignored))
+    model = read_config(beside, own, module);
+  else
+    own.add({path, 0, 0}, "a safetensors file does not say how many heads a model has, allowed: one beside its config.json");
   for (const Diagnostic& mistake : own.list()) diagnostics.add(mistake.where, mistake.message);
   return own.empty() ? model : Value();
 }

@@ -12,15 +12,16 @@
 
 namespace specsim::cost {
 
-// The path of the config.json (or params.json) that `text` names: itself where it ends in .json, or that of a directory which
-// holds one. None for other texts.
-std::optional<std::string> config_json_path(const std::string& text);
+// The model's file that `text` names: itself where it ends in .json, .gguf or .safetensors, or of a directory its config.json,
+// params.json, GGUF file or safetensors file. None for other texts.
+std::optional<std::string> model_file_path(const std::string& text);
 
-// The model that `path` describes. Each value stands where the JSON says it. What the file leaves open is taken as its
-// architecture has it, or as most have it, and `assumed` says so. Null after reporting a file that cannot be read, a key that is
-// missing or wrong, or a key about layers that is not understood. `module`: the module for further tokens (MTP) in the model's
-// checkpoint, in place of the model.
-config::Value read_config_json(const std::string& path, Diagnostics& diagnostics, bool module = false);
+// The model that `path` describes, a config.json or what model_file_path() gives. Each value stands where the JSON says it. What
+// the file leaves open is taken as its architecture has it, or as most have it, and `assumed` says so. Null after reporting a
+// file that cannot be read, a key that is missing or wrong, or a key about layers that is not understood. `module`: the module
+// for further tokens (MTP) in the model's checkpoint, in place of the model. Bytes by part of the weight files that lie there are
+// under `stored`.
+config::Value read_model_file(const std::string& path, Diagnostics& diagnostics, bool module = false);
 
 // ---- parts of the reader ----
 
@@ -35,8 +36,9 @@ struct FileLayer {
 };
 
 // The layers of the language model's part `text` of model_type `type`; `mixture`: it has experts. Reports lists and numbers that
-// cannot be.
-std::vector<FileLayer> read_file_layers(const config::Value& text, std::string_view type, bool mixture, Diagnostics& diagnostics);
+// cannot be. `left_out`: their number by default, 0 where there is none.
+std::vector<FileLayer> read_file_layers(const config::Value& text, std::string_view type, bool mixture, std::int64_t left_out,
+                                        Diagnostics& diagnostics);
 
 // Reports every key about layers that has a value and is not understood: it would be read past.
 void check_layer_keys(const config::Value& text, std::int64_t layers, std::vector<std::string>& assumed,

@@ -33,14 +33,16 @@ struct Known {
   Form form;
   bool one_pass;
 };
-// The first row that fits counts. DFlash: z-lab/dflash; DSpark, Domino, P-EAGLE: sgl-project/SpecForge, specforge/modeling/draft;
-// the formats of vllm-project/speculators; EAGLE, MTP, Medusa and MLP speculators: vllm/model_executor/models/registry.py.
-constexpr std::array<Known, 20> kKnown = {{{"peagle", "p_eagle", Form::eagle3, true},
+// The first row that fits counts. DFlash: z-lab/dflash; DFlash2: vllm-project/vllm pull request 52816; DSpark, Domino, P-EAGLE:
+// sgl-project/SpecForge, specforge/modeling/draft; the formats of vllm-project/speculators; EAGLE, MTP, Medusa and MLP
+// speculators: vllm/model_executor/models/registry.py.
+constexpr std::array<Known, 21> kKnown = {{{"peagle", "p_eagle", Form::eagle3, true},
                                            {"eagle3", "eagle3", Form::eagle3, false},
                                            {"eagle31", "eagle3", Form::eagle3, false},
                                            {"dspark", "dspark", Form::block, true},
                                            {"domino", "domino", Form::block, true},
                                            {"dflare", "dflare", Form::block, true},
+                                           {"dflash2", "dflash2", Form::block, true},
                                            {"dflashdraft", "dflash", Form::block, true},
                                            {"dflashmodel", "dflash", Form::block, true},
                                            {"dflashfor", "dflash", Form::block, true},
@@ -247,6 +249,10 @@ class DrafterReader {
       const std::string kind = text("markov_head_type");
       if (kind == "gated") number("markov_matrices", (hidden + rank) * rank);
       if (kind == "rnn") number("markov_matrices", (2.0 * rank + hidden) * 3.0 * rank);
+    }
+    if (word == "dflash2") {  // candidates of each position, scored by the token before in tables of this rank
+      number("markov_rank", count({"selector_rank"}).value_or(256.0));
+      own.assumed.emplace_back("DFlash2's local convolutions, about 5 % of its layers, are left out");
     }
     if (word == "domino") {
       const double width = required({"emb_dim"});

@@ -77,7 +77,7 @@ constexpr std::array<Single, 4> kSingles = {{{"mamba", 'M', Mixer::state, FeedFo
                                              {"moe", 'E', Mixer::none, FeedForward::mixture}}};
 
 // Keys about layers that this reader understands, or that change nothing of what a pass reads and computes.
-constexpr std::array<std::string_view, 48> kUnderstood = {"num_hidden_layers",
+constexpr std::array<std::string_view, 54> kUnderstood = {"num_hidden_layers",
                                                           "n_layer",
                                                           "num_layers",
                                                           "n_layers",
@@ -124,7 +124,13 @@ constexpr std::array<std::string_view, 48> kUnderstood = {"num_hidden_layers",
                                                           "activation_sparsity_pattern",
                                                           "index_topk_pattern",
                                                           "scale_attn_by_inverse_layer_idx",
-                                                          "apply_query_key_layer_scaling"};
+                                                          "apply_query_key_layer_scaling",
+                                                          "embd_layer",
+                                                          "first_k_dense_replace",
+                                                          "decoder_sparse_step",
+                                                          "n_routed_experts",
+                                                          "n_shared_experts",
+                                                          "index_skip_topk_offset"};
 // Parts of names that say the same of every layer, or nothing of its cost.
 constexpr std::array<std::string_view, 15> kHarmless = {"norm",   "dropout", "layerdrop", "layer_drop", "layer_scale",
                                                         "lora",   "vision",  "audio",     "rope",       "mtp_",
@@ -133,8 +139,8 @@ constexpr std::array<std::string_view, 5> kSuspicious = {"layer", "pattern", "pe
 
 class LayerReader {
  public:
-  LayerReader(const Value& text, std::string_view type, bool mixture, Diagnostics& diagnostics)
-      : text_(text), type_(type), mixture_(mixture), diagnostics_(diagnostics) {}
+  LayerReader(const Value& text, std::string_view type, bool mixture, std::int64_t left_out, Diagnostics& diagnostics)
+      : text_(text), type_(type), mixture_(mixture), left_out_(left_out), diagnostics_(diagnostics) {}
 
   std::vector<FileLayer> read() {
     const std::size_t before = diagnostics_.list().size();
@@ -146,6 +152,7 @@ class LayerReader {
       if (const Value* list = find_first(text_, {"layer_types", "layers_block_type", "block_configs"});
           list != nullptr && list->is_list())
         count = list->items.size();
+    if (count == 0) count = static_cast<std::size_t>(left_out_);
     if (count == 0) {
       diagnostics_.add(text_.where, "config.json lacks \"num_hidden_layers\", allowed: an integer of at least 1");
       return {};
@@ -448,6 +455,7 @@ class LayerReader {
   const Value& text_;
   std::string_view type_;
   bool mixture_;
+  std::int64_t left_out_;
   Diagnostics& diagnostics_;
   std::vector<FileLayer> layers_;
 };
@@ -469,12 +477,13 @@ bool says_nothing(const Value& value) {
 
 }  // namespace
 
-std::vector<FileLayer> read_file_layers(const Value& text, std::string_view type, bool mixture, Diagnostics& diagnostics) {
-  return LayerReader(text, type, mixture, diagnostics).read();
+std::vector<FileLayer> read_file_layers(const Value& text, std::string_view type, bool mixture, std::int64_t left_out,
+                                        Diagnostics& diagnostics) {
+  return LayerReader(text, type, mixture, left_out, diagnostics).read();
 }
 
 std::vector<std::string> unread_layer_keys(const Value& text, const std::set<std::string>& read) {
-  constexpr std::array<std::string_view, 44> kBesideCost = {"architectures",
+  constexpr std::array<std::string_view, 66> kBesideCost = {"architectures",
                                                             "model_type",
                                                             "hidden_act",
                                                             "mlp_hidden_act",
@@ -517,7 +526,29 @@ std::vector<std::string> unread_layer_keys(const Value& text, const std::set<std
                                                             "epsilon",
                                                             "eps",
                                                             "multiplier",
-                                                            "model_version"};
+                                                            "model_version",
+                                                            "ep_size",
+                                                            "aux_loss",
+                                                            "seq_aux",
+                                                            "time_step_",
+                                                            "pdrop",
+                                                            "summary_",
+                                                            "scale_attn",
+                                                            "top_k",
+                                                            "top_p",
+                                                            "typical_p",
+                                                            "return_dict",
+                                                            "max_length",
+                                                            "num_logits_to_keep",
+                                                            "use_mamba_kernels",
+                                                            "cache_implementation",
+                                                            "query_pre_attn_scalar",
+                                                            "index_topk_freq",
+                                                            "sink",
+                                                            "sinkhorn",
+                                                            "softmax_in_fp32",
+                                                            "jitter_noise",
+                                                            "logit_scale"};
   std::vector<std::string> keys;
   for (const config::Field& field : text.fields) {
     const auto contains = [&](std::string_view part) { return field.key.find(part) != std::string::npos; };
