@@ -393,6 +393,7 @@ TEST_CASE("model files: drafters by their architecture", "[cost][models][model_f
   CHECK(second.drafter == "dflash2");
   CHECK(second.one_pass);
   CHECK(second.longest_draft == 7);
+  CHECK(second.unread.empty());  // keys that only drafters have are read
   CHECK(second.own_parameters() == flash.own_parameters() + 2.0 * 256 * 151936);
   // What is not known is refused, and not taken for a model that runs once per token.
   CHECK(mistakes_of(R"({"architectures": ["NovelDraftModel"], )" + kBlock + "}")

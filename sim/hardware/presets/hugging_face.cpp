@@ -74,6 +74,7 @@ class ConfigJson {
         if (std::none_of(fields_.begin(), fields_.end(), [&](const config::Field& own) { return own.key == field.key; }))
           fields_.push_back(std::move(field));
     if (drafter_) assumed_.insert(assumed_.end(), drafter_->assumed.begin(), drafter_->assumed.end());
+    if (drafter_) read_.insert(drafter_->read.begin(), drafter_->read.end());
     put_list("assumed", assumed_);
     put_list("unread", unread_layer_keys(*text_, read_));
     Value model = config::map({}, root_.where);
@@ -302,7 +303,7 @@ class ConfigJson {
       last.mixer = Mixer::full;
     }
     layers_.assign(1, last);
-    drafter_ = FileDrafter{"mtp", {}, false, false, {}};
+    drafter_ = FileDrafter{"mtp", {}, false, false, {}, {}};
     const auto add = [&](const char* name, const std::string& text) {
       drafter_->fields.push_back({name, text_->where, config::scalar(text, text_->where)});
     };
@@ -677,9 +678,43 @@ class ConfigJson {
 
   // The matrices that a checkpoint may store in types of their own, layer by layer.
   [[nodiscard]] std::vector<StoredMatrix> matrices() const {
+    using Names = std::vector<std::string>;
     std::vector<StoredMatrix> list;
-    const auto add = [&](const char* part, double parameters, const std::string& prefix, std::vector<const char*> names) {
+    const auto add = [&](const char* part, double parameters, const std::string& prefix, Names names) {
       if (parameters > 0.0) list.push_back({part, parameters, prefix, std::move(names)});
+    };
+    // Where classes keep feed-forward parts, and what they call the products.
+    static const Names kDense = {"mlp.", "feed_forward.", "ffn.", "mixer."};
+    static const Names kShared = {"mlp.shared_experts.",
+                                  "mlp.shared_expert.",
+                                  "feed_forward.shared_expert.",
+                                  "ffn.shared_experts.",
+                                  "block_sparse_moe.shared_experts.",
+                                  "mixer.shared_experts.",
+                                  "shared_mlp.",
+                                  "mlp.shared_mlp.",
+                                  "share_expert."};
+    static const Names kExperts = {"mlp.experts.0.",
+                                   "mlp.experts.",
+                                   "block_sparse_moe.experts.0.",
+                                   "feed_forward.experts.0.",
+                                   "ffn.experts.0.",
+                                   "mixer.experts.0.",
+                                   "experts.0.",
+                                   "experts.",
+                                   "moe.",
+                                   "block_sparse_moe."};
+    static const Names kGate = {"gate_proj", "gate_up_proj", "w1", "input_linear"};
+    static const Names kUp = {"up_proj", "gate_up_proj", "w3", "fc1", "c_fc", "dense_h_to_4h", "input_linear"};
+    static const Names kDown = {"down_proj", "w2", "fc2", "c_proj", "dense_4h_to_h", "output_linear"};
+    const auto add_three = [&](const char* part, double parameters, const std::string& prefix, const Names& places) {
+      for (const Names* products : {&kGate, &kUp, &kDown}) {
+        if (products == &kGate && !gated_) continue;
+        Names names;
+        for (const std::string& place : places)
+          for (const std::string& product : *products) names.push_back(place + product);
+        add(part, parameters, prefix, std::move(names));
+      }
     };
     const auto real = [](std::int64_t number) { return static_cast<double>(number); };
     const double hidden = real(hidden_);
@@ -730,60 +765,12 @@ class ConfigJson {
                "mixer.o_proj", "self_attention.dense"});
         }
       }
-      if (layer.feed_forward == FeedForward::dense) {
-        const double width = hidden * (layer.width > 0.0 ? layer.width : real(ffn_));
-        if (gated_)
-          add("dense", width, prefix,
-              {"mlp.gate_proj", "mlp.gate_up_proj", "feed_forward.gate_proj", "feed_forward.w1", "ffn.w1", "mlp.w1"});
-        add("dense", width, prefix,
-            {"mlp.up_proj", "mlp.gate_up_proj", "mlp.fc1", "mlp.c_fc", "feed_forward.up_proj", "feed_forward.w3", "ffn.w3",
-             "mlp.w2", "mixer.up_proj", "mlp.dense_h_to_4h"});
-        add("dense", width, prefix,
-            {"mlp.down_proj", "mlp.fc2", "mlp.c_proj", "feed_forward.down_proj", "feed_forward.w2", "ffn.w2", "mixer.down_proj",
-             "mlp.dense_4h_to_h"});
-      }
+      const Names& beside = is("gemma4") ? kDense : kShared;  // whose dense part lies beside the experts
+      if (layer.feed_forward == FeedForward::dense)
+        add_three("dense", hidden * (layer.width > 0.0 ? layer.width : real(ffn_)), prefix, kDense);
       if (layer.feed_forward != FeedForward::mixture) continue;
-      const double shared = hidden * real(shared_ffn_);
-      if (is("gemma4")) {  // a dense part beside the experts
-        add("shared", shared, prefix, {"mlp.gate_proj"});
-        add("shared", shared, prefix, {"mlp.up_proj"});
-        add("shared", shared, prefix, {"mlp.down_proj"});
-      } else {
-        if (gated_)
-          add("shared", shared, prefix,
-              {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj", "feed_forward.shared_expert.gate_proj",
-               "ffn.shared_experts.w1", "block_sparse_moe.shared_experts.gate_proj", "shared_mlp.input_linear",
-               "mlp.shared_mlp.gate_proj", "share_expert.gate_proj"});
-        add("shared", shared, prefix,
-            {"mlp.shared_experts.up_proj", "mlp.shared_expert.up_proj", "feed_forward.shared_expert.up_proj",
-             "ffn.shared_experts.w3", "block_sparse_moe.shared_experts.up_proj", "mixer.shared_experts.up_proj",
-             "shared_mlp.input_linear", "mlp.shared_mlp.up_proj", "share_expert.up_proj"});
-        add("shared", shared, prefix,
-            {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj", "feed_forward.shared_expert.down_proj",
-             "ffn.shared_experts.w2", "block_sparse_moe.shared_experts.down_proj", "mixer.shared_experts.down_proj",
-             "shared_mlp.output_linear", "mlp.shared_mlp.down_proj", "share_expert.down_proj"});
-      }
-      const double expert = hidden * real(expert_ffn_) * real(experts_);
-      if (is("gemma4")) {
-        add("experts", expert, prefix, {"experts.0.gate_proj", "experts.gate_up_proj", "moe.gate_up_proj"});
-        add("experts", expert, prefix, {"experts.0.up_proj", "experts.gate_up_proj", "moe.gate_up_proj"});
-        add("experts", expert, prefix, {"experts.0.down_proj", "experts.down_proj", "moe.down_proj"});
-        continue;
-      }
-      if (gated_)
-        add("experts", expert, prefix,
-            {"mlp.experts.0.gate_proj", "mlp.experts.gate_up_proj", "block_sparse_moe.experts.0.w1",
-             "block_sparse_moe.experts.0.gate_proj", "feed_forward.experts.0.gate_proj", "feed_forward.experts.0.w1",
-             "ffn.experts.0.w1", "experts.0.gate_proj", "moe.gate_proj", "block_sparse_moe.input_linear"});
-      add("experts", expert, prefix,
-          {"mlp.experts.0.up_proj", "mlp.experts.gate_up_proj", "block_sparse_moe.experts.0.w3",
-           "block_sparse_moe.experts.0.up_proj", "feed_forward.experts.0.up_proj", "feed_forward.experts.0.w3",
-           "ffn.experts.0.w3", "mixer.experts.0.up_proj", "experts.0.up_proj", "moe.up_proj", "block_sparse_moe.input_linear"});
-      add("experts", expert, prefix,
-          {"mlp.experts.0.down_proj", "mlp.experts.down_proj", "block_sparse_moe.experts.0.w2",
-           "block_sparse_moe.experts.0.down_proj", "feed_forward.experts.0.down_proj", "feed_forward.experts.0.w2",
-           "ffn.experts.0.w2", "mixer.experts.0.down_proj", "experts.0.down_proj", "moe.down_proj",
-           "block_sparse_moe.output_linear"});
+      add_three("shared", hidden * real(shared_ffn_), prefix, beside);
+      add_three("experts", hidden * real(expert_ffn_) * real(experts_), prefix, kExperts);
     }
     const double ends = hidden * real(vocab_);
     if (tied_) {

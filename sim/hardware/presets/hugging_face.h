@@ -52,7 +52,7 @@ struct StoredMatrix {
   const char* part;    // a key of dtype: attention, state, dense, shared, experts, head, embeddings
   double parameters;   // relative to the others
   std::string prefix;  // "layers.7."
-  std::vector<const char*> names;
+  std::vector<std::string> names;
 };
 
 // How a checkpoint is quantised: the value of `dtype` that its quantisation config amounts to, or null for 16 bits. What is not
@@ -67,6 +67,7 @@ struct FileDrafter {
   bool whole_model = false;           // embeddings and LM head are its own, as another model's
   bool heads_alone = false;           // no layers: the file has none of their keys
   std::vector<std::string> assumed;
+  std::set<std::string> read;  // keys that were looked for
 };
 // The drafter that the file describes; none: a model by itself. Reports an architecture of drafters that is not known.
 std::optional<FileDrafter> read_drafter(const config::Value& root, const config::Value& text, Diagnostics& diagnostics);

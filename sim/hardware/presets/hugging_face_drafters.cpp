@@ -9,6 +9,8 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace specsim::cost {
@@ -75,7 +77,7 @@ class DrafterReader {
   std::optional<FileDrafter> read() {
     const Known* known = look_up();
     if (known == nullptr) return std::nullopt;
-    FileDrafter own{known->word, {}, false, false, {}};
+    FileDrafter own{known->word, {}, false, false, {}, {}};
     fields_ = &own.fields;
     put("drafter", own.word);
     const Value* heads = find({"medusa_num_heads", "hydra_num_heads", "num_heads", "n_predict"});
@@ -114,6 +116,7 @@ class DrafterReader {
         break;
     }
     fields_ = nullptr;
+    own.read = std::move(read_);
     return own;
   }
 
@@ -154,6 +157,7 @@ class DrafterReader {
   // In the file, its map for drafters, or the part for a layer.
   [[nodiscard]] const Value* find(std::initializer_list<const char*> keys) const {
     for (const char* key : keys) {
+      read_.insert(key);
       for (const Value* map : {&root_, &text_})
         if (const Value* value = map->find(key); value != nullptr && !value->is_null()) return value;
       for (const char* inner : {"dflash_config", "dspark_config", "dflare_config", "eagle_config"})
@@ -304,6 +308,7 @@ class DrafterReader {
   const Value& text_;
   Diagnostics& diagnostics_;
   std::vector<config::Field>* fields_ = nullptr;
+  mutable std::set<std::string> read_;
 };
 
 }  // namespace
