@@ -3,6 +3,7 @@
 
 #include "sim/foundation/config/value.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -54,6 +55,41 @@ struct StoredMatrix {
   std::string prefix;  // "layers.7."
   std::vector<std::string> names;
 };
+
+// Widths of a model as its file says them, and what its layers are like.
+struct FileWidths {
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t value_dim = 0;
+  std::int64_t latent = 0;
+  std::int64_t rope = 0;
+  std::int64_t query_rank = 0;
+  std::int64_t state_inner = 0;
+  std::int64_t experts = 0;
+  std::int64_t expert_ffn = 0;
+  std::int64_t shared_ffn = 0;
+  std::int64_t ffn = 0;
+  std::int64_t vocab = 0;
+  bool gated = true;
+  bool one_vector = false;
+  bool parallel = false;              // a state beside attention
+  bool dense_beside_experts = false;  // what every token passes beside the experts has a dense part's names (Gemma 4)
+  bool tied = false;
+};
+// The matrices that a checkpoint may store in types of their own, layer by layer from `first_layer` on.
+std::vector<StoredMatrix> stored_matrices(const std::vector<FileLayer>& layers, const FileWidths& widths,
+                                          std::size_t first_layer);
+
+// What says how the weights are stored, beside a config: a file of its own, or dtype where a GGUF file has it.
+struct ConfigBeside {
+  const config::Value* quantization = nullptr;
+  const config::Value* dtype = nullptr;
+};
+// The model of `root`, which `path` held.
+config::Value model_of_config(const std::string& path, const config::Value& root, const ConfigBeside& beside, bool module,
+                              Diagnostics& diagnostics);
 
 // How a checkpoint is quantised: the value of `dtype` that its quantisation config amounts to, or null for 16 bits. What is not
 // known is told in `assumed`. `type`: the model_type; `expert_dtype`: the key of that name, or empty.

@@ -328,8 +328,8 @@ class Resolver {
       for (const Value& target : targets->items) {
         const std::string& text = target.text;
         // A class of modules: all that it has.
-        if (text == "Linear" ||
-            (text.find('.') == std::string::npos && !text.empty() && std::isupper(static_cast<unsigned char>(text.front())) != 0)) {
+        if (text == "Linear" || (text.find('.') == std::string::npos && !text.empty() &&
+                                 std::isupper(static_cast<unsigned char>(text.front())) != 0)) {
           if (text == "Embedding" || text == "VocabParallelEmbedding")
             scheme_.named.emplace("embed_tokens", word);
           else if (text.find("MoE") != std::string::npos || text.find("Expert") != std::string::npos)
