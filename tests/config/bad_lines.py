@@ -157,7 +157,7 @@ LINES = [
      "tests/config/bad/data/no_ranks.yaml:1:9: acceptance at depth 2 is an empty list, allowed: a number for each rank"),
     *[([command, "--acceptance", "tests/config/bad/data/unknown_draft.yaml"],
        'tests/config/bad/data/unknown_draft.yaml:2:8: unknown model "llama-3.1-8", did you mean "llama-3.1-8b"? allowed: <presets of models>, '
-       "or the path of a .yaml file, or of a config.json or its folder") for command in ("compare", "plan")],
+       "or the path of a .yaml file, a config.json or its folder, or a GGUF file") for command in ("compare", "plan")],
     (["plan", "--acceptance-rate", "0.5"], "--acceptance-rate: given without --at-draft-length, allowed: with the draft length that it was measured at"),
     (["plan", "--alpha", "0.5", "--at-draft-length", "3"],
      "--at-draft-length: given without --mean-acceptance-length, --acceptance-rate or --log, allowed: with one of them, measured at this length"),
@@ -189,7 +189,7 @@ LINES = [
      "--context: given with --products-only, which prices no attention and no LM head; allowed: one of them"),
     (["plan", "--alpha", "0.5", "--target", "meta-llama/Llama-3.1-8B-Instruct"],
      '--target: model "meta-llama/Llama-3.1-8B-Instruct": no such file or folder, did you mean "llama-3.1-8b"? allowed: the path of a '
-     ".yaml file, or of a config.json or its folder, or a name (specsim list model)"),
+     ".yaml file, a config.json or its folder, or a GGUF file, or a name (specsim list model)"),
     (["plan", "--position-rates", "0.5,0.7"],
      "--position-rates: 0.7 after 0.5, allowed: rates of all rounds, which cannot rise from one position to the next (those of "
      "rounds that reached the position can, and are given as such)"),

@@ -85,7 +85,7 @@ void feed_model(std::string_view bytes) {
 
 void feed_config_json(std::string_view bytes) {
   Diagnostics diagnostics;
-  const config::Value model = cost::read_config_json(file_of(bytes), diagnostics);
+  const config::Value model = cost::read_model_file(file_of(bytes), diagnostics);
   if (model.is_map()) static_cast<void>(cost::read_model(model, "target", diagnostics));
   diagnostics.throw_if_any();
 }

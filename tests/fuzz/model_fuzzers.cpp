@@ -1,5 +1,4 @@
 #include "sim/foundation/base/error.h"
-#include "sim/lab/llm/gguf_file.h"
 #include "sim/lab/llm/gguf_model.h"
 #include "sim/lab/llm/model_config.h"
 #include "sim/lab/llm/prompts.h"
@@ -47,12 +46,12 @@ void feed_gguf(std::string_view bytes) {
   const std::string path = file_of(bytes);
   {
     const llm::GgufFile file(path);
+    llm::check_gguf_types(file);
     for (const auto& [name, tensor] : file.tensors()) {
-      const llm::GgufFormat* format = llm::gguf_format(tensor.type);
-      if (format == nullptr || tensor.shape.empty() || tensor.shape.back() > 65536) continue;
+      if (tensor.shape.empty() || tensor.shape.back() > 65536) continue;
       std::vector<float> row(tensor.shape.back());
       const std::size_t rows = tensor.shape.size() == 1 ? 1 : tensor.shape.front();
-      if (rows > 0) file.read_row(tensor, rows - 1, row);
+      if (rows > 0) llm::read_gguf_row(file, tensor, rows - 1, row);
     }
     if (const auto tokenizer = llm::read_gguf_tokenizer(file)) try_tokenizer(*tokenizer);
   }

@@ -96,8 +96,10 @@ TEST_CASE("broken model files are refused by name", "[llm]") {
   CHECK(refusal([](auto&, auto& tensors) { tensors += "1234"; }) ==
         "model.safetensors: 4 bytes behind the last tensor, allowed: none");
   CHECK(refusal([](auto&, auto& tensors) { tensors[7] = '\x7f'; }).find("a header of 9151314442816") != std::string::npos);
-  CHECK(refusal(in_header("\"F32\"", "\"I64\"")) ==
-        "model.safetensors: tensor \"lm_head.weight\": dtype is \"I64\", allowed: F32, F16, BF16");
+  CHECK(refusal(in_header("\"F32\"", "\"I32\"")) ==
+        "model.safetensors: tensor \"lm_head.weight\": dtype is \"I32\", allowed: F32, F16, BF16; for quantised weights take the "
+        "original model, or a GGUF file");
+  CHECK(refusal(in_header("\"F32\"", "\"X32\"")).find("dtype is \"X32\", allowed: F32, F16, BF16") != std::string::npos);
   CHECK(refusal(in_header("[40,24]", "[40,25]")) ==
         "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] is said to lie in 3840 bytes, allowed: as "
         "many as its elements take");

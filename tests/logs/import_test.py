@@ -485,6 +485,10 @@ def forms():
     info = {"speculative_num_steps": 3, "speculative_num_draft_tokens": 4, "internal_states": [{"avg_spec_accept_length": 2.71}]}
     says("server info", imported("", text=json.dumps(info)), "draft length 3", "--mean-acceptance-length 2.71 --at-draft-length 3")
     says("server info of a tree", imported("", text=json.dumps({**info, "speculative_num_draft_tokens": 16}, indent=1)), "say it with --at-draft-length")
+    started = {**info, "internal_states": [{"avg_spec_accept_length": 0.0}]}
+    for name, text in {"server info": json.dumps(started), "gauges": 'sglang:spec_accept_length{model_name="m"} 0.0\n'}.items():
+        status, out, err = run("import", "-", input=text)
+        expect(f"{name} before any request: {err}", status == 2 and "nothing was drafted yet" in err)
     says("one field", imported("", text='   "avg_spec_accept_length": 2.71,\n'), "say it with --at-draft-length")
     out = imported("", text=(LOGS / "vllm_metrics.txt").read_text().replace("vllm:", "lmdeploy:"))
     says("LMDeploy", out, "LMDeploy's counters", "1000 rounds, draft length 3", "--position-rates 0.75,0.45,0.3")

@@ -137,6 +137,30 @@ class Record(unittest.TestCase):
             done = subprocess.run([SPECSIM, *command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
             self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_answer_files(self):
+        """Answer files of Spec-Bench and of vLLM's requests are records: their rounds are fitted, and planned with."""
+        self.folder.mkdir(exist_ok=True)
+        lengths = [[4, 1, 4, 2, 3, 1], [2, 3, 4], [1, 1, 2, 4]]
+        forms = {"Spec-Bench": [{"question_id": i, "choices": [{"index": 0, "turns": ["a"], "new_tokens": [sum(row)], "accept_lengths": row}]}
+                                for i, row in enumerate(lengths)],
+                 "vLLM": [{"metrics": {"speculative_decoding": {"per_step_accepted": [n - 1 for n in row], "per_step_drafted": [3] * len(row)}}}
+                          for row in lengths]}
+        printed = {}
+        for name, rows in forms.items():
+            path = self.folder / "answers.jsonl"
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows * 4))
+            for command in (["fit", path, "--draft-length", "3"], ["plan", "--trace", path]):
+                done = subprocess.run([SPECSIM, *command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                printed.setdefault(command[0], []).append(done.stdout)
+            self.assertIn("12 requests, draft length 3: 2.4615 tokens per round", printed["fit"][-1])  # 32 tokens in 13 rounds
+        self.assertEqual(printed["fit"][0], printed["fit"][1])
+        # EAGLE's answers count rounds turn by turn, not round by round.
+        path.write_text(json.dumps({"question_id": 1, "choices": [{"idxs": [9, 4], "new_tokens": [35, 15]}]}) + "\n")
+        done = subprocess.run([SPECSIM, "fit", path, "--draft-length", "4"], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("no record of acceptance", done.stderr)
+
     def test_vllm(self):
         self.stand_in("vllm", {"__init__.py": VLLM, "sampling_params.py": SAMPLING})
         done = self.record("record_vllm.py", "--model", "m", "--speculative", '{"method": "eagle", "model": "d", "num_speculative_tokens": 4}', "--tokens", "128")

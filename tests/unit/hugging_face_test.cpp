@@ -434,7 +434,132 @@ TEST_CASE("config.json: what is not known is told, what is missing is refused at
   make_cost("roofline",
             fmt::format("{{hardware: h100-sxm, target: {}, draft: none}}", std::filesystem::temp_directory_path().string()),
             &mistakes);
-  CHECK(mistakes.find("the folder holds no config.json, allowed: one that does") != std::string::npos);
+  CHECK(mistakes.find("the folder holds no config.json and no GGUF file, allowed: one that does") != std::string::npos);
+}
+
+// Configs of many kinds, for the mutations below.
+const std::vector<std::string>& known_configs() {
+  static const std::vector<std::string> configs = {
+      kLlama + "}",
+      R"({"model_type": "qwen3_moe", "decoder_sparse_step": 1, "head_dim": 128, "hidden_size": 2048, "intermediate_size": 6144,
+      "mlp_only_layers": [], "moe_intermediate_size": 768, "num_attention_heads": 32, "num_experts": 128, "num_experts_per_tok": 8,
+      "num_hidden_layers": 48, "num_key_value_heads": 4, "tie_word_embeddings": false, "vocab_size": 151936})",
+      R"({"model_type": "deepseek_v3", "first_k_dense_replace": 3, "hidden_size": 7168, "intermediate_size": 18432,
+      "kv_lora_rank": 512, "moe_intermediate_size": 2048, "n_routed_experts": 256, "n_shared_experts": 1,
+      "num_attention_heads": 128, "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 128,
+      "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "vocab_size": 129280})",
+      R"({"model_type": "qwen3_5", "text_config": {"model_type": "qwen3_5_text", "attn_output_gate": true, "hidden_size": 5120,
+      "intermediate_size": 17408, "num_attention_heads": 24, "num_key_value_heads": 4, "head_dim": 256, "num_hidden_layers": 64,
+      "full_attention_interval": 4, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_num_key_heads": 16,
+      "linear_num_value_heads": 48, "linear_value_head_dim": 128, "tie_word_embeddings": false, "vocab_size": 248320}})",
+      R"({"model_type": "nemotron_h", "hidden_size": 2688, "num_attention_heads": 32, "num_key_value_heads": 2, "head_dim": 128,
+      "num_hidden_layers": 8, "hybrid_override_pattern": "MEM*EMEM", "intermediate_size": 1856, "n_routed_experts": 128,
+      "num_experts_per_tok": 6, "moe_intermediate_size": 1856, "mamba_num_heads": 64, "mamba_head_dim": 64, "n_groups": 8,
+      "ssm_state_size": 128, "conv_kernel": 4, "vocab_size": 131072})",
+      R"({"model_type": "gemma3_text", "head_dim": 128, "hidden_size": 5376, "intermediate_size": 21504,
+      "num_attention_heads": 32, "num_hidden_layers": 62, "num_key_value_heads": 16, "sliding_window": 1024,
+      "sliding_window_pattern": 6, "vocab_size": 262144})"};
+  return configs;
+}
+
+// The config with one more key in its language part, or at the top.
+std::string with_key(std::string config, const std::string& key, const std::string& value) {
+  const std::size_t part = config.find("\"text_config\": {");
+  const std::size_t at = part == std::string::npos ? config.find('{') + 1 : config.find('{', part) + 1;
+  return config.insert(at, fmt::format("\"{}\": {}, ", key, value));
+}
+
+TEST_CASE("a key about layers that is not understood is refused, whatever it is called", "[cost][models][hugging_face]") {
+  for (const std::string& config : known_configs()) {
+    INFO(config);
+    const double layers = shape_of_json(config).layers;
+    std::string list;
+    for (int i = 0; i < static_cast<int>(layers); ++i) list += fmt::format("{}{}", i > 0 ? ", " : "", i % 3);
+    for (const char* key : {"attention_layer_kinds", "ffn_pattern", "novel_period", "skip_interval", "block_type_list"}) {
+      INFO(key);
+      CHECK(mistakes_of(with_key(config, key, "[" + list + "]")).find(fmt::format("{} is a list, a key about layers", key)) !=
+            std::string::npos);
+      CHECK(mistakes_of(with_key(config, key, "7")).find(fmt::format("{} is 7, a key about layers", key)) != std::string::npos);
+      CHECK(mistakes_of(with_key(config, key, "null")).empty());
+      CHECK(mistakes_of(with_key(config, key, "[]")).empty());
+    }
+    // A list that is as long as the layers is one by layer, by any name.
+    CHECK(mistakes_of(with_key(config, "novel_widths", "[" + list + "]")).find("novel_widths is a list") != std::string::npos);
+    // Keys that say nothing of layers change nothing.
+    check_same(shape_of_json(with_key(config, "novel_switch", "true")), shape_of_json(config));
+  }
+}
+
+TEST_CASE("quantisation in a file beside the config means the same", "[cost][models][hugging_face]") {
+  struct Row {
+    const char* file;
+    const char* text;
+  };
+  const std::vector<Row> rows = {
+      {"hf_quant_config.json", R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8",
+        "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}})"},
+      {"hf_quant_config.json", R"({"quantization": {"quant_algo": "NVFP4", "group_size": 16, "exclude_modules": ["lm_head",
+        "*self_attn*"]}})"},
+      {"quantize_config.json", R"({"bits": 4, "group_size": 128, "desc_act": false, "sym": true})"},
+      {"quant_config.json", R"({"w_bit": 4, "q_group_size": 128, "zero_point": true})"}};
+  for (const Row& row : rows)
+    for (const std::string& config : known_configs()) {
+      INFO(row.text);
+      INFO(config);
+      const ModelFolder folder(config);
+      write_whole_file(folder.path() + "/" + row.file, row.text);
+      Diagnostics diagnostics;
+      const ModelShape beside = read_model(config::scalar(folder.path(), {"t", 1, 1}), "model", diagnostics);
+      INFO(all_messages(diagnostics));
+      REQUIRE(diagnostics.empty());
+      std::string whole = config;
+      whole.insert(whole.find('{') + 1, fmt::format("\"quantization_config\": {}, ", row.text));
+      const ModelShape inside = shape_of_json(whole);
+      check_same(beside, inside);
+      CHECK(beside.weight_bytes() == inside.weight_bytes());
+      CHECK(beside.weight_bytes() < shape_of_json(config).weight_bytes());
+    }
+}
+
+TEST_CASE("names with escapes and signs of other scripts", "[cost][models][hugging_face]") {
+  // An escape says the same as the letter.
+  check_same(shape_of_json(R"({"model\u005ftype": "ll\u0061ma", "hidden_size": 64, "intermediate_size": 64,
+      "num_attention_heads": 4, "num_hidden_layers": 4, "vocab_size": 1000})"),
+             shape_of_json(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
+      "num_hidden_layers": 4, "vocab_size": 1000})"));
+  CHECK(shape_of_json(kLlama + R"(, "_name_or_path": "\u5343\u554f/\u6a21\u578b"})").name == "\u5343\u554f/\u6a21\u578b");
+  // What would move a terminal's cursor is no name: the folder's stands in.
+  const std::string escaped = shape_of_json(kLlama + R"(, "_name_or_path": "a\u001b[31mb"})").name;
+  CHECK(escaped.find("specsim_hf_") == 0);
+  CHECK(shape_of_json(kLlama + fmt::format(R"(, "_name_or_path": "{}"}})", std::string(500, 'a'))).name.find("specsim_hf_") == 0);
+  // Modules that are left out of the quantisation, by an escaped name.
+  const auto with_ignored = [](const std::string& name) {
+    return quantised(fmt::format(R"({{"quant_method": "fp8", "modules_to_not_convert": ["{}"]}})", name));
+  };
+  CHECK(shape_of_json(with_ignored("model.layers.0.self_attn.q\\u005fproj")).weight_bytes() ==
+        shape_of_json(with_ignored("model.layers.0.self_attn.q_proj")).weight_bytes());
+}
+
+TEST_CASE("config.json: defaults of a language part, and models that are no decoders", "[cost][models][hugging_face]") {
+  const ModelShape llava = shape_of_json(
+      R"({"model_type": "llava", "text_config": {"_name_or_path": "lmsys/vicuna-7b-v1.5", "model_type": "llama", "vocab_size": 32064},
+      "vision_config": {"hidden_size": 1024}})");
+  CHECK(llava.layers == 32);
+  CHECK(llava.hidden == 4096);
+  CHECK(llava.ffn == 11008);
+  CHECK(llava.vocab == 32064);
+  CHECK(llava.assumed.size() == 4);
+  CHECK(mistakes_of(R"({"model_type": "llama", "vocab_size": 32064})").find("config.json lacks \"hidden_size\"") !=
+        std::string::npos);
+  CHECK(mistakes_of(R"({"model_type": "bert", "hidden_size": 768})").find("model_type bert is an encoder, allowed: decoders") !=
+        std::string::npos);
+  CHECK(mistakes_of(with_key(known_configs()[0], "embd_layer", R"({"embedding_cls": "image"})")).empty());
+}
+
+TEST_CASE("a preset goes by the name that was asked for", "[cost][models]") {
+  CHECK(tests::shape_of("llama-3.3-70b").name == "llama-3.3-70b");
+  CHECK(tests::shape_of("llama-3.1-70b").name == "llama-3.1-70b");
+  CHECK(tests::shape_of("{preset: llama-3.3-70b, tensor_parallel: 2}").name == "llama-3.3-70b");
 }
 
 }  // namespace specsim::hugging_face_test

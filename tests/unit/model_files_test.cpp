@@ -386,6 +386,15 @@ TEST_CASE("model files: drafters by their architecture", "[cost][models][model_f
   CHECK(truncated.drafter == "eagle3");
   CHECK(truncated.own_parameters() ==
         2.0 * 2880 * (64 + 16) * 64 + 64.0 * 64 * 2880 + 3.0 * 2880 * 17280 + 3.0 * 2880 * 2880 + 64000.0 * 2880);
+  // DFlash2: DFlash with tables of rank 256 that score candidates.
+  const ModelShape second = shape_of(R"({"architectures": ["DFlash2DraftModel"], "dflash_config": {"block_size": 8,
+    "conv_kernel_size": 2, "selector_rank": 256, "selector_top_k": 16, "target_layer_ids": [1, 9, 17, 25, 33]}, )" +
+                                     kBlock + "}");
+  CHECK(second.drafter == "dflash2");
+  CHECK(second.one_pass);
+  CHECK(second.longest_draft == 7);
+  CHECK(second.unread.empty());  // keys that only drafters have are read
+  CHECK(second.own_parameters() == flash.own_parameters() + 2.0 * 256 * 151936);
   // What is not known is refused, and not taken for a model that runs once per token.
   CHECK(mistakes_of(R"({"architectures": ["NovelDraftModel"], )" + kBlock + "}")
             .find("\"NovelDraftModel\" is a drafter that is not known") != std::string::npos);

@@ -226,7 +226,9 @@ void take_arrivals(const ServeRequest& request, const LoadOption* given, Compose
 
 void take_lengths(const ServeRequest& request, Composer& composer) {
   const arrivals::ArrivalsEntry* const arrivals = composer.entry_at("serve.arrivals.process", arrivals::arrival_processes());
-  const bool said = request.config || request.trace || (arrivals != nullptr && arrivals->brings_lengths);
+  const config::Value* const named = composer.find("serve.lengths");  // a workload
+  const bool said = request.config || request.trace || (arrivals != nullptr && arrivals->brings_lengths) ||
+                    (named != nullptr && named->is_scalar());
   composer.take("prompt", request.prompt, "serve.lengths.prompt", said ? nullptr : "{lognormal: {mean: 512, cv: 1}}");
   composer.take("output", request.output, "serve.lengths.output", said ? nullptr : "{lognormal: {mean: 256, cv: 1}}");
 }

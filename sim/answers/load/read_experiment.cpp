@@ -40,7 +40,12 @@ const std::vector<Parameter>& serve_parameters() {
       {"scheduler", Type::value, "vllm_v1", "who computes what in a step: {kind: NAME, ...}", {}, {}},
       {"kv", Type::value, "{}", "the paged cache", {}, {}},
       {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
-      {"lengths", Type::value, "", "{prompt: ..., output: ...}, where the arrivals bring none", {}, {}},
+      {"lengths",
+       Type::value,
+       "",
+       "{prompt: ..., output: ...}, or a workload: sharegpt, azure2023_conv, azure2023_code; where the arrivals bring none",
+       {},
+       {}},
       {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
       {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
       {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
@@ -451,8 +456,10 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
   experiment.lengths_where = serve.where("arrivals");
   // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
   if (experiment.arrivals && (serve.has("lengths") || !arrivals.entry->brings_lengths)) {
-    const config::Value lengths = serve.has("lengths") ? serve.value("lengths") : config::map({}, serve.where());
     const std::size_t before_lengths = diagnostics.list().size();
+    const config::Value lengths =
+        serve.has("lengths") ? arrivals::named_lengths(serve.value("lengths"), diagnostics) : config::map({}, serve.where());
+    if (diagnostics.list().size() != before_lengths) return experiment;
     const config::Arguments arguments = config::read_arguments(lengths, length_parameters(), {}, "serve.lengths", diagnostics);
     if (diagnostics.list().size() == before_lengths) {
       DrawnLengths drawn;

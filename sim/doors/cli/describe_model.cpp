@@ -5,6 +5,7 @@
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/report/table.h"
 #include "sim/hardware/presets/hugging_face.h"
+#include "sim/hardware/presets/weight_files.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -103,11 +104,51 @@ std::string drafter_line(const ModelShape& shape) {
   return line;
 }
 
+const char* words_of(const std::string& part) {
+  struct Words {
+    std::string_view part;
+    const char* words;
+  };
+  constexpr std::array<Words, 10> kWords = {{{"attention", "attention"},
+                                             {"state", "state layers"},
+                                             {"dense", "dense feed-forward"},
+                                             {"shared", "shared experts"},
+                                             {"experts", "routed experts"},
+                                             {"head", "LM head"},
+                                             {"embeddings", "embeddings"},
+                                             {"mtp", "module for further tokens"},
+                                             {"small", "norms, biases, routers"},
+                                             {"other", "other (images, sound, ...)"}}};
+  for (const Words& one : kWords)
+    if (one.part == part) return one.words;
+  return "";
+}
+
+// What the headers of its weight files hold.
+void print_stored(const std::vector<cost::StoredTensors>& stored) {
+  report::Table table(
+      {{"in the weight files", Align::left}, {"type", Align::left}, {"tensors"}, {"elements"}, {"bytes"}, {"GiB"}},
+      {.indent = 2});
+  double tensors = 0.0;
+  double bytes = 0.0;
+  for (const cost::StoredTensors& own : stored) {
+    table.add({words_of(own.part), own.type, fmt::format("{:.0f}", own.tensors), fmt::format("{:.0f}", own.elements),
+               fmt::format("{:.0f}", own.bytes), fmt::format("{:.2f}", own.bytes / kGibibyte)});
+    tensors += own.tensors;
+    bytes += own.bytes;
+  }
+  table.add(
+      {"all", "", fmt::format("{:.0f}", tensors), "", fmt::format("{:.0f}", bytes), fmt::format("{:.2f}", bytes / kGibibyte)});
+  print_output("{}", table.text(output_width()));
+}
+
 }  // namespace
 
-bool names_model_file(const std::string& text) {
+bool names_model_file(const std::string& named) {
   std::error_code ignored;
-  return cost::config_json_path(text).has_value() || text.ends_with(".yaml") || text.ends_with(".yml") ||
+  constexpr std::string_view kModule = ":mtp";  // the module for further tokens in a checkpoint
+  const std::string text = named.ends_with(kModule) ? named.substr(0, named.size() - kModule.size()) : named;
+  return cost::model_file_path(text).has_value() || text.ends_with(".yaml") || text.ends_with(".yml") ||
          std::filesystem::is_directory(text, ignored);
 }
 
@@ -146,12 +187,25 @@ void print_model(const ModelShape& shape) {
   if (shape.kv_window > 0.0) print_output(", those with a window up to it");
   print_output("\n");
   if (const double state = shape.recurrent_bytes(); state > 0.0) print_output("  state: {:.0f} bytes per sequence\n", state);
+  if (!shape.stored.empty()) print_stored(shape.stored);
   for (const std::string& text : shape.assumed) print_words("  assumed: " + text);
   if (!shape.unread.empty()) print_words(fmt::format("  not read: {}", fmt::join(shape.unread, ", ")));
 }
 
 void describe_model_file(const std::string& path) {
   Diagnostics diagnostics;
+  const std::optional<std::string> file = cost::model_file_path(path);
+  if (file && file->ends_with(".safetensors") &&
+      !std::filesystem::exists(std::filesystem::path(*file).parent_path() / "config.json")) {
+    std::vector<std::string> missing;
+    const std::vector<std::string> files = cost::safetensors_files(path, missing, diagnostics);
+    const cost::StoredParts parts = cost::stored_parts(files, 0, diagnostics);
+    diagnostics.throw_if_any();
+    print_output("{}: no config.json next to it, so that its shape is not known\n", path);
+    print_stored(cost::read_stored(cost::to_value(parts, {path, 0, 0})));
+    for (const std::string& name : missing) print_words("  missing: " + name);
+    return;
+  }
   const ModelShape shape = cost::read_model(config::scalar(path, {path, 0, 0}), "model", diagnostics);
   diagnostics.throw_if_any();
   print_model(shape);

@@ -118,7 +118,7 @@ config::Value own_module(config::Value draft, const config::Value& target) {
   const config::Value* const whole = name_in(target);
   const config::Value* const part = name_in(draft);
   if (whole == nullptr || part == nullptr) return draft;
-  if (part->text != "mtp" && (part->text != whole->text || !config_json_path(whole->text))) return draft;
+  if (part->text != "mtp" && (part->text != whole->text || !model_file_path(whole->text))) return draft;
   config::Value* const own = draft.is_scalar() ? &draft : draft.find(draft.find("preset") != nullptr ? "preset" : "model");
   own->text = whole->text + ":mtp";
   return draft;

@@ -56,9 +56,22 @@ constexpr std::array<TypePair, 28> kTypePairs = {{{"bf16", "bf16", "bfloat16", 1
                                                   {"int4_g64", "fp16", "int4_wo", 4.25},
                                                   {"mxfp8", "fp8", "fp8_block", 8.25}}};
 
+// Types of ggml by their own names, for GGUF files that mix them; as the rows above of q4_0 and those after it.
+constexpr std::array<TypePair, 22> kGgmlTypes = {
+    {{"q4_1", "int8", "int4_wo", 5},        {"q5_0", "int8", "int8_wo", 5.5},     {"q5_1", "int8", "int8_wo", 6},
+     {"q8_1", "int8", "int8_wo", 9},        {"q2_k", "int8", "int4_wo", 2.625},   {"q3_k", "int8", "int4_wo", 3.4375},
+     {"q4_k", "int8", "int4_wo", 4.5},      {"q5_k", "int8", "int8_wo", 5.5},     {"q8_k", "int8", "int8_wo", 9.125},
+     {"iq1_s", "int8", "int4_wo", 1.5625},  {"iq1_m", "int8", "int4_wo", 1.75},   {"iq2_xxs", "int8", "int4_wo", 2.0625},
+     {"iq2_xs", "int8", "int4_wo", 2.3125}, {"iq2_s", "int8", "int4_wo", 2.5625}, {"iq3_xxs", "int8", "int4_wo", 3.0625},
+     {"iq3_s", "int8", "int4_wo", 3.4375},  {"iq4_nl", "int8", "int4_wo", 4.5},   {"iq4_xs", "int8", "int4_wo", 4.25},
+     {"tq1_0", "int8", "int4_wo", 1.6875},  {"tq2_0", "int8", "int4_wo", 2.0625}, {"mxfp4", "int8", "int4_wo", 4.25},
+     {"nvfp4", "int8", "int4_wo", 4.5}}};
+
 // GGUF's words say what LM head and embeddings have too: six bits at least.
 constexpr double kLeastHeadBits = 6.5625;
-bool is_gguf(const std::string& weights) { return weights.starts_with("q"); }
+bool is_gguf(const std::string& weights) {
+  return weights.starts_with("q") || weights.starts_with("iq") || weights.starts_with("tq");
+}
 
 // Bits of a cached element.
 struct CacheWord {
@@ -77,6 +90,8 @@ std::vector<std::string> weight_words() {
 
 const TypePair* pair_of(const std::string& weights, const std::string& activations) {
   for (const TypePair& pair : kTypePairs)
+    if (weights == pair.weights && (activations.empty() || activations == pair.activations)) return &pair;
+  for (const TypePair& pair : kGgmlTypes)
     if (weights == pair.weights && (activations.empty() || activations == pair.activations)) return &pair;
   return nullptr;
 }

@@ -172,6 +172,12 @@ const std::vector<Key>& model_keys() {
            "a module (MTP) that lies in the target's own checkpoint, so that servers take no path of it"),
       {{"assumed", Type::value_list, "", "what the description takes for granted; told as a warning", {}, {}}},
       {{"unread", Type::value_list, "", "keys of the file that it was read from of which nothing was made", {}, {}}},
+      {{"stored",
+        Type::value,
+        "",
+        "tensors, elements and bytes by part and type in the files of the weights, as their headers say",
+        {},
+        {}}},
       {{"dtype",
         Type::value,
         "",
@@ -370,7 +376,78 @@ void check_compressed(const Described& shape, const config::Arguments& a, Diagno
                                 shape.output_groups, shape.heads));
 }
 
+const char* word_of(Module module) {
+  switch (module) {
+    case Module::attention:
+      return "attention";
+    case Module::state:
+      return "state";
+    case Module::dense:
+      return "dense";
+    case Module::shared:
+      return "shared";
+    case Module::experts:
+      return "experts";
+    case Module::head:
+      return "head";
+    case Module::embeddings:
+      return "embeddings";
+  }
+  return "";
+}
+
+// The bytes of a part are those that its files hold. Weights in 32 bits, which engines serve in 16, and heads on a target, whose
+// joining product is no part of its own, stay as they are described.
+void take_stored_bytes(ModelShape& shape) {
+  constexpr double kSame = 1e-3;
+  constexpr double kTold = 0.1;
+  if (shape.on_target()) return;
+  for (const Module module :
+       {Module::attention, Module::state, Module::dense, Module::shared, Module::experts, Module::head, Module::embeddings}) {
+    const double parameters = shape.module_parameters(module);
+    double bytes = 0.0;
+    double wide = 0.0;
+    const auto add = [&](std::string_view part) {
+      for (const StoredTensors& own : shape.stored)
+        if (own.part == part) {
+          bytes += own.bytes;
+          if (own.type == "F32" || own.type == "F64") wide += own.bytes;
+        }
+    };
+    add(word_of(module));
+    if (module == Module::head && bytes == 0.0 && shape.tied_embeddings) add("embeddings");
+    std::vector<TypeShare> types = shape.types_of(module);
+    double described = 0.0;
+    for (const TypeShare& one : types) described += one.share * parameters * one.type.bits / 8.0;
+    if (parameters == 0.0 || bytes == 0.0 || (wide > 0.5 * bytes && !shape.gguf) || std::abs(bytes / described - 1.0) <= kSame)
+      continue;
+    const double ratio = bytes / described;
+    if (std::abs(ratio - 1.0) > kTold)
+      shape.assumed.push_back(
+          fmt::format("{}: the weight files hold {:.2f} GB, the description amounts to {:.2f}: the files' count", word_of(module),
+                      1e-9 * bytes, 1e-9 * described));
+    for (TypeShare& one : types) one.type.bits *= ratio;
+    if (module == Module::experts && types.size() == 1)
+      shape.expert_bits = types.front().type.bits;
+    else
+      shape.own_types[module] = std::move(types);
+  }
+}
+
 }  // namespace
+
+std::vector<StoredTensors> read_stored(const config::Value& parts) {
+  std::vector<StoredTensors> list;
+  const auto number = [](const config::Value& map, const char* key) {
+    const config::Value* value = map.find(key);
+    return value != nullptr ? config::as_number(value->text).value_or(0.0) : 0.0;
+  };
+  for (const config::Field& part : parts.fields)
+    for (const config::Field& type : part.value.fields)
+      list.push_back(
+          {part.key, type.key, number(type.value, "tensors"), number(type.value, "elements"), number(type.value, "bytes")});
+  return list;
+}
 
 ModelShape read_model(const config::Value& spec, const std::string& what, Diagnostics& diagnostics) {
   Described shape;
@@ -380,6 +457,11 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
   const config::Arguments a = config::read_arguments(value, model_parameters(), {}, what, diagnostics);
   if (diagnostics.list().size() != before) return shape;
   shape.name = a.has("name") ? a.text("name") : spec.text;
+  // By the name that the user gave it: presets have several.
+  const config::Value* asked = spec.is_scalar() ? &spec : spec.find(spec.find("preset") != nullptr ? "preset" : "model");
+  if (asked != nullptr && a.has("aliases"))
+    for (const config::Value& alias : a.value("aliases").items)
+      if (alias.text == asked->text) shape.name = alias.text;
   for (const Key& key : model_keys()) {
     const std::string& name = key.parameter.name;
     if (const auto* const number = std::get_if<double Described::*>(&key.member))
@@ -396,6 +478,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
     for (const config::Value& text : a.value("assumed").items) shape.assumed.push_back(text.text);
   if (a.has("unread"))
     for (const config::Value& key : a.value("unread").items) shape.unread.push_back(key.text);
+  if (a.has("stored")) shape.stored = read_stored(a.value("stored"));
   if (a.has("dtype")) read_element_types(a.value("dtype"), shape, diagnostics);
   if (a.has("checkpoints"))
     for (const config::Field& field : a.value("checkpoints").fields) {
@@ -468,6 +551,7 @@ ModelShape read_model(const config::Value& spec, const std::string& what, Diagno
     shape.compressed = CompressedAttention{shape.picked_layers, shape.picked_tokens, shape.heavy_layers, shape.heavy_tokens};
   if (shape.output_groups > 0.0) shape.squeezed_output = SqueezedOutput{shape.output_groups, shape.output_rank};
   if (shape.layer_embedding > 0.0) shape.layer_embeddings = LayerEmbeddings{shape.layer_embedding, shape.layer_rank};
+  if (!shape.stored.empty() && !a.given("weight_bits") && diagnostics.list().size() == before) take_stored_bytes(shape);
   return shape;
 }
 

@@ -136,6 +136,15 @@ struct Offload {
   double bandwidth = 0.0;  // of that link to each GPU, bytes per second
 };
 
+// Tensors of one part and type in the files of a model's weights, by their headers.
+struct StoredTensors {
+  std::string part;  // as dtype names it; mtp, small, other
+  std::string type;
+  double tensors = 0.0;
+  double elements = 0.0;
+  double bytes = 0.0;
+};
+
 struct ModelShape {
   std::string name;
   double layers = 0.0;
@@ -202,6 +211,7 @@ struct ModelShape {
   bool in_target_checkpoint = false;    // servers find the module in the target's own checkpoint and take no path of it
   std::vector<std::string> unread;      // keys of its file that nothing was made of
   std::vector<std::string> assumed;     // what the description takes for granted, for warnings
+  std::vector<StoredTensors> stored;    // what the files of its weights hold; empty: not known
   // How it is run.
   double weight_bits = 16.0;
   double expert_bits = 16.0;  // bits of the experts' weights
@@ -280,6 +290,8 @@ double met_experts(const ModelShape& model, double tokens);
 const std::vector<config::Parameter>& model_parameters();
 // `spec` as resolve_preset takes it; `what` names it in messages. Reports what is wrong; the shape is then not to be used.
 ModelShape read_model(const config::Value& spec, const std::string& what, Diagnostics& diagnostics);
+// {part: {type: {tensors, elements, bytes}}}, as the readers of weight files write it.
+std::vector<StoredTensors> read_stored(const config::Value& parts);
 ModelShape read_model(const PresetChoice& choice, const std::string& what, Diagnostics& diagnostics);
 
 }  // namespace specsim::cost

@@ -28,8 +28,8 @@ using Keys = std::vector<const char*>;
 
 class ConfigJson {
  public:
-  ConfigJson(const std::string& path, const Value& root, const std::optional<Value>& side, bool module, Diagnostics& diagnostics)
-      : path_(path), root_(root), side_(side), module_(module), diagnostics_(diagnostics) {}
+  ConfigJson(const std::string& path, const Value& root, const ConfigBeside& beside, bool module, Diagnostics& diagnostics)
+      : path_(path), root_(root), side_(beside.quantization), types_(beside.dtype), module_(module), diagnostics_(diagnostics) {}
 
   Value model() {
     find_language_part();
@@ -42,10 +42,11 @@ class ConfigJson {
     look_up();
     put_text("name", name());
     if (drafter_ && drafter_->heads_alone) return finish();
-    hidden_ = required(kHidden);
-    put_number("hidden", hidden_, where(kHidden));
+    widths_.hidden = required(kHidden);
+    widths_.dense_beside_experts = is("gemma4");
+    put_number("hidden", widths_.hidden, where(kHidden));
     mixture_ = count_experts();
-    layers_ = read_file_layers(*text_, type_, mixture_, diagnostics_);
+    layers_ = read_file_layers(*text_, type_, mixture_, default_layers(), diagnostics_);
     if (!diagnostics_.empty()) return {};
     if (module_) keep_module();
     if (!diagnostics_.empty()) return {};
@@ -71,6 +72,7 @@ class ConfigJson {
         if (std::none_of(fields_.begin(), fields_.end(), [&](const config::Field& own) { return own.key == field.key; }))
           fields_.push_back(std::move(field));
     if (drafter_) assumed_.insert(assumed_.end(), drafter_->assumed.begin(), drafter_->assumed.end());
+    if (drafter_) read_.insert(drafter_->read.begin(), drafter_->read.end());
     put_list("assumed", assumed_);
     put_list("unread", unread_layer_keys(*text_, read_));
     Value model = config::map({}, root_.where);
@@ -133,6 +135,13 @@ class ConfigJson {
   }
   [[nodiscard]] bool is(std::string_view type) const { return type_.starts_with(type); }
 
+  // What transformers takes where the file does not count its layers; 0: nothing.
+  std::int64_t default_layers() {
+    if (find({"num_hidden_layers", "n_layer", "num_layers", "n_layers", "layer_types", "layers_block_type", "block_configs"}))
+      return 0;
+    return optional({"num_hidden_layers"}).value_or(0);
+  }
+
   // The value of the first of these keys that is there and not null.
   [[nodiscard]] const Value* find(const Keys& keys) const {
     for (const char* key : keys) {
@@ -181,7 +190,7 @@ class ConfigJson {
   std::optional<std::int64_t> optional(const Keys& keys) {
     if (const Value* value = find(keys)) return integer(*value, keys.front());
     for (const LeftOut& one : kLeftOut)
-      if (is(one.type) && one.key == keys.front()) {
+      if (is(one.type) && one.key == keys.front() && (text_ != &root_ || one.anywhere)) {
         assumed_.push_back(fmt::format("{} is not in config.json: {}, the default of {}", one.key, one.value, type_));
         return one.value;
       }
@@ -231,8 +240,13 @@ class ConfigJson {
   void put_truth(const char* key, bool value) { put(key, config::scalar(value ? "true" : "false", text_->where)); }
 
   [[nodiscard]] std::string name() const {
+    constexpr std::size_t kLongest = 120;
     if (const Value* own = root_.find("_name_or_path"))
-      if (own->is_scalar() && !own->text.empty() && own->text.front() != '/' && own->text.front() != '.') return own->text;
+      if (own->is_scalar() && !own->text.empty() && own->text.front() != '/' && own->text.front() != '.' &&
+          own->text.size() <= kLongest && std::none_of(own->text.begin(), own->text.end(), [](unsigned char c) {
+            return c < ' ' || c == 0x7f;  // it goes to a terminal and into commands
+          }))
+        return own->text;
     const std::string folder = fs::absolute(path_).parent_path().filename().string();
     const std::string file = fs::path(path_).filename().string();
     return (file == "config.json" || file == "params.json") && !folder.empty() ? folder : file;
@@ -253,7 +267,7 @@ class ConfigJson {
     const Keys count = {"num_local_experts", "num_experts",        "n_routed_experts", "moe_num_experts",
                         "num_moe_experts",   "num_routed_experts", "n_experts",        "num_total_experts"};
     if (word("enable_moe_block") == "false") return false;
-    experts_ = optional(count).value_or(0);
+    widths_.experts = optional(count).value_or(0);
     experts_where_ = where(count);
     if (find(count) == nullptr)
       for (const char* key :
@@ -264,7 +278,7 @@ class ConfigJson {
                                                      fmt::join(count, ", ")));
           return false;
         }
-    return experts_ > 1;
+    return widths_.experts > 1;
   }
 
   // The module for further tokens in the checkpoint, in the place of the model: a layer as its last ones are.
@@ -287,7 +301,7 @@ class ConfigJson {
       last.mixer = Mixer::full;
     }
     layers_.assign(1, last);
-    drafter_ = FileDrafter{"mtp", {}, false, false, {}};
+    drafter_ = FileDrafter{"mtp", {}, false, false, {}, {}};
     const auto add = [&](const char* name, const std::string& text) {
       drafter_->fields.push_back({name, text_->where, config::scalar(text, text_->where)});
     };
@@ -301,26 +315,26 @@ class ConfigJson {
     const Keys heads = {"num_attention_heads", "n_head", "num_heads", "n_heads"};
     const Keys kv = {"num_key_value_heads",   "num_kv_heads",     "n_head_kv",           "n_kv_heads",
                      "multi_query_group_num", "num_query_groups", "num_attention_groups"};
-    heads_ = required(heads);
+    widths_.heads = required(heads);
     const bool one = truth("multi_query") && !truth("new_decoder_architecture");
-    kv_heads_ = one ? 1 : optional(kv).value_or(block_heads().value_or(heads_));
+    widths_.kv_heads = one ? 1 : optional(kv).value_or(block_heads().value_or(widths_.heads));
     const bool gate = truth("attention_output_gate") || truth("attn_output_gate") || truth("mla_use_output_gate") ||
                       truth("use_gated_attention");
     if (gate) put_truth("gated_attention", true);
     read_state();
     if (const auto latent = optional({"kv_lora_rank"}); latent && *latent > 0) {
-      latent_ = *latent;
-      rope_ = required({"qk_rope_head_dim"});
-      head_dim_ = required({"qk_nope_head_dim"}) + rope_;
-      query_rank_ = optional({"q_lora_rank"}).value_or(0);
-      value_dim_ = required({"v_head_dim"});
-      put_number("heads", heads_, where(heads));
-      put_number("kv_heads", kv_heads_, where(kv));
-      put_number("head_dim", head_dim_, where({"qk_nope_head_dim"}));
-      put_number("latent", latent_, where({"kv_lora_rank"}));
-      put_number("rope_dim", rope_, where({"qk_rope_head_dim"}));
-      put_number("query_rank", query_rank_, where({"q_lora_rank"}));
-      put_number("value_dim", value_dim_, where({"v_head_dim"}));
+      widths_.latent = *latent;
+      widths_.rope = required({"qk_rope_head_dim"});
+      widths_.head_dim = required({"qk_nope_head_dim"}) + widths_.rope;
+      widths_.query_rank = optional({"q_lora_rank"}).value_or(0);
+      widths_.value_dim = required({"v_head_dim"});
+      put_number("heads", widths_.heads, where(heads));
+      put_number("kv_heads", widths_.kv_heads, where(kv));
+      put_number("head_dim", widths_.head_dim, where({"qk_nope_head_dim"}));
+      put_number("latent", widths_.latent, where({"kv_lora_rank"}));
+      put_number("rope_dim", widths_.rope, where({"qk_rope_head_dim"}));
+      put_number("query_rank", widths_.query_rank, where({"q_lora_rank"}));
+      put_number("value_dim", widths_.value_dim, where({"v_head_dim"}));
       read_indexer();
       return;
     }
@@ -329,47 +343,48 @@ class ConfigJson {
       assumed_.emplace_back("sparse attention by blocks (sparse_attention_config) is priced as attention over all cached tokens");
     const Keys width = {"head_dim", "attention_head_dim", "kv_channels"};
     if (const auto head_dim = optional(width); head_dim && *head_dim > 0)
-      head_dim_ = *head_dim;
-    else if (hidden_ % std::max<std::int64_t>(heads_, 1) == 0)
-      head_dim_ = hidden_ / std::max<std::int64_t>(heads_, 1);
+      widths_.head_dim = *head_dim;
+    else if (widths_.hidden % std::max<std::int64_t>(widths_.heads, 1) == 0)
+      widths_.head_dim = widths_.hidden / std::max<std::int64_t>(widths_.heads, 1);
     else
       diagnostics_.add(text_->where,
                        fmt::format("config.json lacks \"head_dim\", and hidden_size {} is no multiple of the {} heads, "
                                    "allowed: an integer of at least 1",
-                                   hidden_, heads_));
-    value_dim_ = optional({"v_head_dim"}).value_or(head_dim_);
+                                   widths_.hidden, widths_.heads));
+    widths_.value_dim = optional({"v_head_dim"}).value_or(widths_.head_dim);
     // Layers with the window may have heads of their own; then the others are the exception.
-    std::int64_t windowed_heads = optional({"swa_num_attention_heads"}).value_or(heads_);
-    std::int64_t windowed_kv = optional({"swa_num_key_value_heads"}).value_or(kv_heads_);
-    std::int64_t windowed_dim = optional({"swa_head_dim"}).value_or(head_dim_);
+    std::int64_t windowed_heads = optional({"swa_num_attention_heads"}).value_or(widths_.heads);
+    std::int64_t windowed_kv = optional({"swa_num_key_value_heads"}).value_or(widths_.kv_heads);
+    std::int64_t windowed_dim = optional({"swa_head_dim"}).value_or(widths_.head_dim);
     if (other_ != nullptr) {
-      windowed_heads = in(*other_, "num_attention_heads", heads_);
-      windowed_kv = in(*other_, "num_attention_groups", kv_heads_);
-      windowed_dim = in(*other_, "head_dim", head_dim_);
+      windowed_heads = in(*other_, "num_attention_heads", widths_.heads);
+      windowed_kv = in(*other_, "num_attention_groups", widths_.kv_heads);
+      windowed_dim = in(*other_, "head_dim", widths_.head_dim);
     }
-    if (const auto other = optional({"swa_v_head_dim"}); other && *other != value_dim_)
+    if (const auto other = optional({"swa_v_head_dim"}); other && *other != widths_.value_dim)
       diagnostics_.add(where({"swa_v_head_dim"}),
-                       fmt::format("swa_v_head_dim is {}, allowed: as v_head_dim, {}", *other, value_dim_));
+                       fmt::format("swa_v_head_dim is {}, allowed: as v_head_dim, {}", *other, widths_.value_dim));
     if (count(Mixer::windowed) == 0) {
-      windowed_heads = heads_;
-      windowed_kv = kv_heads_;
-      windowed_dim = head_dim_;
+      windowed_heads = widths_.heads;
+      windowed_kv = widths_.kv_heads;
+      windowed_dim = widths_.head_dim;
     }
     put_number("heads", windowed_heads, where(heads));
     put_number("kv_heads", windowed_kv, where(kv));
     put_number("head_dim", windowed_dim, where(width));
-    if (value_dim_ != windowed_dim || value_dim_ != head_dim_) put_number("value_dim", value_dim_, where({"v_head_dim"}));
-    if (windowed_heads != heads_) put_number("global_heads", heads_, where(heads));
+    if (widths_.value_dim != windowed_dim || widths_.value_dim != widths_.head_dim)
+      put_number("value_dim", widths_.value_dim, where({"v_head_dim"}));
+    if (windowed_heads != widths_.heads) put_number("global_heads", widths_.heads, where(heads));
     const auto global_dim = optional({"global_head_dim"});
     if (global_dim && *global_dim > 0)
       put_number("global_head_dim", *global_dim, where({"global_head_dim"}));
-    else if (windowed_dim != head_dim_)
-      put_number("global_head_dim", head_dim_, where(width));
+    else if (windowed_dim != widths_.head_dim)
+      put_number("global_head_dim", widths_.head_dim, where(width));
     const auto global_kv = optional({"num_global_key_value_heads"});
     if (global_kv && *global_kv > 0)
       put_number("global_kv_heads", *global_kv, where({"num_global_key_value_heads"}));
-    else if (windowed_kv != kv_heads_)
-      put_number("global_kv_heads", kv_heads_, where(kv));
+    else if (windowed_kv != widths_.kv_heads)
+      put_number("global_kv_heads", widths_.kv_heads, where(kv));
     if (truth("attention_k_eq_v")) put_truth("global_one_value", true);
     if (const auto inputs = optional({"hidden_size_per_layer_input"}); inputs && *inputs > 0) {
       put_number("layer_embedding", *inputs, where({"hidden_size_per_layer_input"}));
@@ -393,7 +408,7 @@ class ConfigJson {
         if (own != nullptr && !own->is_null())
           kv = integer(*own, "num_key_value_heads");
         else if (group != nullptr && !group->is_null())
-          kv = heads_ / std::max<std::int64_t>(1, integer(*group, "n_heads_in_group"));
+          kv = widths_.heads / std::max<std::int64_t>(1, integer(*group, "n_heads_in_group"));
         if (!kv) continue;
         if (found && *found != *kv)
           diagnostics_.add(block.where,
@@ -420,10 +435,10 @@ class ConfigJson {
                                    list->items.size(), layers.size(), layers_.size()));
       return;
     }
-    one_vector_ = true;
-    query_rank_ = optional({"q_lora_rank"}).value_or(0);
+    widths_.one_vector = true;
+    widths_.query_rank = optional({"q_lora_rank"}).value_or(0);
     put_truth("one_vector", true);
-    put_number("query_rank", query_rank_, where({"q_lora_rank"}));
+    put_number("query_rank", widths_.query_rank, where({"q_lora_rank"}));
     put_number("output_groups", required({"o_groups"}), where({"o_groups"}));
     put_number("output_rank", required({"o_lora_rank"}), where({"o_lora_rank"}));
     put_number("residual_streams", optional({"hc_mult"}).value_or(1), where({"hc_mult"}));
@@ -457,14 +472,14 @@ class ConfigJson {
   // Layers with a state, by what the file says of one.
   void read_state() {
     const std::int64_t layers = count(Mixer::state);
-    const bool parallel = is("falcon_h1");
+    widths_.parallel = is("falcon_h1") || truth("mamba_beside_attention");
     put_above_zero("ffn_only_layers", count(Mixer::none), {"layers_block_type", "hybrid_override_pattern", "block_configs"});
     put_above_zero("linear_layers", layers, {"layer_types", "layers_block_type"});
-    if (parallel) put_truth("parallel_state", true);
-    if (layers == 0 && !parallel) return;
+    if (widths_.parallel) put_truth("parallel_state", true);
+    if (layers == 0 && !widths_.parallel) return;
     const auto tell = [&](const char* kind, std::int64_t value_heads, std::int64_t key_heads, std::int64_t dim,
                           std::int64_t key_dim, std::int64_t convolved, std::int64_t rank) {
-      state_inner_ = value_heads * dim;
+      widths_.state_inner = value_heads * dim;
       if (kind != std::string_view("gated_deltanet")) put_text("linear_kind", kind);
       put_number("linear_value_heads", value_heads, text_->where);
       put_number("linear_key_heads", key_heads, text_->where);
@@ -484,17 +499,18 @@ class ConfigJson {
            optional({"linear_conv_kernel_dim"}).value_or(4), 0);
       if (find({"attn_output_gate"}) == nullptr) put_truth("gated_attention", true);
     } else if (linear_ != nullptr) {
-      const std::int64_t heads = in(*linear_, "num_heads", heads_);
+      const std::int64_t heads = in(*linear_, "num_heads", widths_.heads);
       const std::int64_t dim = in(*linear_, "head_dim", 128);
       tell("kimi_delta", heads, heads, dim, dim, in(*linear_, "short_conv_kernel_size", 4), dim);
       const Value* full = linear_->find("use_full_rank_gate");
       if (full != nullptr && full->text == "true") put_truth("linear_full_gate", true);
     } else if (find({"conv_L_cache"}) != nullptr || is("lfm2")) {
-      const std::int64_t width = optional({"conv_dim"}).value_or(hidden_);
+      const std::int64_t width = optional({"conv_dim"}).value_or(widths_.hidden);
       tell("convolution", 1, 1, width, width, optional({"conv_L_cache"}).value_or(3), 0);
     } else if (find({"mamba_num_heads", "mamba_n_heads"}) != nullptr) {
       const std::int64_t heads = required({"mamba_num_heads", "mamba_n_heads"});
-      const std::int64_t inner = optional({"mamba_d_ssm"}).value_or(optional({"mamba_expand", "expand"}).value_or(2) * hidden_);
+      const std::int64_t inner =
+          optional({"mamba_d_ssm"}).value_or(optional({"mamba_expand", "expand"}).value_or(2) * widths_.hidden);
       const Keys dim = {"mamba_head_dim", "mamba_d_head"};
       const bool stated = find(dim) != nullptr && find(dim)->text != "auto";
       tell("mamba2", heads, optional({"n_groups", "mamba_n_groups"}).value_or(1),
@@ -502,13 +518,13 @@ class ConfigJson {
            optional({"ssm_state_size", "mamba_d_state", "state_size"}).value_or(128),
            optional({"conv_kernel", "mamba_d_conv"}).value_or(4), 0);
     } else if (find({"mamba_d_state"}) != nullptr) {  // Jamba
-      const std::int64_t inner = optional({"mamba_expand"}).value_or(2) * hidden_;
+      const std::int64_t inner = optional({"mamba_expand"}).value_or(2) * widths_.hidden;
       const Value* rank = find({"mamba_dt_rank"});
       tell("mamba", inner, 1, 1, required({"mamba_d_state"}), optional({"mamba_d_conv"}).value_or(4),
-           rank != nullptr && rank->text != "auto" ? required({"mamba_dt_rank"}) : (hidden_ + 15) / 16);
+           rank != nullptr && rank->text != "auto" ? required({"mamba_dt_rank"}) : (widths_.hidden + 15) / 16);
     } else if (is("minimax") || is("bailing") || find({"layer_group_size"}) != nullptr) {
-      const std::int64_t dim = optional({"head_dim"}).value_or(hidden_ / std::max<std::int64_t>(1, heads_));
-      tell("lightning", heads_, heads_, dim, dim, 0, 0);
+      const std::int64_t dim = optional({"head_dim"}).value_or(widths_.hidden / std::max<std::int64_t>(1, widths_.heads));
+      tell("lightning", widths_.heads, widths_.heads, dim, dim, 0, 0);
     } else {
       assumed_.push_back(fmt::format("{} layers without full attention are priced with its projections and no cache", layers));
     }
@@ -523,11 +539,11 @@ class ConfigJson {
     if (find({"block_auto_adjust_ff_dim"}) != nullptr ? truth("block_auto_adjust_ff_dim") : type_ == "lfm2")
       usual = adjusted(2 * usual / 3, "block_ffn_dim_multiplier", "block_multiple_of");
     if (usual == 0 && find({"multiple_of"}) != nullptr)
-      usual = adjusted(2 * (4 * hidden_) / 3, "ffn_dim_multiplier", "multiple_of");  // Meta's
+      usual = adjusted(2 * (4 * widths_.hidden) / 3, "ffn_dim_multiplier", "multiple_of");  // Meta's
     const bool gated = architecture_ != nullptr ? architecture_->gated || word("feed_forward_proj").starts_with("gated")
                                                 : !word("hidden_act").starts_with("relu") && word("hidden_act") != "xielu";
     put_truth("gated", gated);
-    gated_ = gated;
+    widths_.gated = gated;
     if (architecture_ == nullptr)
       assumed_.emplace_back(gated ? "the feed-forward part has gate and up projections" : "the feed-forward part has no gate");
     const std::int64_t none = count([](const FileLayer& layer) { return layer.feed_forward == FeedForward::none; });
@@ -536,30 +552,30 @@ class ConfigJson {
     if (!mixture_) {
       std::int64_t ffn = usual;
       if (is("granitemoehybrid") && find({"shared_intermediate_size"}) != nullptr) ffn = required({"shared_intermediate_size"});
-      if (ffn == 0 && architecture_ != nullptr && !architecture_->gated) ffn = 4 * hidden_;  // GPT-2, Falcon, BLOOM
+      if (ffn == 0 && architecture_ != nullptr && !architecture_->gated) ffn = 4 * widths_.hidden;  // GPT-2, Falcon, BLOOM
       if (ffn == 0) ffn = required(wide);
       if (truth("use_double_wide_mlp"))  // Gemma 4: where keys and values are another layer's
         ffn += ffn * count([](const FileLayer& layer) { return layer.borrows; }) / std::max<std::int64_t>(1, layer_count());
-      ffn_ = ffn;
+      widths_.ffn = ffn;
       put_number("ffn", ffn, where(wide));
       return;
     }
-    put_number("experts", experts_, experts_where_);
+    put_number("experts", widths_.experts, experts_where_);
     const Keys chosen = {
         "num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts", "moe_topk", "moe_top_k", "moe_k"};
     put_number("experts_per_token", required(chosen), where(chosen));
     const Keys expert = {"moe_intermediate_size", "expert_intermediate_size", "moe_ffn_hidden_size", "expert_ffn_hidden_size",
                          "expert_hidden_dim"};
-    expert_ffn_ = find(expert) != nullptr ? required(expert) : usual > 0 ? usual : required(wide);
-    put_number("expert_ffn", expert_ffn_, where(find(expert) != nullptr ? expert : wide));
+    widths_.expert_ffn = find(expert) != nullptr ? required(expert) : usual > 0 ? usual : required(wide);
+    put_number("expert_ffn", widths_.expert_ffn, where(find(expert) != nullptr ? expert : wide));
     put_above_zero("expert_hidden", optional({"moe_latent_size", "routed_expert_hidden_size"}).value_or(0),
                    {"moe_latent_size", "routed_expert_hidden_size"});
     read_shared(usual);
     if (dense > 0) put_number("dense_layers", dense, text_->where);
     const Keys dense_wide = {"intermediate_size_mlp", "dense_intermediate_size"};
-    ffn_ = optional(dense_wide).value_or(usual);
-    if (const auto given = block_width(); given > 0) ffn_ = given;
-    put_number("ffn", ffn_, where(find(dense_wide) != nullptr ? dense_wide : wide));
+    widths_.ffn = optional(dense_wide).value_or(usual);
+    if (const auto given = block_width(); given > 0) widths_.ffn = given;
+    put_number("ffn", widths_.ffn, where(find(dense_wide) != nullptr ? dense_wide : wide));
   }
 
   // The mean width of layers that say their own.
@@ -588,9 +604,9 @@ class ConfigJson {
                          "share_expert_dim", "share_expert_dims"};
     const Keys number = {"n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert"};
     std::int64_t sum = optional(shared).value_or(0);
-    if (sum == 0) sum = optional(number).value_or(0) * expert_ffn_;
+    if (sum == 0) sum = optional(number).value_or(0) * widths_.expert_ffn;
     if (sum == 0 && (is("llama4") || is("gemma4"))) sum = usual;  // beside the experts in every layer
-    shared_ffn_ = sum;
+    widths_.shared_ffn = sum;
     if (sum > 0) put_number("shared_ffn", sum, where(find(shared) != nullptr ? shared : number));
   }
 
@@ -618,7 +634,7 @@ class ConfigJson {
       put_number("kv_window", chunk, where({"attention_chunk_size"}));
       put_truth("chunked", true);
       put_number("window_layers", chunked, where({"attention_chunk_size"}));
-    } else if (one_vector_ && window > 0) {
+    } else if (widths_.one_vector && window > 0) {
       put_number("kv_window", window, where(key));
     } else if (window > 0 && windowed != 0) {
       put_number("kv_window", window, where(key));
@@ -634,7 +650,7 @@ class ConfigJson {
       if (tie == nullptr) tie = find_anywhere(key);
     if (tie != nullptr && tie->text != "true" && tie->text != "false")
       diagnostics_.add(tie->where, fmt::format("tie_word_embeddings is {}, allowed: true, false", config::found_text(*tie)));
-    tied_ = tie != nullptr ? tie->text == "true" : architecture_ != nullptr && architecture_->tied;
+    widths_.tied = tie != nullptr ? tie->text == "true" : architecture_ != nullptr && architecture_->tied;
     const auto says = [&](std::string_view key) {
       return drafter_ && std::any_of(drafter_->fields.begin(), drafter_->fields.end(),
                                      [&](const config::Field& field) { return field.key == key; });
@@ -644,158 +660,44 @@ class ConfigJson {
         own != nullptr && own->text == "-1" && architecture_ != nullptr && architecture_->type == "params") {
       constexpr std::int64_t kLlama2 = 32000;
       assumed_.emplace_back("vocab_size is -1, the tokenizer's: 32,000 as of Llama and Llama 2");
-      vocab_ = kLlama2;
+      widths_.vocab = kLlama2;
     } else {
-      vocab_ = required(vocab);
+      widths_.vocab = required(vocab);
     }
-    put_number("vocab", vocab_, where(vocab));
+    put_number("vocab", widths_.vocab, where(vocab));
     if (drafter_ && !drafter_->whole_model) return;
-    const bool alone = layer_count() == 1 && !drafter_ && architecture_ != nullptr && architecture_->gated;
+    const bool alone = layer_count() == 1 && !drafter_ && types_ == nullptr && architecture_ != nullptr && architecture_->gated;
     if (alone) {
       put_number("fused_inputs", 2, text_->where);
       put_truth("shares_lm_head", true);
       assumed_.emplace_back("a model of one layer is taken for an EAGLE head, which shares the target's LM head");
     } else {
-      put_truth("tied_embeddings", tied_);
+      put_truth("tied_embeddings", widths_.tied);
     }
-  }
-
-  // The matrices that a checkpoint may store in types of their own, layer by layer.
-  [[nodiscard]] std::vector<StoredMatrix> matrices() const {
-    std::vector<StoredMatrix> list;
-    const auto add = [&](const char* part, double parameters, const std::string& prefix, std::vector<const char*> names) {
-      if (parameters > 0.0) list.push_back({part, parameters, prefix, std::move(names)});
-    };
-    const auto real = [](std::int64_t number) { return static_cast<double>(number); };
-    const double hidden = real(hidden_);
-    const double queries = real(heads_ * head_dim_);
-    const double values = real(heads_ * value_dim_);
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      const FileLayer& layer = layers_[i];
-      const std::string prefix = fmt::format("layers.{}.", module_ ? static_cast<std::size_t>(file_layers_) + i : i);
-      if (layer.mixer == Mixer::state || is("falcon_h1")) {
-        const double inner = real(state_inner_ > 0 ? state_inner_ : heads_ * head_dim_);
-        add("state", 2.0 * hidden * inner, prefix,
-            {"linear_attn.in_proj_qkv", "linear_attn.in_proj_qkvz", "linear_attn.in_proj", "mamba.in_proj", "mixer.in_proj",
-             "conv.in_proj", "self_attn.q_proj", "self_attn.qkv_proj"});
-        add("state", hidden * inner, prefix,
-            {"linear_attn.in_proj_z", "linear_attn.in_proj_qkvz", "linear_attn.in_proj", "mamba.in_proj", "mixer.in_proj",
-             "conv.in_proj", "self_attn.v_proj", "self_attn.qkv_proj"});
-        add("state", hidden * inner, prefix,
-            {"linear_attn.out_proj", "mamba.out_proj", "mixer.out_proj", "conv.out_proj", "self_attn.o_proj"});
-      }
-      if (layer.mixer != Mixer::state && layer.mixer != Mixer::none) {
-        if (latent_ > 0) {
-          const double from = query_rank_ > 0 ? real(query_rank_) : hidden;
-          if (query_rank_ > 0) add("attention", hidden * from, prefix, {"self_attn.q_a_proj", "self_attn.fused_qkv_a_proj"});
-          add("attention", from * queries, prefix, {"self_attn.q_b_proj", "self_attn.q_proj"});
-          add("attention", hidden * real(latent_ + rope_), prefix,
-              {"self_attn.kv_a_proj_with_mqa", "self_attn.fused_qkv_a_proj"});
-          add("attention", real(latent_) * (queries - real(heads_ * rope_) + values), prefix, {"self_attn.kv_b_proj"});
-          add("attention", values * hidden, prefix, {"self_attn.o_proj"});
-        } else if (one_vector_) {
-          add("attention", hidden * real(query_rank_), prefix, {"attn.wq_a", "self_attn.q_a_proj"});
-          add("attention", real(query_rank_) * queries, prefix, {"attn.wq_b", "self_attn.q_b_proj"});
-          add("attention", hidden * real(kv_heads_ * head_dim_), prefix, {"attn.wkv", "self_attn.kv_proj"});
-          add("attention", queries * real(query_rank_), prefix, {"attn.wo_b", "self_attn.o_b_proj"});
-        } else {
-          add("attention", hidden * queries, prefix,
-              {"self_attn.q_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.q_proj", "attention.wq",
-               "attention.wqkv", "mixer.q_proj", "self_attention.query_key_value"});
-          if (!layer.borrows) {
-            add("attention", hidden * real(kv_heads_ * head_dim_), prefix,
-                {"self_attn.k_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.k_proj", "attention.wk",
-                 "attention.wqkv", "mixer.k_proj", "self_attention.query_key_value"});
-            add("attention", hidden * real(kv_heads_ * value_dim_), prefix,
-                {"self_attn.v_proj", "self_attn.qkv_proj", "self_attn.W_pack", "attn.c_attn", "attn.v_proj", "attention.wv",
-                 "attention.wqkv", "mixer.v_proj", "self_attention.query_key_value"});
-          }
-          add("attention", values * hidden, prefix,
-              {"self_attn.o_proj", "self_attn.out_proj", "self_attn.dense", "attn.c_proj", "attn.o_proj", "attention.wo",
-               "mixer.o_proj", "self_attention.dense"});
-        }
-      }
-      if (layer.feed_forward == FeedForward::dense) {
-        const double width = hidden * (layer.width > 0.0 ? layer.width : real(ffn_));
-        if (gated_)
-          add("dense", width, prefix,
-              {"mlp.gate_proj", "mlp.gate_up_proj", "feed_forward.gate_proj", "feed_forward.w1", "ffn.w1", "mlp.w1"});
-        add("dense", width, prefix,
-            {"mlp.up_proj", "mlp.gate_up_proj", "mlp.fc1", "mlp.c_fc", "feed_forward.up_proj", "feed_forward.w3", "ffn.w3",
-             "mlp.w2", "mixer.up_proj", "mlp.dense_h_to_4h"});
-        add("dense", width, prefix,
-            {"mlp.down_proj", "mlp.fc2", "mlp.c_proj", "feed_forward.down_proj", "feed_forward.w2", "ffn.w2", "mixer.down_proj",
-             "mlp.dense_4h_to_h"});
-      }
-      if (layer.feed_forward != FeedForward::mixture) continue;
-      const double shared = hidden * real(shared_ffn_);
-      if (is("gemma4")) {  // a dense part beside the experts
-        add("shared", shared, prefix, {"mlp.gate_proj"});
-        add("shared", shared, prefix, {"mlp.up_proj"});
-        add("shared", shared, prefix, {"mlp.down_proj"});
-      } else {
-        if (gated_)
-          add("shared", shared, prefix,
-              {"mlp.shared_experts.gate_proj", "mlp.shared_expert.gate_proj", "feed_forward.shared_expert.gate_proj",
-               "ffn.shared_experts.w1", "block_sparse_moe.shared_experts.gate_proj", "shared_mlp.input_linear",
-               "mlp.shared_mlp.gate_proj", "share_expert.gate_proj"});
-        add("shared", shared, prefix,
-            {"mlp.shared_experts.up_proj", "mlp.shared_expert.up_proj", "feed_forward.shared_expert.up_proj",
-             "ffn.shared_experts.w3", "block_sparse_moe.shared_experts.up_proj", "mixer.shared_experts.up_proj",
-             "shared_mlp.input_linear", "mlp.shared_mlp.up_proj", "share_expert.up_proj"});
-        add("shared", shared, prefix,
-            {"mlp.shared_experts.down_proj", "mlp.shared_expert.down_proj", "feed_forward.shared_expert.down_proj",
-             "ffn.shared_experts.w2", "block_sparse_moe.shared_experts.down_proj", "mixer.shared_experts.down_proj",
-             "shared_mlp.output_linear", "mlp.shared_mlp.down_proj", "share_expert.down_proj"});
-      }
-      const double expert = hidden * real(expert_ffn_) * real(experts_);
-      if (is("gemma4")) {
-        add("experts", expert, prefix, {"experts.0.gate_proj", "experts.gate_up_proj", "moe.gate_up_proj"});
-        add("experts", expert, prefix, {"experts.0.up_proj", "experts.gate_up_proj", "moe.gate_up_proj"});
-        add("experts", expert, prefix, {"experts.0.down_proj", "experts.down_proj", "moe.down_proj"});
-        continue;
-      }
-      if (gated_)
-        add("experts", expert, prefix,
-            {"mlp.experts.0.gate_proj", "mlp.experts.gate_up_proj", "block_sparse_moe.experts.0.w1",
-             "block_sparse_moe.experts.0.gate_proj", "feed_forward.experts.0.gate_proj", "feed_forward.experts.0.w1",
-             "ffn.experts.0.w1", "experts.0.gate_proj", "moe.gate_proj", "block_sparse_moe.input_linear"});
-      add("experts", expert, prefix,
-          {"mlp.experts.0.up_proj", "mlp.experts.gate_up_proj", "block_sparse_moe.experts.0.w3",
-           "block_sparse_moe.experts.0.up_proj", "feed_forward.experts.0.up_proj", "feed_forward.experts.0.w3",
-           "ffn.experts.0.w3", "mixer.experts.0.up_proj", "experts.0.up_proj", "moe.up_proj", "block_sparse_moe.input_linear"});
-      add("experts", expert, prefix,
-          {"mlp.experts.0.down_proj", "mlp.experts.down_proj", "block_sparse_moe.experts.0.w2",
-           "block_sparse_moe.experts.0.down_proj", "feed_forward.experts.0.down_proj", "feed_forward.experts.0.w2",
-           "ffn.experts.0.w2", "mixer.experts.0.down_proj", "experts.0.down_proj", "moe.down_proj",
-           "block_sparse_moe.output_linear"});
-    }
-    const double ends = hidden * real(vocab_);
-    if (tied_) {
-      add("head", ends, "", {"embed_tokens", "lm_head"});
-    } else {
-      add("head", ends, "", {"lm_head", "head", "output", "embed_out"});
-      add("embeddings", ends, "", {"embed_tokens", "embed", "tok_embeddings", "wte"});
-    }
-    return list;
   }
 
   void read_types() {
+    if (types_ != nullptr) {
+      put("dtype", *types_);
+      return;
+    }
     const Value* quantization = nullptr;
     for (const char* key : {"quantization_config", "compression_config"})
       if (quantization == nullptr) quantization = find_anywhere(key);
     if (const Value* own = find_anywhere("quantization"); quantization == nullptr && own != nullptr && own->is_map())
       quantization = own;
     // The file beside config.json, where config.json says nothing, or names a mixture of types without saying which.
-    if (side_ && (quantization == nullptr || quantization->find("quant_method") == nullptr || vague(*quantization)))
-      quantization = &*side_;
+    if (side_ != nullptr && (quantization == nullptr || quantization->find("quant_method") == nullptr || vague(*quantization)))
+      quantization = side_;
     if (quantization == nullptr) {
       for (const char* key : {"torch_dtype", "dtype"})
         if (const Value* type = find_anywhere(key); type != nullptr && type->text == "float32")
           assumed_.emplace_back("weights that are stored in 32 bits are priced in 16, as engines serve them");
       return;
     }
-    Value dtype = dtype_of_quantization(*quantization, matrices(), word("expert_dtype"), assumed_, diagnostics_);
+    Value dtype = dtype_of_quantization(*quantization,
+                                        stored_matrices(layers_, widths_, module_ ? static_cast<std::size_t>(file_layers_) : 0),
+                                        word("expert_dtype"), assumed_, diagnostics_);
     if (dtype.is_map() && is("deepseek_v4") && dtype.find("cache") == nullptr)  // engines keep it in no other type
       dtype.fields.push_back({"cache", quantization->where, config::scalar("fp8", quantization->where)});
     if (dtype.is_map()) put("dtype", std::move(dtype));
@@ -808,7 +710,8 @@ class ConfigJson {
 
   const std::string& path_;
   const Value& root_;
-  const std::optional<Value>& side_;  // how it is quantised, as a file beside it says
+  const Value* side_;   // how it is quantised, as a file beside it says
+  const Value* types_;  // dtype, where a GGUF file says it
   bool module_;
   Diagnostics& diagnostics_;
   const Value* text_ = nullptr;         // the language model's part
@@ -821,60 +724,18 @@ class ConfigJson {
   std::optional<FileDrafter> drafter_;
   std::vector<FileLayer> layers_;
   std::int64_t file_layers_ = 0;  // that the file counts
-  std::int64_t hidden_ = 0;
-  std::int64_t heads_ = 0;
-  std::int64_t kv_heads_ = 0;
-  std::int64_t head_dim_ = 0;
-  std::int64_t value_dim_ = 0;
-  std::int64_t latent_ = 0;
-  std::int64_t rope_ = 0;
-  std::int64_t query_rank_ = 0;
-  std::int64_t state_inner_ = 0;
-  std::int64_t experts_ = 0;
-  std::int64_t expert_ffn_ = 0;
-  std::int64_t shared_ffn_ = 0;
-  std::int64_t ffn_ = 0;
-  std::int64_t vocab_ = 0;
+  FileWidths widths_;
   Location experts_where_;
   bool mixture_ = false;
-  bool gated_ = true;
-  bool one_vector_ = false;
-  bool tied_ = false;
   std::vector<config::Field> fields_;
   std::vector<std::string> assumed_;
 };
 
 }  // namespace
 
-std::optional<std::string> config_json_path(const std::string& text) {
-  if (text.ends_with(".json")) return text;
-  std::error_code ignored;
-  if (text.empty() || !fs::is_directory(text, ignored)) return std::nullopt;
-  for (const char* name : {"config.json", "params.json"})
-    if (const fs::path inside = fs::path(text) / name; fs::exists(inside, ignored)) return inside.string();
-  return std::nullopt;
-}
-
-Value read_config_json(const std::string& path, Diagnostics& diagnostics, bool module) {
-  const std::size_t before = diagnostics.list().size();
-  const Value root = config::parse_json_file(path, diagnostics);
-  if (diagnostics.list().size() != before) return {};
-  if (!root.is_map()) {
-    diagnostics.add({path, 1, 1}, "no JSON object, allowed: a model's config.json");
-    return {};
-  }
-  std::optional<Value> side;
-  std::error_code ignored;
-  for (const char* name : {"hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
-    const fs::path beside = fs::path(path).parent_path() / name;
-    if (side || !fs::is_regular_file(beside, ignored)) continue;
-    side = config::parse_json_file(beside.string(), diagnostics);
-    if (diagnostics.list().size() != before) return {};
-  }
-  Diagnostics own;
-  Value model = ConfigJson(path, root, side, module, own).model();
-  for (const Diagnostic& mistake : own.list()) diagnostics.add(mistake.where, mistake.message);
-  return own.empty() ? model : Value();
+Value model_of_config(const std::string& path, const Value& root, const ConfigBeside& beside, bool module,
+                      Diagnostics& diagnostics) {
+  return ConfigJson(path, root, beside, module, diagnostics).model();
 }
 
 }  // namespace specsim::cost

@@ -9,6 +9,8 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace specsim::cost {
@@ -33,14 +35,16 @@ struct Known {
   Form form;
   bool one_pass;
 };
-// The first row that fits counts. DFlash: z-lab/dflash; DSpark, Domino, P-EAGLE: sgl-project/SpecForge, specforge/modeling/draft;
-// the formats of vllm-project/speculators; EAGLE, MTP, Medusa and MLP speculators: vllm/model_executor/models/registry.py.
-constexpr std::array<Known, 20> kKnown = {{{"peagle", "p_eagle", Form::eagle3, true},
+// The first row that fits counts. DFlash: z-lab/dflash; DFlash2: vllm-project/vllm pull request 52816; DSpark, Domino, P-EAGLE:
+// sgl-project/SpecForge, specforge/modeling/draft; the formats of vllm-project/speculators; EAGLE, MTP, Medusa and MLP
+// speculators: vllm/model_executor/models/registry.py.
+constexpr std::array<Known, 21> kKnown = {{{"peagle", "p_eagle", Form::eagle3, true},
                                            {"eagle3", "eagle3", Form::eagle3, false},
                                            {"eagle31", "eagle3", Form::eagle3, false},
                                            {"dspark", "dspark", Form::block, true},
                                            {"domino", "domino", Form::block, true},
                                            {"dflare", "dflare", Form::block, true},
+                                           {"dflash2", "dflash2", Form::block, true},
                                            {"dflashdraft", "dflash", Form::block, true},
                                            {"dflashmodel", "dflash", Form::block, true},
                                            {"dflashfor", "dflash", Form::block, true},
@@ -73,7 +77,7 @@ class DrafterReader {
   std::optional<FileDrafter> read() {
     const Known* known = look_up();
     if (known == nullptr) return std::nullopt;
-    FileDrafter own{known->word, {}, false, false, {}};
+    FileDrafter own{known->word, {}, false, false, {}, {}};
     fields_ = &own.fields;
     put("drafter", own.word);
     const Value* heads = find({"medusa_num_heads", "hydra_num_heads", "num_heads", "n_predict"});
@@ -112,6 +116,7 @@ class DrafterReader {
         break;
     }
     fields_ = nullptr;
+    own.read = std::move(read_);
     return own;
   }
 
@@ -152,6 +157,7 @@ class DrafterReader {
   // In the file, its map for drafters, or the part for a layer.
   [[nodiscard]] const Value* find(std::initializer_list<const char*> keys) const {
     for (const char* key : keys) {
+      read_.insert(key);
       for (const Value* map : {&root_, &text_})
         if (const Value* value = map->find(key); value != nullptr && !value->is_null()) return value;
       for (const char* inner : {"dflash_config", "dspark_config", "dflare_config", "eagle_config"})
@@ -248,6 +254,10 @@ class DrafterReader {
       if (kind == "gated") number("markov_matrices", (hidden + rank) * rank);
       if (kind == "rnn") number("markov_matrices", (2.0 * rank + hidden) * 3.0 * rank);
     }
+    if (word == "dflash2") {  // candidates of each position, scored by the token before in tables of this rank
+      number("markov_rank", count({"selector_rank"}).value_or(256.0));
+      own.assumed.emplace_back("DFlash2's local convolutions, about 5 % of its layers, are left out");
+    }
     if (word == "domino") {
       const double width = required({"emb_dim"});
       const double state = required({"gru_hidden_dim"});
@@ -298,6 +308,7 @@ class DrafterReader {
   const Value& text_;
   Diagnostics& diagnostics_;
   std::vector<config::Field>* fields_ = nullptr;
+  mutable std::set<std::string> read_;
 };
 
 }  // namespace

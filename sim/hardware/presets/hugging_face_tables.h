@@ -34,7 +34,7 @@ inline constexpr auto kArchitectures = std::to_array<Architecture>({
     {"baichuan", true, false},     {"yi", true, false},
     {"stablelm", true, false},     {"smollm", true, true},
     {"ernie4_5", true, true},      {"hunyuan", true, false},
-    {"minicpm", true, false},      {"seed_oss", true, false},
+    {"minicpm", true, true},       {"seed_oss", true, false},
     {"minimax", true, false},      {"mimo", true, false},
     {"xverse", true, false},       {"aquila", true, false},
     {"orion", true, false},        {"eagle", true, false},
@@ -61,6 +61,8 @@ inline constexpr auto kArchitectures = std::to_array<Architecture>({
     {"flex_olmo", true, false},    {"smollm3", true, true},
     {"helium", true, false},       {"medusa", true, false},
     {"speculator", true, false},   {"mlp_speculator", false, false},
+    {"chatglm", true, false},      {"gguf", true, false},
+    {"gguf_plain", false, false},
 });
 
 // Families whose newer members are something else than their names' beginning tells.
@@ -81,7 +83,7 @@ struct RefusedType {
   std::string_view type;
   const char* text;
 };
-inline constexpr std::array<RefusedType, 9> kRefusedTypes = {
+inline constexpr std::array<RefusedType, 22> kRefusedTypes = {
     {{"falcon_mamba", "has no attention, allowed: models with layers that attend"},
      {"mamba", "has no attention, allowed: models with layers that attend"},
      {"rwkv", "has no attention, allowed: models with layers that attend"},
@@ -91,6 +93,19 @@ inline constexpr std::array<RefusedType, 9> kRefusedTypes = {
      {"openelm", "gives each layer a shape of its own, allowed: layers that are alike"},
      {"longcat_flash",
       "has two attentions and experts without weights in a layer, allowed: layers of attention and feed-forward"},
+     {"bert", "is an encoder, allowed: decoders"},
+     {"roberta", "is an encoder, allowed: decoders"},
+     {"xlm-roberta", "is an encoder, allowed: decoders"},
+     {"camembert", "is an encoder, allowed: decoders"},
+     {"distilbert", "is an encoder, allowed: decoders"},
+     {"albert", "is an encoder, allowed: decoders"},
+     {"electra", "is an encoder, allowed: decoders"},
+     {"deberta", "is an encoder, allowed: decoders"},
+     {"modernbert", "is an encoder, allowed: decoders"},
+     {"nomic_bert", "is an encoder, allowed: decoders"},
+     {"clip", "encodes images, allowed: language models"},
+     {"siglip", "encodes images, allowed: language models"},
+     {"whisper", "has an encoder, allowed: a decoder alone"},
      {"dbrx", "keeps its widths in maps of its own, allowed: keys as other models have them"}}};
 
 // Defaults of transformers that files of these types leave out.
@@ -98,12 +113,25 @@ struct LeftOut {
   std::string_view type;
   std::string_view key;
   std::int64_t value;
+  bool anywhere = true;  // or in the language part of a multimodal model alone
 };
-inline constexpr std::array<LeftOut, 5> kLeftOut = {{{"gemma3", "num_attention_heads", 8},
-                                                     {"gemma3", "num_key_value_heads", 4},
-                                                     {"gemma3", "head_dim", 256},
-                                                     {"gemma3", "vocab_size", 262208},
-
-                                                     {"gemma", "head_dim", 256}}};
+inline constexpr std::array<LeftOut, 18> kLeftOut = {{{"gemma3", "num_attention_heads", 8},
+                                                      {"gemma3", "num_key_value_heads", 4},
+                                                      {"gemma3", "head_dim", 256},
+                                                      {"gemma3", "vocab_size", 262208},
+                                                      {"gemma", "head_dim", 256},
+                                                      {"gemma2", "vocab_size", 256000},
+                                                      {"gemma", "vocab_size", 256000},
+                                                      {"llama", "hidden_size", 4096, false},
+                                                      {"llama", "intermediate_size", 11008, false},
+                                                      {"llama", "num_hidden_layers", 32, false},
+                                                      {"llama", "num_attention_heads", 32, false},
+                                                      {"llama", "vocab_size", 32000, false},
+                                                      {"mistral", "hidden_size", 4096, false},
+                                                      {"mistral", "intermediate_size", 14336, false},
+                                                      {"mistral", "num_hidden_layers", 32, false},
+                                                      {"mistral", "num_attention_heads", 32, false},
+                                                      {"mistral", "num_key_value_heads", 8, false},
+                                                      {"mistral", "vocab_size", 32000, false}}};
 
 }  // namespace specsim::cost

@@ -216,10 +216,10 @@ struct Scheme {
   [[nodiscard]] const Word& word_of(const StoredMatrix& matrix) const {
     static const Word plain;
     if (!named.empty())
-      for (const char* name : matrix.names)
+      for (const std::string& name : matrix.names)
         if (const Word* word = find_named(matrix.prefix + name)) return *word;
     for (const auto& [pattern, word] : patterns)
-      for (const char* name : matrix.names)
+      for (const std::string& name : matrix.names)
         if (pattern.matches(matrix.prefix, name)) return word;
     const std::string_view part = matrix.part;
     if ((part == "head" && !head) || (part == "embeddings" && !embeddings)) return plain;
@@ -328,8 +328,8 @@ class Resolver {
       for (const Value& target : targets->items) {
         const std::string& text = target.text;
         // A class of modules: all that it has.
-        if (text == "Linear" ||
-            (text.find('.') == std::string::npos && !text.empty() && std::isupper(static_cast<unsigned char>(text.front())) != 0)) {
+        if (text == "Linear" || (text.find('.') == std::string::npos && !text.empty() &&
+                                 std::isupper(static_cast<unsigned char>(text.front())) != 0)) {
           if (text == "Embedding" || text == "VocabParallelEmbedding")
             scheme_.named.emplace("embed_tokens", word);
           else if (text.find("MoE") != std::string::npos || text.find("Expert") != std::string::npos)
@@ -520,7 +520,7 @@ class Resolver {
     else if (has("float8") || has("fp8"))
       scheme_.rest = plain ? "fp8/bf16" : "fp8/fp8";
     else if (has("int4"))
-      scheme_.rest = has("int8dynamic") || has("int8_dynamic") ? "int4/bf16" : "int4/bf16";
+      scheme_.rest = "int4/bf16";
     else if (has("int8"))
       scheme_.rest = plain || method_ != "torchao" ? "int8/bf16" : "int8/int8";
     else

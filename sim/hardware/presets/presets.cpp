@@ -54,7 +54,7 @@ const Value* find_preset(PresetKind kind, const std::string& name) {
 
 // What a text may be that names no preset.
 std::string files_of(PresetKind kind) {
-  if (kind == PresetKind::model) return "the path of a .yaml file, or of a config.json or its folder";
+  if (kind == PresetKind::model) return "the path of a .yaml file, a config.json or its folder, or a GGUF file";
   return kind == PresetKind::acceptance ? "the path of a file with acceptance by depth and rank" : "the path of a .yaml file";
 }
 
@@ -73,7 +73,8 @@ std::string preset_like(PresetKind kind, const std::string& path) {
 void report_unknown(PresetKind kind, const Value& name, Diagnostics& diagnostics) {
   std::error_code ignored;
   if (kind == PresetKind::model && std::filesystem::is_directory(name.text, ignored)) {
-    diagnostics.add(name.where, fmt::format("model {}: the folder holds no config.json, allowed: one that does", name.text));
+    diagnostics.add(name.where,
+                    fmt::format("model {}: the folder holds no config.json and no GGUF file, allowed: one that does", name.text));
     return;
   }
   if (name.text.find('/') != std::string::npos && !std::filesystem::exists(name.text, ignored)) {
@@ -109,12 +110,16 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
 Value from_file(PresetKind kind, const Value& spec, const std::optional<std::string>& json, bool module, int depth,
                 Diagnostics& diagnostics) {
   Diagnostics own;
-  Value file = json ? read_config_json(*json, own, module) : config::parse_file(spec.text, own);
+  Value file = json ? read_model_file(*json, own, module) : config::parse_file(spec.text, own);
   for (const Diagnostic& mistake : own.list()) {
     if (mistake.where.line > 0)
       diagnostics.add(mistake.where, mistake.message);
-    else
-      diagnostics.add(spec.where, fmt::format("{} {}: {}", name_of(kind), spec.text, mistake.message));
+    else {
+      // Of a model's files the one that is wrong.
+      const bool other = !mistake.where.file.empty() && mistake.where.file != spec.text && (!json || mistake.where.file != *json);
+      diagnostics.add(spec.where, fmt::format("{} {}: {}{}", name_of(kind), spec.text, other ? mistake.where.file + ": " : "",
+                                              mistake.message));
+    }
   }
   if (!own.empty()) return {};
   return file.find("preset") == nullptr ? file : resolve(kind, file, depth + 1, diagnostics);
@@ -131,7 +136,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
     if (module) {
       Value whole = spec;
       whole.text.resize(spec.text.size() - kModule.size());
-      if (const std::optional<std::string> json = config_json_path(whole.text))
+      if (const std::optional<std::string> json = model_file_path(whole.text))
         return from_file(kind, whole, json, true, depth, diagnostics);
       const Value* model = find_preset(kind, whole.text);
       const Value* own = model != nullptr ? model->find("name") : nullptr;
@@ -141,7 +146,7 @@ Value resolve(PresetKind kind, const Value& spec, int depth, Diagnostics& diagno
     const Value* preset = find_preset(kind, spec.text);
     if (preset != nullptr) return preset->find("preset") == nullptr ? *preset : resolve(kind, *preset, depth + 1, diagnostics);
     const bool yaml = spec.text.ends_with(".yaml") || spec.text.ends_with(".yml");
-    const std::optional<std::string> json = kind == PresetKind::model ? config_json_path(spec.text) : std::nullopt;
+    const std::optional<std::string> json = kind == PresetKind::model ? model_file_path(spec.text) : std::nullopt;
     if (!yaml && !json) {
       report_unknown(kind, spec, diagnostics);
       return {};

@@ -1,6 +1,11 @@
 // Blocks of ggml to floats, by the layouts of ggml-common.h and in the order of operations of ggml-quants.c.
-#include "sim/lab/llm/gguf_file.h"
+#include "sim/lab/llm/gguf_model.h"
+
+#include "sim/foundation/base/check.h"
+#include "sim/foundation/base/error.h"
 #include "sim/lab/llm/matrix.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -10,14 +15,8 @@ namespace specsim::llm {
 
 namespace {
 
-constexpr std::array<GgufFormat, 8> kFormats = {{{0, "F32", 1, 4},
-                                                 {1, "F16", 1, 2},
-                                                 {30, "BF16", 1, 2},
-                                                 {2, "Q4_0", 32, 18},
-                                                 {8, "Q8_0", 32, 34},
-                                                 {12, "Q4_K", 256, 144},
-                                                 {13, "Q5_K", 256, 176},
-                                                 {14, "Q6_K", 256, 210}}};
+// The types that are read: F32, F16, BF16, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K.
+constexpr std::array<std::uint32_t, 8> kRead = {0, 1, 30, 2, 8, 12, 13, 14};
 
 float half_at(const std::byte* at) {
   float x = 0.0F;
@@ -86,14 +85,7 @@ void read_q6_k(const std::byte* block, float* out) {
     }
 }
 
-}  // namespace
-
-const GgufFormat* gguf_format(std::uint32_t type) {
-  const auto* const found =
-      std::find_if(kFormats.begin(), kFormats.end(), [&](const GgufFormat& one) { return one.type == type; });
-  return found == kFormats.end() ? nullptr : found;
-}
-
+// Values of whole blocks, one after the other, as ggml dequantises them. values.size() is a multiple of the format's block.
 void dequantise(const GgufFormat& format, const std::byte* blocks, std::span<float> values) {
   switch (format.type) {
     case 0:
@@ -112,6 +104,25 @@ void dequantise(const GgufFormat& format, const std::byte* blocks, std::span<flo
     if (format.type == 12 || format.type == 13) read_k(blocks, format.type == 13, out);
     if (format.type == 14) read_q6_k(blocks, out);
   }
+}
+
+}  // namespace
+
+void check_gguf_types(const GgufFile& file) {
+  for (const auto& [name, tensor] : file.tensors())
+    if (std::find(kRead.begin(), kRead.end(), tensor.type) == kRead.end())
+      throw BadInput({file.path(), 0, 0},
+                     fmt::format("tensor {} is of ggml type {} ({}), allowed: F32, F16, BF16, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K; "
+                                 "llama-quantize writes the model in one of them",
+                                 config::quote_for_message(name), tensor.type, config::gguf_format(tensor.type)->name));
+}
+
+void read_gguf_row(const GgufFile& file, const GgufTensor& tensor, std::size_t row, std::span<float> to) {
+  const GgufFormat& format = *config::gguf_format(tensor.type);
+  std::vector<std::byte> blocks(to.size() / format.block_values * format.block_bytes);
+  SPECSIM_CHECK((row + 1) * blocks.size() <= tensor.bytes, "row {} of {} bytes in {}", row, blocks.size(), tensor.bytes);
+  file.file().read(tensor.offset + row * blocks.size(), blocks);
+  dequantise(format, blocks.data(), to);
 }
 
 }  // namespace specsim::llm

@@ -49,7 +49,10 @@ std::string gguf_name(const std::string& ours) {
 
 bool is_gguf(const std::string& path) { return path.ends_with(".gguf"); }
 
-GgufModel::GgufModel(const std::string& path) : file_(path) { read_config(); }
+GgufModel::GgufModel(const std::string& path) : file_(path) {
+  check_gguf_types(file_);
+  read_config();
+}
 
 void GgufModel::read_config() {
   const std::string* const architecture = file_.text("general.architecture");
@@ -178,11 +181,11 @@ TensorRows GgufModel::rows(const std::string& name, const std::vector<std::size_
                                                      fmt::join(tensor.shape, ", "), fmt::join(shape, ", ")));
   const bool turned = interleaved_ && (name.ends_with("q_proj.weight") || name.ends_with("k_proj.weight"));
   const std::size_t width = config_.head_dim;
-  const std::string format = gguf_format(tensor.type)->name;
+  const std::string format = config::gguf_format(tensor.type)->name;
   const Precision precision = format == "F16" ? Precision::f16 : format == "BF16" ? Precision::bf16 : Precision::f32;
   return {file_.path(), precision, [this, &tensor, turned, width](std::size_t row, std::span<float> values) {
             const std::size_t at = row % width;
-            file_.read_row(tensor, turned ? row - at + 2 * (at % (width / 2)) + at / (width / 2) : row, values);
+            read_gguf_row(file_, tensor, turned ? row - at + 2 * (at % (width / 2)) + at / (width / 2) : row, values);
           }};
 }
 

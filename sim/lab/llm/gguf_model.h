@@ -1,14 +1,26 @@
 // A GGUF file as a model: its shape from the metadata, its tensors under Hugging Face's names.
 #pragma once
 
-#include "sim/lab/llm/gguf_file.h"
+#include "sim/foundation/config/gguf_file.h"
 #include "sim/lab/llm/model_config.h"
 #include "sim/lab/llm/tensor_source.h"
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace specsim::llm {
+
+using config::GgufFile;
+using config::GgufFormat;
+using config::GgufTensor;
+using config::GgufValue;
+
+// Throws BadInput with the first tensor of a type that read_gguf_row() does not read.
+void check_gguf_types(const GgufFile& file);
+// Reads a row of `to.size()` values. Throws BadInput where the file is shorter than it was, IoError where it cannot be read.
+void read_gguf_row(const GgufFile& file, const GgufTensor& tensor, std::size_t row, std::span<float> to);
 
 // Whether `path` names a GGUF file, by the end of its name.
 bool is_gguf(const std::string& path);

@@ -1,7 +1,7 @@
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/config/value.h"
 #include "sim/lab/llm/bpe_tokenizer.h"
-#include "sim/lab/llm/gguf_file.h"
+#include "sim/lab/llm/gguf_model.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,7 @@
-// model.safetensors: named arrays in one file. Eight bytes give the header's size, the header is JSON, the arrays follow.
-// https://github.com/huggingface/safetensors#format
+// model.safetensors: named arrays in one file.
 #pragma once
 
-#include "sim/lab/llm/input_file.h"
+#include "sim/foundation/base/input_file.h"
 #include "sim/lab/llm/tensor_source.h"
 
 #include <cstddef>
@@ -24,8 +23,8 @@ struct Tensor {
 
 class TensorFile {
  public:
-  // Reads the header. Throws BadInput with the file, and the tensor where it is one: a header or an array that is cut off,
-  // offsets that overlap, leave gaps or contradict the shape, an element type other than F32, F16 and BF16.
+  // Reads the header. Throws BadInput as config::read_safetensors_header() does, and for an element type other than F32, F16
+  // and BF16.
   explicit TensorFile(std::string path);
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
@@ -37,8 +36,6 @@ class TensorFile {
   void read(const Tensor& tensor, std::size_t first, std::span<std::byte> to) const;
 
  private:
-  void read_header();
-
   InputFile file_;
   std::map<std::string, Tensor> tensors_;
 };

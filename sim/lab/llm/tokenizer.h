@@ -10,9 +10,11 @@
 #include <string_view>
 #include <vector>
 
-namespace specsim::llm {
-
+namespace specsim::config {
 class GgufFile;
+}
+
+namespace specsim::llm {
 
 class Tokenizer : boost::noncopyable {
  public:
@@ -44,7 +46,7 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(const std::string& path);
 // The tokenizer in a GGUF file's metadata.
 // Byte-pair vocabularies of GPT-2, Llama 3 and Qwen2 ("gpt2" in the file); null for the other kinds, whose prompts must come as
 // token ids. Throws BadInput for one that is broken, or cut by rules that are not read.
-std::unique_ptr<Tokenizer> read_gguf_tokenizer(const GgufFile& file);
+std::unique_ptr<Tokenizer> read_gguf_tokenizer(const config::GgufFile& file);
 
 // The tokenizer of the model at `path`: tokenizer.json of a directory, else its tokenizer.model; that within a GGUF file. Null
 // where there is none. Throws BadInput where it is broken or of a kind that is not read.

@@ -30,6 +30,9 @@ struct LengthsEntry {
 
 config::Registry<LengthsEntry>& length_distributions();
 
+// `lengths` with a workload's name spelled out as {prompt: ..., output: ...}; others as they are. Reports an unknown name.
+config::Value named_lengths(const config::Value& lengths, Diagnostics& diagnostics);
+
 // {NAME: ...}, or a number alone for a fixed length. nullptr after reporting.
 std::unique_ptr<LengthDistribution> read_lengths(const config::Value& value, const std::string& what, Diagnostics& diagnostics);
 

@@ -222,8 +222,10 @@ void LogReader::end_block(std::size_t reader) {
 }
 
 void LogReader::take(const Reader& reader, Report& report) {
-  if (reader.take == nullptr &&
-      (report.number(Role::drafted) == 0.0 || (report.number(Role::rounds) == 0.0 && !report.has(Role::drafted)))) {
+  const bool before_any =
+      report.has(Role::rough_length) && report.number(Role::rough_length) == 0.0;  // a server that just started
+  if (before_any || (reader.take == nullptr && (report.number(Role::drafted) == 0.0 ||
+                                                (report.number(Role::rounds) == 0.0 && !report.has(Role::drafted))))) {
     ++contents_.idle;
     return;
   }

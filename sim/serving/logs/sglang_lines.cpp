@@ -84,6 +84,7 @@ bool LogReader::read_sglang_gauge(std::string_view line) {
 void LogReader::end_scrape(const std::string& labels) {
   const SglangGauges now = std::exchange(gauges_now_[labels], {});
   const SglangGauges before = std::exchange(gauges_before_[labels], now);
+  if (now.length == 0.0) ++contents_.idle;
   if (!(now.length >= 1.0)) return;  // not said, or an interval without drafts
   const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   if (same(now.length, before.length) && same(now.rate, before.rate)) return;

@@ -1,29 +1,38 @@
-#include "sim/lab/llm/gguf_file.h"
+#include "sim/foundation/config/gguf_file.h"
 
-#include "sim/foundation/base/check.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/config/value.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <optional>
 #include <utility>
 
-namespace specsim::llm {
+namespace specsim::config {
 
 namespace {
+
+// ggml.h and ggml-common.h of ggml-org/llama.cpp.
+constexpr std::array<GgufFormat, 33> kFormats = {
+    {{0, "F32", 1, 4},        {1, "F16", 1, 2},         {2, "Q4_0", 32, 18},    {3, "Q4_1", 32, 20},    {6, "Q5_0", 32, 22},
+     {7, "Q5_1", 32, 24},     {8, "Q8_0", 32, 34},      {9, "Q8_1", 32, 36},    {10, "Q2_K", 256, 84},  {11, "Q3_K", 256, 110},
+     {12, "Q4_K", 256, 144},  {13, "Q5_K", 256, 176},   {14, "Q6_K", 256, 210}, {15, "Q8_K", 256, 292}, {16, "IQ2_XXS", 256, 66},
+     {17, "IQ2_XS", 256, 74}, {18, "IQ3_XXS", 256, 98}, {19, "IQ1_S", 256, 50}, {20, "IQ4_NL", 32, 18}, {21, "IQ3_S", 256, 110},
+     {22, "IQ2_S", 256, 82},  {23, "IQ4_XS", 256, 136}, {24, "I8", 1, 1},       {25, "I16", 1, 2},      {26, "I32", 1, 4},
+     {27, "I64", 1, 8},       {28, "F64", 1, 8},        {29, "IQ1_M", 256, 56}, {30, "BF16", 1, 2},     {34, "TQ1_0", 256, 54},
+     {35, "TQ2_0", 256, 66},  {39, "MXFP4", 32, 17},    {40, "NVFP4", 64, 36}}};
 
 enum ValueType : std::uint32_t { kU8, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kText, kList, kU64, kI64, kF64 };
 
 // Reads from the front of the file; never beyond its end.
 class Cursor {
  public:
-  explicit Cursor(const InputFile& file) : file_(file) {}
+  Cursor(const InputFile& file, std::size_t longest_list) : file_(file), longest_list_(longest_list) {}
   [[nodiscard]] std::size_t at() const { return at_; }
   [[noreturn]] void fail(const std::string& what) const { throw BadInput({file_.path(), 0, 0}, what); }
 
@@ -35,6 +44,9 @@ class Cursor {
   }
   std::string text(const char* what) {
     const auto size = number<std::uint64_t>(what);
+    constexpr std::uint64_t kLongestText = std::uint64_t{1} << 24U;
+    if (size > kLongestText && size <= file_.size() - at_)
+      fail(fmt::format("{} is a text of {} bytes, allowed: at most {}", quote_for_message(what), size, kLongestText));
     const std::byte* const begin = take(size, what);
     return {reinterpret_cast<const char*>(begin), static_cast<std::size_t>(size)};
   }
@@ -68,26 +80,28 @@ class Cursor {
       case kList:
         return list(key, depth);
       default:
-        fail(fmt::format("{} has values of type {}, allowed: 0 to 12", config::quote_for_message(key), type));
+        fail(fmt::format("{} has values of type {}, allowed: 0 to 12", quote_for_message(key), type));
     }
   }
 
  private:
   GgufValue list(const std::string& key, int depth) {
     constexpr int kDeepest = 4;
-    if (depth >= kDeepest)
-      fail(fmt::format("{} has lists within lists, allowed: {} deep", config::quote_for_message(key), kDeepest));
+    if (depth >= kDeepest) fail(fmt::format("{} has lists within lists, allowed: {} deep", quote_for_message(key), kDeepest));
     const auto type = number<std::uint32_t>(key.c_str());
     const auto size = number<std::uint64_t>(key.c_str());
     GgufValue::List items;
-    for (std::uint64_t i = 0; i < size; ++i) items.push_back(value(type, key, depth + 1));  // ends with the file at the latest
+    for (std::uint64_t i = 0; i < size; ++i) {  // ends with the file at the latest
+      GgufValue item = value(type, key, depth + 1);
+      if (size <= longest_list_) items.push_back(std::move(item));
+    }
     return {std::move(items)};
   }
   // Valid until the next call.
   const std::byte* take(std::uint64_t size, const char* what) {
     if (size > file_.size() - at_)
       fail(fmt::format("{} is {} bytes at byte {} and the file ends at {}, allowed: what lies in the file",
-                       config::quote_for_message(what), size, at_, file_.size()));
+                       quote_for_message(what), size, at_, file_.size()));
     if (at_ + size > begin_ + buffer_.size()) {
       constexpr std::size_t kAtOnce = std::size_t{1} << 20;
       buffer_.resize(std::min(std::max<std::size_t>(size, kAtOnce), file_.size() - at_));
@@ -99,6 +113,7 @@ class Cursor {
   }
 
   const InputFile& file_;
+  std::size_t longest_list_;
   std::size_t at_ = 0;
   std::size_t begin_ = 0;          // where the buffer begins in the file
   std::vector<std::byte> buffer_;  // what was read ahead
@@ -112,6 +127,7 @@ std::optional<double> number_of(const GgufValue& value) {
 }
 
 constexpr std::uint64_t kMostTensors = 1 << 20;
+constexpr std::uint64_t kMostKeys = 1 << 16;
 constexpr std::uint32_t kMostDimensions = 4;
 
 // What the table says of one tensor, before its bytes are found.
@@ -125,7 +141,7 @@ struct Entry {
 Entry read_entry(Cursor& cursor, std::size_t file_size) {
   Entry entry;
   entry.name = cursor.text("a tensor's name");
-  const std::string quoted = config::quote_for_message(entry.name);
+  const std::string quoted = quote_for_message(entry.name);
   const auto dimensions = cursor.number<std::uint32_t>("a tensor's dimensions");
   if (dimensions == 0 || dimensions > kMostDimensions)
     cursor.fail(fmt::format("tensor {} has {} dimensions, allowed: 1 to {}", quoted, dimensions, kMostDimensions));
@@ -140,10 +156,8 @@ Entry read_entry(Cursor& cursor, std::size_t file_size) {
   entry.offset = cursor.number<std::uint64_t>("a tensor's offset");
   const GgufFormat* const format = gguf_format(entry.tensor.type);
   if (format == nullptr)
-    cursor.fail(
-        fmt::format("tensor {} is of ggml type {}, allowed: F32, F16, BF16, Q4_0, Q8_0, Q4_K, Q5_K, Q6_K; llama-quantize "
-                    "writes the model in one of them",
-                    quoted, entry.tensor.type));
+    cursor.fail(fmt::format("tensor {} is of ggml type {}, which is not known, allowed: types up to 40 (NVFP4)", quoted,
+                            entry.tensor.type));
   if (entry.tensor.shape.back() % format->block_values != 0)
     cursor.fail(fmt::format("tensor {} of type {} has rows of {}, allowed: multiples of {}", quoted, format->name,
                             entry.tensor.shape.back(), format->block_values));
@@ -153,8 +167,14 @@ Entry read_entry(Cursor& cursor, std::size_t file_size) {
 
 }  // namespace
 
-GgufFile::GgufFile(std::string path) : file_(std::move(path), "a readable GGUF file") {
-  Cursor cursor(file_);
+const GgufFormat* gguf_format(std::uint32_t type) {
+  const auto* const found =
+      std::find_if(kFormats.begin(), kFormats.end(), [&](const GgufFormat& one) { return one.type == type; });
+  return found == kFormats.end() ? nullptr : found;
+}
+
+GgufFile::GgufFile(std::string path, std::size_t longest_list) : file_(std::move(path), "a readable GGUF file") {
+  Cursor cursor(file_, longest_list);
   constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF"
   if (file_.size() < 24 || cursor.number<std::uint32_t>("the first bytes") != kMagic)
     cursor.fail("it does not begin with GGUF, allowed: a GGUF file");
@@ -163,11 +183,12 @@ GgufFile::GgufFile(std::string path) : file_(std::move(path), "a readable GGUF f
   const auto tensors = cursor.number<std::uint64_t>("the number of tensors");
   const auto entries = cursor.number<std::uint64_t>("the number of keys");
   if (tensors > kMostTensors) cursor.fail(fmt::format("{} tensors, allowed: at most {}", tensors, kMostTensors));
+  if (entries > kMostKeys) cursor.fail(fmt::format("{} keys, allowed: at most {}", entries, kMostKeys));
   for (std::uint64_t i = 0; i < entries; ++i) {
     const std::string key = cursor.text("a key");
     const auto type = cursor.number<std::uint32_t>(key.c_str());
     if (!metadata_.emplace(key, cursor.value(type, key, 0)).second)
-      cursor.fail(fmt::format("key {} is given twice, allowed: once", config::quote_for_message(key)));
+      cursor.fail(fmt::format("key {} is given twice, allowed: once", quote_for_message(key)));
   }
   std::vector<Entry> table;
   for (std::uint64_t i = 0; i < tensors; ++i) table.push_back(read_entry(cursor, file_.size()));
@@ -178,11 +199,11 @@ GgufFile::GgufFile(std::string path) : file_(std::move(path), "a readable GGUF f
     if (entry.offset > room || entry.size > room - entry.offset)
       cursor.fail(
           fmt::format("tensor {} of {} bytes begins at byte {} of the data, allowed: within the {} bytes that the file has",
-                      config::quote_for_message(entry.name), entry.size, entry.offset, room));
+                      quote_for_message(entry.name), entry.size, entry.offset, room));
     entry.tensor.offset = start + static_cast<std::size_t>(entry.offset);
     entry.tensor.bytes = entry.size;
     if (!tensors_.emplace(entry.name, std::move(entry.tensor)).second)
-      cursor.fail(fmt::format("tensor {} is there twice, allowed: once", config::quote_for_message(entry.name)));
+      cursor.fail(fmt::format("tensor {} is there twice, allowed: once", quote_for_message(entry.name)));
   }
 }
 
@@ -220,12 +241,4 @@ bool GgufFile::flag(const std::string& key, bool fallback) const {
   return *value;
 }
 
-void GgufFile::read_row(const GgufTensor& tensor, std::size_t row, std::span<float> to) const {
-  const GgufFormat& format = *gguf_format(tensor.type);
-  std::vector<std::byte> blocks(to.size() / format.block_values * format.block_bytes);
-  SPECSIM_CHECK((row + 1) * blocks.size() <= tensor.bytes, "row {} of {} bytes in {}", row, blocks.size(), tensor.bytes);
-  file_.read(tensor.offset + row * blocks.size(), blocks);
-  dequantise(format, blocks.data(), to);
-}
-
-}  // namespace specsim::llm
+}  // namespace specsim::config

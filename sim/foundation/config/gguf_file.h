@@ -2,16 +2,15 @@
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 #pragma once
 
-#include "sim/lab/llm/input_file.h"
+#include "sim/foundation/base/input_file.h"
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
-namespace specsim::llm {
+namespace specsim::config {
 
 struct GgufValue {
   using List = std::vector<GgufValue>;
@@ -25,25 +24,24 @@ struct GgufTensor {
   std::size_t bytes = 0;           // what type and shape amount to
 };
 
-// The formats of elements that are read. Quantised ones come in blocks of so many values.
+// The formats of elements. Quantised ones come in blocks of so many values.
 struct GgufFormat {
   std::uint32_t type;
   const char* name;
   std::size_t block_values;
   std::size_t block_bytes;
 };
-// Null where the format is not read.
+// Null where the number is no format's.
 const GgufFormat* gguf_format(std::uint32_t type);
-// Values of whole blocks, one after the other, as ggml dequantises them. values.size() is a multiple of the format's block.
-void dequantise(const GgufFormat& format, const std::byte* blocks, std::span<float> values);
 
 class GgufFile {
  public:
-  // Reads metadata and the table of tensors. Every length and offset is held against the file's size. Throws
-  // BadInput with the file and what is wrong.
-  explicit GgufFile(std::string path);
+  // Reads metadata and the table of tensors. Every length and offset is held against the file's size. Lists of more than
+  // `longest_list` values are read past and stay empty. Throws BadInput with the file and what is wrong.
+  explicit GgufFile(std::string path, std::size_t longest_list = std::size_t{1} << 22U);
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }
+  [[nodiscard]] const InputFile& file() const { return file_; }
   [[nodiscard]] const std::map<std::string, GgufValue>& metadata() const { return metadata_; }
   [[nodiscard]] const std::map<std::string, GgufTensor>& tensors() const { return tensors_; }
   // Null where there is no such key, or none of this type; whole numbers of any width for std::int64_t, and numbers for double.
@@ -53,8 +51,6 @@ class GgufFile {
   [[nodiscard]] double number(const std::string& key, double fallback, double low, double high) const;
   [[nodiscard]] std::size_t count(const std::string& key, std::size_t fallback, double low, double high) const;
   [[nodiscard]] bool flag(const std::string& key, bool fallback) const;
-  // Reads a row of `to.size()` values. Throws BadInput where the file is shorter than it was, IoError where it cannot be read.
-  void read_row(const GgufTensor& tensor, std::size_t row, std::span<float> to) const;
 
  private:
   InputFile file_;
@@ -62,4 +58,4 @@ class GgufFile {
   std::map<std::string, GgufTensor> tensors_;
 };
 
-}  // namespace specsim::llm
+}  // namespace specsim::config

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-namespace specsim::llm {
+namespace specsim {
 
 class InputFile : boost::noncopyable {
  public:
@@ -25,4 +25,4 @@ class InputFile : boost::noncopyable {
   std::size_t size_ = 0;
 };
 
-}  // namespace specsim::llm
+}  // namespace specsim

@@ -1,4 +1,4 @@
-#include "sim/lab/llm/input_file.h"
+#include "sim/foundation/base/input_file.h"
 
 #include "sim/foundation/base/error.h"
 
@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-namespace specsim::llm {
+namespace specsim {
 
 InputFile::InputFile(std::string path, const char* what)
     : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a fifo is no reason to wait
@@ -42,4 +42,4 @@ void InputFile::read(std::size_t offset, std::span<std::byte> to) const {
   }
 }
 
-}  // namespace specsim::llm
+}  // namespace specsim
