@@ -154,7 +154,8 @@ const std::set<std::string>& untimed() {
                                              "tied_embeddings",
                                              "markov_embeds",
                                              "shares_lm_head",
-                                             "shares_embeddings"};
+                                             "shares_embeddings",
+                                             "stored"};
   return keys;
 }
 
