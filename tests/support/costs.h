@@ -47,6 +47,13 @@ inline cost::ModelShape shape_of(const std::string& text) {
   return shape;
 }
 
+inline cost::Engine engine_of(const std::string& yaml) {
+  Diagnostics diagnostics;
+  const Engine engine = cost::read_engine(config::parse_text(yaml, "test", diagnostics), diagnostics);
+  diagnostics.throw_if_any();
+  return engine;
+}
+
 inline cost::Hardware hardware_of(const std::string& text) {
   Diagnostics diagnostics;
   cost::Hardware hardware = cost::read_hardware(config::parse_text(text, "t", diagnostics), diagnostics);

@@ -15,19 +15,9 @@
 namespace specsim::cost_engine_test {
 
 using namespace specsim::cost;
+using specsim::tests::engine_of;
 using specsim::tests::make_cost;
 using specsim::tests::near;
-
-namespace {
-
-Engine read_engine_of(const std::string& yaml) {
-  Diagnostics diagnostics;
-  const Engine engine = read_engine(config::parse_text(yaml, "test", diagnostics), diagnostics);
-  diagnostics.throw_if_any();
-  return engine;
-}
-
-}  // namespace
 
 TEST_CASE("a rule is described with the GPUs that it is for", "[cost][engine]") {
   KernelRule rule;
@@ -42,7 +32,7 @@ TEST_CASE("every engine of configs/engines is read, says where its figures come 
   REQUIRE(engine_names().size() >= 4);
   for (const std::string& name : engine_names()) {
     INFO(name);
-    const Engine engine = read_engine_of(name);
+    const Engine engine = engine_of(name);
     CHECK(engine.name == name);
     CHECK(engine.source.size() > 10);
   }
@@ -52,8 +42,8 @@ TEST_CASE("an engine without overlap differs from its twin in what its file says
   // Mutants: a file that is made of another built-in one is taken as it stands; its own figures do not come before.
   for (const auto& [name, of] : {std::pair{"vllm_sync", "vllm"}, std::pair{"sglang_sync", "sglang"}}) {
     INFO(name);
-    const Engine engine = read_engine_of(name);
-    const Engine twin = read_engine_of(of);
+    const Engine engine = engine_of(name);
+    const Engine twin = engine_of(of);
     CHECK(engine.kernels == twin.kernels);
     CHECK(engine.graphs);
     CHECK(engine.shared_rows == twin.shared_rows);
@@ -69,10 +59,10 @@ TEST_CASE("an engine without overlap differs from its twin in what its file says
       CHECK(describe(engine.implementations[i]) == describe(twin.implementations[i + 1]));
     CHECK(engine.host.round_us != twin.host.round_us);
   }
-  CHECK(read_engine_of("vllm_sync").host.host_us == read_engine_of("vllm").host.beside_us);
-  CHECK(read_engine_of("vllm_sync").host.beside_us == 0.0);
-  CHECK_FALSE(read_engine_of("sglang_sync").methods.draws);
-  CHECK(read_engine_of("{preset: vllm_sync, shared_rows: 3}").shared_rows == 3.0);
+  CHECK(engine_of("vllm_sync").host.host_us == engine_of("vllm").host.beside_us);
+  CHECK(engine_of("vllm_sync").host.beside_us == 0.0);
+  CHECK_FALSE(engine_of("sglang_sync").methods.draws);
+  CHECK(engine_of("{preset: vllm_sync, shared_rows: 3}").shared_rows == 3.0);
 }
 
 TEST_CASE("a figure that is said to be another engine's is", "[cost][engine]") {
@@ -103,21 +93,21 @@ TEST_CASE("a figure that is said to be another engine's is", "[cost][engine]") {
 }
 
 TEST_CASE("figures of the engines that the first versions had stand", "[cost][engine]") {
-  const Engine vllm = read_engine_of("vllm_sync");
+  const Engine vllm = engine_of("vllm_sync");
   CHECK(vllm.graphs);
   CHECK(vllm.host.host_us == 1207.0);
   CHECK(vllm.host.host_us_per_layer == 187.5);
   CHECK(vllm.largest_graph == 512.0);
-  CHECK(read_engine_of("graphs").host.draft_floor_us == 500.0);
-  CHECK(read_engine_of("eager").host.host_us_per_layer == 756.0);
-  CHECK_FALSE(read_engine_of("bare").graphs);
+  CHECK(engine_of("graphs").host.draft_floor_us == 500.0);
+  CHECK(engine_of("eager").host.host_us_per_layer == 756.0);
+  CHECK_FALSE(engine_of("bare").graphs);
 }
 
 TEST_CASE("an engine takes another's figures but those that are changed", "[cost][engine]") {
-  const Engine engine = read_engine_of("{preset: vllm_sync, host_us: 300, largest_graph: 64}");
+  const Engine engine = engine_of("{preset: vllm_sync, host_us: 300, largest_graph: 64}");
   CHECK(engine.host.host_us == 300.0);
   CHECK(engine.largest_graph == 64.0);
-  CHECK(engine.host.draft_us == read_engine_of("vllm_sync").host.draft_us);
+  CHECK(engine.host.draft_us == engine_of("vllm_sync").host.draft_us);
 }
 
 TEST_CASE("a cost model's own keys come before the engine's", "[cost][engine]") {
@@ -173,18 +163,19 @@ TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 ru
     const PassTime time = model->pass(Role::target, {1, tokens, 256, tokens});
     return std::pair{1e3 * time.host, 1e3 * time.total()};
   };
+  constexpr double kPlan = 1.5;  // plan_us: FlashInfer plans on the host before the pieces are launched
   // 28 layers, of which the GPU computes faster than they are launched.
   const auto [small, least] = host("l40s", "{preset: qwen3-0.6b, kv_bits: 8}", 4);
-  CHECK(near(least, 28 * 0.13, 1e-9));
+  CHECK(near(least, kPlan + 28 * 0.13, 1e-9));
   CHECK(small > 0.0);
   CHECK(host("l40s", "{preset: qwen3-0.6b, kv_bits: 8}", 1).second < least);
   CHECK(host("l40s", "qwen3-0.6b", 4).second < least);
   CHECK(host("h100-sxm", "{preset: qwen3-0.6b, kv_bits: 8}", 4).second < least);
   // 48 linear layers of 64, and reading the weights takes longer: 14 us a layer.
   const auto dense = [&](const std::string& kv) { return host("rtx-3090", "{preset: qwen3.6-27b, dtype: int4" + kv + "}", 5); };
-  CHECK(near(dense(", kv_bits: 8").first - dense("").first, 64 * 0.014, 1e-9));
+  CHECK(near(dense(", kv_bits: 8").first - dense("").first, kPlan + 64 * 0.014, 1e-9));
   const double pieces = host("rtx-5090", "{preset: qwen3.6-35b-a3b, dtype: int4, kv_bits: 8}", 4).second;
-  CHECK(near(pieces, 10 * 0.13 + 30 * 0.333, 1e-9));
+  CHECK(near(pieces, kPlan + 10 * 0.13 + 30 * 0.333, 1e-9));
   const auto said = [](const std::string& kv) {
     const auto warnings =
         make_cost("roofline", "{hardware: l40s, target: {preset: qwen3-0.6b, kv_bits: " + kv + "}, draft: none, engine: vllm}")

@@ -1,4 +1,5 @@
 // One matrix product: against a second implementation of the same formula, its steps, and its limits by hand.
+#include "sim/hardware/latency/product_kernels.h"
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>
@@ -155,6 +156,27 @@ TEST_CASE("the steps: a tile at 65 rows, the H100's power of two, the 4090's 16"
   CHECK(ratio(rtx4090, 16, 1) < 1.05);
   // A fraction of a row is a whole one.
   CHECK(product_seconds(a100, 64.2, 4096, 22016, 2) == product_seconds(a100, 65, 4096, 22016, 2));
+}
+
+// Rows of results/gpu/h200-sxm/kernels/products_w4a16.csv: outputs, inputs, rows, microseconds. Mutants: the peak of wgmma instead of
+// mma.sync (twice too fast at 512 rows); tiles of 16 rows beyond 64 (a third too fast at 65).
+TEST_CASE("Marlin's products of 4-bit weights agree with those that were measured on an H200", "[cost][roofline]") {
+  const Hardware hardware = specsim::tests::hardware_of("h200-sxm");
+  const Engine engine = specsim::tests::engine_of("sglang");
+  const CalibratedProduct calibrated(hardware, engine, {});
+  const MarlinProduct marlin(hardware, calibrated);
+  struct Row {
+    double outer, inner, rows, us;
+  };
+  for (const Row& row : {Row{28672, 4096, 1, 27.092}, Row{28672, 4096, 16, 30.307}, Row{28672, 4096, 65, 77.674},
+                         Row{28672, 4096, 512, 358.493}, Row{4096, 14336, 65, 56.852}, Row{57344, 8192, 64, 182.841},
+                         Row{57344, 8192, 512, 1373.291}, Row{8192, 8192, 384, 158.613}}) {
+    INFO(row.outer << " x " << row.inner << ", " << row.rows << " rows");
+    const double seconds = *marlin.seconds({row.rows, row.inner, row.outer, 1.0, {4.0, "int4_wo"}});
+    CHECK(std::abs(std::log(1e6 * seconds / row.us)) < 0.2);
+  }
+  CHECK_FALSE(marlin.seconds({1.0, 4096.0, 4096.0, 1.0, {16.0, "bfloat16"}}));
+  CHECK_FALSE(marlin.seconds({1.0, 4096.0, 4096.0, 1.0, {4.0, "nvfp4"}}));
 }
 
 }  // namespace specsim::cost_products_test

@@ -288,6 +288,20 @@ TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
 
 // Above the rows of the largest graph the host launches kernel by kernel: as many as the model has layers. The mutant is a floor
 // for any pass, such as the 6 ms of a model of 32 layers: it made a head of one layer cost 6 ms above 512 rows, and 1.6 below.
+// An EAGLE-3 head's product over the target's three features has 3 x 4,096 x 4,096 16-bit weights. Later passes of a round do not read
+// them again. An EAGLE head joins its input in each pass.
+TEST_CASE("only the first pass of a round joins the target's features", "[cost]") {
+  const Workload workload{1.0, 1024.0};
+  const auto eagle3 =
+      make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle3-llama-3.1-8b, engine: bare}");
+  const double saved = eagle3->draft_pass(workload, 0, 0.0).total() - eagle3->draft_pass(workload, 1, 0.0).total();
+  const double at_peak = 3.0 * 4096.0 * 4096.0 * 2.0 / 3.35e12;
+  CHECK(saved > at_peak);
+  CHECK(saved < 2.0 * at_peak);
+  const auto eagle = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle-head-8b, engine: bare}");
+  CHECK(eagle->draft_pass(workload, 0, 0.0).weights == eagle->draft_pass(workload, 1, 0.0).weights);
+}
+
 TEST_CASE("a head of one layer does not jump where graphs end", "[cost][roofline]") {
   const auto head = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle-head-8b}");
   for (const double batch : {512.0, 1024.0, 2048.0}) {

@@ -180,7 +180,8 @@ TEST_CASE("two runs of a server with a slow host predict its other runs; a throt
   CHECK(error_before > 0.15);
   CHECK(error_after < 0.06);
   const auto step = static_cast<std::size_t>(Factor::step);
-  CHECK(std::abs(after.belief.mean.values[step] - 1000.0) < 1.96 * std::sqrt(after.belief.covariance[step][step]));
+  // One server: its 99 % interval. Coverage of 95 % intervals is tested above, over 300 servers.
+  CHECK(std::abs(after.belief.mean.values[step] - 1000.0) < 2.58 * std::sqrt(after.belief.covariance[step][step]));
 
   // Six good runs, and one of a GPU that was throttled to half its speed. Mutant: normal noise, which moves all predictions.
   request.runs = {cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]};

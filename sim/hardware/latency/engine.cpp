@@ -57,14 +57,16 @@ const std::vector<std::pair<std::string, RuledOperation>>& ruled_operations() {
       {"allreduce", RuledOperation::allreduce},
       {"attention", RuledOperation::attention},
       {"latent_attention", RuledOperation::latent_attention},
-      {"narrow_verification", RuledOperation::narrow_verification}};
+      {"narrow_verification", RuledOperation::narrow_verification},
+      {"weight_only_product", RuledOperation::weight_only_product}};
   return operations;
 }
 
 const config::Fields<KernelRule>& rule_fields() {
   using R = KernelRule;
   static const config::Fields<R> fields = {
-      {"operation", &R::operation, "what it runs; narrow_verification: over a cache of fewer than 16 bits",
+      {"operation", &R::operation,
+       "what it runs; narrow_verification: over a cache of fewer than 16 bits; weight_only_product: narrow weights, 16-bit activations",
        config::Choices<RuledOperation>{ruled_operations()}, config::required},
       {"library", &R::library, "engine whose measured kernels run", config::one_of(kernel_engines())},
       {"kernel", &R::kernel, "its name in the library's table; in captured passes, of all-reduces"},
@@ -233,6 +235,10 @@ void check_pairs(const config::Arguments& a, const Engine& engine, Diagnostics& 
     const std::vector<double>& list = engine.implementations[row].capabilities;
     bool paired = list.size() % 2 == 0;
     for (std::size_t i = 0; paired && i < list.size(); i += 2) paired = list[i] <= list[i + 1];
+    const KernelRule& rule = engine.implementations[row];
+    if (rule.operation == RuledOperation::weight_only_product && rule.kernel != kMarlin)
+      diagnostics.add(a.maps("implementations")[row].where("kernel"),
+                      fmt::format("kernel is \"{}\", allowed for weight_only_product: {}", rule.kernel, kMarlin));
     if (!paired)
       diagnostics.add(a.maps("implementations")[row].where("capabilities"),
                       fmt::format("capabilities is [{:g}], allowed: [lowest, highest, lowest, highest, ...], or none",

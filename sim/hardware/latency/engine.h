@@ -65,8 +65,9 @@ struct WeightOnlyKernels {
 };
 
 // Operations for which an engine may run another implementation than its library's first: all-reduces, attention over keys and
-// values, latent attention, and verification over a cache of fewer than 16 bits.
-enum class RuledOperation { allreduce, attention, latent_attention, narrow_verification };
+// values, latent attention, verification over a cache of fewer than 16 bits, and products of narrow weights with 16-bit activations.
+enum class RuledOperation { allreduce, attention, latent_attention, narrow_verification, weight_only_product };
+constexpr const char* kMarlin = "marlin";  // the only kernel that a rule for weight_only_product may name
 
 // A row of an engine's table of implementations: what it runs for an operation, where. The first row that fits holds.
 struct KernelRule {

@@ -22,7 +22,6 @@ constexpr const char* kByBlock = "fp8_block";
 // without.
 constexpr std::array<std::string_view, 2> kUnpackedByMarlin = {"int4_wo", "w4a16_mxfp4"};
 constexpr double kFewerExperts = 3.0;  // binary logarithm, of those that the correction was made from over a layer's
-constexpr const char* kMarlin = "marlin";
 // TensorRT-LLM's kernel for experts without a gate, which computes no others.
 constexpr const char* kNongatedKernel = "nongated";
 constexpr const char* kTensorRt = "trtllm";  // has kernels of its own for weights alone

@@ -24,6 +24,7 @@ const std::vector<HostFigure>& host_figures() {
       {"piecewise_us_per_linear_layer", &HostTime::piecewise_us_per_linear_layer,
        "least time of a layer of linear attention in such a pass"},
       {"piecewise_gap_us", &HostTime::piecewise_gap_us, "what a layer of such a pass takes longer, where launches keep ahead"},
+      {"plan_us", &HostTime::plan_us, "host time of a draft pass or verification over a cache of fewer than 16 bits, planned on the host"},
       {"draft_floor_us", &HostTime::draft_floor_us, "least time of a draft pass"},
       {"draft_us", &HostTime::draft_us, "host time of a draft pass, with the GPU idle"},
       {"round_us", &HostTime::round_us, "host time of a speculative round beyond its passes"}};

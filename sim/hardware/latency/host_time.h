@@ -21,6 +21,8 @@ struct HostTime {
   double piecewise_us_per_layer = 0.0;         // of a pass in graphs of pieces
   double piecewise_us_per_linear_layer = 0.0;  // and of its layers of linear attention
   double piecewise_gap_us = 0.0;               // what a layer of such a pass takes longer where its GPU is the slower of the two
+  // Of a draft pass or a verification over a cache of fewer than 16 bits, with the GPU idle: FlashInfer plans attention on the host.
+  double plan_us = 0.0;
   double draft_floor_us = 0.0;                 // a draft pass takes at least this
   double draft_us = 0.0;                       // of a draft pass, with the GPU idle: its inputs are prepared anew
   double round_us = 0.0;                       // of a speculative round beyond its passes

@@ -84,6 +84,8 @@ ModelKernels::ModelKernels(const Deployment& deployment, const ModelShape& model
     measured_allreduce_ =
         &allreduces.add<MeasuredAllReduce>(*allreduce_library_, choice.rule, engine.switch_share, engine.kernels.empty());
   }
+  const KernelRule* const unpacked = rule_for(engine, RuledOperation::weight_only_product, hardware.compute_capability);
+  if (unpacked != nullptr && unpacked->kernel == kMarlin) products.add<MarlinProduct>(hardware, *calibrated);
   products.add(std::move(calibrated));
   experts.add<GroupedExperts>(hardware, products);
   // llama.cpp multiplies prompts with the latent vectors as they are.

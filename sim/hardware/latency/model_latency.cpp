@@ -60,6 +60,8 @@ ModelLatency::ModelLatency(const Deployment& deployment, Role role)
       kernels_(deployment, model_),
       layer_kernels_(kernels_.layer_kernels()),
       attention_kinds_(model_.attention_kinds()),
+      plans_(verifies_in_pieces(deployment.engine, deployment.hardware.compute_capability,
+                                deployment.target ? deployment.target->kv_bits : model_.kv_bits)),
       unequal_contexts_(unequal_contexts(deployment)) {}
 
 ModelLatency::Request ModelLatency::request(const Pass& pass) const {
@@ -69,20 +71,21 @@ ModelLatency::Request ModelLatency::request(const Pass& pass) const {
           pass.batch,
           {{pass.batch, pass.context, pass.tokens, pass.context + 0.5 * (pass.tokens + 1.0), prompt, 1.0}},
           pass.live,
-          {}};
+          {},
+          pass.continued};
 }
 
 PassTime ModelLatency::pass(const Pass& pass) const {
   PassTime whole = time(request(pass));
   const bool verifies = role_ == Role::target && pass.tokens > 1.0 && pass.logits >= pass.tokens;
-  if (verifies && verifies_in_pieces(deployment_.engine, deployment_.hardware.compute_capability, model_.kv_bits))
+  if (verifies && plans_)
     whole.host += pieces_wait_seconds(deployment_.engine.host, model_.layers, model_.linear_layers, whole.total());
   return whole;
 }
 
 PassTime ModelLatency::mixed_pass(const Segment& prompts, const Segment& decoding, double logits,
                                   const OtherEngines& peers) const {
-  Request request{prompts.rows + decoding.rows, logits, prompts.sequences + decoding.sequences, {}, true, peers};
+  Request request{prompts.rows + decoding.rows, logits, prompts.sequences + decoding.sequences, {}, true, peers, false};
   for (const Segment* segment : {&prompts, &decoding})
     if (segment->sequences > 0.0)
       request.groups.push_back({segment->sequences, segment->cached / segment->sequences, segment->rows / segment->sequences,
@@ -112,6 +115,7 @@ ModelLatency::Layout ModelLatency::layout(const Request& request) const {
   PassRows& rows = layout.rows;
   rows.computed = captured.value_or(layout.wanted);
   rows.logits = std::ceil(request.logits - 1e-9);
+  rows.continued = request.continued;
   const double others = model_.expert_parallel - 1.0;
   const double other_rows = others == 0.0 ? 0.0 : request.peers.rows.value_or(others * layout.wanted);
   layout.gathered = captured ? others * rows.computed : other_rows;
@@ -232,6 +236,7 @@ PassTime ModelLatency::time(const Request& request) const {
   } else {
     time.host = 1e-6 * host.draft_us + factors.seconds(Factor::draft_pass);
   }
+  if (plans_ && (role_ == Role::draft || verified_rows(request) > 0.0)) time.host += 1e-6 * host.plan_us;
   time.host += launch_wait_seconds(host, at.captured ? 0.0 : model_.layers, role_ == Role::draft, time.total());
   if (tuned && (role_ == Role::draft || verified_rows(request) > 0.0)) {
     PassTime scaled;

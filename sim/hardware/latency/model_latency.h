@@ -44,6 +44,7 @@ class ModelLatency {
     std::vector<Attending> groups;  // prompts first
     bool clients = false;
     OtherEngines peers;
+    bool continued = false;  // as in Pass
   };
   struct Layout;  // rows as they are computed
   struct Products {
@@ -68,6 +69,7 @@ class ModelLatency {
   ModelKernels kernels_;
   ModelKernels::LayerKernels layer_kernels_;
   std::vector<AttentionKind> attention_kinds_;
+  bool plans_;  // attention of draft passes and verification is planned on the host
   double unequal_contexts_;
   mutable std::mutex mutex_;
   mutable std::map<PassRows, Products> kept_;  // batches and draft lengths repeat, contexts do not matter to products

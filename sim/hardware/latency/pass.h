@@ -17,6 +17,7 @@ struct Pass {
   // In a server with clients, as engines are described: contexts differ, so that attention waits for the longest, and tokens
   // leave as text. Only steps that somebody timed without one are priced without.
   bool live = true;
+  bool continued = false;  // a later draft pass of a round, which reads the features of the pass before it
 };
 
 // The other engines of a group that computes attention apart and shares its experts: each step is of all of them at once.

@@ -96,7 +96,10 @@ std::vector<ProductGroup> product_operations(const ModelShape& model, const Pass
           {rows.markov_sequences, model.hidden, model.markov_matrices / model.hidden, 1.0, layer_type(model)});
   }
   const double width = model.hidden / model.tensor_parallel;
-  if (model.fused_inputs > 0.0)
+  // An EAGLE-3 head joins the target's features once per round: its later passes read its own output (vLLM 0.11,
+  // v1/spec_decode/eagle.py: `combine_hidden_states` before the first pass). An EAGLE head joins feature and token in each pass.
+  const bool joins_again = model.attention_inputs == 1.0;
+  if (model.fused_inputs > 0.0 && (!rows.continued || joins_again))
     add("join", 1.0, {rows.computed, model.fused_inputs * model.hidden, width, 1.0, layer_type(model)});
   if (model.head_matrices > 0.0) add("head", model.head_matrices, {rows.computed, model.hidden, width, 1.0, layer_type(model)});
   groups.push_back(std::move(ends));

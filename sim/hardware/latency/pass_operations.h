@@ -20,6 +20,7 @@ struct PassRows {
   double expert_rows = 1.0;       // rows that go through the experts, of all GPUs, padding included
   double markov_sequences = 0.0;  // sequences whose positions a Markov head goes over one after the other; 0: it has none
   double markov_positions = 0.0;  // positions of each of them
+  bool continued = false;         // a later draft pass of a round: an EAGLE-3 head does not join the target's features again
   bool operator==(const PassRows&) const = default;
   auto operator<=>(const PassRows&) const = default;
 };

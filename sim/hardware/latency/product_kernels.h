@@ -91,4 +91,17 @@ class CalibratedProduct final : public Kernel<ProductWork> {
   std::optional<double> efficiency_;
 };
 
+// vLLM's Marlin, one matrix of 4-bit or 8-bit weights with 16-bit activations.
+class MarlinProduct final : public Kernel<ProductWork> {
+ public:
+  MarlinProduct(const Hardware& hardware, const CalibratedProduct& calibrated) : hardware_(hardware), calibrated_(calibrated) {}
+  [[nodiscard]] std::optional<double> seconds(const ProductWork& work) const override;
+  [[nodiscard]] KernelError error(const ProductWork& work) const override;
+  [[nodiscard]] KernelLabel label(const ProductWork& work) const override;
+
+ private:
+  const Hardware& hardware_;
+  const CalibratedProduct& calibrated_;  // for the share of the bandwidth at which weights are read
+};
+
 }  // namespace specsim::cost
