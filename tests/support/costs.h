@@ -49,7 +49,7 @@ inline cost::ModelShape shape_of(const std::string& text) {
 
 inline cost::Engine engine_of(const std::string& yaml) {
   Diagnostics diagnostics;
-  const Engine engine = cost::read_engine(config::parse_text(yaml, "test", diagnostics), diagnostics);
+  cost::Engine engine = cost::read_engine(config::parse_text(yaml, "test", diagnostics), diagnostics);
   diagnostics.throw_if_any();
   return engine;
 }

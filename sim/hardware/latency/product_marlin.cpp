@@ -1,0 +1,51 @@
+// Marlin: 4-bit and 8-bit weights unpacked to 16 bits before the tensor cores (vLLM csrc/quantization/marlin).
+//
+// The figures were fitted to 368 products of vLLM's Marlin on an H200 (results/gpu/h200-sxm/kernels/products_w4a16.csv): median error
+// 8 %, nine of ten within 19 %. The kernel issues mma.sync. On Hopper that instruction reaches 63 % of the data sheet's rate, which
+// needs wgmma (arXiv 2402.13499, table 7); on Ampere and Ada it reaches all of it. The kernel's share is of the rate of mma.sync.
+#include "sim/hardware/latency/product_kernels.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace specsim::cost {
+
+namespace {
+
+constexpr double kArithmeticShare = 0.57;  // .36 of the H200's data sheet over .63
+constexpr double kLegacyMma = 0.63;        // of Hopper; assumed of Blackwell in data centres, which has another instruction too
+constexpr double kHopper = 9.0;
+constexpr double kConsumerBlackwell = 12.0;  // runs mma.sync at its full rate
+constexpr double kMarlinFewRows = 64.0;   // up to here tiles grow by 16 rows; beyond, each has 64
+constexpr double kMarlinTileStep = 16.0;
+constexpr double kMarlinOverlap = 1.5;    // p-norm of reading and arithmetic: unpacking delays both
+constexpr double kMarlinFixedUs = 3.0;    // besides a plain kernel's fixed time: the reduction between blocks
+constexpr double kMarlinSpread = 0.12;
+
+double padded(double rows) {
+  const double step = rows <= kMarlinFewRows ? kMarlinTileStep : kMarlinFewRows;
+  return step * std::ceil(rows / step);
+}
+
+}  // namespace
+
+std::optional<double> MarlinProduct::seconds(const ProductWork& work) const {
+  if (work.groups != 1.0 || work.type.bits >= 16.0 || !of_weights_alone(work.type)) return std::nullopt;
+  const Calibration& calibration = hardware_.calibration;
+  const double rows = std::ceil(work.rows);
+  const double bytes = work.inner * work.outer * calibrated_.bytes_as_read(work.type.bits, true) +
+                       rows * kActivationBytes * (work.inner + work.outer);
+  const double reading = bytes / (hardware_.bandwidth * calibration.memory_efficiency);
+  const bool legacy = hardware_.compute_capability >= kHopper && hardware_.compute_capability < kConsumerBlackwell;
+  const double peak = hardware_.flops * (legacy ? kLegacyMma : 1.0);
+  const double arithmetic = 2.0 * padded(rows) * work.inner * work.outer / (kArithmeticShare * peak);
+  return std::pow(std::pow(reading, kMarlinOverlap) + std::pow(arithmetic, kMarlinOverlap), 1.0 / kMarlinOverlap) +
+         kSecondsPerMicro * (calibration.kernel_us + kMarlinFixedUs);
+}
+
+// Nobody timed it on another GPU than an H200.
+KernelError MarlinProduct::error(const ProductWork& /*work*/) const { return {kMarlinSpread, kWeightOnlySpread}; }
+
+KernelLabel MarlinProduct::label(const ProductWork& /*work*/) const { return {"Marlin", "fit on an H200, 368 rows"}; }
+
+}  // namespace specsim::cost
