@@ -78,8 +78,10 @@ ModelLatency::Request ModelLatency::request(const Pass& pass) const {
 PassTime ModelLatency::pass(const Pass& pass) const {
   PassTime whole = time(request(pass));
   const bool verifies = role_ == Role::target && pass.tokens > 1.0 && pass.logits >= pass.tokens;
-  if (verifies && plans_)
-    whole.host += pieces_wait_seconds(deployment_.engine.host, model_.layers, model_.linear_layers, whole.total());
+  if (verifies && plans_) {
+    whole.host += pieces_wait_seconds(deployment_.engine.host, model_.layers, model_.linear_layers,
+                                      whole.total() - 1e-6 * deployment_.engine.host.plan_us);  // launches follow planning
+  }
   return whole;
 }
 
