@@ -7,6 +7,7 @@ Needs nothing but the repository. Estimates whole steps, served times (results/f
 (configs/published) anew, each with the error that the program states, and writes to OUT
   coverage.csv    by set: rows, servers, stated error in the middle, percent within one and two errors, by kernels' errors alone and by all
   coverage.md, kernels.md   the same as tables for pages
+  rows.csv        each row: measured, estimated, stated error
   manifest.yaml
 A normal error lies within one standard error in 68 of 100 cases and within two in 95. Rows of one server (a text, an engine, a GPU, a
 model and its type) err together, so that servers count alike, whatever their rows. BANDS are the limits of a test for the last line.
@@ -23,6 +24,7 @@ import served_speedups
 from calls import version_of
 from priced_passes import pass_of
 from step_prices import priced
+from tables import write_rows
 
 NORMAL_MIDDLE = 0.6745
 STEPS = Path("results/fidelity/steps")
@@ -37,8 +39,8 @@ BANDS = {"within_1_percent": (53, 83), "within_2_percent": (88, 100)}
 class Row:
     """A measured time beside its estimate. error: logarithm of measured over estimated; kernels: the part of the stated error that kernels make."""
 
-    def __init__(self, server, error, kernels, stated):
-        self.server, self.error, self.kernels, self.stated = server, error, kernels, stated
+    def __init__(self, server, error, kernels, stated, measured_ms):
+        self.server, self.error, self.kernels, self.stated, self.measured_ms = server, error, kernels, stated, measured_ms
 
 
 class Asked:
@@ -67,7 +69,8 @@ def step_rows(specsim):
         for path in sorted(STEPS.glob("s*.csv")):
             for row in priced(specsim, STEPS, path.stem, Path(scratch)):
                 error, kernels = (0.01 * float(row[key]) for key in ("error_percent", "kernel_error_percent"))
-                one = Row("", -math.log(float(row["ratio"])), kernels, error)
+                measured = next(float(row[key]) for key in ("median_ms", "ms", "silicon_tpot_ms") if key in row)
+                one = Row("", -math.log(float(row["ratio"])), kernels, error, measured)
                 if path.stem != "serving_tpot":
                     one.server = (path.stem, row["model"], row["tp"], row.get("phase"))
                     found["steps of vLLM on a B300"].append(one)
@@ -98,7 +101,7 @@ def published_rows(specsim):
             continue  # ratios: results/tune
         of = plain if row["quantity"] == "plain_ms" else verify
         server = row["source"], row["hardware"], row["target_engine"], row["target"]
-        found["published: passes"].append(Row(server, math.log(float(row["published"]) / value), of[1], of[2]))
+        found["published: passes"].append(Row(server, math.log(float(row["published"]) / value), of[1], of[2], float(row["published"])))
     return found
 
 
@@ -117,9 +120,9 @@ def served_rows(specsim):
         once = tuple(row[key] for key in ("source", "target", "target_dtype", "hardware", "gpus", "clients", "plain", "prompt"))
         if "plain" in seen and once not in plains:
             plains.add(once)
-            found["served: plain steps"].append(Row(server, math.log(seen["plain"] / made["plain"]), plain[1], plain[2]))
+            found["served: plain steps"].append(Row(server, math.log(seen["plain"] / made["plain"]), plain[1], plain[2], seen["plain"]))
         if verify is not None and "round" in seen:  # of the pass over all rows, by which a round errs at least
-            found["served: rounds"].append(Row(server, math.log(seen["round"] / made["round"]), verify[1], verify[2]))
+            found["served: rounds"].append(Row(server, math.log(seen["round"] / made["round"]), verify[1], verify[2], seen["round"]))
     return found
 
 
@@ -184,6 +187,9 @@ def main():
                             *(f"{share:.0f}" for share in shares), f"{needed:.2f}"])
             lines.append(f"| {name} | {len(rows)} | {len(by_server(rows))} | {100 * middle(rows, kernels):.1f} | {shares[0]:.0f} / {shares[1]:.0f} | "
                          f"{100 * middle(rows, stated):.1f} | {shares[2]:.0f} / {shares[3]:.0f} | {needed:.2f} |\n")
+    write_rows(out / "rows.csv", [{"set": name, "server": " ".join(filter(None, row.server)), "measured_ms": f"{row.measured_ms:.5g}",
+                                   "estimated_ms": f"{row.measured_ms / math.exp(row.error):.5g}", "stated_error_percent": f"{100 * row.stated:.1f}"}
+                                  for name in order for row in sets[name]])
     (out / "coverage.md").write_text(
         "| set | rows | servers | error of kernels, % | within 1 / 2 of it, % | stated error, % | within 1 / 2 of it, % | needed / stated |\n"
         + "|---" * 8 + "|\n" + "".join(lines))

@@ -173,7 +173,7 @@ TEST_CASE("Marlin's products of 4-bit weights agree with those that were measure
                          Row{57344, 8192, 512, 1373.291}, Row{8192, 8192, 384, 158.613}}) {
     INFO(row.outer << " x " << row.inner << ", " << row.rows << " rows");
     const double seconds = *marlin.seconds({row.rows, row.inner, row.outer, 1.0, {4.0, "int4_wo"}});
-    CHECK(std::abs(std::log(1e6 * seconds / row.us)) < 0.2);
+    CHECK(std::abs(std::log(1e6 * seconds / row.us)) < 0.24);  // two of the standard errors that it states
   }
   CHECK_FALSE(marlin.seconds({1.0, 4096.0, 4096.0, 1.0, {16.0, "bfloat16"}}));
   CHECK_FALSE(marlin.seconds({1.0, 4096.0, 4096.0, 1.0, {4.0, "nvfp4"}}));

@@ -1,8 +1,9 @@
 // Marlin: 4-bit and 8-bit weights unpacked to 16 bits before the tensor cores (vLLM csrc/quantization/marlin).
 //
-// The figures were fitted to 368 products of vLLM's Marlin on an H200 (results/gpu/h200-sxm/kernels/products_w4a16.csv): median error
-// 8 %, nine of ten within 19 %. The kernel issues mma.sync. On Hopper that instruction reaches 63 % of the data sheet's rate, which
-// needs wgmma (arXiv 2402.13499, table 7); on Ampere and Ada it reaches all of it. The kernel's share is of the rate of mma.sync.
+// The figures were fitted to 368 products of vLLM's Marlin on an H200 (results/gpu/h200-sxm/kernels/products_w4a16.csv): median
+// error 7 %, nine of ten within 19 %. The kernel issues mma.sync. On Hopper that instruction reaches 63 % of the data sheet's
+// rate, which needs wgmma (arXiv 2402.13499, table 7); on Ampere and Ada it reaches all of it. The kernel's share is of the rate
+// of mma.sync.
 #include "sim/hardware/latency/product_kernels.h"
 
 #include <algorithm>
@@ -12,18 +13,21 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr double kArithmeticShare = 0.57;  // .36 of the H200's data sheet over .63
-constexpr double kLegacyMma = 0.63;        // of Hopper; assumed of Blackwell in data centres, which has another instruction too
-constexpr double kHopper = 9.0;
-constexpr double kConsumerBlackwell = 12.0;  // runs mma.sync at its full rate
-constexpr double kMarlinFewRows = 64.0;   // up to here tiles grow by 16 rows; beyond, each has 64
-constexpr double kMarlinTileStep = 16.0;
-constexpr double kMarlinOverlap = 1.5;    // p-norm of reading and arithmetic: unpacking delays both
-constexpr double kMarlinFixedUs = 3.0;    // besides a plain kernel's fixed time: the reduction between blocks
+constexpr double kMarlinArithmeticShare = 0.56;  // .353 of the H200's data sheet over .63
+constexpr double kMarlinLegacyMma = 0.63;        // assumed of Blackwell in data centres too, which has another instruction
+constexpr double kMarlinHopper = 9.0;
+constexpr double kMarlinConsumerBlackwell = 12.0;  // runs mma.sync at its full rate
+constexpr double kMarlinNarrowTile = 8.0;          // rows of the smallest tile
+constexpr double kMarlinTileStep = 16.0;           // rows by which tiles grow from there
+constexpr double kMarlinWidestTile = 64.0;
+constexpr double kMarlinOverlap = 2.0;  // p-norm of reading and arithmetic
+constexpr double kMarlinFixedUs = 3.0;  // besides a plain kernel's fixed time: the reduction between blocks
 constexpr double kMarlinSpread = 0.12;
 
 double padded(double rows) {
-  const double step = rows <= kMarlinFewRows ? kMarlinTileStep : kMarlinFewRows;
+  const double step = rows <= kMarlinNarrowTile   ? kMarlinNarrowTile
+                      : rows <= kMarlinWidestTile ? kMarlinTileStep
+                                                  : kMarlinWidestTile;
   return step * std::ceil(rows / step);
 }
 
@@ -36,14 +40,13 @@ std::optional<double> MarlinProduct::seconds(const ProductWork& work) const {
   const double bytes = work.inner * work.outer * calibrated_.bytes_as_read(work.type.bits, true) +
                        rows * kActivationBytes * (work.inner + work.outer);
   const double reading = bytes / (hardware_.bandwidth * calibration.memory_efficiency);
-  const bool legacy = hardware_.compute_capability >= kHopper && hardware_.compute_capability < kConsumerBlackwell;
-  const double peak = hardware_.flops * (legacy ? kLegacyMma : 1.0);
-  const double arithmetic = 2.0 * padded(rows) * work.inner * work.outer / (kArithmeticShare * peak);
+  const bool legacy = hardware_.compute_capability >= kMarlinHopper && hardware_.compute_capability < kMarlinConsumerBlackwell;
+  const double peak = hardware_.flops * (legacy ? kMarlinLegacyMma : 1.0);
+  const double arithmetic = 2.0 * padded(rows) * work.inner * work.outer / (kMarlinArithmeticShare * peak);
   return std::pow(std::pow(reading, kMarlinOverlap) + std::pow(arithmetic, kMarlinOverlap), 1.0 / kMarlinOverlap) +
          kSecondsPerMicro * (calibration.kernel_us + kMarlinFixedUs);
 }
 
-// Nobody timed it on another GPU than an H200.
 KernelError MarlinProduct::error(const ProductWork& /*work*/) const { return {kMarlinSpread, kWeightOnlySpread}; }
 
 KernelLabel MarlinProduct::label(const ProductWork& /*work*/) const { return {"Marlin", "fit on an H200, 368 rows"}; }
