@@ -79,7 +79,7 @@ const BlockRound::Outcome& BlockRound::play(const verify::BlockRule& rule, const
 void BlockRound::draft(const Start& start, RoundChoices choices, std::span<draft::LengthPolicy::Outlook> outlooks) {
   begin(start, choices);
   SPECSIM_CHECK(tree_->is_chain() && outlooks.size() == index_of(tree_->drafted()), "{} outlooks", outlooks.size());
-  // The entry behind a token knows its context, for which the token is drawn where contexts hang on tokens.
+  // The entry after a token knows its context. If contexts depend on tokens, the token is drawn for that context.
   for (std::size_t i = 0; i < outlooks.size(); ++i) {
     const int node = static_cast<int>(i);
     outlooks[i] = entry(node).outlook;
@@ -126,7 +126,7 @@ const BlockRound::Outcome& BlockRound::judge(const verify::BlockRule& rule, int 
   }
   outcome_.next_context = restarts_ ? 0 : context_after(verdict.node, verdict.final_token);
   outcome_.whole = children(verdict.node) == 0;
-  // What was drafted behind another path, or behind none, is lost whatever comes next, so the target's own token is kept there.
+  // Draft tokens after another path, or after none, are lost whatever comes next, so the target's own token is kept there.
   outcome_.guessed = !start_.bonus && outcome_.whole && verdict.node > 0 && on_first_path(verdict.node);
   if (outcome_.guessed) {
     outcome_.emitted.pop_back();

@@ -13,8 +13,8 @@
 
 namespace specsim::decode {
 
-// What decides a round: random bits, of the group's lane that was set, or the choices of a script that replaces them in an audit.
-// Random bits stay out of the script's interface, since a virtual call for each of them would cost more than they do.
+// Decides the outcome of a round: by random bits of the group's lane that was set, or by a script of choices in an audit. Random
+// bits are not part of the script's interface, since a virtual call per bit would cost more than the bit itself.
 class RoundChoices {
  public:
   RoundChoices() = default;
@@ -24,7 +24,7 @@ class RoundChoices {
   // A draft token of a node, and the uniform that decides on it, negative where accept() is to be asked. `common`: every lane of
   // the group has these distributions at the node.
   GroupBits::Draw draft(int node, int depth, const math::RatioTable& distributions, bool common);
-  // A token of `distribution` for what `use` says; see verify::ChoiceSource::pick. Not a draft token.
+  // Picks a token of `distribution`; `use` is the purpose of the draw, see verify::ChoiceSource::pick. Not for draft tokens.
   Token pick(verify::ChoiceSource::Use use, int node, int depth, const verify::Pickable& distribution);
   bool accept(int node, verify::Odds odds);
 
@@ -46,7 +46,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
     int longest = kMaxDraftLength;                               // no deeper node is drafted
     draft::BlockDrafter::Memory* memory = nullptr;               // the drafter's, of this sequence
     const draft::LengthPolicy::Memory* policy_memory = nullptr;  // what a policy that looks at the tokens remembers
-    // False: the next block is drafted behind the first path of this one, and no token of the target's comes between them.
+    // False: the next block is drafted after the first path of this one, and no token of the target comes between them.
     bool bonus = true;
   };
   struct Outcome {
@@ -55,7 +55,7 @@ class BlockRound final : public verify::Block, private draft::Sight {
     std::uint32_t next_context = 0;
     std::size_t accepted = 0;
     bool whole = false;    // the accepted path ends at a leaf of the drafted block
-    bool guessed = false;  // without a bonus: that leaf is the one that the next block is drafted behind, and nothing follows it
+    bool guessed = false;  // without a bonus token: the next block is drafted after that leaf, and nothing follows the leaf
   };
   // Plays a round by `rule`; the outcome is valid until the next one.
   const Outcome& play(const verify::BlockRule& rule, const Start& start, RoundChoices choices);
@@ -65,11 +65,11 @@ class BlockRound final : public verify::Block, private draft::Sight {
   const Outcome& judge(const verify::BlockRule& rule, int longest);
   // How many nodes this round drafted, looked at or not; draws tokens where a policy's decision hangs on them.
   int drafted();
-  // What is drafted before this round is judged: it goes on from the path of first children, each the likeliest of its siblings
-  // or the first that was drawn.
+  // The block that is drafted before this round is verified. It continues the path of first children: each is the likeliest of
+  // its siblings or the first that was drawn.
   struct Ahead {
     std::uint32_t depth = 0;             // that path's length; 0: nothing was drafted, and nothing can be behind it
-    std::optional<std::uint32_t> nodes;  // how many `policy` allows after all of the path was accepted; nullopt: not told before
+    std::optional<std::uint32_t> nodes;  // how many `policy` allows if the whole path is accepted; nullopt: not known in advance
   };
   // `memory`: the policy's, before it observes this round. Draws tokens where a policy's decision hangs on them.
   Ahead ahead(const draft::LengthPolicy* policy, const draft::LengthPolicy::Memory& memory);

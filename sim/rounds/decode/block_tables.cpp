@@ -29,7 +29,7 @@ std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
   return fan_outs;
 }
 
-// LengthPolicy::Outlook::certainty. What the others have is summed, since 1 - q keeps no digits of it near 1.
+// LengthPolicy::Outlook::certainty. The probabilities of the other tokens are summed, since 1 - q loses all its digits near 1.
 double log_odds(std::span<const double> draft) {
   const auto most = std::max_element(draft.begin(), draft.end());
   const double others = std::accumulate(draft.begin(), most, 0.0) + std::accumulate(std::next(most), draft.end(), 0.0);

@@ -50,7 +50,7 @@ class BlockTables {
   [[nodiscard]] const Entry& at(std::uint32_t context, int depth) const {
     return entries_[std::size_t{context} * depths_ + std::min(static_cast<std::size_t>(depth), depths_ - 1)];
   }
-  // The same behind the block's first token, in a block that began in the context `before`.
+  // The entry after the block's first token, in a block that began in the context `before`.
   [[nodiscard]] const Entry& joined_at(std::uint32_t before, std::uint32_t context, int depth) const {
     if (joined_.empty()) return at(context, depth);
     const std::size_t contexts = entries_.size() / depths_;

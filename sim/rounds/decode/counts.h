@@ -1,5 +1,5 @@
-// What a simulation counts: integers only, each additive over chunks, threads and shards. Everything else is computed
-// from them (and from the distributions) afterwards.
+// The counts of a simulation: integers only, each additive over chunks, threads and shards. Everything else is computed from them
+// (and from the distributions) afterwards.
 #pragma once
 
 #include "sim/rounds/decode/output_classes.h"
@@ -34,8 +34,8 @@ struct PassCounts {
   std::vector<std::uint64_t> rows;    // [passes][most]: rows of each of their passes together
 };
 
-// What a group of sequences that depend on each other, and on no other group, came to over its whole rounds: a batch under a
-// policy that ties its sequences together (LengthPolicy::ties_sequences), else one sequence.
+// Totals over all rounds of a group. A group is a batch whose sequences a policy ties together (LengthPolicy::ties_sequences),
+// otherwise one sequence; groups are independent of each other.
 struct GroupTotals {
   std::uint64_t number = 0;  // of the run's groups; groups of one remainder by kParts are one part
   std::uint64_t sequences = 1;
@@ -45,7 +45,7 @@ struct GroupTotals {
   std::uint64_t emitted = 0;
 };
 
-// What decides how long the rounds of a part take, and how many tokens they give.
+// Totals that decide how long the rounds of a part take and how many tokens they emit.
 struct PartTotals {
   std::uint64_t rounds = 0;  // whole rounds
   std::uint64_t emitted = 0;

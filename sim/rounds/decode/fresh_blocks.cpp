@@ -42,7 +42,7 @@ void FreshBlocks::draw(std::uint64_t sequence, std::uint64_t first) {
   std::vector<double> looked_at;
   std::vector<double> before;
   const bool joins = plan_->joins();
-  // What a block that began at position `start` drafts from at position `i`, depth by depth as far as depths differ.
+  // The draft distribution at position `i` of a block that began at position `start`, by depth as far as depths differ.
   const auto join = [&](std::size_t start, std::size_t i, std::size_t depth) {
     drawer_.draft(0, fresh_context(sequence, first + start), depth, targets_[start], before, drafted);
     drawer_.draft(0, fresh_context(sequence, first + i), depth, targets_[i], draft_model, drafted);

@@ -12,7 +12,7 @@ namespace specsim::decode {
 
 class FreshBlocks {
  public:
-  // Where rounds begin: at the window's first position alone, or at any.
+  // Whether rounds begin only at the window's first position or at any position.
   enum class Rounds { from_first, from_any };
 
   // `plan`, which judges blocks, must outlive it.

@@ -61,8 +61,8 @@ class GroupBits {
     std::uint32_t asked = kGroup;  // how many lanes asked for it in this round so far
     std::array<std::uint64_t, kGroup> random_bits;
 
-    // Every lane that needs this batch asks once a round. True for the first one, which is to fill the batch, if that pays: it is
-    // taken that as many lanes will ask as in the last round in which any did.
+    // Every lane that needs this batch calls this in each round. Returns true to the first caller if filling the batch pays; that
+    // caller must fill it. The estimate assumes that as many lanes will ask as in the last round in which any did.
     bool wants(std::uint32_t now) {
       const bool first = generation != now;
       if (first) {

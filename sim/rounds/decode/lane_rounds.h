@@ -1,5 +1,5 @@
-// What rounds of blocks have in common that are judged side by side, in sequences that all stay in one context: draft tokens are
-// drawn for many lanes at once, and so are the tokens after the accepted ones, and what was emitted is counted.
+// Common code for block rounds that are judged side by side, in sequences that all stay in one context. Draft tokens and the
+// tokens after the accepted ones are drawn for many lanes at once, and emitted tokens are counted.
 #pragma once
 
 #include "sim/rounds/decode/block_tables.h"
@@ -43,7 +43,7 @@ class LaneRounds {
     const std::uint32_t* whole = nullptr;                // 1 where the path ends at a leaf of the block
     const math::Residual* final_distribution = nullptr;  // the final token's: (target - c draft)+; c = 0 is the target
   };
-  // Plays all rounds: judge(round, lanes) says how round `round` ends in lanes 0 .. lanes - 1.
+  // Plays all rounds. judge(round, lanes) decides how round `round` ends in lanes 0 .. lanes - 1.
   template <class Judge>
   void run(const Verdicts& verdicts, const Judge& judge) {
     std::uint32_t live = chunk_.sequences();

@@ -1,4 +1,4 @@
-// What a cell's rounds are prepared from, and its tables.
+// The inputs from which a cell's rounds are prepared, and the prepared tables.
 #pragma once
 
 #include "sim/foundation/rng/address.h"
@@ -35,7 +35,7 @@ struct BlockJudging {
   const draft::LengthPolicy* policy = nullptr;  // nullptr: every block is drafted whole
 };
 
-// What prepared tables depend on; cells that differ in nothing else share them.
+// Everything that prepared tables depend on; cells with equal plans share tables.
 struct PreparationPlan {
   int vocab = 0;
   bool argmax_draft = false;  // the drafter takes the draft model's argmax instead of sampling
@@ -45,8 +45,8 @@ struct PreparationPlan {
 
   // How many draft distributions each context has; the last one holds for all depths beyond.
   [[nodiscard]] int depths() const;
-  // Whether the drafter makes its distributions of two contexts, that before the block and that behind the token before, and
-  // these differ.
+  // Whether the drafter combines the distributions of two contexts (the one before the block and the one after the previous
+  // token), and the two differ.
   [[nodiscard]] bool joins() const;
 };
 
@@ -63,7 +63,7 @@ struct Prepared {
   std::vector<std::uint32_t> stratum;  // [contexts]; empty: one stratum
 };
 
-// Thrown by prepare() where it was told to stop.
+// Thrown by prepare() after a request to stop.
 struct Interrupted {};
 
 // Draws every context's distributions and builds the tables; without `tables`, only what the judging of counts needs. `observer`
@@ -86,8 +86,9 @@ class DistributionDrawer {
   // PositionDistributions::looked_at of the same, given what draft() made of it.
   void looked_at(std::size_t pair, std::uint64_t context, std::size_t depth, const std::vector<double>& target,
                  const std::vector<double>& drafted, std::vector<double>& looked_at) const;
-  // What the draft token is drawn from in a context of a pair where plan.joins(), and looked_at of the same. `before`, `known`:
-  // the draft model's own distributions in the context before the block and in the one that the token before shows.
+  // For pairs with plan.joins(): the distribution from which the draft token is drawn in a context, and its looked_at. `before`,
+  // `known`: the draft model's own distributions in the context before the block and in the context that follows the previous
+  // token.
   void joined(std::size_t pair, const std::vector<double>& before, const std::vector<double>& known, std::vector<double>& drafted,
               std::vector<double>& looked_at) const;
 

@@ -1,4 +1,4 @@
-// Where a round's random bits come from: Philox in a simulation, a script in an audit.
+// Sources of a round's random bits: Philox in a simulation, a script in an audit.
 #pragma once
 
 #include "sim/foundation/rng/address.h"
@@ -15,7 +15,7 @@ class BitSource {
   BitSource& operator=(const BitSource&) = delete;
   virtual ~BitSource() = default;
 
-  // The two 64-bit numbers at an address; `word1` as rng::Purpose says.
+  // The two 64-bit numbers at an address; rng::Purpose defines `word1`.
   virtual rng::BitsPair at(rng::Purpose purpose, std::uint32_t position, std::uint32_t word1, std::uint64_t sequence) = 0;
   // The numbers of at() for `count` sequences at once, which costs a quarter: first_sequence + lanes[i], or first_sequence + i
   // without lanes.

@@ -13,13 +13,14 @@
 
 namespace specsim::decode {
 
-// Where every text position has distributions of its own, their output is judged by one round in so many.
+// If every text position has its own distributions, one round in this many has its output compared with the target's
+// distribution.
 constexpr std::uint32_t kFreshJudged = 8;
 
 struct RoundSetup;
 
-// What a round emits behind a path accepted to its leaf: one more token of the target's; or nothing behind the path that the next
-// block was drafted behind, before this one was verified (BlockRound::Ahead; of a chain, all of it).
+// Whether a round emits one more target token after a path that was accepted to its leaf. Without that bonus, nothing is emitted
+// after the path that the next block continued before this one was verified (BlockRound::Ahead; for a chain, the whole chain).
 enum class Bonus : bool { none, emitted };
 
 class Simulator {

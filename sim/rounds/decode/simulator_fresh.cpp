@@ -47,7 +47,7 @@ class AddressedChoices final : public verify::ChoiceSource {
 // within the token's own mass. A leak of the draft shifts it down.
 double place_in_target(Token emitted, std::span<const double> target, std::span<const double> drafted, double u) {
   double over = 0.0;    // mass of the tokens that the draft makes too likely
-  double before = 0.0;  // mass of the tokens of the emitted one's own part that come before it
+  double before = 0.0;  // mass of the tokens in the same part that come before the emitted one
   const bool own_over = drafted[emitted] > target[emitted];
   for (std::size_t x = 0; x < target.size(); ++x) {
     const bool x_over = drafted[x] > target[x];
@@ -95,7 +95,7 @@ void Simulator::run_fresh(const ChunkPlan& chunk, BitSource& random_bits, Counts
       draft_length_ > 0);
 }
 
-// The same of blocks, whose tables are made anew for the positions that a round can come to.
+// As above for blocks. Their tables are rebuilt for the positions that a round can reach.
 void Simulator::run_fresh_blocks(const BlockJudging& judging, const ChunkPlan& chunk, BitSource& random_bits, Counts& counts,
                                  RoundSink* sink) const {
   constexpr std::uint32_t kLane = 0;

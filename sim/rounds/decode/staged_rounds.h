@@ -227,7 +227,7 @@ class StagedRounds {
     stopped_before_[draft_length_ + 1] = off + on;
   }
 
-  // Draws the first `count` lanes of going_ their draft token for this position and says in goes_on_ who keeps it.
+  // Draws a draft token for this position in the first `count` lanes of going_, and marks in goes_on_ the lanes that keep it.
   void judge(std::uint32_t round, std::uint32_t position, std::uint32_t count) {
     const std::uint64_t depth = depth_at(position);
     random_bits_.draft_accept(round, position, plan_.first_sequence, going_.data(), count, draft_bits_.data(),
@@ -293,7 +293,7 @@ class StagedRounds {
     }
   }
 
-  // Where rounds of this lane's stratum are counted by their accepted length.
+  // Counter of rounds by accepted length, in the stratum of lane `who`.
   std::uint64_t& rounds_of_length(std::uint32_t who, std::uint32_t length) {
     const std::size_t lengths = std::size_t{setup_.draft_length} + 1;
     const std::size_t stratum = one_stratum_ ? 0 : setup_.stratum[lane_.start_context[who]];

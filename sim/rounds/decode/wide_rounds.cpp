@@ -16,10 +16,10 @@ constexpr std::uint64_t kClassMask = (std::uint64_t{1} << kClassBits) - 1;
 constexpr std::uint64_t kMostEmitted = 0xFFFF;  // tokens of a sequence, which are counted in half a word
 
 template <class T>
-using Padded = std::array<T, kLanes + wide::kSlack>;  // what lies behind the lanes that count is worked on too, and not used
+using Padded = std::array<T, kLanes + wide::kSlack>;  // elements after the lanes that count are computed too, and not used
 
-// Rounds of up to 256 sequences side by side. kMoves: in contexts that are drawn anew for each token of the text. The caches do
-// not hold the tables of many contexts, so entries are asked for well before they are needed.
+// Rounds of up to 256 sequences side by side. kMoves: every token of the text draws a new context. The caches cannot hold the
+// tables of many contexts, so entries are prefetched well before they are needed.
 template <bool kMoves>
 class WideRounds {
  public:

@@ -7,7 +7,7 @@
 
 namespace specsim::decode::wide {
 
-// Steps work on whole registers: arrays have room for so many elements behind those that count.
+// Steps work on whole registers, so arrays have this many spare elements after those that count.
 constexpr std::size_t kSlack = 16;
 
 // Whether the processor has instructions that the steps are worth taking with.

@@ -1,4 +1,4 @@
-// What drafters share that grow a tree at run time: candidates and their values, of which the best are drafted.
+// Shared by drafters that grow a tree at run time: candidate nodes and their values. The best candidates are drafted.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"

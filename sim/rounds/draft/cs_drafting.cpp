@@ -7,7 +7,7 @@ namespace specsim::draft {
 
 namespace {
 
-// What followed the longest end of `text` that stands in it before, at its first place; at most so many tokens.
+// The tokens (at most `most`) that followed the longest suffix of `text` that occurs earlier, at its first occurrence.
 std::vector<Token> max_gram(std::span<const Token> text, std::size_t most) {
   std::size_t longest = 0;
   std::size_t place = 0;

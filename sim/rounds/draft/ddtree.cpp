@@ -30,10 +30,12 @@ DrafterEntry ddtree_drafter() {
        "at temperature 1. A path is worth the product of its tokens' probabilities, and a heap takes the best nodes one after "
        "the "
        "other; tokens are point masses. The product takes positions for independent, and they are not: where the target takes "
-       "a sibling of the likeliest token, the positions behind it were made for the likeliest one. That shows where the next "
+       "a sibling of the likeliest token, the positions after it were made for the likeliest one. The effect appears where the "
+       "next "
        "token "
-       "goes by the last (process markov). In contexts without memory (fixed, by_depth, iid, text) what follows a sibling is as "
-       "good as what follows the likeliest token, so that they show an upper bound. With width 1 it is dflash's chain.",
+       "depends on the last (process markov). In contexts without memory (fixed, by_depth, iid, text) a sibling's successors are "
+       "as "
+       "good as those of the likeliest token, so the result is an upper bound. With width 1 it is dflash's chain.",
        "nodes: 3, block_size: 3"},
       [](const config::Arguments& arguments, Diagnostics&) {
         return std::make_shared<MarginalTree>(static_cast<int>(arguments.integer("block_size")) - 1,

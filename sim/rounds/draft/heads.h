@@ -1,4 +1,4 @@
-// What heads on the target share: a tree that is given, or the best for published accuracies by head and rank.
+// Shared by drafters with heads on the target: a given tree, or the best tree for published accuracies by head and rank.
 #pragma once
 
 #include "sim/rounds/draft/tree_config.h"

@@ -9,8 +9,8 @@ namespace specsim::draft {
 
 namespace {
 
-// A round's draft is the text's where it is longer than the model's would be, so that the number of nodes tells which it was, and
-// what it took.
+// A round uses the draft from the text if it is longer than the model's draft would be. So the number of nodes shows which of the
+// two was used, and its cost.
 class Hybrid final : public BlockDrafter {
  public:
   // The longest copy is `draft_length` of SuffixScores; what the model drafts is `model_length`.

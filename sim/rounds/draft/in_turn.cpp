@@ -146,7 +146,7 @@ DrafterEntry in_turn_drafter() {
               if (blocks != nullptr && copies(**blocks)) {
                 if (model)
                   diagnostics.add(one.where,
-                                  fmt::format("drafter {} stands behind a draft model, which has a draft in every round, "
+                                  fmt::format("drafter {} comes after a draft model, which has a draft in every round, "
                                               "allowed: before it",
                                               one.entry->info.name));
                 copying.push_back(*blocks);

@@ -13,7 +13,7 @@ namespace specsim::draft {
 
 class LengthPolicy {
  public:
-  // What a policy remembers of a sequence, or of a batch whose sequences draft alike.
+  // The memory of a policy for one sequence, or for a batch whose sequences draft alike.
   struct Memory {
     double value = 0.0;
     int length = 0;
@@ -31,12 +31,12 @@ class LengthPolicy {
 
   // How many sequences of the batch have one draft length, chosen for all of them; 1: each has its own.
   [[nodiscard]] virtual int sequences() const { return 1; }
-  // Whether the next round's length goes by what the last one accepted.
+  // Whether the next round's length depends on what the last round accepted.
   [[nodiscard]] virtual bool follows_acceptance() const { return true; }
-  // Whether the sequences of a batch depend on each other, so that only batches are independent: one length that goes by what
-  // all of them accepted, or rows that they share.
+  // Whether the sequences of a batch depend on each other, so that only batches are independent: they have one length that
+  // depends on all their acceptances, or they share rows.
   [[nodiscard]] bool ties_sequences() const { return sequences() > 1 && (follows_acceptance() || shares_rows()); }
-  // What it remembers at a sequence's start; `length` is that of the first round, at most the drafter's draft_length.
+  // The memory at the start of a sequence; `length` is that of the first round, at most the drafter's draft_length.
   [[nodiscard]] virtual Memory start() const = 0;
   // Sets the length of the next round, and what the policy remembers, after a round that drafted and accepted so many tokens.
   virtual void observe(Memory& /*memory*/, int /*drafted*/, int /*accepted*/) const {}
@@ -51,19 +51,19 @@ class LengthPolicy {
     double probability = 0.0;
     double acceptance = 0.0;
   };
-  // As goes_on(), with the whole path in sight; asked in its place where looks_along() says so.
+  // Like goes_on(), but sees the whole path; called instead of goes_on() if looks_along() is true.
   [[nodiscard]] virtual bool goes_on_along(std::span<const Drafted> /*path*/) const { return true; }
   [[nodiscard]] virtual bool looks_along() const { return false; }
   // True if goes_on() is to be asked while drafting.
   [[nodiscard]] virtual bool looks() const { return false; }
-  // True if observe_tokens() is to be told each round's draft tokens, behind observe().
+  // True if observe_tokens() must be called with each round's draft tokens, after observe().
   [[nodiscard]] virtual bool remembers_tokens() const { return false; }
   // probabilities[i]: of the i-th draft token under the draft's distribution.
   virtual void observe_tokens(Memory& /*memory*/, std::span<const double> /*probabilities*/, int /*accepted*/) const {}
-  // True if every sequence drafts all it can, and sequences() of them share what the target verifies: share() is asked in place
-  // of length, and observe_shared() is told in place of the other observers.
+  // True if every sequence drafts as much as it can, and sequences() of them share the rows that the target verifies. Then
+  // share() is called instead of length(), and observe_shared() instead of the other observers.
   [[nodiscard]] virtual bool shares_rows() const { return false; }
-  // What is known of a draft token before it is drawn: nothing here may depend on the token itself, nor on those behind it.
+  // The outlook on a draft token before it is drawn. Nothing here may depend on the token itself or on later tokens.
   struct Outlook {
     double overlap = 0.0;    // the chance that it is accepted once it is reached: sum of min(target, draft) where it is drawn
     double certainty = 0.0;  // log(q / (1 - q)) of the draft's likeliest token there, q its probability; within +-kMostCertain
@@ -83,13 +83,13 @@ class LengthPolicy {
   // True if the policy knows how many tokens will be accepted and drafts no more than these, which nobody can know: no method
   // that somebody can run, and a bound at batch 1 alone.
   [[nodiscard]] virtual bool foresees() const { return false; }
-  // The same policy with other LengthChoice::round_times; nullptr where it does not go by them.
+  // The same policy with other LengthChoice::round_times; nullptr if it does not use them.
   [[nodiscard]] virtual std::unique_ptr<LengthPolicy> with_round_times(const std::vector<double>& /*round_times*/) const {
     return nullptr;
   }
 };
 
-// What a policy is told when it is made.
+// The inputs from which a policy is made.
 struct LengthChoice {
   int longest = 0;  // the drafter's draft_length
   // [longest + 1]: how long a round takes that drafts so many tokens, in any unit; empty where it is not known.
@@ -104,9 +104,9 @@ struct PolicyEntry {
   config::PartInfo info;
   // May return nullptr after reporting.
   std::function<std::unique_ptr<LengthPolicy>(const config::Arguments&, const LengthChoice&, Diagnostics&)> make;
-  // The policy goes by LengthChoice::round_times, which are not known where the config names no cost, and has with_round_times().
+  // The policy uses LengthChoice::round_times, which are unknown if the config names no cost, and has with_round_times().
   bool by_times = false;
-  // The policy goes by LengthChoice::row_times: it wants a cost too, and shares_rows().
+  // The policy uses LengthChoice::row_times, so it needs a cost too, and shares_rows() is true.
   bool by_rows = false;
 };
 

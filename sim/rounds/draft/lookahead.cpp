@@ -38,7 +38,7 @@ class Pool {
   [[nodiscard]] std::ptrdiff_t width() const { return static_cast<std::ptrdiff_t>(tail_); }
   std::size_t tail_;
   std::size_t guesses_;
-  std::unordered_map<Token, std::vector<Token>> tails_;  // oldest first, one behind the other
+  std::unordered_map<Token, std::vector<Token>> tails_;  // oldest first, concatenated
 };
 
 struct LookaheadMemory final : BlockDrafter::Memory {
@@ -46,8 +46,8 @@ struct LookaheadMemory final : BlockDrafter::Memory {
   [[nodiscard]] std::unique_ptr<Memory> copy() const override { return std::make_unique<LookaheadMemory>(*this); }
   Pool pool;
   std::size_t read = 0;  // tokens of the text that have gone into the pool
-  // levels[l][i]: a guess of the token that stands l + i places behind the text's last one. Column 0 of level 0 is that last
-  // token itself and is left out: levels[0][i] belongs to column i + 1.
+  // levels[l][i]: a guess of the token l + i places after the text's last one. Column 0 of level 0 is that last token itself and
+  // is not stored: levels[0][i] belongs to column i + 1.
   std::vector<std::vector<Token>> levels;
 };
 

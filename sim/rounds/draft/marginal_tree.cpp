@@ -28,7 +28,7 @@ struct Worse {
 // Continuations of the text less likely than this are left out of the positions' distributions.
 constexpr double kNegligible = 1e-4;
 
-// Where the draft model's continuations of the text may be, and how likely each of these places is.
+// The places that the draft model's continuations of the text may have reached, and the probability of each.
 struct Reached {
   int node = 0;  // of the walk: one of the continuations that end there
   Sight::Spot spot;
@@ -92,8 +92,8 @@ void MarginalTree::grow_families(const std::vector<std::vector<Ranked>>& positio
     open.pop();
     if (best.depth >= positions.size()) continue;
     const std::vector<Ranked>& own = positions[best.depth];
-    const auto children = std::min({static_cast<std::size_t>(budget_.width), own.size(),
-                                    static_cast<std::size_t>(budget_.nodes - nodes)});
+    const auto children =
+        std::min({static_cast<std::size_t>(budget_.width), own.size(), static_cast<std::size_t>(budget_.nodes - nodes)});
     for (std::size_t rank = 0; rank < children; ++rank, ++nodes) {
       const double value = best.value * own[rank].probability;
       const int node = all.add({{best.parent, static_cast<int>(rank), own[rank].token, value}}).front();

@@ -59,7 +59,7 @@ class NgramCache final : public TextDrafter {
     auto& kept = static_cast<CacheMemory&>(*memory);
     const std::span<const Token> text = sight.text();
     if (kept.read < text.size()) {
-      // What is new is counted by itself: n-grams that begin in what was read before are not.
+      // New tokens are counted by themselves: n-grams that begin in the part read before are not counted.
       count(kept.context, text.subspan(kept.read), 1, kLongest);
       kept.read = text.size();
     }

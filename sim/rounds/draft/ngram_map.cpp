@@ -12,7 +12,7 @@ namespace specsim::draft {
 
 namespace {
 
-constexpr std::size_t kMapValues = 4;  // told apart behind one key
+constexpr std::size_t kMapValues = 4;  // distinct values counted per key
 constexpr int kMostCounted = 16380;    // no count goes beyond
 
 // Of 262,144 places, the one of an n-gram.
@@ -97,7 +97,7 @@ void NgramMap::choose(Sight& sight, Memory* memory, ChosenBlock& block) const {
     const int most = key.values.at(chosen).times;
     if (most < 2 * (all - most)) return;
   }
-  // What is copied stands behind the key's place, be it that value or another.
+  // The copy is taken from after the key's place, whether that is this value or another.
   const std::span<const Token> copy =
       text.subspan(place + n_, std::min(m_, static_cast<std::size_t>(key.values.at(chosen).accepted)));
   if (copy.empty()) return;
@@ -112,9 +112,9 @@ bool NgramMap::stands_at(std::span<const Token> text, std::size_t place, std::sp
   return std::equal(key.begin(), key.end(), text.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
-// Where the text's last tokens stand, not after `last`; 0: nowhere, or at the very beginning. First the table is asked. What it
-// does not have is looked for in what it has not been offered yet, from the end: the prompt, then what was emitted. Where the
-// prompt ends is a gap that nobody looks into.
+// The last place (not after `last`) at which the text's last tokens occur; 0: nowhere, or at the very beginning. The table is
+// searched first. A key that is not in the table is searched from the end in the tokens that have not been offered to the table
+// yet: the prompt, then the emitted tokens. N-grams that span the end of the prompt are never searched.
 std::size_t NgramMap::place_of(const MapMemory& kept, std::span<const Token> text, std::size_t last) const {
   const std::span<const Token> key = text.last(n_);
   const auto found = kept.places.find(map_slot(key));
@@ -137,7 +137,7 @@ void NgramMap::index(MapMemory& kept, std::span<const Token> text, std::size_t l
   kept.indexed = std::max(kept.indexed, last);
 }
 
-// Counts what stood behind the key, from where the last counting ended up to `place`. A fifth value is not counted.
+// Counts the values that followed the key, from where the last counting ended up to `place`. A fifth value is not counted.
 void NgramMap::count_values(Key& key, std::span<const Token> text, std::size_t place) const {
   for (std::size_t at = key.counted; at <= place; ++at) {
     if (!stands_at(text, at, text.last(n_))) continue;

@@ -9,7 +9,7 @@ namespace specsim::draft {
 
 namespace {
 
-// One token behind each hash of n tokens, whatever these are: the one that was written there last.
+// One token per hash of n tokens, whatever these tokens are: the one that was written last.
 class HashedTokens {
  public:
   explicit HashedTokens(std::size_t n) : n_(n) {}
@@ -94,7 +94,7 @@ class NgramMod final : public TextDrafter {
  private:
   static constexpr int kPoorDrafts = 5;
 
-  // What came of the last draft: all is forgotten after five poor ones in succession.
+  // Judges the last draft: everything is forgotten after five poor drafts in a row.
   static void judge_last(HashMemory& kept, std::size_t length) {
     const std::size_t drafted = std::exchange(kept.drafted, 0);
     if (drafted == 0 || length <= kept.length) return;

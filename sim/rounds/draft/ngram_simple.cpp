@@ -16,7 +16,7 @@ class NgramSimple final : public TextDrafter {
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
     const auto most = static_cast<std::size_t>(shape().draft_length);
-    // The program's list is the text without its newest token, which it is told beside it, and a copy ends with the list.
+    // The program's list is the text without its newest token, which is passed separately, and a copy ends with the list.
     if (text.size() <= size_ + most + 2) return;
     const std::size_t listed = text.size() - 1;
     std::size_t found = listed;

@@ -45,7 +45,7 @@ class ConfidenceRoc final : public LengthPolicy {
   [[nodiscard]] bool remembers_tokens() const override { return params_.every_round; }
   void observe_tokens(Memory& memory, std::span<const double> probabilities, int accepted) const override {
     if (memory.threshold == 0.0 || !params_.every_round) return;
-    // What stands behind the first rejected token was not judged.
+    // Tokens after the first rejected one were not judged.
     const std::size_t judged = std::min(probabilities.size(), static_cast<std::size_t>(accepted) + 1);
     for (std::size_t i = 0; i < judged; ++i) memory.judged.emplace_back(probabilities[i], i < static_cast<std::size_t>(accepted));
     constexpr std::size_t kFewest = 5;

@@ -49,7 +49,7 @@ class EmaTiers final : public LengthPolicy {
     const std::vector<int>& tiers = params_.tiers;
     const auto begun = static_cast<std::size_t>(std::lower_bound(tiers.begin(), tiers.end(), memory.length) - tiers.begin());
     std::size_t tier = begun;
-    if (tiers[tier] == 0) {  // nothing was drafted: the next tier is a try, from an average that says nothing for or against it
+    if (tiers[tier] == 0) {  // nothing was drafted: the next tier is a trial, since the average holds no evidence
       tier = std::min(tier + 1, tiers.size() - 1);
       if (tiers[tier] > 0 && memory.value < 0.0) memory.value = tiers[tier] - 1.0;
       memory.length = tiers[tier];

@@ -27,14 +27,14 @@ class Goodput final : public LengthPolicy {
   }
   void observe(Memory& memory, int drafted, int accepted) const override { observe_batch(memory, drafted, {&accepted, 1}); }
   void observe_batch(Memory& memory, int drafted, std::span<const int> accepted) const override {
-    // alpha from the round's tries; a round that drafts nothing tells nothing.
+    // Estimates alpha from the round's trials; a round without drafts gives no information.
     double tries = 0.0;
     for (const int own : accepted) tries += own < drafted ? own + 1 : own;
     if (tries > 0.0)
       memory.value += params_.weight * (std::accumulate(accepted.begin(), accepted.end(), 0.0) / tries - memory.value);
     memory.length = best(memory.value);
     memory.rounds = drafted == 0 ? memory.rounds + 1 : 0;
-    // Where the estimate drafts nothing, only a try tells whether drafting would pay by now.
+    // If the estimate drafts nothing, only a trial can show whether drafting pays again.
     if (memory.length == 0 && memory.rounds >= params_.probe && round_times_.size() > 1) memory.length = 1;
   }
 

@@ -49,7 +49,7 @@ class ThroughputAware final : public LengthPolicy {
   }
 
  private:
-  // What is learnt of a position: how many shares of the batch its window holds, and these, the newest last.
+  // Learnt per position: the number of batch shares in its window, then these shares, the newest last.
   [[nodiscard]] std::size_t row() const { return own_.window + 1; }
   [[nodiscard]] std::size_t seen(const Memory& memory, int position) const {
     return static_cast<std::size_t>(memory.learnt[static_cast<std::size_t>(position) * row()]);
@@ -99,7 +99,7 @@ class ThroughputAware final : public LengthPolicy {
     }
     if (best == memory.length || (own > 0.0 && !(most > own * (1.0 + own_.margin)))) return;
     for (int position = best; position < std::min(memory.length, own_.candidates.back()); ++position)
-      memory.learnt[static_cast<std::size_t>(position) * row()] = 0.0;  // begins anew when it is drafted again
+      memory.learnt[static_cast<std::size_t>(position) * row()] = 0.0;  // starts from zero when it is drafted again
     memory.length = best;
   }
 

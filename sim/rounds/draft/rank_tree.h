@@ -8,8 +8,8 @@
 
 namespace specsim::draft {
 
-// What is wrong with acceptance[depth][rank], the probability that this child is the accepted one given that its parent is; "":
-// nothing. Rows sum to at most 1.
+// The mistake in acceptance[depth][rank], or "" if there is none. acceptance[depth][rank] is the probability that this child is
+// the accepted one given that its parent is; rows sum to at most 1.
 std::string mistake_in_acceptance(const std::vector<std::vector<double>>& acceptance);
 
 // Which children a node may have.

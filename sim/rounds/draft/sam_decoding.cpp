@@ -12,8 +12,8 @@ namespace specsim::draft {
 
 namespace {
 
-// Where the longest end of the text stands first, as the suffix automaton of a sequence tells it: no state is built, the ends
-// that the sequence's places share with the text say the same.
+// The first place at which the longest suffix of the text occurs, as the suffix automaton of a sequence reports it. No automaton
+// is built: the suffixes that earlier places share with the text give the same answer.
 struct FirstPlace {
   std::size_t length = 0;  // length of the shared end; 0: none
   std::size_t next = 0;    // place behind it
@@ -82,7 +82,7 @@ class SamDecoding final : public BlockDrafter {
   [[nodiscard]] Work work(int nodes) const override { return {{}, 1.0 + nodes}; }
 
  private:
-  // What followed the longest end, in the text or in the corpus; empty where it is too short.
+  // The tokens that followed the longest suffix, in the text or in the corpus; empty if the suffix is too short.
   [[nodiscard]] std::vector<Token> copied(std::span<const Token> text) const {
     if (text.empty()) return {};
     const auto most = static_cast<std::size_t>(params_.draft_length);

@@ -74,7 +74,7 @@ class Found {
  public:
   explicit Found(int most) : most_(most) {}
   [[nodiscard]] bool full() const { return static_cast<int>(nodes_.size()) > most_; }
-  // The node of a token behind another; a new one where there is none yet.
+  // The child node of a token after another; created if it does not exist.
   int add(int parent, Token token) {
     for (const int child : nodes_[static_cast<std::size_t>(parent)].children)
       if (nodes_[static_cast<std::size_t>(child)].path.back() == token) return child;
@@ -125,7 +125,7 @@ class SglangNgram final : public TextDrafter {
     auto& kept = static_cast<TrieMemory&>(*memory);
     const std::span<const Token> text = sight.text();
     if (text.empty()) return;
-    // What a round emits goes into the trie while the next one is verified.
+    // The tokens of a round enter the trie while the next round is verified.
     if (kept.length > 0 && kept.length <= text.size()) {
       kept.trie.insert(text.first(kept.length));
       advance(kept, text.subspan(kept.length));

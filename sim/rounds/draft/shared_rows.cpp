@@ -36,7 +36,7 @@ config::Fields<SharedRows> shared_rows_fields(Sharer sharer) {
       {"budget", &P::budget,
        fmt::format(
            "how many tokens the batch verifies: previous, the most expected tokens per time at the confidences of the {0} before "
-           "(vLLM); early_stop, one more while that raises them, at this {0}'s (DSpark); rows, as said",
+           "(vLLM); early_stop, one more while that raises them, at this {0}'s (DSpark); rows, a fixed number",
            round),
        config::one_of<RowBudget>(
            {{"previous", RowBudget::previous}, {"early_stop", RowBudget::early_stop}, {"rows", RowBudget::rows}})},
@@ -44,9 +44,10 @@ config::Fields<SharedRows> shared_rows_fields(Sharer sharer) {
        config::between(0, kMaxDraftLength)},
       {"refit", &P::refit, fmt::format("{}s from one fit of the estimate to the next", round), config::between(1, 1e6)},
       {"smoothing", &P::smoothing,
-       fmt::format("with budget: previous, weight of earlier {0}s in each sequence's moving mean of confidences (vLLM as merged: 0.8); "
-                   "0: the last {0} alone (vLLM's main branch since)",
-                   round),
+       fmt::format(
+           "with budget: previous, weight of earlier {0}s in each sequence's moving mean of confidences (vLLM as merged: 0.8); "
+           "0: the last {0} alone (vLLM's main branch since)",
+           round),
        config::Interval{0, 1, false, true}},
   };
 }

@@ -1,5 +1,5 @@
-// A budget of rows that a batch shares out among its drafted tokens: estimates of which of them survive, and how large it is.
-// Both policies adaptive_verification go by it, decode's and the server's.
+// A budget of rows that a batch shares among its draft tokens: estimates of which tokens survive, and the size of the budget.
+// Both adaptive_verification policies use it: decode's and the server's.
 #pragma once
 
 #include "sim/foundation/config/fields.h"
@@ -12,8 +12,8 @@
 
 namespace specsim::draft {
 
-// What tells how likely a drafted token is accepted, before it is verified: what was accepted at its position, what the draft's
-// distribution there looks like, or how it overlaps with the target's.
+// How the probability that a draft token is accepted is estimated before verification: from past acceptance at its position, from
+// the draft's distribution there, or from that distribution's overlap with the target's.
 enum class Confidence { history, estimate, head };
 
 // How many tokens the batch verifies: as best_budget() has it for the round before, as budget_stopped_early() has it for this
@@ -23,9 +23,9 @@ enum class RowBudget { previous, early_stop, rows };
 struct SharedRows {
   std::optional<Confidence> confidence;  // nullopt: the best that is known
   RowBudget budget = RowBudget::previous;
-  double rows = 1.0;  // rows verified of each sequence in the mean, with RowBudget::rows
-  int refit = 100;    // rounds from one fit to the next
-  double smoothing = 0.0;  // weight of the mean so far in the moving mean of confidences that RowBudget::previous goes by
+  double rows = 1.0;       // rows verified of each sequence in the mean, with RowBudget::rows
+  int refit = 100;         // rounds from one fit to the next
+  double smoothing = 0.0;  // weight of the past mean in the moving mean of confidences, for RowBudget::previous
 
   [[nodiscard]] double smoothed(double before, double now) const { return smoothing * before + (1.0 - smoothing) * now; }
 
@@ -33,8 +33,8 @@ struct SharedRows {
     return static_cast<std::size_t>(rows * static_cast<double>(sequences) + 1e-9);
   }
 };
-// confidence, budget, rows, refit and smoothing. A decoder shares rows out once per round and knows how its drafts look; a server does so
-// once per step and may not know it.
+// confidence, budget, rows, refit and smoothing. A decoder shares rows out once per round and knows how its drafts look; a server
+// does so once per step and may not know it.
 enum class Sharer { decoder, server };
 config::Fields<SharedRows> shared_rows_fields(Sharer sharer);
 
@@ -93,9 +93,8 @@ std::size_t best_budget(const std::vector<DraftSlot>& slots, double tokens, cons
   return budget;
 }
 
-// As best_budget(), but no slot is looked at behind the first that does not pay. best_budget() of this round's slots would be no
-// choice without foresight: whether a token is verified would hang on the confidence of those behind it, and so on the token
-// itself.
+// Like best_budget(), but stops at the first slot that does not pay. best_budget() over this round's slots would need foresight:
+// whether a token is verified would depend on the confidence of later tokens, and so on the token itself.
 template <class Time>
 std::size_t budget_stopped_early(const std::vector<DraftSlot>& slots, double tokens, const Time& time) {
   double most = tokens / time(std::size_t{0});

@@ -43,7 +43,7 @@ class SpecExec final : public BlockDrafter {
       sight.prepare(all.block, extended);
       std::vector<Candidates::Child> children =
           all.children_of(sight, extended, static_cast<std::size_t>(params_.width), params_.decay);
-      // Those that are among the best of the budget, beside what there is.
+      // Candidates that are among the best of the budget, together with the nodes that exist.
       std::vector<double> values(all.value.begin() + 1, all.value.end());
       const double worst_kept = values.size() >= budget ? least_of_best(values, budget) : -1.0;
       for (const Candidates::Child& child : children) values.push_back(child.value);

@@ -20,7 +20,7 @@ class Suffix final : public TextDrafter {
 
   void choose(Sight& sight, Memory* /*memory*/, ChosenBlock& block) const override {
     const std::span<const Token> text = sight.text();
-    // Every earlier place that the longest repeated end of the text stands at.
+    // Every earlier place at which the longest repeated suffix of the text ends.
     std::vector<std::size_t> ends;
     std::size_t length = 0;
     for (std::size_t end = 1; end < text.size(); ++end) {

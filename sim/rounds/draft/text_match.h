@@ -1,4 +1,4 @@
-// What drafters that look into the text share: finding where it has been before.
+// Shared by drafters that search the text: finds where its suffix occurred before.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"

@@ -16,7 +16,7 @@ namespace {
 
 using Path = std::vector<int>;
 
-// What is wrong with a tree, or "".
+// The mistake in a tree, or "".
 using Mistake = std::string;
 
 std::string path_text(const Path& path) { return fmt::format("[{}]", fmt::join(path, ", ")); }
@@ -70,7 +70,7 @@ Mistake from_parents(const std::vector<double>& parents, tokens::Siblings siblin
       if (at > size) return fmt::format("node {} is an orphan of node {}, allowed: parents from 0 to {}", i, at, size);
     }
   }
-  // Ranks by the order in which children are listed; parents may come behind their children.
+  // Ranks by the order in which children are listed; parents may come after their children.
   std::vector<int> rank(size + 1, 0);
   for (std::size_t i = 1; i <= size; ++i) rank[i] = children[static_cast<std::size_t>(parents[i - 1])]++;
   for (std::size_t i = 1; i <= size; ++i)

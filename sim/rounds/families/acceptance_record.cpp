@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kRecordedSumTolerance = 1e-3;  // recorded figures are rounded
 
-// What the form looks like, and which commands take it.
+// A record form: an example of it, and the commands that take it.
 struct FormText {
   const char* shape;
   const char* name;
@@ -100,9 +100,9 @@ std::optional<std::string> read_rounds(const config::Value& line, AcceptanceReco
   return std::nullopt;
 }
 
-// What other programs write of an answer's rounds. Spec-Bench (evaluation/eval.py) and all that took its form: tokens that each
-// round emitted. vLLM with --per-request-spec-decode-metrics detailed (vllm-project/vllm#48915), and AIPerf's
-// profile_export.jsonl, which takes it over: tokens that each accepted and drafted.
+// Rounds of one answer as other programs write them. Spec-Bench (evaluation/eval.py) and programs that use its form: tokens that
+// each round emitted. vLLM with --per-request-spec-decode-metrics detailed (vllm-project/vllm#48915), and AIPerf's
+// profile_export.jsonl, which copies it: tokens that each round accepted and drafted.
 struct AnswerForm {
   const char* outer;  // key of the line, ""; of its first choice where it is "choices"
   const char* inner;  // key in it, ""
@@ -115,7 +115,7 @@ constexpr std::array<AnswerForm, 5> kAnswerForms = {{{"choices", "", "accept_len
                                                      {"choices", "speculative_decoding_stats", "per_step_accepted", 0},
                                                      {"spec_decode_acceptance", "", "per_step_accepted", 0}}};
 
-// The rounds of such an answer, and their list. Its draft length is the longest that it says, 0 where it says none.
+// The list of rounds of such an answer. The record's draft length becomes the longest in the list, 0 if the list has none.
 const config::Value* answer_rounds(const config::Value& line, AcceptanceRecord& record, std::optional<std::string>& mistake) {
   for (const AnswerForm& form : kAnswerForms) {
     const config::Value* at = &line;
@@ -179,7 +179,7 @@ std::optional<RecordForm> form_of(const config::Value& line) {
   return forms.size() == 1 ? std::optional(forms[0]) : std::nullopt;
 }
 
-// What is wrong with the line, or nothing.
+// The mistake in the line, or nothing.
 std::optional<std::string> read_record(const config::Value& line, const std::vector<RecordForm>& taken,
                                        AcceptanceRecord& record) {
   std::optional<std::string> mistake;
@@ -209,8 +209,7 @@ std::vector<AcceptanceRecord> read_acceptance_records(const std::string& path, c
     AcceptanceRecord record;
     std::optional<std::string> mistake = read_record(line, taken, record);
     if (!mistake && !records.empty() && records[0].form != record.form)
-      mistake =
-          fmt::format("{} behind {}, allowed: one form in a file", text_of(record.form).name, text_of(records[0].form).name);
+      mistake = fmt::format("{} after {}, allowed: one form in a file", text_of(record.form).name, text_of(records[0].form).name);
     if (mistake)
       diagnostics.add(where, *mistake);
     else
@@ -228,7 +227,7 @@ std::vector<AcceptanceRecord> read_acceptance_records(const std::string& path, c
       record.drafted.assign(record.accepted.size(), longest);
     }
   if (records.empty() && diagnostics.list().size() == before) {
-    const std::string what = named.file == path ? "no request" : path + " has no request";  // the place says the file
+    const std::string what = named.file == path ? "no request" : path + " has no request";  // the location already names the file
     diagnostics.add(named, kind.empty() ? what + ", allowed: one a line"
                                         : fmt::format("{} of kind {}, allowed: a kind that it has", what, kind));
   }

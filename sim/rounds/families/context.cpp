@@ -143,7 +143,7 @@ void ContextBuilder::add_drifting_pair(ContextModel& model, int depths, double d
   if (draft == nullptr || target == nullptr) return add(model, std::move(target), {draft}, "pair");
   std::vector<std::unique_ptr<Distribution>> drafts;
   for (int depth = 0; depth < depths; ++depth) {
-    // Streams are counted anew, so that a text position meets the same noise at every place; only its size differs.
+    // Stream numbers restart, so that a text position meets the same noise at every place; only its size differs.
     DistributionBuilder builder(vocab_, true, *diagnostics_);
     builder.skip_streams(kDraftStreams);
     std::unique_ptr<Distribution> own = builder.build(*draft, "pair.draft");

@@ -16,7 +16,7 @@ struct ContextModel {
   std::string name;  // the process's name in the registry
   std::unique_ptr<ContextProcess> process;
   std::vector<PairSource> pairs;      // one for all contexts (drawn afresh for each), or one for each
-  std::vector<ContextScales> scales;  // [context], where the process says them
+  std::vector<ContextScales> scales;  // [context], if the process defines them
   [[nodiscard]] const PairSource& pair(std::size_t context) const { return pairs.size() == 1 ? pairs[0] : pairs[context]; }
   [[nodiscard]] DistributionAddress address(rng::Key key, std::uint64_t context) const {
     return {key, context, scales.empty() ? nullptr : &scales[static_cast<std::size_t>(context)]};

@@ -47,8 +47,8 @@ class GivenMasses final : public Distribution {
   std::vector<double> masses_;
 };
 
-// An order of ranks, and nothing that an acceptance could go by. Chosen drafts: falling by halves. Drawn ones: the first has all
-// but what a sum leaves out, so that a chain that draws meets the first rank.
+// The draft's probabilities, which only order the ranks: acceptance must not depend on them. For chosen drafts each is half the
+// one before. For drawn drafts the first has all mass but rounding, so that a chain that draws gets the first rank.
 std::vector<double> order_of(std::size_t ranks, bool drawn) {
   constexpr int kSurely = 60;  // binary digits: 1 + 2^-60 is 1
   constexpr int kBelow = 14;   // 64 ranks stay numbers
@@ -95,7 +95,7 @@ ContextEntry acceptance_table_context() {
            "Cai et al. (Medusa), arXiv 2401.10774; Chen et al. (Sequoia), arXiv 2402.12374; Li et al. (EAGLE), arXiv 2401.15077",
            fields,
            "Every round begins in the first row, whatever came before. The target gives the token of rank r the mass that the "
-           "table has for it, and one more token the rest; the draft ranks the tokens in that order. Such a record says how "
+           "table has for it, and one more token the rest; the draft ranks the tokens in that order. Such a record shows how "
            "often a ranked token was accepted, not how a drawn one would be: drafters choose (selection: argmax, siblings: "
            "top_k, medusa, parallel), trees have one shape, verifiers are lossless. With selection: sampled it is the other way "
            "round: chains draw (selection: sampled) under verifier token, which is what was recorded, and the ranks of a tree "

@@ -52,7 +52,7 @@ ContextEntry copy_context() {
   };
   static const config::Fields<P> fields = {
       {"prompt_tokens", &P::prompt_tokens, "length of the prompt", config::between(1, kMaxPrompt)},
-      {"fidelity", &P::fidelity, "while copying, the target's probability of going on beside what pair.target gives",
+      {"fidelity", &P::fidelity, "while copying, the target's probability of going on, in addition to what pair.target gives it",
        config::between(0, 1)},
       {"entry", &P::entry,
        "share of the prompt's tokens after which free text begins to copy what follows their first occurrence",

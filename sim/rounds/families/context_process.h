@@ -11,7 +11,7 @@
 
 namespace specsim::families {
 
-// What a process is, as data: theory and reports read this, never the code that steps.
+// The description of a process as data: theory and reports read this, never the code that steps.
 struct ContextShape {
   // How contexts follow one another. `other`: by the process's own step() alone, of which neither theory nor the audit knows
   // anything; they say so, and the process runs.
@@ -61,8 +61,8 @@ class ContextProcess {
                     const std::uint32_t* text_position, const Token* token, std::uint32_t* context) const = 0;
   // The prompt that every sequence's text goes on from; empty where the process has none.
   [[nodiscard]] virtual std::span<const Token> prompt() const { return {}; }
-  // Of the context that a text from `before` on has come to, what shows to one who knows `before` and the last token alone. All
-  // of it, where one token tells it.
+  // The part of the present context that an observer knows from `before` and the last token alone. It is the whole context if one
+  // token determines it.
   [[nodiscard]] virtual std::uint32_t after_last(std::uint32_t /*before*/, std::uint32_t context) const { return context; }
   // The context after `token` in `context`, where tokens alone decide on it (markov); a failed check elsewhere.
   [[nodiscard]] virtual std::uint32_t next(std::uint32_t context, Token token) const;

@@ -1,4 +1,4 @@
-// What context processes share: the addresses of their random numbers, and standing still.
+// Shared by context processes: the addresses of their random numbers, and a process that stays in one context.
 #pragma once
 
 #include "sim/foundation/rng/philox.h"
@@ -43,7 +43,7 @@ void each_step(rng::Key key, std::uint64_t first_sequence, const std::uint32_t* 
   }
 }
 
-// A process whose sequences stay in the context that they begin in: context 0, unless start() says otherwise.
+// A process whose sequences stay in the context that they begin in: context 0, unless start() is overridden.
 class StillProcess : public ContextProcess {
  public:
   [[nodiscard]] const ContextShape& shape() const final { return shape_; }

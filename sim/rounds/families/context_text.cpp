@@ -30,8 +30,7 @@ ContextEntry text_context() {
       {"drift", &P::drift,
        "the draft's logits get normal noise with the standard deviation drift sqrt(i) at position i of a block (0 first)",
        config::between(0, 1000)},
-      {"depths", &P::depths,
-       "positions of a block that drift tells apart, each with tables of its own; the last one holds beyond",
+      {"depths", &P::depths, "positions of a block that have drift tables of their own; later positions use the last one's",
        config::between(2, kMaxDraftLength)},
   };
   return {

@@ -35,7 +35,7 @@ class RecordedDistribution final : public Distribution {
   std::vector<double> distribution_;
 };
 
-// One request after the other, the first again behind the last.
+// Plays the requests one after the other, and starts again with the first after the last.
 class TraceProcess final : public ContextProcess {
  public:
   TraceProcess(std::size_t positions, std::vector<std::uint32_t> starts, bool acceptance_only) {
@@ -89,7 +89,7 @@ ContextEntry trace_context() {
   };
   static const config::Fields<P> fields = {
       {"file", &P::file,
-       "JSONL, one request a line: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}",
+       "JSONL, one request per line: {\"overlap\": [...]}, or {\"target\": [DISTRIBUTION, ...], \"draft\": [DISTRIBUTION, ...]}",
        config::required},
       {"kind", &P::kind, "only requests of this kind"},
   };

@@ -1,4 +1,4 @@
-// A distribution: something that gives a probability for each token, the same at each context or drawn anew for each.
+// A distribution gives a probability for each token. It is the same in all contexts or differs from context to context.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -24,7 +24,7 @@ struct ContextScales {
 struct DistributionAddress {
   rng::Key key;
   std::uint64_t context = 0;              // pool index, or a name of (sequence, text position)
-  const ContextScales* scales = nullptr;  // where the process says what they are; else each scale with a spread draws its own
+  const ContextScales* scales = nullptr;  // if the process sets the scales; otherwise each scale with a spread draws its own
 
   // Of a part of the draft, or of the target.
   [[nodiscard]] const double* deviate(bool of_draft) const {
@@ -87,7 +87,7 @@ class DistributionBuilder {
   int depth_ = 0;
 };
 
-// A family stands on its own: {family: zipf, exponent: 1.1}.
+// A family is used alone: {family: zipf, exponent: 1.1}.
 struct FamilyEntry {
   config::PartInfo info;
   // May return nullptr after reporting.

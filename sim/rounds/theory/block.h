@@ -46,10 +46,11 @@ struct WeightedPair {
 // [accepted][states x states, row-major]: P(accepted, next round starts in s' | round starts in s). Atoms of the carry that
 // differ by rounding alone are merged; more than 2^20 of them in one state are refused.
 [[nodiscard]] std::vector<std::vector<double>> block_kernel(const BlockContext& context, int draft_length);
-// The same of a round whose whole block stays by the ratio of joint probabilities, min(1, prod target(x_i) / draft(x_i)), and
-// which otherwise goes back as block verification does: with the mass Z of (carry_i target - draft)+ after token i, the first i
-// tokens stay with Z / (Z + 1 - carry_i) (Zhou et al. 2026, arXiv 2601.05724, as its program has it). What comes back to a prefix
-// then depends on all that was behind it, so every drafted path is walked: the branches of one path to the power of draft_length.
+// As above for a rule that first tries to keep the whole block by the ratio of joint probabilities, min(1, prod target(x_i) /
+// draft(x_i)). If that fails, it goes back as block verification does: with the mass Z of (carry_i target - draft)+ after token
+// i, the first i tokens are kept with Z / (Z + 1 - carry_i) (Zhou et al. 2026, arXiv 2601.05724, as implemented in its program).
+// The kept prefix depends on all later tokens, so every drafted path is walked: the branches of one path to the power of
+// draft_length.
 [[nodiscard]] std::vector<std::vector<double>> joint_ratio_kernel(const BlockContext& context, int draft_length);
 // How such rounds from `state` end, f(kept, final): the branches, by number, that stay, and the mass of each branch as the final
 // token, for every prefix of every drafted path.

@@ -1,5 +1,4 @@
-// What a pair of distributions says about acceptance at one position: overlap, divergences, bounds, and exact one-position
-// distributions.
+// Acceptance at one position for a pair of distributions: overlap, divergences, bounds, and exact one-position distributions.
 //
 // Distributions are vectors over the vocabulary, entries >= 0 that sum to 1 within 1e-9; pairs have equal size. Logarithms are
 // natural.

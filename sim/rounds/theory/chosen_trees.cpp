@@ -13,7 +13,7 @@
 namespace specsim::theory {
 namespace {
 
-// Where the states of a distribution `row` go with the target's token.
+// Moves the state distribution `row` by the target's token.
 std::vector<double> moved(const Automaton& distributions, const StateMatrix& transition, const std::vector<double>& row,
                           int token) {
   std::vector<double> next(row.size(), 0.0);
@@ -142,7 +142,7 @@ std::optional<RunMoments> over_texts(
   return moments;
 }
 
-// What Lookahead's window and pool hold, told from the whole past.
+// The contents of Lookahead's window and pool, computed from the whole past.
 class LookaheadPast {
  public:
   // first: the window's first tokens. text: with the prompt; rounds: its lengths before each round up to this one.

@@ -18,7 +18,7 @@ String end_of(std::span<const int> text, std::size_t length) {
   return {text.end() - static_cast<std::ptrdiff_t>(length), text.end()};
 }
 
-// What has been left of texts: each string, how often, and when it was left last.
+// The strings that texts have added: each string, how often it was added, and when it was last added.
 class Left {
  public:
   struct Mark {
@@ -97,7 +97,7 @@ void grow_by_frequency(const SglangNgram& rule, const Left& left, const String& 
     double share;
   };
   const auto below = [](const Open& a, const Open& b) { return a.share < b.share; };
-  std::vector<Open> heap;  // equals stand as in the program's heap, the standard library's
+  std::vector<Open> heap;  // ties are in the order of the program's heap, the standard library's
   const auto open_children = [&](const String& string, double share) {
     auto children = left.longer(string);
     std::stable_sort(children.begin(), children.end(),
@@ -248,7 +248,7 @@ HistoryDraft ngram_mod_draft(const NgramMod& rule) {
 
 namespace {
 
-// How often each token follows the string in the pieces. A table of the library, for its order among equals.
+// Counts how often each token follows the string in the pieces. It is a standard library table because ties follow its order.
 std::unordered_map<int, int> followers(const std::vector<String>& pieces, const String& string) {
   std::unordered_map<int, int> table;
   for (const String& piece : pieces) {

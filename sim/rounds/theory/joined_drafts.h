@@ -11,8 +11,8 @@
 namespace specsim::theory {
 
 // softmax of ((1 - share) log before + share log known) / temperature: in probabilities, the product of their powers. A
-// probability of 0 counts as 2^-1022. temperature 0: all on the likeliest token (ties: the lowest). candidates above 0: of so many
-// of the likeliest tokens before the bias alone (DFlash2, vLLM pull request 52816).
+// probability of 0 counts as 2^-1022. temperature 0: all on the likeliest token (ties: the lowest). candidates above 0: of so
+// many of the likeliest tokens before the bias alone (DFlash2, vLLM pull request 52816).
 [[nodiscard]] std::vector<double> biased_distribution(std::span<const double> before, std::span<const double> known, double share,
                                                       double temperature, int candidates = 0);
 
@@ -22,7 +22,7 @@ struct JoinedBranch {
   double kept = 0.0;  // probability that it is drafted and accepted, of its hidden move as well
   bool ends = false;  // drafting ends behind it
 };
-using JoinedBranches = std::vector<std::vector<std::vector<JoinedBranch>>>;  // [draft position, and the one behind][state]
+using JoinedBranches = std::vector<std::vector<std::vector<JoinedBranch>>>;  // [draft position, and the next one][state]
 
 // [accepted][states]: P(accepted, next round starts in s') of a round that starts in `start`. The rule is lossless: accepted or
 // not, the token at a position that is reached is the target's.

@@ -1,8 +1,7 @@
-// What verification rules do at one position, written from the papers and not from the simulator: the mass with which a rule
+// Verification rules at one position, written from the papers and not from the simulator. They give the mass with which a rule
 // emits a token as an accepted draft and as the final token after a rejection.
 //
-// `drafted` is what the draft token is drawn from, `draft_model` the draft model's own distribution; distributions as in
-// bounds.h.
+// The draft token is drawn from `drafted`; `draft_model` is the draft model's own distribution; distributions as in bounds.h.
 #pragma once
 
 #include <span>

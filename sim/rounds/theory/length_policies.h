@@ -30,11 +30,12 @@ struct LengthRule {
 // Tiers: a moving average of accepted / drafted, begun in the middle of the band and put back there by every step: above
 // `up` the next longer tier, below `down` the next shorter. Begins with tiers[size / 2].
 [[nodiscard]] LengthRule ratio_tiers_rule(std::vector<int> tiers, double weight, double up, double down);
-// SGLang's tiers, of a batch of one: a moving average of accepted, begun one below the first length. Every `every` rounds behind
-// the first `warm_up` the length becomes, where the average is at most the shorter tier - .5 + down (tier 0 counts as 1), the
-// first shorter tier of which that is no longer so; else the first tier not exceeded by the average - up + .5, from the own one
-// on. Of no drafts the next tier follows, whose average, if nothing was ever drafted, is one below it. ceiling > 0: a length that
-// did not rise is cut to tiers of at most ceiling times the average, rounded up, at least 1.
+// SGLang's tiers for a batch of one. They follow a moving average of accepted tokens, which begins one below the first length.
+// Every `every` rounds after the first `warm_up` the length is chosen again. If the average is at most the shorter tier - .5 +
+// down (tier 0 counts as 1), the length becomes the first shorter tier for which that no longer holds. Otherwise it becomes the
+// first tier, from the present one on, that the average - up + .5 does not exceed. A tier without drafts is followed by the next
+// one; if nothing was ever drafted, the average is one below that tier. ceiling > 0: a length that did not rise is cut to tiers
+// of at most ceiling times the average, rounded up, at least 1.
 struct SglangTiers {
   std::vector<int> tiers;
   int first = 0;
@@ -46,9 +47,9 @@ struct SglangTiers {
   double ceiling = 0.0;
 };
 [[nodiscard]] LengthRule sglang_tiers_rule(const SglangTiers& own);
-// Goodput (SmartSpec) by a moving average of the rounds' own alpha, accepted / tries: the shortest length of the largest
-// sum over i <= k of alpha^i / round_time[k]. A round without drafts leaves the average as it is; the round behind
-// `probe` of them in a row drafts at least one token.
+// Goodput (SmartSpec) by a moving average of the rounds' own alpha, accepted / trials. It takes the shortest length that
+// maximises the sum over i <= k of alpha^i / round_time[k]. A round without drafts does not change the average. After `probe`
+// such rounds in a row, the next round drafts at least one token.
 [[nodiscard]] LengthRule goodput_rule(double first_alpha, double weight, int probe, std::vector<double> round_time);
 
 struct PolicyFigures {

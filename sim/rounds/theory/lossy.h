@@ -33,14 +33,14 @@ namespace specsim::theory {
 // 1 for the target's k likeliest tokens, the lowest ids among equals, else 0.
 [[nodiscard]] std::vector<double> top_k_acceptance(std::span<const double> target, int k);
 
-// SGLang's relaxed acceptance of the draft's `drafts` likeliest tokens (sampling top; fewer where it has fewer of positive
-// probability) or of one sampled token: one coin u, and the first x is accepted with u < (target of it and those before it) /
+// SGLang's relaxed acceptance of the draft's `drafts` likeliest tokens (sampling top; fewer if fewer have positive probability)
+// or of one sampled token. There is one coin u. The first x is accepted with u < (target of x and of those before it) /
 // accumulated, or with target(x) >= single. By rank and token, as in multi_draft.h.
 [[nodiscard]] std::vector<std::vector<double>> threshold_accepted(std::span<const double> target, std::span<const double> draft,
                                                                   int drafts, TreeSampling sampling, double single,
                                                                   double accumulated);
 
-// The token after a rejection of all of them, by mass: what the target has beside the children, whatever was drafted.
+// The token after a rejection of all of them, by mass: the target's mass on tokens other than the children, whatever was drafted.
 [[nodiscard]] std::vector<double> threshold_rejected(std::span<const double> target, std::span<const double> draft, int drafts,
                                                      TreeSampling sampling, double single, double accumulated);
 

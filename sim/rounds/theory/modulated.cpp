@@ -58,7 +58,7 @@ Vector mean_reward(const std::vector<RoundDistribution>& distributions, std::spa
   return mean;
 }
 
-// Everything that one pass of a (sub-)distribution of start states through a round tells, scaled to its mass.
+// The totals of one pass of a (sub-)distribution of start states through a round, scaled to its mass.
 SequenceTotals totals_of(const Modulation& modulation, Vector started, int draft_length) {
   SequenceTotals totals;
   totals.rounds = total(started);

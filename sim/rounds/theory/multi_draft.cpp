@@ -55,7 +55,7 @@ void draw_on(std::span<const double> draft, int drafts, TreeSampling sampling, s
   }
 }
 
-// What the rejection of a draft from `draft` leaves of the target, divided by its sum; empty if nothing is left.
+// The rest of the target after the rejection of a draft from `draft`, divided by its sum; empty if nothing is left.
 Distribution remainder(std::span<const double> target, std::span<const double> draft) {
   Distribution left(target.size());
   math::CompensatedSum mass;

@@ -16,10 +16,10 @@ namespace specsim::theory {
 // block rule's round follows as in block.h. Walks all vocab^draft_length paths.
 [[nodiscard]] RoundKernel multi_path_kernel(const Automaton& distributions, int paths, int draft_length);
 
-// SpecHub (Sun et al. 2024, arXiv 2411.05289): two drafts around the draft's likeliest token `hub` (the lowest id among equals),
-// (x, hub) with draft(x) and (hub, x) with draft(hub) draft(x) / (1 - draft(hub)); the target's mass is handed out to the x of
-// (x, hub), the x of (hub, x), the hub of (hub, x) and the hub of (x, hub), in this order. [rank][token]: P(the draft of that
-// rank is accepted and is the token); one draft is judged by the token rule, and there is one where the hub is sure.
+// SpecHub (Sun et al. 2024, arXiv 2411.05289): two drafts around the draft's likeliest token `hub` (the lowest id among equals).
+// They are (x, hub) with draft(x), and (hub, x) with draft(hub) draft(x) / (1 - draft(hub)). The target's mass is handed out in
+// this order: the x of (x, hub), the x of (hub, x), the hub of (hub, x), the hub of (x, hub). [rank][token]: P(the draft of that
+// rank is accepted and is the token). One draft is judged by the token rule; there is one draft if the hub has probability 1.
 [[nodiscard]] std::vector<std::vector<double>> hub_accepted(std::span<const double> target, std::span<const double> draft,
                                                             int drafts);
 

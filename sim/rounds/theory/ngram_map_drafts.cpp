@@ -32,7 +32,7 @@ struct Turn {
   }
 };
 
-// What is known of an n-gram.
+// The state of one n-gram.
 struct Known {
   struct Follower {
     Tokens tokens;
@@ -44,7 +44,7 @@ struct Known {
   std::vector<Follower> followers;  // in the order in which they came; without `values` one without tokens
 };
 
-// A sequence's rounds, told from the whole text.
+// A sequence's rounds, computed from the whole text.
 class MapRounds {
  public:
   MapRounds(const NgramMap& rule, std::span<const int> text, std::span<const int> lengths)

@@ -55,7 +55,8 @@ struct MovingRequests {
 [[nodiscard]] MovingRequests moving_requests(const Modulation& modulation, std::span<const double> start, int draft_length,
                                              int request_tokens);
 
-// What one figure for several constant alphas gives, at equal (many) tokens per request.
+// Tokens per round of requests with several constant alphas, and what summary figures give instead. All requests have equally
+// (and very) many tokens.
 struct PoolingFigures {
   double equal_tokens = 0.0;     // the truth
   double equal_rounds = 0.0;     // arithmetic mean of E[emitted]

@@ -14,7 +14,7 @@
 namespace specsim::theory {
 namespace {
 
-// What a node does when none of these ranks is accepted.
+// The moves of a node if none of these ranks is accepted.
 StateMatrix rejection(const NodeMoves& moves, const std::vector<int>& ranks, std::size_t states, const StateMatrix& target) {
   StateMatrix accepted(states * states, 0.0);
   for (const int rank : ranks) {
@@ -164,7 +164,7 @@ WindowRounds window_rounds(const Automaton& distributions, const StateMatrix& tr
       for (std::size_t j = 0; j <= length; ++j) own.accepted[j] += probability * distribution[at].accepted[j];
     });
   }
-  bool decided = true;  // P(accepted = j) goes by the states of the first j + 1 positions alone
+  bool decided = true;  // P(accepted = j) depends on the states of the first j + 1 positions alone
   for (int at = 0; at < count; ++at) {
     const Window& window = windows[index_of(at)];
     for (int j = 0; j <= draft_length; ++j) {

@@ -33,7 +33,7 @@ struct RoundKernel {
   [[nodiscard]] RoundDistribution distribution(int state) const;  // the distribution of accepted
 };
 
-// What a rule that walks down a tree does with the children of a node.
+// How a rule that walks down a tree treats the children of a node.
 struct NodeMoves {
   std::vector<StateMatrix> accept;  // [rank]: the child of that rank is accepted
   std::vector<StateMatrix> stop;    // [rank]: the part of it below which nothing was drafted; empty: none
@@ -48,8 +48,8 @@ struct NodeMoves {
 
 // Distribution of accepted of a round that starts at state 0 of an automaton whose state is the number of tokens since.
 using RoundOfPath = std::function<RoundDistribution(const Automaton& path)>;
-// Distributions of states that move by `transition` whatever the tokens are, where a round may look at all its positions before
-// it is known how many it accepts: positions that are drafted again were seen before, so the state that carries over is the
+// Distributions of states that move by `transition` whatever the tokens are. A round may look at all its positions before the
+// number of accepted tokens is known. Positions that are drafted again were seen before, so the state that carries over is the
 // window of the next draft_length positions' states. `distributions` has no successors.
 struct WindowRounds {
   RoundKernel kernel;         // over windows, states^draft_length of them

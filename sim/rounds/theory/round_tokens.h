@@ -1,5 +1,5 @@
-// How many tokens of each class one round emits: mean and covariance, for rounds that are independent of one another and alike. A
-// lossy rule's output is held to them, since nothing simpler says what it must be: tokens of one round hang together.
+// Number of tokens of each class that one round emits: mean and covariance, for rounds that are independent and alike. The output
+// of a lossy rule is compared with these moments, because tokens of one round are correlated and no simpler statement holds.
 #pragma once
 
 #include "sim/rounds/theory/block.h"
@@ -36,13 +36,13 @@ class TokenMoments {
   std::vector<double> second_;  // [class][class]: sum of probability and the product of two counts
 };
 
-// What a rule that walks down a tree emits at a node.
+// Tokens that a rule that walks down a tree emits at a node.
 struct NodeTokens {
   std::vector<std::vector<double>> accepted;  // [rank][class]: P(the child of that rank is accepted, and is of that class)
   std::vector<std::vector<double>> rejected;  // [children][class]: where that many were drafted and none is accepted, as mass
 };
 
-// by_depth: of the nodes at each depth, of ranks without gaps; behind: of the token behind a leaf, [class].
+// by_depth: nodes at each depth, for ranks without gaps. `behind`: the token after a leaf, [class].
 [[nodiscard]] TokenMoments walked_tokens(const TreeShape& tree, const std::vector<NodeTokens>& by_depth,
                                          std::span<const double> behind);
 

@@ -73,7 +73,7 @@ double lambert_below_branch(double excess) {
   }
   // The library's Lambert W starts where its argument is a normal number; beyond, the logarithmic expansion does.
   double above_one = excess < 690.0 ? -boost::math::lambert_wm1(-std::exp(-1.0 - excess)) - 1.0 : excess + std::log1p(excess);
-  // Newton on z - ln(1 + z) = excess, whose slope is z / (1 + z), mends what forming e^-(1 + excess) lost.
+  // Newton on z - ln(1 + z) = excess, whose slope is z / (1 + z), restores the digits lost in forming e^-(1 + excess).
   for (int step = 0; step < 4; ++step) {
     above_one -= (above_one - std::log1p(above_one) - excess) * (1.0 + above_one) / above_one;
   }

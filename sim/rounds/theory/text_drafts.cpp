@@ -104,8 +104,8 @@ TextDraft suffix_draft(int draft_length, int longest, double factor, double leas
 
 namespace {
 
-// The program's tree, a token a node: every string of at most `depth` tokens of the sequences, how often it stands there, and
-// what goes on from it.
+// The program's tree, one token per node: every string of at most `depth` tokens of the sequences, its number of occurrences, and
+// its continuations.
 class TextTree {
  public:
   explicit TextTree(std::size_t depth) : depth_(depth) {}
@@ -142,7 +142,7 @@ class TextTree {
     return found;
   }
 
-  // Where the commonest way on leads; nullptr: nowhere.
+  // The child with the most common continuation; nullptr: none.
   [[nodiscard]] const Siblings::Child* head(const Siblings::Child& from) const {
     const auto& list = nodes_[index_of(from.node)].list();
     return list.empty() ? nullptr : &list.front();

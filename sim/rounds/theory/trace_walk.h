@@ -30,7 +30,7 @@ struct RecordTotals {
   double rounds_emitted = 0.0;
 
   [[nodiscard]] double tokens_per_round() const { return emitted / rounds; }
-  // The standard error of emitted / rounds pooled over so many requests, each drawn anew, by the delta method.
+  // The standard error of emitted / rounds, pooled over `requests` independent requests, by the delta method.
   [[nodiscard]] double tokens_per_round_standard_error(double requests) const;
 };
 

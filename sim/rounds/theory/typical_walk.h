@@ -15,7 +15,7 @@
 
 namespace specsim::theory {
 
-// `Parts` says what is kept of the rounds whose longest accepted path has one height:
+// `Parts` defines what is kept of the rounds whose longest accepted path has one height:
 //   none()                       a Part of no rounds; mass(part) is the probability of its rounds
 //   add(from, weight, to)        adds the rounds of another part
 //   add_final(state, weight, to) adds rounds that end here, with the target's own token
@@ -35,7 +35,7 @@ class TypicalWalk {
         depths_(tree.depths()),
         children_(tree.children()) {}
 
-  // What follows below a node that is accepted at a state.
+  // The heights below a node that is accepted in a state.
   const Heights& below(int node, int state) {
     const auto [place, fresh] = known_.try_emplace({node, state});
     if (fresh) place->second = heights_below(node, state);

@@ -1,5 +1,5 @@
-// What a round drafts: a tree of tokens. Node 0 is the text so far; a node's children are tokens that may follow it. Parents
-// come before children and siblings are neighbours, in the order in which they were drawn. A chain is a tree.
+// The draft of a round is a tree of tokens. Node 0 is the text so far; a node's children are tokens that may follow it. Parents
+// come before children. Siblings are neighbours, in the order in which they were drawn. A chain is a tree.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace specsim::tokens {
 
-// Where siblings come from.
+// How siblings are chosen.
 enum class Siblings {
   independent,          // drawn from the draft's distribution, with replacement
   without_replacement,  // drawn from it one after the other, each without its elder siblings

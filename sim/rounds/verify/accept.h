@@ -7,7 +7,7 @@
 
 namespace specsim::verify {
 
-// What a rule says of one draft token: it is accepted with probability min(1, target / draft).
+// A rule's verdict on one draft token: it is accepted with probability min(1, target / draft).
 struct Odds {
   double target = 0.0;
   double draft = 1.0;

@@ -16,7 +16,7 @@
 
 namespace specsim::verify {
 
-// What a rule wants to have worked out once for a pair of distributions with so many children below.
+// Values that a rule computes once for a pair of distributions and a number of children.
 class NodePlan {
  public:
   NodePlan() = default;
@@ -25,9 +25,9 @@ class NodePlan {
   virtual ~NodePlan() = default;
 };
 
-// One round's block. Tokens are drawn when they are first asked for: what a rule does not look at costs nothing. Every random
-// choice of a round goes through token, accept, choose and pick, which is what an exact enumeration takes hold of. What is known
-// of a node is read without a call, since rules ask several times a token; who derives from this works out the rest.
+// One round's block. Tokens are drawn when they are first asked for, so unused tokens cost nothing. Every random choice of a
+// round goes through token, accept, choose and pick; an exact enumeration overrides these. Known nodes are read without a virtual
+// call, since rules ask several times per token; derived classes compute the rest.
 class Block {
  public:
   Block() = default;
@@ -53,20 +53,20 @@ class Block {
   // the target's alone. Valid until those of another node are asked for. A block whose distributions are tables has none: to ask
   // is a failed check.
   virtual PositionDistributions numbers(int node);
-  // Told by a rule that judges positions in turn of its verdict on `node`, while the distributions that it was drawn from are at
-  // hand: `emitted` is the node's own token, or what came in its place.
+  // Called by a rule that judges positions in turn, with its verdict on `node`, while the distributions from which the token was
+  // drawn are at hand. `emitted` is the node's own token, or the one that replaced it.
   virtual void judged(int /*node*/, const PositionDistributions& /*distributions*/, bool /*accepted*/, Token /*emitted*/) {}
-  // What BlockRule::plan made of these distributions; nullptr for a leaf.
+  // The result of BlockRule::plan for these distributions; nullptr for a leaf.
   const NodePlan* plan(int node) { return placed(node).plan; }
 
-  // Whether a node is accepted; may be asked once a round for each node.
+  // Whether a node is accepted; may be called once per round and node.
   bool accept(int node, Odds odds) {
     const double u = drawn(node).u;
     return u >= 0.0 ? accepts(u, odds) : decide(node, odds);
   }
-  // One of a few outcomes that judge all children of a node at once; may be asked once a round for each node.
+  // Picks one of a few outcomes that judge all children of a node at once; may be called once per round and node.
   virtual Token choose(int node, const Pickable& distribution) = 0;
-  // A token that the verifier draws after `node`; may be asked once a round for each node.
+  // A token that the verifier draws after `node`; may be called once per round and node.
   virtual Token pick(int node, const Pickable& distribution) = 0;
 
   // A token from (target - c draft)+ after `node`; from the target where c = 0, and where nothing is left, which rounding alone

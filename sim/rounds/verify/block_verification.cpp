@@ -121,7 +121,7 @@ class BlockVerification final : public ChainRule {
   }
 
  private:
-  // What comes of a prefix that stays with `before` and grows by x, drawn from the draft. 0 below what 1 / p can be taken of.
+  // The carry of a prefix whose carry is `before`, after x drawn from the draft. 0 where 1 / p would overflow.
   static double grown(double before, double ratio) {
     const double p = std::min(1.0, before * ratio);
     return p > 1e-300 ? p : 0.0;

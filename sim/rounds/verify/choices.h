@@ -21,11 +21,11 @@ class Pickable {
 
 class ChoiceSource {
  public:
-  // What a token is drawn for.
+  // The purpose of a drawn token.
   enum class Use {
     token,          // a draft token
     redraft,        // a draft token's second try, where an elder sibling has its first one
-    target_sample,  // the target's own token beside a draft token, kept while the two are equal
+    target_sample,  // the target's own token, compared with a draft token; the round goes on while the two are equal
     child,          // one of a node's children
     final_token,    // the token after the accepted ones
   };

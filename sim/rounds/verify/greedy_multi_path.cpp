@@ -62,7 +62,7 @@ class OwnWeightsPick final : public Pickable {
   double sum_;
 };
 
-// Where the best path stands after some of its tokens.
+// The state of the best path after some of its tokens.
 struct PathStep {
   int node = 0;
   double stays = 1.0;  // block verification's p: the probability with which the path down to here may stay
@@ -122,7 +122,7 @@ class GreedyMultiPathRule final : public BlockRule {
       if (!(steps.back().stays > 0.0) || block.children(alike.front()) == 0) break;
       for (int& node : alike) node = nodes[static_cast<std::size_t>(node)].first_child;
     }
-    // A step above stands on the first path that it was common to: put it on the one that was chosen.
+    // A step above is on the first path that shared it: move it to the path that was chosen.
     int node = steps.back().node;
     for (std::size_t i = steps.size(); i-- > 0;) {
       steps[i].node = node;

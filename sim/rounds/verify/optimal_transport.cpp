@@ -58,7 +58,7 @@ class Coupling final : public NodePlan {
     flow_.assign(sets, std::vector<double>(vocab_, 0.0));
     while (augment()) {
     }
-    // What a set of drafts sends to each of its tokens, and last what it leaves to the residual.
+    // The flow from a set of drafts to each of its tokens, followed by the flow to the residual.
     for (std::size_t set = 0; set < sets; ++set) flow_[set].push_back(set_left_[set]);
   }
 

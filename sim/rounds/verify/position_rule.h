@@ -15,8 +15,8 @@ struct PositionDistributions {
   std::span<const double> target;
   std::span<const double> drafted;      // what the draft token was drawn from: a point mass where the drafter takes the argmax
   std::span<const double> draft_model;  // the draft model's own distribution, before any argmax
-  // What policies look at where drafted is a point mass: the draft model's at temperature 1, before draft_sampling; empty:
-  // drafted.
+  // The distribution that policies look at if drafted is a point mass: the draft model's at temperature 1, before draft_sampling.
+  // Empty: drafted.
   std::span<const double> looked_at = {};
 };
 

@@ -23,11 +23,12 @@ class ScannedPick final : public Pickable {
   std::span<const double> weights_;
 };
 
-// The block must be a chain whose Block::numbers() is at hand; draft tokens behind the first rejection are not asked for. A round
-// has one final token, drawn at the root's random bits wherever the round ends: the staged loop has one address for it as well.
+// The block must be a chain whose Block::numbers() is available; draft tokens after the first rejection are not asked for. A
+// round has one final token, drawn with the root's random bits wherever the round ends, because the staged loop too has one
+// address for it.
 class PositionsInTurn final : public BlockRule {
  public:
-  // What the round ends with after full acceptance: a token of the target's, or nothing, and final_token is then 0.
+  // The end of a round after full acceptance: one more target token, or nothing (final_token is then 0).
   enum class Bonus : bool { none, emitted };
 
   // `rule` must outlive it.

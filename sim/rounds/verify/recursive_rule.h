@@ -1,4 +1,4 @@
-// Recursive rejection sampling over siblings, shared by the verifiers that go by it.
+// Recursive rejection sampling over siblings, shared by the verifiers that use it.
 #pragma once
 
 #include "sim/rounds/verify/block_rule.h"

@@ -10,8 +10,8 @@ namespace specsim::verify {
 
 namespace {
 
-// What pairs of siblings around the draft's likeliest token, the hub, leave of the target: (x, hub) is drawn with draft(x), (hub,
-// x) with draft(hub) draft(x) / (1 - draft(hub)).
+// The rest of the target after pairs of siblings around the draft's likeliest token, the hub: (x, hub) is drawn with draft(x),
+// (hub, x) with draft(hub) draft(x) / (1 - draft(hub)).
 class HubPlan final : public NodePlan {
  public:
   HubPlan(const math::RatioTable& distributions, int children)
@@ -52,7 +52,7 @@ class HubPlan final : public NodePlan {
   [[nodiscard]] double second_share() const { return second_share_; }  // P(hub, x) / draft(x)
   [[nodiscard]] double hub_first() const { return hub_first_; }        // P(hub is drawn first, and the other one rejected)
   [[nodiscard]] double hub_second() const { return hub_second_; }      // P(hub is drawn second, and the first one rejected)
-  // What is left of the target's probability of x once the first token had its turn.
+  // The rest of the target's probability of x after the first token was judged.
   [[nodiscard]] double after_first(Token x) const { return after_first_[x]; }
   [[nodiscard]] double left() const { return rest_.back(); }
   [[nodiscard]] std::span<const double> rest() const { return rest_; }

@@ -12,7 +12,7 @@
 
 namespace specsim::verify {
 
-// What a config must have for a verifier to make sense.
+// The config settings that a verifier requires.
 struct Demands {
   bool one_hot_target = false;  // a target at temperature 0
   bool argmax_draft = false;    // a chain of the draft's argmax
