@@ -10,7 +10,7 @@ namespace {
 
 using Kind = families::ContextShape::Kind;
 
-// What stands in the way of an enumeration, whatever the sizes; "": nothing.
+// The reason why this cell cannot be enumerated at any size; "" if it can.
 std::string obstacle(const spec::Cell& cell) {
   switch (cell.contexts->process->shape().kind) {
     case Kind::fixed:
@@ -50,7 +50,7 @@ void check_size(const spec::Cell& cell) {
   if (shape.contexts > kAuditMaxContexts)
     throw BadInput(cell.places.context,
                    fmt::format("{} contexts, allowed in an audit: at most {}", shape.contexts, kAuditMaxContexts));
-  // Where every text position has distributions of its own, those of the joint distribution stand for contexts.
+  // If every text position has its own distributions, the positions that the joint distribution covers count as contexts.
   auto branches = static_cast<std::uint64_t>(shape.contexts > 0 ? shape.contexts : cell.draft_length() + 1);
   for (int i = 0; i <= cell.draft_length(); ++i) branches *= static_cast<std::uint64_t>(cell.vocab);
   if (branches > kAuditMaxBranches)

@@ -10,14 +10,14 @@ namespace {
 
 std::string experiment_file(Process process) { return fmt::format("{}.yaml", to_text(process)); }
 
-// A line of fit.csv: a process.
+// A line of fit.csv: one process.
 struct FitLine {
   const FitReport* report = nullptr;
   std::size_t at = 0;
   [[nodiscard]] const ProcessReport& process() const { return report->processes[at]; }
 };
 
-// A figure of the process with so many digits.
+// A figure of the process with `digits` digits.
 report::Column<FitLine> figure_column(const char* name, const char* unit, const char* meaning, double ProcessReport::*value,
                                       int digits) {
   return {name, unit, meaning, [value, digits](const FitLine& line) { return report::csv_real(line.process().*value, digits); }};
@@ -61,7 +61,7 @@ std::string fit_csv(const FitReport& report) {
   return report::csv(fit_columns(), lines);
 }
 
-// A line of held_out.csv: a process at a draft length.
+// A line of held_out.csv: one process at one draft length.
 struct HeldOutLine {
   Process process;
   int fitted_at = 0;

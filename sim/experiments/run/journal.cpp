@@ -32,7 +32,7 @@ constexpr const char* kAnotherRun =
   throw IoError(path + ": cannot be written: " + std::strerror(error));
 }
 
-// The first line, and the further ones: the program and what it read.
+// The first line, and the header lines after it: the program and its input files.
 std::string title(const Origin& origin) { return "specsim journal " + origin.run; }
 std::vector<std::string> origin_lines(const Origin& origin) {
   std::vector<std::string> lines = {"program " + origin.program};
@@ -40,7 +40,7 @@ std::vector<std::string> origin_lines(const Origin& origin) {
   return lines;
 }
 
-// What stands before a line's checksum.
+// The line without its checksum.
 std::string_view body_of(std::string_view line) { return line.substr(0, std::min(line.rfind(" #"), line.size())); }
 
 template <class Number>
@@ -64,7 +64,7 @@ std::optional<Record> record_of(std::string_view body) {
   return record;
 }
 
-// How the origin that a journal tells differs from this run's; "" where it does not.
+// How the origin in a journal differs from this run's; "" if it does not.
 std::string changed_origin(const std::vector<std::string>& told, const Origin& origin) {
   const std::vector<std::string> own = origin_lines(origin);
   if (told == own) return "";
@@ -95,7 +95,7 @@ Journal::Journal(std::string path, const Origin& origin, bool resume, const std:
   open_file(resume);
   try {
     const std::uint64_t good_bytes = read(origin, replay);
-    // What a sudden end left half-written goes.
+    // Truncates a half-written line that a crash left.
     if (ftruncate(file_, static_cast<off_t>(good_bytes)) != 0 || lseek(file_, 0, SEEK_END) < 0) fail_journal(path_, errno);
     if (good_bytes == 0) {
       std::string text = sealed(title(origin)) + "\n";
@@ -113,7 +113,7 @@ void Journal::open_file(bool resume) {
   if (file_ < 0 && errno == EEXIST) {
     if (!resume)
       throw BadInput({path_, 0, 0}, "an unfinished run is here, allowed: --resume to go on with it, or --force to drop it");
-    // Without waiting for the other end of a pipe of this name.
+    // O_NONBLOCK: if the path is a pipe, do not wait for its other end.
     file_ = open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   }
   if (file_ < 0) fail_journal(path_, errno);
@@ -150,7 +150,7 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
     const ssize_t length = getline(&buffer.text, &buffer.size, file.get());
     if (length < 0) break;
     bytes += static_cast<std::uint64_t>(length);
-    if (buffer.text[length - 1] != '\n') break;  // a sudden end cut it short
+    if (buffer.text[length - 1] != '\n') break;  // a crash cut this line
     const std::string line(buffer.text, static_cast<std::size_t>(length - 1));
     const std::string body(body_of(line));
     ++number;
@@ -174,7 +174,7 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
   }
   if (std::ferror(file.get()) != 0) throw IoError(path_ + ": cannot be read: " + std::strerror(errno));
   if (!checked && !told.empty()) check();
-  return checked ? good_bytes : 0;  // a header that was cut short has nothing behind it
+  return checked ? good_bytes : 0;  // a truncated header has no lines after it
 }
 
 Journal::~Journal() {
@@ -217,7 +217,7 @@ bool unpack_counts(const std::string& text, decode::Counts& counts) {
     std::uint64_t value = 0;
     if (!take_number(rest, at) || !take(rest, ':') || !take_number(rest, value) || at >= slots.size()) return false;
     if (!rest.empty() && !take(rest, ' ')) return false;
-    if (*slots[at] + value < value) return false;  // more than there can be
+    if (*slots[at] + value < value) return false;  // overflow
     *slots[at] += value;
   }
   return true;
