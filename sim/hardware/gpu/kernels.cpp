@@ -57,7 +57,7 @@ const std::vector<Parameter>& fit_parameters() {
   return parameters;
 }
 
-// Numbers with spaces between: thousands of them are read in no time.
+// Numbers separated by spaces. This parser is fast because a file holds thousands of them.
 std::vector<double> read_numbers(const std::string& text, const Location& where, const char* what, Diagnostics& diagnostics) {
   std::vector<double> numbers;
   const char* at = text.data();
@@ -136,7 +136,7 @@ KernelFit read_fit(const config::Value& value, Diagnostics& diagnostics) {
   return fit;
 }
 
-// Fits of small products serve below the sizes of the fit that they stand beside.
+// Attaches the fits of small products to the fit for larger sizes, which uses them below its own sizes.
 void join_small_products(std::vector<KernelFit>& list) {
   const auto is_small = [](const KernelFit& fit) { return fit.kind == KernelKind::product && fit.kernel == "small"; };
   for (KernelFit& fit : list) {
@@ -250,7 +250,7 @@ std::shared_ptr<const KernelFits> on_board(const KernelFits& fits, const Hardwar
       efficiency *= *attention_share;
       continue;
     }
-    // In units of the board's data sheet time of a byte.
+    // In units of the time per byte by the board's data sheet.
     const double beyond = board.bandwidth / measured.bandwidth * units * (1.0 / efficiency - 1.0);
     if (efficiency < 1.0) efficiency = 1.0 / (1.0 + beyond);
   }

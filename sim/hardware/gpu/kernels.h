@@ -1,4 +1,5 @@
-// Prices of single kernels: formulas of a few figures with a physical meaning, and a correction that measured kernels gave.
+// Estimated times of single kernels: formulas of a few figures with a physical meaning, and a correction fitted to measured
+// kernels.
 #pragma once
 
 #include "sim/foundation/base/error.h"
@@ -33,14 +34,15 @@ struct Dtype {
 const Dtype* find_dtype(const std::string& name);
 std::vector<std::string> dtype_names();
 
-// How attention over several tokens reads the cached keys: as no pass does; a prompt's kernel whose blocks take a multiprocessor
-// each, which no pass is priced by either; blocks that walk all of them; blocks that share them; a decode kernel that was timed
-// by others, with launches or as another engine plans it, of which only counts how it grows over a single token.
+// How attention over several tokens reads the cached keys. unused: no pass uses it. prompt: a prompt's kernel whose blocks take a
+// multiprocessor each; no pass is estimated by it either. walked: each block reads all keys. shared: blocks share the keys. The
+// last one: a decode kernel timed by others, with launches or with another engine's plan, of which only the growth over a single
+// token is used.
 enum class KeyReading { unused, prompt, walked, shared, grown };
 // Their names in configs/kernels, in this order.
 const std::vector<std::string>& key_reading_names();
 
-// What one kernel computes; each kind reads its own figures.
+// The work of one kernel; each kind of kernel reads its own figures.
 struct KernelShape {
   double rows = 1.0;     // product: new tokens
   double inner = 1.0;    // product: summed over
@@ -51,7 +53,7 @@ struct KernelShape {
   double heads = 1.0;
   double kv_heads = 1.0;
   double head_dim = 128.0;
-  double latent = 512.0;  // attention over one cached vector for all heads: its width, and that of the rotated part beside it
+  double latent = 512.0;  // attention over one cached vector for all heads: its width, and that of the rotated part next to it
   double rope_dim = 64.0;
   double hidden = 1.0;        // experts
   double expert_width = 1.0;  // experts: width of one expert on one GPU
@@ -81,22 +83,22 @@ struct KernelFit {
   std::vector<std::vector<double>> by;         // knots of the others; empty: not looked at; one: the same in every row
   std::vector<double> correction;              // over.size() rows of 1 + all knots of `by`
   std::shared_ptr<const KernelFit> small;      // a product's fit for sizes below those of this one; may be none
-  std::string borrowed_from;  // whose it is, where another GPU's stands in for what was not measured; may be empty
+  std::string borrowed_from;                   // the GPU whose fit serves in place of a missing measurement; may be empty
 
   [[nodiscard]] double microseconds(const Hardware& hardware, const KernelShape& shape) const;
-  // What a product of the shape takes at least, of those microseconds: launches, and kernels that quantise activations.
+  // The part of those microseconds that a product of the shape takes at least: launches, and kernels that quantise activations.
   [[nodiscard]] double floor_us(const Hardware& hardware, const KernelShape& shape) const;
-  // A prompt's chunk of few tokens over many cached keys, where the kernel gives a block of 256 queries a multiprocessor alone
-  // (trtllm-gen's on data centres' Blackwell): as long as the waves of blocks walk all keys. A key takes what a longer prompt of
-  // one head adds, whose last block walks all of it.
+  // Time of a prompt's chunk of few tokens over many cached keys, if the kernel gives a block of 256 queries a multiprocessor
+  // alone (trtllm-gen's on data-centre Blackwell): as long as the waves of blocks that read all keys. The time per key is what a
+  // longer prompt of one head adds, whose last block reads all of it.
   [[nodiscard]] double walk_us(const Hardware& hardware, const KernelShape& shape) const;
-  // Whether experts of a single layer were measured: what it says of another layer is a guess.
+  // Whether experts of a single layer were measured; estimates for other layers are then a guess.
   [[nodiscard]] bool of_one_layer() const;
-  // Whether the shape lies within what was measured; beyond, the correction of the nearest measured shape holds.
+  // Whether the shape lies within the measured range; beyond it the correction of the nearest measured shape is used.
   [[nodiscard]] bool covers(const Hardware& hardware, const KernelShape& shape) const;
-  // The most that was measured of the first coordinate: a product's rows, bytes of a cache or an all-reduce, tokens.
+  // The largest measured value of the first coordinate: a product's rows, bytes of a cache or an all-reduce, tokens.
   [[nodiscard]] double most() const;
-  // The same of a coordinate of `by` that is a logarithm; infinity where the correction does not look at it.
+  // The same for a coordinate of `by` that is a logarithm; infinity if the correction does not use it.
   [[nodiscard]] double most_of_others(std::size_t which) const;
 };
 
@@ -109,14 +111,14 @@ struct KernelFormula {
   KernelKind kind;
   const char* name;                        // in configs/kernels
   std::vector<config::Parameter> figures;  // in the order of KernelFit::figures
-  // Coordinates of a correction after the first: how many a fit has at least, because fits that were made before the last ones
-  // were added are still read, and at most.
+  // How many coordinates a correction has after the first: at least (fits made before the last ones were added are still read),
+  // and at most.
   std::size_t least_others;
   std::size_t most_others;
   // Microseconds of the shape by the fit's figures, without its correction.
   double (*microseconds)(const KernelFit& fit, const Hardware& hardware, const KernelShape& shape);
-  // Where the shape is looked up in the correction: the first coordinate is along KernelFit::over, the others along
-  // KernelFit::by. Most are logarithms to base 2, and those that a kind does not have are 0.
+  // The shape's place in the correction: the first coordinate is along KernelFit::over, the others along KernelFit::by. Most are
+  // logarithms to base 2; coordinates that a kind does not have are 0.
   Coordinates (*coordinates)(const KernelFit& fit, const Hardware& hardware, const KernelShape& shape);
 };
 
@@ -133,13 +135,13 @@ struct KernelFits {
   // The first of the engine, dtype and kernel ("": any); nullptr for none.
   [[nodiscard]] const KernelFit* find(KernelKind kind, const std::string& engine, const std::string& dtype,
                                       const std::string& kernel = "") const;
-  // The same, or of another engine, vllm before others; nullptr where nothing of the dtype was measured.
+  // The same, or of another engine, vllm before others; nullptr if nothing of the dtype was measured.
   [[nodiscard]] const KernelFit* nearest(KernelKind kind, const std::string& engine, const std::string& dtype,
                                          const std::string& kernel = "") const;
 };
 
-// `name`: one of configs/kernels, read once, or the path of a .yaml file, from the folder of the file that `where` is in or else
-// from the current one. nullptr after reporting.
+// `name`: one of configs/kernels, read once, or the path of a .yaml file, relative to the folder of the file that `where` is in
+// or else to the current one. Returns nullptr after reporting an error.
 std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
 // Those of a file of configs/kernels that is built in, which must be there.
 const KernelFits& built_in_kernel_fits(const std::string& name);

@@ -12,13 +12,13 @@
 
 namespace specsim::cost {
 
-// Tokens of a sequence up to which a prompt's last ones attend as tokens that are verified; 16 were measured as a prompt.
+// A prompt's last chunk of at most this many tokens attends like tokens that are verified; 16 tokens were measured as a prompt.
 constexpr double kMostAsVerified = 15.0;
 
 // Bytes and arithmetic by the data sheet, and the calibration's fixed time.
 class CalibratedAttention final : public Kernel<AttentionWork> {
  public:
-  // `fixed_us`: of a launch. `expands`: prompts compute keys and values of latent attention anew.
+  // `fixed_us`: of a launch. `expands`: prompts recompute keys and values of latent attention from the cached vectors.
   CalibratedAttention(const Hardware& hardware, double fixed_us, bool expands)
       : hardware_(hardware), fixed_us_(fixed_us), expands_(expands) {}
   [[nodiscard]] std::optional<double> seconds(const AttentionWork& work) const override;
@@ -31,8 +31,8 @@ class CalibratedAttention final : public Kernel<AttentionWork> {
   bool expands_;
 };
 
-// How several tokens of a sequence read the cached keys: `walked` by blocks that each read all keys of a head (FlashAttention 2),
-// `split` by blocks that share them, `automatic` as the engine does on that GPU.
+// How several tokens of a sequence read the cached keys. walked: each block reads all keys of a head (FlashAttention 2). split:
+// blocks share the keys. automatic: as the engine does on that GPU.
 enum class KeySplitting { automatic, split, walked };
 
 // Attention over keys and values by fits of measured kernels: one for a single new token, one for several, one for prompts.
@@ -45,8 +45,8 @@ class MeasuredAttention final : public Kernel<AttentionWork> {
   [[nodiscard]] KernelError error(const AttentionWork& work) const override;
   [[nodiscard]] KernelLabel label(const AttentionWork& work) const override;
 
-  // Attention by the width of cached keys: one query token; several in blocks that walk all keys; several in blocks that share
-  // them. The first serves for the last, with the arithmetic, where nothing else was measured.
+  // Fits of attention for one width of cached keys: one query token; several in blocks that read all keys; several in blocks that
+  // share them. If the last was not measured, the first serves for it, with the arithmetic added.
   struct Fits {
     const KernelFit* one = nullptr;
     const KernelFit* walked = nullptr;
@@ -73,7 +73,7 @@ class MeasuredAttention final : public Kernel<AttentionWork> {
 };
 
 // Latent attention (MLA) by measured kernels: of queries over the cached vectors, or of a prompt over keys and values that are
-// computed anew from them.
+// recomputed from them.
 class LatentAttention final : public Kernel<AttentionWork> {
  public:
   // `latent_library`: the engine whose kernels of latent attention run.

@@ -14,7 +14,7 @@ const std::vector<HostFigure>& host_figures() {
       {"host_us_per_sequence", &HostTime::host_us_per_sequence, "host time of a target pass for each of its sequences"},
       {"host_us_per_row", &HostTime::host_us_per_row, "host time of a target pass for each of its rows"},
       {"client_us_per_sequence", &HostTime::client_us_per_sequence,
-       "more host time for each sequence in a server with clients, where text leaves"},
+       "more host time for each sequence in a server with clients, where text is sent out"},
       {"beside_us", &HostTime::beside_us, "host time of a target pass while the GPU works: the pass's least time"},
       {"beside_us_per_sequence", &HostTime::beside_us_per_sequence,
        "host time of a target pass for each of its sequences while the GPU works"},
@@ -23,7 +23,9 @@ const std::vector<HostFigure>& host_figures() {
       {"piecewise_us_per_layer", &HostTime::piecewise_us_per_layer, "least time of a pass in graphs of pieces, per layer"},
       {"piecewise_us_per_linear_layer", &HostTime::piecewise_us_per_linear_layer,
        "least time of a layer of linear attention in such a pass"},
-      {"piecewise_gap_us", &HostTime::piecewise_gap_us, "what a layer of such a pass takes longer, where launches keep ahead"},
+      {"piecewise_gap_us", &HostTime::piecewise_gap_us,
+       "extra time of a layer of such a pass, if launches keep ahead of the "
+       "GPU"},
       {"draft_floor_us", &HostTime::draft_floor_us, "least time of a draft pass"},
       {"draft_us", &HostTime::draft_us, "host time of a draft pass, with the GPU idle"},
       {"round_us", &HostTime::round_us, "host time of a speculative round beyond its passes"}};
