@@ -52,7 +52,7 @@ def parameter(output, name):
 
 
 def pair_of(folder):
-    """What spread.yaml has before its methods."""
+    """Returns the part of spread.yaml before its methods."""
     text = (folder / "spread.yaml").read_text()
     return text[text.index("pair:"):text.index("decode:")]
 
@@ -83,7 +83,7 @@ with tempfile.TemporaryDirectory() as name:
     assert "target: sigma" in done.stdout and done.stdout.count("default, not told by the table") == 4, done.stdout
     assert "worst miss: " in done.stdout, done.stdout
 
-    # The experiment that it writes accepts what the table says, and is taken as it is.
+    # `run` accepts the experiment that `fit` writes, without changes.
     text = (folder / "fit/spread.yaml").read_text()
     assert "tree_dynamic" in text and "Left out" not in text, text
     for arguments in (("run", folder / "fit/spread.yaml", "--dry-run"), ("compare", folder / "fit/spread.yaml", "--quiet")):
@@ -101,7 +101,7 @@ with tempfile.TemporaryDirectory() as name:
     for rate, one in zip((0.79, 0.74, 0.72, 0.73, 0.67), by_depth([mean(column) for column in found])):
         assert abs(rate - one) < 0.05, (rate, one)
 
-    # A temperature that no table states is said to be assumed.
+    # If no table gives a temperature, the output reports an assumed one.
     done = call("fit", "medusa-vicuna-7b")
     assert done.returncode == 0 and "temperature 0, assumed, since the table does not state it" in done.stdout, (done.stdout, done.stderr)
     # Mutant: ranks that the fit ignores.
@@ -135,20 +135,20 @@ with tempfile.TemporaryDirectory() as name:
         assert done.returncode == 0 and "2.83" in done.stdout, done
     log.write_text("temperature: 1\nmean_acceptance_length: [1.78, 2.38, 2.83]\ndraft_length: [1, 2, 3]\n")
     assert "depth 2, rank 1 0.7692" in " ".join(call("fit", log).stdout.split())
-    # Rates that rise with depth: persistence is freed, said so, and comes out of the simulator.
+    # If rates rise with depth, `fit` also fits the persistence, reports this, and the simulator reproduces the rates.
     log.write_text("temperature: 0\nrates: [0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365]\n")
     done = call("fit", log, "--out", folder / "mtp")
     assert done.returncode == 0 and "freed: persistence and the draft's spread, for rates rise with depth" in done.stdout, done
     columns = tokens_per_round(folder, pair_of(folder / "mtp"), [chain(1), chain(8)], 2 * SEEDS)
     assert abs(mean(columns[1]) - 4.496) < 4 * error(columns[1]), (mean(columns[1]), error(columns[1]))
     assert mean(columns[1]) > 4.2 and abs(mean(columns[0]) - 1.834) < 0.04, columns  # mutants: 3.83; 1.76, the first of the rates
-    # What is missed by less than a tenth is said, and the fit is written with it.
+    # If the target is missed by less than a tenth, `fit` reports the gap and still writes the fit.
     log.write_text("temperature: 1\nselection: sampled\nacceptance: [0.70, 0.74, 0.76]\n")
     done = call("fit", log, "--out", folder / "missed")
     missed = "chain of 3, tokens per round is 2.6117 in the table, and at most 2.59"
     assert done.returncode == 0 and f"warning: out of reach: {missed}" in done.stderr and "spread.yaml for specsim run" in done.stdout, done
     assert f"# Out of reach: {missed}" in (folder / "missed/spread.yaml").read_text()
-    # What no target gives ends as bad input does, with what can be reached; nothing is written.
+    # A target that cannot be reached ends with status 2 like other bad input: the message gives what can be reached, and no file is written.
     log.write_text("temperature: 1\nrates: [0.9995]\n")
     done = call("fit", log, "--out", folder / "unmet")
     assert done.returncode == 2 and f"{log}:2:8: out of reach: rank 1 at depth 1 is 0.9995 in the table, and at most 0.99" in done.stderr, done
@@ -172,7 +172,7 @@ with tempfile.TemporaryDirectory() as name:
         done = call("fit", bad)
         assert done.returncode == 2 and done.stderr.startswith(str(bad) + message) and done.stdout == "", (text, done)
 
-    # Overlaps alone do not tell the target's sigma: the fit says so, and leaves out what rests on it.
+    # Overlaps alone do not determine the target's sigma: the fit reports this and omits results that depend on sigma.
     done = call("fit", "tests/data/acceptance/trace_t1.jsonl", "--out", folder / "overlaps")
     assert done.returncode == 0 and "warning: the target's sigma was not recorded" in done.stderr, (done.stdout, done.stderr)
     text = (folder / "overlaps/spread.yaml").read_text()

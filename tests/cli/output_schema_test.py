@@ -38,7 +38,7 @@ COMMANDS = {
 # OUT is a new folder each time, TABLE this table of measured kernels.
 KERNELS = "gpu,engine,version,dtype,kernel,n,k,m,us,set_over_l2\n" + "".join(
     f"h100-sxm,vllm,1,bfloat16,mine,4096,4096,{m},{us},2\n" for m, us in ((1, 14), (8, 14), (64, 15), (512, 30), (4096, 190)))
-# What has no tables, or needs more than a test of its form has: models, tasks, results of other commands.
+# Commands without tables, or whose input is too large for a test of the format: models, tasks, results of other commands.
 WITHOUT = {"calibrate", "validate", "init", "cluster", "plot", "merge", "schema", "completion", "man", "reference"}
 
 # A figure that a program would have to take apart: a number with a sign, a unit of a share, or an interval.
@@ -106,7 +106,7 @@ for command, calls in COMMANDS.items():
         status, text, err = formed("csv")
         check_csv(name, text, tables)
 
-# The figures with their errors can be told apart, and an error belongs to the figure before it.
+# Values and their errors can be distinguished, and each error belongs to the value before it.
 _, text, _ = run("run", "configs/quickstart.yaml", "--set", "rounds=2e4", "--format", "json")
 columns = json.loads(text)["tables"][0]["columns"]
 expect(f"columns of run: {columns}", ["tokens/round", "tokens/round +-95%", "speedup", "speedup +-95%"] == columns[columns.index("tokens/round"):][:4])

@@ -23,7 +23,7 @@ from program import expect, finish, run  # noqa: E402
 
 
 def refused(what, answer, *parts):
-    """Status 2 and one line that says what is allowed."""
+    """Expects status 2 and one line that states what is allowed."""
     status, _, told = answer
     expect(f"{what}: status {status}, {told}", status == 2 and told.count("\n") == 1 and "allowed: " in told and all(part in told for part in parts))
 
@@ -103,7 +103,7 @@ with tempfile.TemporaryDirectory() as scratch:
         expect(f"plot {name}: status {status}, {told}", status == 0 and {path.stem for path in (scratch / name).glob("*.png")} == set(pictures))
         expect(f"plot {name}: something is left", not list((scratch / name).glob(".*")))
 
-    # What stands where the picture goes.
+    # A file already exists where the picture is to be written.
     folder = scratch / "run"
     picture = folder / "data.png"
     mine = picture.read_bytes()

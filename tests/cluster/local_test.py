@@ -59,7 +59,7 @@ with tempfile.TemporaryDirectory() as folder:
     wrong.write_text("experiment: x\nrounds: -5\n")
     refused(f"{wrong}:2:9: rounds is -5", "local:1", wrong, "--tasks", "3", "--out", folder / "x")
     expect("nothing was begun", not (folder / "x").exists())
-    # Cells of fewer chunks than there are shards are dealt out: no shard has more than its share and one chunk of the dearest cell.
+    # If a cell has fewer chunks than there are shards, its chunks are spread: no shard has more than its share and one chunk of the slowest cell.
     many = ["--set", "rounds=30000", "--set", "sweep.seed=[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]", "--set", "sweep.pair.draft.value=[1.5]"]
     status, _, error = run("run", CONFIG, *many, "--out", folder / "many whole")
     expect(f"many cells: {error}", status == 0)
@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as folder:
         with open(folder / f"many/shards/{number}/counts.csv") as file:
             rounds.append(sum(int(line.rsplit(",", 1)[1]) for line in file if ",rounds,0," in line))
     expect(f"rounds of shards: {rounds}", min(rounds) > 0 and max(rounds) - min(rounds) <= 2 * 16384 and sum(rounds) > 0)
-    # A task that fails says where to look, and the rest is not begun.
+    # A failed task reports where its log is, and the remaining tasks are not started.
     status, _, error = run("cluster", "local:1", CONFIG, *SMALL, "--tasks", "2", "--out", folder / "full")
     shutil.rmtree(folder / "full/shards/2")
     (folder / "full/shards/2").write_text("in the way")

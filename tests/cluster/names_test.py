@@ -162,7 +162,7 @@ def force(folder):
             status, _, error = run(*begin, "--force", *more)
             expect(f"{what} {more}: {status} {error}", status == 2 and str(shards) in error and "allowed: another --out, or none of this name there" in error)
             expect(f"{what}: something was removed", (everything(out), everything(mine)) == before)
-    # What specsim wrote goes: finished shards, one that was cut off, and its pieces.
+    # Files that specsim wrote are removed: finished shards, a truncated one, and its parts.
     shutil.rmtree(out)
     run(*begin)
     whole = (out / "data.csv").read_bytes()

@@ -60,7 +60,7 @@ def signals(folder):
         out = folder / f"signal {number.name}"
         process = subprocess.Popen([SPECSIM, "cluster", "local:2", *LONG, "--out", out], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         at_work(out)
-        for more in ([], ["--force"]):  # a second one beside it, which must not take its shards away
+        for more in ([], ["--force"]):  # a second run on the same folder, which must not overwrite the shards of the first
             ended, _, error = run("cluster", "local:1", *LONG, "--out", out, *more)
             expect(f"two at once: {ended} {error}", ended == 2 and "another specsim cluster is at work here, allowed: " in error)
         sent = time.monotonic()
@@ -79,7 +79,7 @@ def signals(folder):
             os.kill(one, signal.SIGTERM)
     expect(f"script: status {process.wait()}", process.returncode == 6)
     expect("script: work went on", gone(out))
-    # What was stopped goes on, and comes to the bytes of one run.
+    # An interrupted run resumes and writes the same bytes as an uninterrupted one.
     out = folder / "again"
     some = [CONFIG, "--set", "rounds=3e7", "--tasks", "2", "--out", out]
     process = subprocess.Popen([SPECSIM, "cluster", "local:2", *some], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""Bad command lines, and what the program says of each (bad_test.py)."""
+"""Bad command lines and the messages that the program prints for them (bad_test.py)."""
 CONFIG = "tests/config/good/zeros.yaml"
 INTEGER_SEED = "an integer in [0, 9.2e+18]"
 OPTIONS = "--set, --out, --threads, --seed, --shard, --resume, --force, --dry-run, --quiet, --trace, --format, --help"
@@ -11,7 +11,7 @@ RUNS = ("allowed: results of vllm bench serve, sglang.bench_serving, AIPerf, Gen
 CALIBRATE = ["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "novels-0.2m-distilled", "--out", "OUT"]
 PASS = ["pass", "--hardware", "h100-sxm", "--model", "llama-2-7b"]
 
-# Arguments, and what standard error says.
+# Arguments and the expected standard error.
 LINES = [
     (["run", "tests/config/bad/no_such_file.yaml"],
      "tests/config/bad/no_such_file.yaml: cannot be read: no such file or directory, allowed: a readable YAML file"),

@@ -42,7 +42,7 @@ def run(arguments):
 
 
 def check(arguments, expected, out):
-    """What is wrong with the refusal of `arguments`, as a list of texts; `out` must not be there afterwards."""
+    """Lists the problems with how `arguments` are rejected; `out` must not exist afterwards."""
     result = run(arguments)
     shown = "specsim " + " ".join(arguments)
     problems = []
@@ -200,7 +200,7 @@ def check_good(path):
 
 
 def check_warnings(scratch):
-    """What a cost model warns of is said once for all cells, and not at all with --quiet."""
+    """A cost model's warning is printed once for all cells, and not at all with --quiet."""
     path = scratch / "larger.yaml"
     path.write_text(Path(CONFIG).read_text() + "cost: {model: roofline, hardware: rtx-3090, target: llama-3.2-1b, draft: llama-2-7b}\n"
                     "sweep:\n  workload.batch: [1, 2, 4]\n")

@@ -147,11 +147,11 @@ class Io(unittest.TestCase):
                 result = run(*arguments, stdout=full)
             self.assertEqual(result.returncode, IO_FAILED, arguments)
             self.assertRegex(result.stderr, r"^specsim: .*: No space left on device\n$")
-        # What was asked for as files is there, even though nobody could read the table.
+        # The requested files exist although nobody could read the table.
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
 
     def test_a_closed_pipe(self):
-        """A reader that went away, such as head, is told nothing; the status is a failure where its output was all there is."""
+        """A closed reader, such as head, causes no message; the status is a failure if the table was the only output."""
         out = self.folder / "out"
         for arguments, status in ((["run", CONFIG, "--out", str(out)], 0), (["reference"], IO_FAILED), (["list"], IO_FAILED),
                                   (["run", CONFIG], IO_FAILED)):
@@ -195,7 +195,7 @@ class Io(unittest.TestCase):
         self.failed(result, "specsim: standard output cannot be written: Bad file descriptor\n")
 
     def refused(self, arguments, message):
-        """Bad input, told within seconds and without filling memory."""
+        """Bad input is reported within seconds and without filling memory."""
         result = run(*arguments)
         self.assertEqual((result.stderr, result.stdout, result.returncode), (message + "\n", "", 2))
 

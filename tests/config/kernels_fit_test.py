@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""specsim kernels --fit: products measured at twice their price make a GPU whose products cost twice, and nothing else changes."""
+"""specsim kernels --fit: if kernels take twice the estimated time, the fitted GPU's kernels take twice as long and nothing else changes."""
 import csv
 import os
 import shutil
@@ -66,7 +66,7 @@ with tempfile.TemporaryDirectory() as folder:
         assert float(after[tokens]["weights_ms"]) > 1.8 * float(before[tokens]["weights_ms"]), tokens
     with open(table, "w", encoding="utf-8") as file:
         file.write(text)
-    # The GPU of one's own prices rows that have its name, and rows that name its file; one that no row is on is refused.
+    # A custom GPU estimates rows that have its name and rows that name its file; a GPU without any row is rejected.
     def middle(of):
         with open(os.path.join(folder, of, "errors.csv"), encoding="utf-8") as file:
             return float(next(row["median_ratio"] for row in csv.DictReader(file) if row["rows"] == "all"))
@@ -85,9 +85,9 @@ with tempfile.TemporaryDirectory() as folder:
     assert f"{table}:2:1: hardware nowhere.yaml: cannot be read" in refused, refused
     with open(table, "w", encoding="utf-8") as file:
         file.write(text)
-    # What was fitted prices its own table.
+    # A fitted GPU reproduces its own table.
     errors = specsim("kernels", table, "--out", os.path.join(folder, "again"))
-    assert "0.500" in errors, errors  # the shipped prices are half of what was measured
+    assert "0.500" in errors, errors  # the built-in estimates are half of the measured times
     with open(table, encoding="utf-8") as file:
         lines = file.readlines()
     # Three rows of one shape say nothing of others.
@@ -102,7 +102,7 @@ with tempfile.TemporaryDirectory() as folder:
         file.writelines(lines[:3])
     message = specsim("kernels", table, "--out", os.path.join(folder, "few"), "--fit", status=2)
     assert "products.csv: nothing to fit, allowed: three rows or more of one engine and type on a GPU of configs/hardware" in message, message
-    # A name with quotes and a byte order mark; rows on a GPU's own file are priced, and not fitted.
+    # A name with quotes and a byte order mark; rows on a custom GPU file are estimated, not fitted.
     strange = os.path.join(folder, "it's \"mine\": {x.csv")
     own = os.path.join(folder, "own.yaml")
     shutil.copyfile("configs/hardware/h100-sxm.yaml", own)
@@ -131,4 +131,4 @@ with tempfile.TemporaryDirectory() as folder:
     refused = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, 'scripts/kernels'); import fit_kernels; list(fit_kernels.groups('product', {table!r}, {{}}))"],
                              capture_output=True, text=True)
     assert refused.returncode != 0 and "allowed: at most 200000 in a table to fit" in refused.stderr, refused.stderr
-print("twice the measured times, twice the price")
+print("twice the measured times, twice the estimate")

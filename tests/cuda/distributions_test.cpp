@@ -61,7 +61,7 @@ bool distributions_are_right(Device& device, unsigned vocab, const math::Samplin
   return right;
 }
 
-// A sequence's state: drafts behind a text of `length` + 1 tokens.
+// State of a sequence: drafted tokens after a text of `length` + 1 tokens.
 struct State {
   std::vector<std::uint32_t> text;
   std::vector<std::uint32_t> lengths;

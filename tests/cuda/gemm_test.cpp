@@ -1,5 +1,4 @@
-// What becomes of products that a library refuses: a cuBLASLt made of the test's own functions, that refuses as told. Nothing of
-// it needs a GPU.
+// Handling of matrix products that a library rejects: the test supplies a fake cuBLASLt that rejects on demand. Nothing of it needs a GPU.
 #ifdef SPECSIM_WITH_CUDA
 
 #include "sim/lab/cuda/gemm.h"

@@ -141,7 +141,7 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
       cosines.push_back(static_cast<float>(std::cos(angle)));
       sines.push_back(static_cast<float>(std::sin(angle)));
     }
-  // What is cached; NaN in every place that nothing has been written to.
+  // Cached values; NaN in every place that has not been written.
   const std::size_t head_size = capacity * kWidth;
   std::vector<Bf16> keys(batch * pass.kv_heads * head_size, Bf16{0xFFFF});
   std::vector<Bf16> values(keys.size(), Bf16{0xFFFF});
@@ -207,7 +207,7 @@ std::vector<float> attended(Device& device, const Pass& pass, bool reference) {
     return out;
   }
 
-  constexpr std::uint32_t kShift = 2;  // lengths that lag behind, as a draft's do
+  constexpr std::uint32_t kShift = 2;  // lengths that lag, as a draft model's do
   std::vector<std::uint32_t> lagging = pass.lengths;
   for (std::uint32_t& length : lagging) length += kShift;
   const Buffer<std::uint32_t> d_sequence(device, sequence);

@@ -144,11 +144,11 @@ TEST_CASE("cuda: every round's drafts, acceptance and final token are the CPU's 
     const std::vector<float> logits = all_logits(*pair.target, *fresh, {text.begin(), text.end() - 1});
     std::vector<double> distribution(vocab);
     llm::distribution_of_logits(std::span(logits).last(vocab), settings.sampling, distribution);
-    const std::size_t row = decoding.accepted()[0];  // the last token was drawn from, or beside, this row
+    const std::size_t row = decoding.accepted()[0];  // the last token was drawn from this row or the next one
     const std::vector<double> last = decoding.target_distributions();
     double difference = 0.0;
     for (std::size_t x = 0; x < vocab; ++x) difference += std::abs(distribution[x] - last[row * vocab + x]);
-    // On a GPU the long pass goes by way of a library, whose sums are folded elsewhere: some numbers round to the next bf16.
+    // On a GPU the long pass uses a library that adds in another order: some numbers round to the next bf16.
     CHECK(difference < (device_is_gpu() ? 2e-2 : 1e-5));
   }
 }

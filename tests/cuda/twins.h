@@ -16,8 +16,8 @@ using Change = std::function<void(cuda::Kernel& kernel, const std::function<void
 
 std::unique_ptr<cuda::Device> host_twin(Order order = Order::ascending, Change change = {});
 
-// What the tests run on: the twin, or the GPU of the number in SPECSIM_GPU, with memory poisoned too. There `ascending` lets
-// kernels start early unless SPECSIM_GPU_EARLY_START is 0, `descending` does not: outcomes that differ lack a wait.
+// The device under test: the twin, or the GPU with the number in SPECSIM_GPU, with poisoned memory. There `ascending` lets kernels start early unless
+// SPECSIM_GPU_EARLY_START is 0, `descending` does not: outcomes that differ lack a wait.
 std::unique_ptr<cuda::Device> test_device(Order order = Order::ascending);
 bool device_is_gpu();
 

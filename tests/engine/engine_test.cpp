@@ -82,7 +82,7 @@ std::uint64_t fingerprint_of(const std::function<void(EventLoop&)>& schedule) {
 
 }  // namespace
 
-TEST_CASE("events run by time, priority and order of scheduling: a stable sort says the same") {
+TEST_CASE("events run by time, priority and order of scheduling, as a stable sort orders them") {
   for (const std::uint64_t seed : {1, 2, 3, 4, 5}) {
     RandomSchedule schedule(seed, 100'000);
     const auto alive = static_cast<std::size_t>(
@@ -91,7 +91,7 @@ TEST_CASE("events run by time, priority and order of scheduling: a stable sort s
     REQUIRE(schedule.engine.run() == alive);
     INFO("seed " << seed);
     CHECK(schedule.ran == sorted_names(schedule.asked, contract));
-    // Oracles with one mistake each must be told apart.
+    // Oracles with one mistake each must be distinguished.
     std::vector<Asked> backwards(schedule.asked.rbegin(), schedule.asked.rend());
     CHECK(schedule.ran != sorted_names(backwards, contract));  // last in, first out among ties
     CHECK(schedule.ran != sorted_names(schedule.asked, [](const Asked& a, const Asked& b) { return a.time_ps < b.time_ps; }));
@@ -202,7 +202,7 @@ TEST_CASE("an id is never mistaken for a later event in the same place") {
   CHECK(engine.pending() == 0);
 }
 
-TEST_CASE("many cancellations leave nothing behind and keep the order") {
+TEST_CASE("many cancellations leave no events and keep the order") {
   // Enough of them to sweep the heap several times.
   EventLoop engine;
   std::vector<int> ran;
@@ -216,7 +216,7 @@ TEST_CASE("many cancellations leave nothing behind and keep the order") {
   for (int i = 0; i < 200; ++i) REQUIRE(ran[static_cast<std::size_t>(i)] == 19'900 - 100 * i);
 }
 
-TEST_CASE("scheduling in the past fails and says when, and the engine goes on") {
+TEST_CASE("scheduling in the past fails with the time in the message, and the engine continues") {
   EventLoop engine;
   int ran = 0;
   engine.schedule_at(at_ps(10), [&engine] { engine.schedule_at(at_ps(9), [] {}); });

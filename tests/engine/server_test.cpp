@@ -108,7 +108,7 @@ TEST_CASE("a server's timetable: two units, five jobs") {
   CHECK(server.utilisation() == Approx(27.0 / 34.0).epsilon(1e-15));
 }
 
-TEST_CASE("a request made when a job finishes queues behind those who wait") {
+TEST_CASE("a request made when a job finishes queues after those that already wait") {
   EventLoop engine;
   FifoServer server(engine, "gpu");
   std::string order;

@@ -108,7 +108,7 @@ TEST_CASE("timetables of processor sharing") {
   CHECK(timetable({{'a', 0, 100, {.most = 0.25}}}, 400) == "a@400 ");
   // Both capped: the rest of the speed is nobody's.
   CHECK(timetable({{'a', 0, 100, {.most = 0.25}}, {'b', 0, 100, {.most = 0.5}}}, 400) == "b@200 a@400 ");
-  // What a capped job leaves is divided by weight: a 1/8, b and c 7/16 each and not 1/3.
+  // The share that a capped job leaves is divided by weight: a gets 1/8, b and c get 7/16 each and not 1/3.
   CHECK(timetable({{'a', 0, 200, {.most = 0.125}}, {'b', 0, 700}, {'c', 0, 700}}, 1600) == "a@1600 b@1600 c@1600 ");
   // A gap, an empty job, and a job that comes when another leaves.
   CHECK(timetable({{'a', 0, 10}, {'b', 10, 10}, {'c', 100, 0}, {'d', 200, 1}}, 21) == "a@10 b@20 c@100 d@201 ");
@@ -156,7 +156,7 @@ TEST_CASE("M/M/1 and M/D/1 shared: the mean sojourn is 1 / (mu - lambda), whatev
     const Queue slower({.exponential = exponential, .slower = 1.02, .seed = 20260204}, load);
     rejects("service 2 % slower", slower.sojourns, sojourn);
   }
-  // Blind for exponential services, where both disciplines have this mean; told apart by deterministic ones.
+  // Blind with exponential service times, where both disciplines have this mean; deterministic times distinguish them.
   const Queue in_turn({.exponential = false, .in_turn = true, .seed = 20260205}, load);
   rejects("first come, first served", in_turn.sojourns, sojourn);
 }

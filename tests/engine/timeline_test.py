@@ -72,7 +72,7 @@ class Timeline(unittest.TestCase):
                 for key in ("ts", "dur"):
                     self.assertEqual(span[key] * 10**6 % 1, 0)
                     self.assertGreaterEqual(span[key], 0)
-        # The work of a shared job is at most its span, for it never runs faster than alone; some ran slower.
+        # The work of a shared job is at most its span, because it never runs faster than alone; some ran slower.
         slower = 0
         for span in self.of("shared"):
             self.assertLessEqual(span["args"]["work_ps"], span["dur"] * 10**6 + 1)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kExact = 1e-12;
 
-// Contexts follow tokens, so that how sure the draft is of a token says which one came before it.
+// Contexts follow tokens, so the draft's confidence in a token reveals the token before it.
 constexpr const char* kPair =
     "{vocab: 3, target: {family: dirichlet, concentration: 0.7}, draft: {from: target, transform: logit_noise, value: 1.5}}";
 constexpr const char* kMarkov = "{process: markov, states: 3}";
@@ -44,8 +44,7 @@ double error_of(const audit::AuditReport& report) {
   return largest;
 }
 
-// Verifies the tokens that a rule of the test says; rules are given all outlooks of a chain, and may look ahead where none
-// should.
+// Verifies the tokens that the test's rule selects; rules see all confidences of a chain, and may look ahead where a real rule must not.
 class Ruled final : public draft::LengthPolicy {
  public:
   using Rule = std::function<int(const Chain&)>;
@@ -71,7 +70,7 @@ audit::AuditReport audit_rule(int batch, Ruled::Rule rule) {
 
 }  // namespace
 
-TEST_CASE("adaptive verification leaves the target's distribution alone, alone and beside another sequence") {
+TEST_CASE("adaptive verification preserves the target's distribution, for one sequence and for two in a batch") {
   double least = 1e9;
   double most = 0.0;
   for (const int batch : {1, 2, 8})

@@ -115,10 +115,10 @@ void hold_lossless_verifiers(int largest_vocab) {
 
 }  // namespace
 
-TEST_CASE("every lossless verifier is lossless, and as the independent enumeration says, vocabularies to 4, 3 under sanitizers") {
+TEST_CASE("every lossless verifier is lossless, and agrees with the independent enumeration, vocabularies to 4, 3 under sanitizers") {
   hold_lossless_verifiers(kSanitized ? 3 : 4);
 }
-TEST_CASE("every lossless verifier is lossless, and as the independent enumeration says, vocabularies to 6", "[.slow]") {
+TEST_CASE("every lossless verifier is lossless, and agrees with the independent enumeration, vocabularies to 6", "[.slow]") {
   hold_lossless_verifiers(6);
 }
 
@@ -184,7 +184,7 @@ TEST_CASE("the distribution of one round over its tokens and next context") {
   }
 }
 
-TEST_CASE("soft_argmax is biased by exactly what theory says") {
+TEST_CASE("soft_argmax is biased by exactly what theory predicts") {
   InputNumbers numbers(5);
   double largest_bias = 0.0;
   for (int i = 0; i < 60; ++i) {
@@ -335,7 +335,7 @@ TEST_CASE("the audit reaches what production runs: a mistake where nobody watche
   CHECK_THROWS_AS(audit::audit_cell(second_pair(2), TokenLikeRule(), unwatched), InvariantBroken);
 }
 
-TEST_CASE("the report says what it found") {
+TEST_CASE("the report contains its findings") {
   const std::string text = audit::to_text(audit::audit_cell(first_pair(2)));
   INFO(text);
   CHECK(text.find("expected accepted:                    1.111111111111\n") != std::string::npos);

@@ -106,10 +106,10 @@ TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, where the tok
         Approx(71.0 / 64.0).epsilon(0).margin(kExact));
 }
 
-TEST_CASE("hsd: what is accepted and how the text is biased, worked by hand; held to its theory") {
-  // Ratios 1.8 and .2. The whole block stays with 1, .36, .36 and .04, a quarter each: .44 (block verification, which cuts the
-  // 1.8, has .2 for the second: .4). Behind the first token .16 come back and stay, for p_1 = 1; behind the second, where
-  // (.2 target - draft)+ is nothing, .4 go back to the root.
+TEST_CASE("hsd: accepted tokens and the bias of the text, calculated by hand and compared with its theory") {
+  // Ratios 1.8 and .2. The whole block stays with 1, .36, .36 and .04, a quarter each: .44 (block verification, which cuts the 1.8, has .2 for the
+  // second: .4). After the first token .16 return and stay, because p_1 = 1; after the second, where (.2 target - draft)+ is zero, .4 return to the
+  // root.
   const AuditReport report = audit::audit_cell(
       cell_of(explicit_pair({0.9, 0.1}, {0.5, 0.5}), "{process: fixed}", "{kind: chain, draft_length: 2}", "hsd"));
   CHECK(largest_difference(report.starts[0].accepted_distribution, {0.4, 0.16, 0.44}) <= kExact);
@@ -340,7 +340,7 @@ TEST_CASE("lossy verifiers of blocks are biased by exactly what their distributi
 }
 
 TEST_CASE("trees without replacement are exact where the draft is nearly certain") {
-  // What is left of the draft is less than 1 can tell; the mutant takes it as a difference from 1.
+  // The draft's remaining mass is below the resolution of doubles near 1; the mutant computes it as a difference from 1.
   for (const Distribution& draft : {Distribution{1.0, 1e-30, 1e-20}, Distribution{1.0 - 1e-9, 1e-9 - 1e-15, 1e-15}})
     for (const char* verifier : {"without_replacement", "traversal"})
       for (const char* branching : {"[2]", "[3, 1]"}) {
@@ -389,7 +389,7 @@ TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic
   }
 }
 
-TEST_CASE("a dynamic tree ranks by the draft model's own distribution, whatever draft_sampling says") {
+TEST_CASE("lossy verifiers of blocks are biased by exactly what their distribution gives") {
   const auto audited = [](const std::string& sampling) {
     const std::string pair =
         "{vocab: 5, target: {family: zipf, exponent: 1}, draft: {from: target, transform: permute, value: 0.5}" + sampling + "}";

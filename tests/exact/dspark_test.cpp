@@ -66,7 +66,7 @@ int by_the_base(verify::Block& block, int node, const std::vector<int>& children
 
 }  // namespace
 
-TEST_CASE("dspark: the output is the target's whatever the head knows, and rounds accept as theory says") {
+TEST_CASE("dspark: the output is the target's whatever the head knows, and rounds accept as theory predicts") {
   const std::vector<std::pair<std::string, std::string>> texts = {{pair_of(3), "{process: fixed}"},
                                                                   {pair_of(3), "{process: markov, order: 1}"},
                                                                   {pair_of(2), "{process: markov, order: 2}"},
@@ -88,7 +88,7 @@ TEST_CASE("dspark: the output is the target's whatever the head knows, and round
         CHECK(theory_difference(predicted(cell), report) <= kExact);
       }
   const spec::Cell cell = cell_of(pair_of(3), texts[1].second, dspark(3, 0.3), "token");
-  // Mutant: the verifier is told the distribution before the bias.
+  // Mutant: the verifier receives the distribution before the bias.
   CHECK(audit_cell(cell, StepRule(by_the_base)).largest_difference > 1e-3);
   // Mutant: theory without the head.
   CHECK(theory_difference(predicted(cell_of(pair_of(3), texts[1].second, dspark(3, 0.0), "token")), audit_cell(cell)) > 1e-3);
@@ -113,7 +113,7 @@ TEST_CASE("dspark: temperatures of both sides, and of the draft alone") {
     }
 }
 
-TEST_CASE("dspark without its head is dflash; with all of it a chain, where one token tells the context") {
+TEST_CASE("dspark without its head is dflash; with all of it a chain, if one token determines the context") {
   const auto accepts = [](const std::string& pair, const std::string& context, const std::string& drafter,
                           const std::string& verifier) { return audit_cell(cell_of(pair, context, drafter, verifier)); };
   for (const auto& [pair, context] : {std::pair{pair_of(3), "{process: markov, order: 1}"},
@@ -152,8 +152,8 @@ TEST_CASE("dspark: by hand, a bias of half the way is the normalised root of the
   method.verifier = {&token, {}, token.make_block({})};
   diagnostics.throw_if_any();
   const AuditReport report = audit_cell(cell);
-  // From state 0: the first token by (.8, .2). Behind token 0 the text is in state 0 again; behind 1 the head takes the logits
-  // half of the way from (.8, .2) to (.1, .9).
+  // From state 0: the first token by (.8, .2). After token 0 the text is in state 0 again; after token 1 the head takes the logits halfway between
+  // (.8, .2) and (.1, .9).
   const double root0 = std::sqrt(0.8 * 0.1);
   const double root1 = std::sqrt(0.2 * 0.9);
   const double behind_1 = std::min(0.5, root0 / (root0 + root1)) + std::min(0.5, root1 / (root0 + root1));
@@ -217,7 +217,7 @@ TEST_CASE("dspark: a policy that ends blocks by what was drafted leaves the outp
     }
 }
 
-TEST_CASE("domino: the output is the target's, and rounds accept as theory says") {
+TEST_CASE("domino: the output is the target's, and rounds accept as theory predicts") {
   const auto domino = [](double head, const std::string& selection) {
     return fmt::format("{{kind: domino, block_size: 4, causal_head: {}, selection: {}}}", head, selection);
   };
@@ -237,7 +237,7 @@ TEST_CASE("domino: the output is the target's, and rounds accept as theory says"
         CHECK(report.impossible == 0.0);
         CHECK(theory_difference(predicted(cell), report) <= kExact);
       }
-  // All of the head is a chain, whatever number of tokens tells the context; none of it is DFlash.
+  // With all of the head the draft is a chain, however many tokens determine the context; with none of it, it is DFlash.
   for (const char* context : {"{process: markov, order: 1}", "{process: markov, order: 2}", "{process: markov, order: 3}"}) {
     INFO(context);
     CHECK(accepted_difference(audited(pair_of(2), context, domino(1.0, "sampled"), "token"),
@@ -245,7 +245,7 @@ TEST_CASE("domino: the output is the target's, and rounds accept as theory says"
     CHECK(accepted_difference(audited(pair_of(2), context, domino(0.0, "argmax"), "tree_point_mass"),
                               audited(pair_of(2), context, "{kind: dflash, block_size: 4}", "tree_point_mass")) == 0.0);
   }
-  // Where one token tells the context it is dspark; where two do, dspark's head sees less. Mutant: a head of one token.
+  // If one token determines the context, it is dspark; if two do, dspark's head sees less. Mutant: a head of one token.
   const auto of_dspark = [&](const std::string& context) {
     return accepted_difference(audited(pair_of(2), context, domino(0.6, "sampled"), "token"),
                                audited(pair_of(2), context, dspark(3, 0.6), "token"));
@@ -255,7 +255,7 @@ TEST_CASE("domino: the output is the target's, and rounds accept as theory says"
   CHECK(audit_cell(cell_of(pair_of(3), "{process: iid, fresh: true}", domino(0.4, "sampled"), "token")).lossless());
 }
 
-TEST_CASE("dflash2: the output is the target's, and rounds accept as theory says") {
+TEST_CASE("dflash2: the output is the target's, and rounds accept as theory predicts") {
   for (const auto& [pair, context] : {std::pair{pair_of(3), "{process: markov, order: 1}"},
                                       {pair_of(2), "{process: markov, order: 2}"},
                                       {pair_of(3), "{process: markov, states: 4, merges: 0.5}"}})
@@ -282,7 +282,7 @@ TEST_CASE("dflash2's path goes through few candidates") {
   // Of all tokens as candidates it is dspark.
   CHECK(accepted_difference(accepts("{kind: dflash2, block_size: 4, selector: 0.3, candidates: 2}"), accepts(dspark(3, 0.3))) <=
         kExact);
-  // One candidate behind the first token is DFlash's own: with the best first token its whole chain.
+  // With one candidate after the first token it is DFlash: its whole chain with the best first token.
   const auto path = [&](int candidates) {
     return accepts(fmt::format("{{kind: dflash2, block_size: 4, selector: 0.9, candidates: {}, selection: argmax}}", candidates),
                    "tree_point_mass");
@@ -300,7 +300,7 @@ TEST_CASE("dflash2 by hand: a bias of half the way among two of three candidates
   const std::vector<double> joined = theory::biased_distribution(before, known, 0.5, 1.0, 2);
   CHECK(joined[0] == Approx(a / (a + b)).margin(kExact));
   CHECK(joined[2] == 0.0);
-  // Mutant: candidates by the distribution behind the bias, of which the third token is the likeliest.
+  // Mutant: candidates from the distribution after the bias, of which the third token is the likeliest.
   Diagnostics diagnostics;
   const draft::DrafterEntry& entry = *draft::drafters().find("dflash2");
   const config::Value section = config::parse_text("{block_size: 3, selector: 0.5, candidates: 2}", "t", diagnostics);

@@ -1,4 +1,4 @@
-// Greedy multi-path block verification and SpecHub: losslessness, what theory says of them, and mistakes that an audit sees.
+// Greedy multi-path block verification and SpecHub: losslessness, agreement with their theory, and mistakes that an audit detects.
 #include "sim/rounds/theory/multi_path.h"
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/exact/exact_cells.h"
@@ -159,7 +159,7 @@ int hub_with(verify::Block& block, int node, const std::vector<int>& children, T
 
 }  // namespace
 
-TEST_CASE("the best of several paths, judged as a block: lossless, and accepted as theory says; one path is the block rule") {
+TEST_CASE("the best of several paths, judged as a block: lossless, and accepted as theory predicts; one path is the block rule") {
   InputNumbers numbers(191);
   double gain = 0.0;
   for (int i = 0; i < 30; ++i) {
@@ -227,7 +227,7 @@ TEST_CASE("a rule of paths refuses trees that branch below the root, and paths o
   CHECK_THROWS_AS(hub_cell(pair, "[3, 1]"), BadInput);
 }
 
-TEST_CASE("siblings around a hub: lossless, and each rank accepted as theory says") {
+TEST_CASE("siblings around a hub: lossless, and each rank accepted as theory predicts") {
   InputNumbers numbers(192);
   double gain = 0.0;
   for (int i = 0; i < 60; ++i) {

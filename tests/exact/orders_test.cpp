@@ -106,7 +106,7 @@ void hold_orders(int trials) {
 
 }  // namespace
 
-// What a sanitizer looks for shows in any of them.
+// A sanitizer's findings show in any of the orders.
 TEST_CASE("orders of the shipped rules on 2,000 audited pairs, 200 under sanitizers") { hold_orders(kSanitized ? 200 : 2000); }
 TEST_CASE("orders of the shipped rules on 10,000 audited pairs", "[.slow]") { hold_orders(10'000); }
 

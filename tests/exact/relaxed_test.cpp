@@ -176,7 +176,7 @@ TEST_CASE("hybrid: copies where the text promises more than the model drafts, th
 }
 
 TEST_CASE("in_turn: copies where there are any, the model's argmax elsewhere") {
-  // One token or two are copied behind what stood in the text before.
+  // One token or two are copied after the earlier text.
   const Distribution target = {0.7, 0.3};
   for (const char* const model : {"{kind: chain, draft_length: 1, selection: argmax}", "{kind: dflash, block_size: 2}"})
     for (const char* const copies :

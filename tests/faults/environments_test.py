@@ -99,7 +99,7 @@ class Environments(unittest.TestCase):
 
     @classmethod
     def run_here(cls, words, out, prefix=(), **options):
-        """The command with another name for its folder `out` in what it is told and what it prints."""
+        """Renames the command's folder `out` in its arguments and in its output."""
         options.setdefault("stdout", subprocess.PIPE)
         words = [out if word == "out" else word for word in words]
         done = subprocess.run([*prefix, SPECSIM, *words], cwd=cls.folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace", timeout=600, **options)
@@ -117,7 +117,7 @@ class Environments(unittest.TestCase):
     # ---- variables
 
     def test_variables(self):
-        """What a shell, a batch system or a container sets or lacks: the same bytes, in files and on the screen."""
+        """Settings that a shell, a batch system or a container makes or lacks: files and standard output have the same bytes."""
         plain = dict(os.environ)
         without = lambda *names: {key: value for key, value in plain.items() if key not in names}
         sanitizers = {key: value for key, value in plain.items() if key.endswith("SAN_OPTIONS")}
@@ -141,7 +141,7 @@ class Environments(unittest.TestCase):
     # ---- streams
 
     def test_streams(self):
-        """Closed, full or unread: what is written as files is all there; a table that nobody could read is told by the status."""
+        """Closed, full or unread standard output: the files are complete; the status reports that nobody could read the table."""
         for name, (words, _) in COMMANDS.items():
             for number, streams in enumerate((">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full", ">/dev/full 2>&1")):
                 out = f"streams_{name}_{number}"
@@ -196,7 +196,7 @@ class Environments(unittest.TestCase):
         self.assertEqual((self.folder / "small.yaml").read_text(), CONFIG)
 
     def test_folders_without_leave(self):
-        """Read-only folders, as a user that is not root: told with the place, nothing is made."""
+        """Read-only folders, as a non-root user: the error names the place, and no file is created."""
         user = {} if os.geteuid() != 0 else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         if subprocess.run(["test", "-x", SPECSIM, "-a", "-r", MODEL], **user).returncode != 0:
             self.skipTest("the program is out of that user's reach")

@@ -122,7 +122,7 @@ class ExistingFiles(WithResults):
             self.refused(run("init", "--ask", cwd=self.scratch, stdin=endless), "an answer goes on after 4096 bytes, allowed: a line\n$")
 
     def test_pipes_among_the_results(self):
-        """They are told at once, whatever the command and with --force too: opening one would wait for its other end."""
+        """They are reported at once, for each command and with --force too: opening one would wait for its other end."""
         serving = ["serve", "configs/serve/chat.yaml", "--requests", "20"]
         shard = self.scratch / "shard"
         self.assertEqual(run("run", self.config, "--shard", "1/1", "--out", shard).returncode, FINE)
@@ -180,7 +180,7 @@ class ExistingFiles(WithResults):
                         self.refused(run(*command, option, f"{folder}/{name}", "--out", out, *force), f"^{option}: .* is a file of --out, allowed: another file\n$")
                 self.assertFalse(out.exists())
             self.refused(run(*command, option, out, "--out", out), f"^{option}: .* is a directory, allowed: a file\n$")
-            # A directory that is missing is told before anything is done; one that --out makes is none.
+            # A missing directory is reported before the run starts, but --out creates its directory.
             result = run(*command, option, self.scratch / "nowhere" / "file", "--out", out)
             self.assertEqual((result.returncode, result.stdout), (IO_FAILED, ""))
             self.assertRegex(result.stderr, "nowhere/file: cannot be written: .*nowhere is no directory")

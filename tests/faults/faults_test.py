@@ -101,7 +101,7 @@ class Faults(WithResults):
 
     @staticmethod
     def go_on(process, number=signal.SIGCONT):
-        """What it says until it ends, after this signal; without the lines that tell how far it is."""
+        """Standard error until the process ends after this signal, without progress lines."""
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
         return re.sub(r"(?m)^[0-9.]+% of .* left\n", "", process.communicate(timeout=600)[1])
@@ -110,7 +110,7 @@ class Faults(WithResults):
 
     @unittest.skipIf(SANITIZERS, "preloading goes before the sanitizer's own library")
     def test_calls_that_fail(self):
-        """Each call on a file of the run, failing once or from then on: an error with the file's name, and --resume mends it."""
+        """Each system call on a file of the run fails once or from then on: the error names the file, and --resume completes the run."""
         shim = self.folder / "failing_calls.so"
         subprocess.run(["cc", "-shared", "-fPIC", "-o", str(shim), "tests/faults/failing_calls.c", "-ldl"], check=True)
         faults = 0
@@ -195,7 +195,7 @@ class Faults(WithResults):
     # ---- folders
 
     def test_a_removed_folder(self):
-        """It is told at once, and the results are written all the same."""
+        """The failure is reported at once, and the results are written nevertheless."""
         out = self.scratch / "out"
         process = self.started("run", self.config, "--set", "rounds=2e6", "--out", str(out), "--threads", "1")
         shutil.rmtree(out)
@@ -297,7 +297,7 @@ class Faults(WithResults):
         Path(f"{plain}.part").symlink_to(victim)
         self.assertEqual(run("run", config, "--trace", plain).returncode, IO_FAILED)
         self.assertEqual(victim.read_text(), "mine\n")
-        # What a sudden end left under that name is in nobody's way.
+        # A killed run's leftover file of that name does not block a new run.
         Path(f"{plain}.part").unlink()
         Path(f"{plain}.part").write_text("half")
         self.assertEqual(run("run", config, "--trace", plain).returncode, FINE)

@@ -45,4 +45,4 @@ if done.returncode != 1 or lines[-1] != "175 passed, 5 failed":
 for line, wanted in zip(told, WANTED):
     suite = wanted.split(":")[0]
     if not line.startswith(wanted) or not line.endswith(NAMED.get(suite, " s")):
-        sys.exit(f"{suite} is told as {line!r}")
+        sys.exit(f"{suite} is reported as {line!r}")

@@ -1,5 +1,5 @@
-// What stands in for libFuzzer in builds without it, with those of its options that scripts/fuzz gives: inputs from files and
-// folders, once each; with -max_total_time=N also for so many seconds with bytes changed blindly.
+// Replaces libFuzzer in builds without it. It has the options that scripts/fuzz uses: files and folders as inputs, once each; with -max_total_time=N
+// it also changes bytes at random for N seconds.
 #include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>

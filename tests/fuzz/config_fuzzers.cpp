@@ -11,7 +11,7 @@ namespace specsim::fuzz {
 
 namespace {
 
-// What a text parses to, where it does; throws BadInput elsewhere.
+// The parsed value of a text; throws BadInput if it does not parse.
 config::Value parsed(std::string_view bytes) {
   Diagnostics diagnostics;
   config::Value value = config::parse_text(std::string(bytes), "case.yaml", diagnostics);

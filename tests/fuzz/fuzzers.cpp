@@ -40,7 +40,7 @@ void check_refusal(const BadInput& refusal) {
   require(!refusal.list().empty(), "a refusal has a message");
   for (const Diagnostic& diagnostic : refusal.list()) {
     bytes += diagnostic.message.size();
-    require(!diagnostic.message.empty(), "a message says something");
+    require(!diagnostic.message.empty(), "a message is not empty");
     const bool names_option =
         diagnostic.message.find("option") != std::string::npos || diagnostic.message.find("--") != std::string::npos;
     require(!diagnostic.where.file.empty() || names_option, "a message has a place");

@@ -8,8 +8,7 @@
 
 namespace specsim::fuzz {
 
-// Takes any bytes. What a reader refuses it throws as BadInput; everything else that is thrown is a finding, as are signals and
-// what a sanitizer says.
+// Takes any bytes. A rejected input throws BadInput; any other exception, signal or sanitizer report is a finding.
 struct Fuzzer {
   const char* name;
   void (*feed)(std::string_view bytes);

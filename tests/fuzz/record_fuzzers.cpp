@@ -134,7 +134,7 @@ void feed_manifest(std::string_view bytes) {
           "a manifest is what it was written from");
 }
 
-// What a log says can have been counted, and takes no more memory than it may.
+// The counts in a log are possible, and reading them takes no more memory than allowed.
 void feed_server_log(std::string_view bytes) {
   logs::LogReader reader({.growth_alone = !bytes.empty() && bytes.front() == '-'});
   reader.add_text(bytes);
@@ -153,8 +153,8 @@ void feed_server_log(std::string_view bytes) {
   }
 }
 
-// Counters of a server that starts anew: each pair of bytes is a scrape's drafts and accepted tokens. Over all its lives it
-// counted no less than between two scrapes, and no more than all scrapes say.
+// Counters of a server that restarts: each pair of bytes is a scrape's drafts and accepted tokens. Over all its lives it counted no less than between
+// two scrapes, and no more than all scrapes say.
 void feed_counters(std::string_view bytes) {
   std::string text;
   double all = 0.0;

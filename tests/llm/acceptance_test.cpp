@@ -1,5 +1,4 @@
-// What is recorded of real decoding: acceptance by its own distributions, errors, and traces that say what other decoding of the
-// same prompts does.
+// Records of real decoding: acceptance by its own distributions, errors, and traces that predict other decoding of the same prompts.
 #include "sim/lab/llm/acceptance.h"
 
 #include "sim/answers/plan/acceptance_curve.h"
@@ -40,7 +39,7 @@ double walked(const llm::MeasuredAcceptance& acceptance, int draft_length) {
 
 }  // namespace
 
-TEST_CASE("at temperature 0 a trace says to the last round what decoding at its draft length and at others does",
+TEST_CASE("at temperature 0 a trace predicts decoding at its draft length and at others exactly, to the last round",
           "[llm][acceptance]") {
   const tests::Pair pair;
   const std::vector<llm::Prompt> prompts = some_prompts(pair.target_weights->config);
@@ -61,8 +60,7 @@ TEST_CASE("at temperature 0 a trace says to the last round what decoding at its 
     CHECK(walked(recorded, k) == Approx(measure(k, starts).tokens_per_round()).epsilon(1e-9));
   }
   for (const llm::Tally& tally : recorded.by_depth) CHECK(tally.z() == 0.0);
-  // Where the context of 256 ends first: a round may start as long as there is room for its drafts. Mutants: no look at the
-  // context; a token less.
+  // If the context of 256 ends first: a round may start as long as there is room for its drafts. Mutants: no look at the context; a token less.
   const std::size_t context = pair.target_weights->config.context;
   std::vector<llm::Prompt> longest(1);
   while (longest[0].tokens.size() < context - 16)
@@ -103,11 +101,11 @@ TEST_CASE("a trace and the expected counts are the rule's own, by distributions 
     const llm::MeasuredAcceptance recorded = llm::measure_acceptance(
         *pair.target_model, pair.draft_model.get(), method, prompts,
         {.temperature = kTemperature, .draft_length = kDraftLength, .tokens = kTokens, .seed = kSeed}, {});
-    // The same decoding once more, for its texts.
+    // The same decoding again, to get its texts.
     llm::RunningMethod again(*pair.target_model, pair.draft_model.get(), method, sampling, 1, kDraftLength,
                              rng::make_key(kSeed, rng::hash_text("acceptance")));
     double expected = 0.0;  // accepted at the first depth, given the distributions
-    double gap = 0.0;       // what a distribution of the position before would have said
+    double gap = 0.0;       // acceptance by the distribution of the previous position
     double reversed = 0.0;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       again.decoder().start({{prompts[i].tokens, i}});

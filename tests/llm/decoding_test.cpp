@@ -122,8 +122,8 @@ void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs
   for (std::size_t i = 0; i < prompts; ++i) {
     llm::ModelDistributions target_distributions(*pair.target_model, sampling, 1);
     llm::ModelDistributions draft_distributions(*pair.draft_model, sampling, 1);
-    // The two tokens' distributions are those after the prompt and after one token more; whatever stands behind moves them in no
-    // rule that is lossless, so the distribution there is not worth a pass of the model for each of a vocabulary's pairs.
+    // The two tokens' distributions are those after the prompt and after one more token. In a lossless rule no later distribution can change them, so
+    // later ones are not worth a pass of the model for each of a vocabulary's pairs.
     Remembered target(target_distributions, {.deepest = all[i].tokens.size() + 1});
     Remembered draft(draft_distributions, {.deepest = all[i].tokens.size() + 1});
     for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {

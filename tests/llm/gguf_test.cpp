@@ -31,7 +31,7 @@ std::vector<float> logits_of(const std::string& model_name, const std::vector<To
   return tests::all_logits(*model, *cache, tokens);
 }
 
-// What the reader says of a file with these bytes; "" where it takes them.
+// The reader's error message for a file with these bytes; "" if it accepts them.
 std::string refused(const std::string& bytes) {
   const std::string path = (std::filesystem::temp_directory_path() / fmt::format("specsim_{}.gguf", getpid())).string();
   write_whole_file(path, bytes);

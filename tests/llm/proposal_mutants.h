@@ -20,10 +20,10 @@ inline const std::vector<std::pair<Lie, std::string>> kLies = {
     {Lie::distribution_of_parent, "a distribution of a tree is the one before the node"},
     {Lie::distribution_of_neighbour, "a distribution of a tree is that of the row before"},
     {Lie::other_branch, "a node of a tree hangs on the neighbour of its parent"},
-    {Lie::stale_key, "what is forgotten ends one token late"},  // and stands where the last one that stays stood
+    {Lie::stale_key, "what is forgotten ends one token late"},  // and starts where the last remaining token was
 };
 
-// A model that answers path by path, for what a lie makes of the text that it was asked about.
+// A model that answers path by path, so that a lie can change the text that the drafter asked about.
 class Liar final : public llm::DistributionSource {
  public:
   Liar(Remembered& truth, Lie lie) : truth_(truth), lie_(lie) {}

@@ -1,6 +1,5 @@
-// What block drafters draft on real models, round by round, against a recomputation from the drafters' descriptions that knows
-// one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere
-// else.
+// Checks the proposals of block drafters on real models round by round. The expected proposals are recomputed from the drafters' descriptions with
+// one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere else.
 #include "sim/foundation/base/wide.h"
 #include "sim/lab/llm/block_proposer.h"
 #include "sim/lab/llm/decoder.h"
@@ -25,7 +24,7 @@ namespace {
 // A block as the paths to its nodes, and what the children of each node were drawn from.
 struct Drafted {
   std::vector<Path> paths = {{}};                    // [node], in the block's order
-  std::map<int, std::vector<double>> distributions;  // by node, for those whose children were drawn
+  std::map<int, std::vector<double>> distributions;  // by node, for nodes whose children were drawn
 
   bool operator==(const Drafted&) const = default;
 };
@@ -72,7 +71,7 @@ Drafted merged(const std::vector<Path>& paths) {
   return block;
 }
 
-// What is to be drafted in a round that begins with this text.
+// The expected draft of a round that begins with this text.
 using Expected = std::function<Drafted(std::span<const Token> text, std::uint32_t round)>;
 // The uniform that draws a node of a tree.
 using Uniform = std::function<double(const tokens::Tree& tree, int node, std::uint32_t round)>;
@@ -167,7 +166,7 @@ Expected lookahead(std::size_t window, std::size_t ngram, std::size_t guesses, R
   struct State {
     std::size_t read = 0;
     std::vector<Path> pool;                 // the newest last; once each
-    std::vector<std::deque<Token>> levels;  // guesses; levels[l][i] was made for the place l + i behind the text's last token
+    std::vector<std::deque<Token>> levels;  // guesses; levels[l][i] was made for the place l + i after the text's last token
   };
   const auto state = std::make_shared<State>();
   return [=, &target](std::span<const Token> text, std::uint32_t /*round*/) {
@@ -219,7 +218,7 @@ Expected lookahead(std::size_t window, std::size_t ngram, std::size_t guesses, R
   };
 }
 
-// Up to `draft_length` tokens behind the first place of the text's last three, two or one.
+// Up to `draft_length` tokens after the first occurrence of the text's last three, two or one tokens.
 Expected copied(std::size_t draft_length) {
   return [draft_length](std::span<const Token> text, std::uint32_t /*round*/) {
     for (std::size_t last = 3; last > 0; --last) {
@@ -232,8 +231,8 @@ Expected copied(std::size_t draft_length) {
   };
 }
 
-// The commonest way on from all the places of the longest end that stood before, while a tenth of them go it; of equals the one
-// that Arctic Inference's tree lists first.
+// The most common continuation after all earlier occurrences of the longest suffix, as long as a tenth of them share it; among equals, the first that
+// Arctic Inference's tree lists.
 Expected commonest(std::size_t draft_length) {
   return [draft_length](std::span<const Token> text, std::uint32_t /*round*/) {
     for (std::size_t length = 16; length > 0; --length) {

@@ -41,7 +41,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// What the reader says of the tiny model with its files changed; "" where it takes them. The folder's name is cut off.
+// The reader's error message for the tiny model with its files changed; "" if it accepts them. The folder's name is cut off.
 std::string refusal(const std::function<void(std::string& config, std::string& tensors)>& change) {
   const Folder folder;
   std::string config = read_whole_file(kTiny + "/config.json");

@@ -15,7 +15,7 @@ SECONDS = 60  # processor time that a refusal may take; making a hundredth of it
 
 
 def refusal(*arguments):
-    """What the command says; it must end with status 2, soon, and leave nothing."""
+    """Standard error of the command; it must end with status 2, soon, and leave no files."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out"
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -37,7 +37,7 @@ if found:
     expect(f"other figures: {said}", abs(whole - target - draft) < 0.11 and abs(target - 755.9) < 1.5 and abs(draft - 2.3) < 0.1)
 said = refusal("--target", "llama-3.2-1b", "--draft", HUGE)
 expect(f"a draft that is too large: {said}", "--draft: " in said and "GiB of weights" in said)
-# Whatever the target takes, a wrong draft is told first.
+# A wrong draft is reported first, whatever the target needs.
 said = refusal("--target", HUGE, "--draft", "llama-3.2-1bb")
 expect(f"an unknown draft: {said}", '--draft: "llama-3.2-1bb" is no directory and no known shape' in said)
 said = refusal("--target", HUGE, "--draft", "llama-68m")

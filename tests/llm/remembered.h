@@ -169,7 +169,7 @@ class Remembered final : public llm::DistributionSource {
   llm::DistributionSource& source_;
   Reading reading_;
   std::vector<Token> read_;        // what the source has in its cache
-  std::vector<std::uint32_t> at_;  // the place behind each cached token
+  std::vector<std::uint32_t> at_;  // the place after each cached token
   std::deque<Place> places_ = {Place()};
   std::unordered_map<std::uint64_t, std::uint32_t> places_of_;  // by the place before and the token
 };

@@ -23,7 +23,7 @@ namespace {
 
 const std::string kFolder = "tests/data/tokenizers/";
 
-// What the reader says of the tokenizer `name` with its JSON changed; "" where it takes it.
+// The reader's error message for the tokenizer `name` with its JSON changed; "" if it accepts it.
 std::string refused(const std::string& name, const std::function<void(ordered_json&)>& change) {
   ordered_json root = ordered_json::parse(read_whole_file(kFolder + name + ".json"));
   change(root);

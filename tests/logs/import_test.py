@@ -27,7 +27,7 @@ def figure(out, name):
 
 def says(what, out, *texts):
     for text in texts:
-        expect(f"{what}: nothing says {text!r} in\n{out}", text in out)
+        expect(f"{what}: no line contains {text!r} in\n{out}", text in out)
 
 
 def close(what, found, wanted, by=1e-4):
@@ -52,7 +52,7 @@ def vllm():
     close("vllm alpha", figure(out, "alpha")[0], accepted / (accepted + rounds - 92))
     # A mean over lines, which this must not be:
     expect("vllm: lines were averaged", abs(figure(out, "mean acceptance length")[0] - (2.71 + 2.31 + 1 + 2.6) / 4) > 0.1)
-    # A line whose figures contradict each other is told, with its number.
+    # A line whose figures contradict each other is reported with its number.
     out = imported("", text=(LOGS / "vllm.log").read_text().replace("Mean acceptance length: 2.31", "Mean acceptance length: 2.91"))
     says("contradiction", out, "INCONSISTENT: printed figures:", "line 5: mean acceptance length 2.91 beside")
     # Drafts cut short.
@@ -88,7 +88,7 @@ def counters():
     half = 1.959964 * math.sqrt(alpha * (1 - alpha) / judged)
     close("counters interval", low, alpha - half, 2e-4)
     close("counters interval", high, alpha + half, 2e-4)
-    # Twice the same scrape is no new round; --growth takes what was there before away; a counter that falls has started anew.
+    # The same scrape twice adds no round; --growth subtracts earlier counts; a counter that falls has restarted.
     expect("scraped twice", "1000 rounds" in imported("", text=text + text))
     more = re.sub(r"(} )(\d+)\.0$", lambda m: f"{m[1]}{2 * int(m[2])}.0", text, flags=re.M)
     expect("growth", "1000 rounds" in imported("", "--growth", text=text + more))
@@ -126,11 +126,11 @@ def counters():
     says("a quote in a name", out, r'model_name="b\"x"')
     out = imported("", text=(LOGS / "vllm.log").read_text().replace("\n", "\r"))
     says("carriage returns", out, "4 lines", "126 rounds")
-    # Text that CSV drops stands in its tables.
+    # Text output keeps the notes that CSV drops.
     status, out, _ = run("import", "-", "--format", "csv", input=first + scrape(1000, 900, (500, 100), "other"))
     says("csv", out, 'model_name=""m""', 'model_name=""other""', "positions", ",no,")
     expect("csv: status", status == 0)
-    # Servers of two models in one file are told apart, each with its positions.
+    # Servers of two models in one file are distinguished, each with its positions.
     other = text.replace('model_name="', 'model_name="another/').replace(' 750.0', ' 150.0')
     out = imported("", text=text + other)
     says("two models", out, "model_name=", "another/", "--position-rates 0.75,0.45,0.3")
@@ -173,7 +173,7 @@ def sglang_gauges():
     out = imported("", text=newer)
     close("gauges", figure(out, "mean acceptance length")[0], (first + 3 * second) / 4)
     says("gauges", out, "SGLang's gauges sglang:spec_*: 4 lines", "draft length 3", "--at-draft-length 3", "follow from each other")
-    # Ranks are told apart by their labels; without the draft's shape it follows from the two figures, in either meaning.
+    # Ranks are distinguished by their labels; without the draft's shape it follows from the two figures, in either meaning.
     ranks = scrape(first, first / 4) + scrape(first, first / 4, rank=1)
     says("gauges of ranks", imported("", text=ranks), "about 80 rounds", "draft length 3")
     # A tree's tokens are no draft length.
@@ -181,7 +181,7 @@ def sglang_gauges():
     says("gauges of a tree", out, "say it with --at-draft-length")
     expect("gauges of a tree: a contradiction", "INCONSISTENT" not in out)
     says("gauges contradicting", imported("", text=scrape(first, 0.2, (3, 4))), "INCONSISTENT: printed figures")
-    # The log's lines of the same server stand beside.
+    # The same server's log lines are in the same input.
     out = imported("", text=(LOGS / "sglang.log").read_text() + newer)
     says("gauges and log", out, 'SGLang\'s "Decode batch" lines', "SGLang's gauges")
 
@@ -207,7 +207,7 @@ def tensorrt_llm():
 
 
 def benchmarks():
-    """What benchmark clients print at the end of a run."""
+    """The summaries that benchmark clients print at the end of a run."""
     out = imported("vllm_bench.txt")
     close("vllm bench serve", figure(out, "mean acceptance length")[0], 1 + 14090 / 6393)
     says("vllm bench serve", out, "6393 rounds, draft length 3", "--position-rates 0.8342,0.7291,0.6407 --policy fixed:3", "follow from each other", "every round drafted 3")
@@ -355,7 +355,7 @@ def refusals():
 
 
 def refused_or_told(what, text, told, status=None, *arguments):
-    """Refused, or told as inconsistent, within seconds; no figure of it is infinite or none."""
+    """Rejected, or reported as inconsistent, within seconds; no figure of it is infinite or none."""
     done = subprocess.run([SPECSIM, "import", "-", *arguments], input=text, capture_output=True, text=True, timeout=60)
     expect(f"{what}: status {done.returncode}, {done.stderr}{done.stdout}", status is None or done.returncode == status)
     says(what, done.stdout + done.stderr, told)
@@ -373,7 +373,7 @@ def impossible():
         refused_or_told(f"rates {rates[:20]}", line(2.7, 100, 120, rates), 'line 1: no rates in [0, 1] behind "Per-position acceptance rate:"', 2)
     refused_or_told("length nan", line("nan", 100, 120, "0.9, 0.8"), 'line 1: no number behind "Mean acceptance length:"', 2)
     refused_or_told("rising", line("2.50", 150, 200, "0.5, 1.0"), "INCONSISTENT: positions: position 2 is accepted in 100 rounds, position 1 before it in 50", 0)
-    # A line that was cut behind a comma takes the next one with it, whose first word is no infinity.
+    # A line that was cut after a comma absorbs the next one, whose first word must not be read as infinity.
     says("cut before INFO", imported("", text=line("1.75", 75, 200, "0.5, 0.25,") + "INFO 09-01 10:00:00\n"), "100 rounds, draft length 2")
     # Counters: of a set with one that is none, the others say nothing.
     trtllm = (LOGS / "trtllm_metrics.txt").read_text()
@@ -404,14 +404,14 @@ def impossible():
     # A counter whose name is the prefix alone (mutant: an exception), and a broken line that carriage returns are in.
     refused_or_told("a bare prefix", 'vllm:spec_decode_total{engine="0"} 400.0\n', "nothing of speculative decoding in 1 line", 2)
     refused_or_told("carriage returns", "a\ndraft acceptance = \nb\rc\rd\ndraft acceptance = \n", "line 2: no number behind", 2)
-    # What is long is gone through once.
+    # A long line is read only once.
     refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "could not be read; line 1: an object of JSON that ends in the middle", 2)
     names = "".join(f"statistics d{i}: #gen drafts = 10, #gen tokens = 50, #acc tokens = 30\n" for i in range(20_000))
     refused_or_told("names", names, "19744 lines could not be read; line 257: more than 256 drafters", 0)
 
 
 def unreadable():
-    """What cannot be read to its end, or has none."""
+    """Inputs that cannot be read to their end, or have none."""
     for command in (["import"], ["plan", *PLAN, "--log"]):
         for file, told in (("/proc/self/mem", "cannot be read: input/output error, allowed: a readable server's log"),
                            ("/dev/zero", "it is larger than 536870912 bytes, allowed: at most 536870912 bytes")):
@@ -447,10 +447,10 @@ def broken_lines():
         for width in (60, 80, 100):
             out = imported("", text="\n".join(line[i:i + width] for i in range(0, len(line), width)) + "\n")
             expect(f"{name} broken at {width}: {out}", out.partition("rounds")[2] == wanted)
-    # plan reads the rest, and says what it left out.
+    # plan reads the rest and reports the omitted lines.
     status, _, err = run("plan", *PLAN, "--log", "-", input=f"{whole}\n{whole[:complete - 2]}")
     expect(f"plan of a cut log: {status} {err}", status == 0 and "1 line could not be read; line 2: it ends in the middle of its rates" in err)
-    # vLLM 0.5 says tokens twice: 53716 / 4 rounds emitted 34244 tokens, 32594 of 53716 accepted.
+    # vLLM 0.5 counts tokens twice: 53716 / 4 rounds emitted 34244 tokens, 32594 of 53716 accepted.
     old = "Speculative metrics: Draft acceptance rate: 0.607, System efficiency: 0.510, Number of speculative tokens: 4, Number of accepted tokens: 32594, " \
           "Number of draft tokens tokens: 53716, Number of emitted tokens tokens: 34244.\n"
     out = imported("", text=old)
@@ -520,7 +520,7 @@ def forms():
     def series(name, values, one=False, **labels):
         points = [[1000 + 15 * i, str(v)] for i, v in enumerate(values)]
         return {"metric": {"__name__": name, "engine": "0", **labels}, **({"value": points[0]} if one else {"values": points})}
-    # A restart where accepted tokens do not fall: 1000 + 600 rounds, 700 + 1000 accepted. Mutant: one counter behind the other, 1300.
+    # A restart where accepted tokens do not fall: 1000 + 600 rounds, 700 + 1000 accepted. Mutant: the counters restart at different scrapes, 1300.
     query = {"data": {"result": [series("vllm:spec_decode_num_drafts_total", (1000, 600)), series("vllm:spec_decode_num_draft_tokens_total", (2000, 1200)),
                                  series("vllm:spec_decode_num_accepted_tokens_total", (700, 1000))]}}
     out = imported("", text=json.dumps(query))

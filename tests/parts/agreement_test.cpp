@@ -66,7 +66,7 @@ constexpr const char* kNear = "{from: target, transform: temperature, value: 0.9
 
 }  // namespace
 
-TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair could not have failed, and as many as are asked for can") {
+TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair are too few to detect a fault, and the requested number is enough") {
   for (const auto& [verifier, draft] : {std::pair{"lenience", kFar},
                                         {"judge_decoding", kFar},
                                         {"typical", kFar},
@@ -90,7 +90,7 @@ TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair could not 
   }
 }
 
-TEST_CASE("few rounds of a lossless verifier are said to see no leak of one in a hundred, and how many would") {
+TEST_CASE("few rounds of a lossless verifier are reported as too few to detect a leak of one in a hundred, with the number needed") {
   // Leaks are seen with the root of the rounds: 64 rounds see none below a tenth. Mutant: the two figures change places.
   const Judged few = judged("token", kFar, 64);
   REQUIRE(few.blindness.has_value());
@@ -108,9 +108,8 @@ TEST_CASE("where every count was pooled into one, the distribution of accepted w
   CHECK(std::isnan(judged("lenience", kFar, 5000).agreement.smallest_leak));
 }
 
-TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are those that theory says") {
-  // A block that ends early and stays whole has a bonus token behind it too: counted behind the longest blocks alone, every cell
-  // was refuted.
+TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are those that theory predicts") {
+  // A block that ends early and is fully accepted has a bonus token after it too: when only the longest blocks counted, every cell was refuted.
   for (const char* const verifier : {"lenience", "judge_decoding", "typical", "speculative_cascade", "top_k_match"}) {
     for (const char* const policy : {"additive", "{kind: confidence, least: 0.3}", "{kind: entropy, most: 1.3}", "oracle"}) {
       INFO(verifier << ", policy " << policy);
@@ -119,7 +118,7 @@ TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are t
   }
 }
 
-TEST_CASE("an error of the size that a test says it sees is rejected with power .99") {
+TEST_CASE("an error of the size that a test claims to detect is rejected with power .99") {
   // Counts of one draft against the prediction of a mistaken program, whose acceptance is lower or higher at every position alike
   // by what makes just that error. Of 400 seeds 396 are rejected, with a standard deviation of 2; the bound is five of them.
   // About a third of that error is rejected by fewer than half. 3,000 rounds have rare rejections, which are counted; 10,000
@@ -162,8 +161,8 @@ TEST_CASE("an error of the size that a test says it sees is rejected with power 
 }
 
 TEST_CASE("classes of few expected tokens join the smallest of the others") {
-  // 50 expected tokens are too few for a class. They join the 450: 520 tokens for 500, beside 480 for 500, and
-  // 2 (520 ln 1.04 + 480 ln .96) = 1.600427. Mutants: they are left out; they make a class of their own.
+  // 50 expected tokens are too few for a class. They join the 450: 520 tokens for 500, and 480 for 500, and 2 (520 ln 1.04 + 480 ln .96) = 1.600427.
+  // Mutants: they are left out; they make a class of their own.
   judge::GTest test;
   test.add({480, 470, 50}, {500, 450, 50});
   CHECK(test.degrees == 1);
@@ -243,9 +242,9 @@ TEST_CASE("a mean of rare rejections is judged by bounds that hold for any distr
 }
 
 TEST_CASE("errors of a row are those of its groups") {
-  // Groups of 10, 10 and 20 rounds with 20, 30 and 40 tokens: 2.25 tokens per round. They are off by -2.5, 7.5 and -5 tokens,
-  // whose squares add up to 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. Where rounds take one time, the
-  // speedup has the same relative error. Mutants: the groups are not weighted by their rounds; error and freedom change places.
+  // Groups of 10, 10 and 20 rounds with 20, 30 and 40 tokens: 2.25 tokens per round. They are off by -2.5, 7.5 and -5 tokens, whose squares add up to
+  // 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. If all rounds take the same time, the speedup has the same relative error.
+  // Mutants: the groups are not weighted by their rounds; error and freedom change places.
   const tests::ReadyCell ready(kPlainCell);
   judge::Row row;
   row.cell = &ready.cell();
@@ -291,7 +290,7 @@ TEST_CASE("a table names an axis by as many words as tell it from the others, an
   CHECK(holds("+1.25"));              // mutant: z left out, and what comes after it under its head
 }
 
-TEST_CASE("theory steps down to a shorter tier where the policy does when nothing is said of it") {
+TEST_CASE("theory steps down to a shorter tier where the policy does by default") {
   // SGLang's adaptive_spec_params.py: a quarter of a token below the tier. Mutant: a quarter above.
   const auto tokens = [](const std::string& more) {
     const tests::ReadyCell ready(fmt::format(
@@ -310,7 +309,7 @@ TEST_CASE("theory steps down to a shorter tier where the policy does when nothin
   CHECK(std::abs(tokens("") / tokens(", down: 0.25") - 1.0) > 1e-4);
 }
 
-TEST_CASE("what is too much to work out is said with its size") {
+TEST_CASE("a calculation that is too large is reported with its size") {
   const auto missing = [](int vocab, const std::string& decode) {
     const tests::ReadyCell ready(
         fmt::format("{{experiment: many, rounds: 64, pair: {{vocab: {}, target: {{family: dirichlet, concentration: 1}}, draft: "

@@ -92,13 +92,13 @@ void take_through_commands(const Config& config, const std::string& part, const 
   INFO("describe: " << described.output);
   CHECK(described.status == 0);
   CHECK(described.says(part + ": a toy"));
-  // What is said of contexts hangs on a process's parameters.
+  // The notes about contexts depend on a process's parameters.
   CHECK((expected.no_theory.empty() || part.starts_with("context/") || described.says("no theory: ")));
 }
 
 }  // namespace
 
-TEST_CASE("a position verifier of one's own runs, is audited, and has no theory") {
+TEST_CASE("a custom position verifier runs, is audited, and has no theory") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), position_verifier<HalfRule>("toy_half", true));
   take_through_commands({.verifier = "toy_half"}, "verifier/toy_half",
                         {.no_theory = "none knows verifier toy_half", .check = kUntested});
@@ -106,7 +106,7 @@ TEST_CASE("a position verifier of one's own runs, is audited, and has no theory"
                         {.no_theory = "none knows verifier toy_half", .check = kUntested});
 }
 
-TEST_CASE("a verifier of one's own with a theory of one's own is judged by it, and a wrong theory is refuted") {
+TEST_CASE("a custom verifier with its own theory is judged by it, and a wrong theory is refuted") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), position_verifier<HalfRule>("toy_half", true));
   const auto theory = [](double share) -> judge::TheoryEntry {
     return {{"toy_theory", "a toy", "", {}, ""}, {"toy_half"}, {}, [share](const spec::Cell& cell) {
@@ -129,7 +129,7 @@ TEST_CASE("a verifier of one's own with a theory of one's own is judged by it, a
   take_through_commands({.verifier = "toy_half"}, "theory/toy_theory", {.check = kDisagrees, .audit = kDisagrees});
 }
 
-TEST_CASE("a lossy verifier that claims to be lossless is caught by check and audit, one that says it is lossy is not") {
+TEST_CASE("check and audit detect a lossy verifier that claims to be lossless, and accept one that is declared lossy") {
   {
     const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
     take_through_commands(
@@ -147,7 +147,7 @@ TEST_CASE("a lossy verifier that claims to be lossless is caught by check and au
                         {.no_theory = "none knows verifier toy_honest", .audited_lossless = false, .check = kUntested});
 }
 
-TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks", "[stat]") {
+TEST_CASE("a custom verifier of blocks, on chains, trees and chosen blocks", "[stat]") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), block_verifier<FollowRule>("toy_follow", true));
   for (const char* drafter : {kChain, "{kind: tree_static, branching: [2, 1]}",
                               "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", "{kind: prompt_lookup, draft_length: 2}"})
@@ -155,7 +155,7 @@ TEST_CASE("a verifier of blocks of one's own, on chains, trees and chosen blocks
                           {.no_theory = "none knows verifier toy_follow", .check = kUntested});
 }
 
-TEST_CASE("drafters of one's own that choose their blocks are not judged by another drafter's theory", "[stat]") {
+TEST_CASE("custom drafters that choose their blocks are not judged by another drafter's theory", "[stat]") {
   const Registered<draft::DrafterEntry> text(draft::drafters(), echo_drafter());
   const Registered<draft::DrafterEntry> tree(draft::drafters(), block_drafter<BushDrafter>("toy_bush"));
   take_through_commands(
@@ -170,7 +170,7 @@ TEST_CASE("drafters of one's own that choose their blocks are not judged by anot
         {.no_theory = "none knows what drafter toy_bush chooses under verifier tree_point_mass", .check = kUntested});
 }
 
-TEST_CASE("policies of one's own, one that observes and one that looks at the draft, are not judged by another's theory") {
+TEST_CASE("custom policies, one that observes and one that looks at the draft, are not judged by another's theory") {
   const Registered<draft::PolicyEntry> observes(draft::policies(), length_policy<OneMorePolicy>("toy_one_more"));
   const Registered<draft::PolicyEntry> looks(draft::policies(), length_policy<ShyPolicy>("toy_shy"));
   for (const std::string name : {"toy_one_more", "toy_shy"})
@@ -179,7 +179,7 @@ TEST_CASE("policies of one's own, one that observes and one that looks at the dr
                             "policy/" + name, {.no_theory = "none knows policy " + name, .check = kUntested});
 }
 
-TEST_CASE("context processes of one's own: one that tokens move has theory, one of which nothing is known runs without") {
+TEST_CASE("custom context processes: one that tokens move has theory, an unknown one runs without") {
   const Registered<families::ContextEntry> parity(families::context_processes(), context_process<ParityProcess>("toy_parity"));
   const Registered<families::ContextEntry> drift(families::context_processes(), context_process<DriftProcess>("toy_drift"));
   take_through_commands({.context = "{process: toy_parity}"}, "context/toy_parity", {});
@@ -194,13 +194,13 @@ TEST_CASE("context processes of one's own: one that tokens move has theory, one 
                          .verifier = "multi_draft_recursive",
                          .context = "{process: toy_drift}"},
                         "context/toy_drift", {.no_theory = why, .audited = false, .check = kUntested});
-  // The tokens of each context are held to its target all the same.
+  // The tokens of each context are compared with its target nevertheless.
   const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
   take_through_commands({.verifier = "toy_liar", .context = "{process: toy_drift}"}, "context/toy_drift",
                         {.no_theory = "none knows verifier toy_liar", .audited = false, .check = kDisagrees});
 }
 
-TEST_CASE("theory reads the distributions of a family of one's own, and prices are no part of it") {
+TEST_CASE("theory reads the distributions of a custom family, without any cost model") {
   const Registered<families::FamilyEntry> family(families::families(), stairs_family());
   const Registered<cost::CostEntry> cost(cost::cost_models(), flat_cost());
   const Registered<placement::PlacementEntry> placement(placement::placements(), borrowed_placement());
@@ -219,7 +219,7 @@ TEST_CASE("theory reads the distributions of a family of one's own, and prices a
   CHECK(run(placed) == run(serial));
 }
 
-TEST_CASE("theory reads the distributions of a transform of one's own") {
+TEST_CASE("theory reads the distributions of a custom transform") {
   const Registered<families::TransformEntry> part(families::transforms(), mirror_transform());
   const Config mirrored = {.draft = "{from: target, transform: toy_mirror}"};
   take_through_commands(mirrored, "transform/toy_mirror", {});

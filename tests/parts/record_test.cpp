@@ -156,7 +156,7 @@ TEST_CASE("the number of rounds that is asked for does not move a replayed trace
   }
 }
 
-TEST_CASE("requests that are shorter than a round give none, and the user is told") {
+TEST_CASE("requests that are shorter than a round give none, and the user is warned") {
   const TemporaryFile file(
       "{\"overlap\": [0.5, 0.25]}\n{\"overlap\": [1, 1, 1]}\n{\"overlap\": [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]}\n");
   const spec::Experiment short_ones = tests::experiment_of(replay_of(file.path(), 3, ""));

@@ -1,4 +1,4 @@
-// What a token is called decides nothing: every drafter, by its entry alone, with the labels in reverse order.
+// Token numbers carry no meaning: every drafter, by its entry alone, with the labels in reverse order.
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/verify/verifier.h"
 #include "tests/support/cells.h"
@@ -86,9 +86,9 @@ const verify::VerifierEntry* verifier_for(const std::string& drafter) {
 }  // namespace
 
 TEST_CASE("every drafter emits as many tokens with the labels in reverse order", "[relabel]") {
-  // Drafters whose rule does go by the token's number, and why.
+  // Drafters whose rule does depend on the token's number, and why.
   const std::map<std::string, std::string> by_number = {
-      {"rest", "its datastore is written in tokens; equals, which the program leaves to a hash map, go by the number here"}};
+      {"rest", "its datastore is written in tokens; ties, which the program leaves to a hash map, are broken by token number here"}};
   int compared = 0;
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {
     if (by_number.count(entry.info.name) > 0) continue;

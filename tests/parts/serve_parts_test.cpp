@@ -58,7 +58,7 @@ arrivals::ArrivalsEntry quarter_arrivals() {
 }
 // [end of arrivals]
 
-// Each request a token longer than the one before it.
+// Each request is a token longer than the one before it.
 class ClimbingLength final : public arrivals::LengthDistribution {
  public:
   explicit ClimbingLength(std::uint32_t first) : first_(first) {}
@@ -239,7 +239,7 @@ void is_unknown(const Config& config, const std::string& message) {
   CHECK(ended.says(message));
 }
 
-// Behind each step: the toy's lengths, 2 first.
+// After each step: the toy's lengths, 2 first.
 bool takes_turns(const Texts& lengths) {
   for (std::size_t i = 0; i < lengths.size(); ++i)
     if (lengths[i] != (i % 2 == 0 ? "2" : "1")) return false;
@@ -250,7 +250,7 @@ const Texts kQuarters = {"0", "0.25", "0.5", "0.75", "1", "1.25"};
 
 }  // namespace
 
-TEST_CASE("an arrival process of one's own says when requests are sent") {
+TEST_CASE("a custom arrival process determines when requests are sent") {
   const Config config = {.arrivals = "{process: toy_quarters}"};
   {
     const Registered<arrivals::ArrivalsEntry> part(arrivals::arrival_processes(), quarter_arrivals());
@@ -260,7 +260,7 @@ TEST_CASE("an arrival process of one's own says when requests are sent") {
   is_unknown(config, "unknown arrival process \"toy_quarters\"");
 }
 
-TEST_CASE("a length distribution of one's own says how long prompts and outputs are") {
+TEST_CASE("a custom length distribution determines how long prompts and outputs are") {
   const Config config = {.prompt = "{toy_climb: 3}", .output = "{toy_climb: 7}"};
   {
     const Registered<arrivals::LengthsEntry> part(arrivals::length_distributions(), climbing_lengths());
@@ -273,7 +273,7 @@ TEST_CASE("a length distribution of one's own says how long prompts and outputs 
   is_unknown(config, "unknown length distribution \"toy_climb\"");
 }
 
-TEST_CASE("a scheduler of one's own says who is served next") {
+TEST_CASE("a custom scheduler determines who is served next") {
   const Config config = {.scheduler = "{kind: toy_newest}"};
   {
     const Registered<serve::SchedulerEntry> part(serve::schedulers(), newest_first_scheduler());
@@ -285,13 +285,13 @@ TEST_CASE("a scheduler of one's own says who is served next") {
   is_unknown(config, "unknown scheduler \"toy_newest\"");
 }
 
-TEST_CASE("a server policy of one's own says how many tokens are drafted") {
+TEST_CASE("a custom server policy determines how many tokens are drafted") {
   const Config config = {.policy = "{kind: toy_turns}"};
   {
     const Registered<serve::ServerPolicyEntry> part(serve::server_policies(), turns_policy());
     const Served served(config);
     CHECK(takes_turns(served.steps("draft_length")));
-    // What a step drafts is verified by the next one, unless that computes another's prompt.
+    // The next step verifies the tokens that a step drafts, unless it computes another sequence's prompt.
     const Texts lengths = served.steps("draft_length");
     const Texts verified = served.steps("draft_rows");
     const Texts prompts = served.steps("prefill_rows");
@@ -303,7 +303,7 @@ TEST_CASE("a server policy of one's own says how many tokens are drafted") {
   is_unknown(config, "unknown server policy \"toy_turns\"");
 }
 
-TEST_CASE("a scheduler, a policy, arrivals and lengths of one's own serve together") {
+TEST_CASE("a custom scheduler, policy, arrival process and length distribution serve together") {
   const Registered<arrivals::ArrivalsEntry> arrivals(arrivals::arrival_processes(), quarter_arrivals());
   const Registered<arrivals::LengthsEntry> lengths(arrivals::length_distributions(), climbing_lengths());
   const Registered<serve::SchedulerEntry> scheduler(serve::schedulers(), newest_first_scheduler());

@@ -65,7 +65,7 @@ TEST_CASE("every theory answers for each of the verifiers and drafters that it n
 
 namespace {
 
-// Whether theory says something of the cell, and that the simulation bears it out.
+// Whether theory covers the cell; if so, the simulation must agree with it.
 bool borne_out(const spec::Cell& cell) {
   constexpr std::uint64_t kRounds = 4000;
   constexpr double kLevel = 1e-6;
@@ -101,8 +101,8 @@ TEST_CASE("what theories say of fresh distributions is what is simulated") {
   CHECK(answered > 40);
 }
 
-// Mutants: every block as long as the longest (greedy_multi_path under any policy), every accepted token taken for token 0
-// (optimal_transport under confidence), bonus tokens of lossy rules behind the longest blocks alone.
+// Mutants: every block as long as the longest (greedy_multi_path under any policy), every accepted token taken for token 0 (optimal_transport under
+// confidence), bonus tokens of lossy rules after the longest blocks alone.
 TEST_CASE("what theories say of chains that a policy cuts is what is simulated") {
   int answered = 0;
   for (const char* const drafter : {"{kind: chain, draft_length: 3}", "{kind: chain, draft_length: 3, selection: argmax}"})

@@ -151,7 +151,7 @@ class OneMorePolicy final : public draft::LengthPolicy {
   int longest_;
 };
 
-// Stops behind a token that the draft finds likely.
+// Stops after a token that the draft finds likely.
 class ShyPolicy final : public draft::LengthPolicy {
  public:
   explicit ShyPolicy(int longest) : longest_(longest) {}

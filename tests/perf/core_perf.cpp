@@ -126,10 +126,10 @@ TEST_CASE("cost is linear in draft length") {
   CHECK(second / first <= 1.25);
 }
 
-// A host may run the two processors of a guest on one core for seconds on end. So each try also measures additions in registers,
-// on one thread and on two: where they gain less than two free cores give, the try says nothing about this program. Five tries
-// beside free cores are taken, whatever they show, for three minutes at most (then those that there are, or all where there are
-// none); their median is judged, which one or two tries with a slowed thread, on either side of the ratio, do not move.
+// A host may run the two processors of a guest on one core for seconds on end. So each try also measures additions in registers, on one thread and on
+// two: if two threads gain less than two free cores would give, the try is discarded. Five tries with free cores are kept, whatever their result,
+// within three minutes at most; if fewer are found, those are used, or all if there are none. The median decides, so one or two tries with a slowed
+// thread do not move it.
 TEST_CASE("two threads: at least 1.95 times") {
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
   const std::function<void()> work = rounds_of(cell, 64 * kRounds);

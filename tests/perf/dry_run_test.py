@@ -59,10 +59,10 @@ def main():
             started = processor_time()
             subprocess.run([SPECSIM, "run", path, "--threads", "1", "--quiet"], stdout=subprocess.DEVNULL, check=True)
             took = processor_time() - started
-        # One digit is told below ten seconds.
+        # Below ten seconds the estimate is printed with one digit.
         wrong = told + 0.05 + STARTED < took / FACTOR or told - 0.05 > FACTOR * took
         failed = failed or wrong
-        print(f"{name}: {told:g} s told, {took:.2f} s taken{'  <- beyond a factor of 5' if wrong else ''}", flush=True)
+        print(f"{name}: estimated {told:g} s, took {took:.2f} s{'  <- beyond a factor of 5' if wrong else ''}", flush=True)
     return 1 if failed else 0
 
 

@@ -1,6 +1,6 @@
-// The yardsticks of the speed tests. Machines differ and are busy: what a goal says of arithmetic is a ratio to Sketch, what it
-// says of memory a ratio to RandomReads, both taken in the same run. Neither is slow: they are compiled for the processor that
-// they run on and do nothing but what they are named after.
+// The yardsticks of the speed tests. Machines differ and are busy: arithmetic goals are ratios to Sketch, memory goals are ratios to RandomReads, and
+// both are measured in the same run. Neither is slow: they are compiled for the processor that they run on and do nothing but what they are named
+// after.
 #pragma once
 
 #include "sim/foundation/base/huge_array.h"

@@ -38,8 +38,8 @@ std::optional<spec::Cell> allowed(const std::string& yaml) {
   }
 }
 
-// What a sequence emits in a round that began with so much of a text, followed by the target's own tokens: the law of the first
-// `size` tokens, which a lossless rule leaves the target's.
+// Tokens that a sequence emits in a round that began with a given number of its tokens, followed by the target's own tokens: the law of the first
+// `size` tokens, which a lossless rule preserves.
 class Law {
  public:
   Law(std::size_t size, std::vector<double> target) : size_(size), target_(std::move(target)) {}
@@ -142,8 +142,8 @@ std::vector<double> rows_of(const ReadyCell& cell, const AcceptedCounts& counts,
   return drafter.work(counts.drafted.empty() ? drafter.shape().nodes : counts.drafted[sequence].at(round)).pass_rows;
 }
 
-// Of the block that is drafted while a round is verified: the next one's where the guess is right. A policy that goes by what was
-// accepted says how long one is that is lost.
+// Rows of the block that is drafted while a round is verified: the next round uses it if the guess is right. A policy that depends on the accepted
+// tokens determines how long a discarded block is.
 std::vector<double> rows_ahead(const ReadyCell& cell, const AcceptedCounts& counts, std::size_t sequence, std::size_t round) {
   if (!counts.ahead.empty() && counts.ahead[sequence][round] == 0) return {};
   if (!counts.is_whole(sequence, round) && !counts.drafted_ahead.empty())
@@ -282,7 +282,7 @@ TEST_CASE("one sequence's rounds of blocks drafted ahead take what their passes 
       }
       shared += together + under_way + sum(again);
     }
-    CHECK((guessed > 0 && missed > 0));  // or the test says little
+    CHECK((guessed > 0 && missed > 0));  // or the test has little power
     const Result on_two = placed(cell, "{kind: two_gpus}", cost, 1, kTokens).run;
     CHECK(1e6 * on_two.end.seconds() == Approx(two).epsilon(1e-7));
     const Result on_one = placed(cell, "{kind: shared}", cost, 1, kTokens).run;
@@ -353,7 +353,7 @@ TEST_CASE("what a policy lets the block ahead have is what it would have after f
   CHECK(missed > 20);
 }
 
-TEST_CASE("every drafter can draft ahead or says why not, and none can that remembers what the target said of its blocks") {
+TEST_CASE("every drafter can draft ahead or gives a reason why not, and none can that remembers the target's tokens of its blocks") {
   std::set<std::string> ahead;
   std::set<std::string> refused;
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {

@@ -101,7 +101,7 @@ inline placement::Result simulate(const std::string& kind, const cost::CostModel
   return placement->simulate(generation, timeline);
 }
 
-// What sequences of a batch do, counted without the simulator: rounds of each until it has `tokens`.
+// Counts the rounds of each sequence of a batch without the simulator: rounds until it has `tokens`.
 inline std::vector<std::uint64_t> rounds_of(const placement::AcceptedCounts& accepted, std::uint64_t tokens) {
   std::vector<std::uint64_t> rounds;
   for (const auto& own : accepted.of_sequence) {
@@ -144,7 +144,7 @@ inline void passes(const char* what, const std::vector<double>& values, double c
   const Estimate e = judge(values, claim);
   INFO(what << ": claimed " << claim << ", found " << e.mean << " +- " << e.standard_error << ", p " << e.p_value);
   CHECK(e.p_value > level());
-  CHECK(e.standard_error < 0.02 * claim);  // or the check says little
+  CHECK(e.standard_error < 0.02 * claim);  // or the check has little power
 }
 
 inline void rejects(const char* mutant, const std::vector<double>& values, double claim) {

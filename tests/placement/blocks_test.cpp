@@ -31,7 +31,7 @@ Comparison placed(const tests::ReadyCell& cell, const std::string& kind, const c
   return compare(setting, cost, {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().draft_length()});
 }
 
-// What rounds of the batch take by the cost model's own account of blocks, one after the other, from recorded rounds: batch 1.
+// Time of the batch's recorded rounds by the cost model's own account of blocks, one after the other: batch 1.
 Duration by_cost_model(const tests::ReadyCell& cell, const cost::CostModel& cost, std::uint64_t tokens) {
   const AcceptedCounts counts = record_accepted(
       {cell.preparation(), &cell.prepared(), cell.draw_key(), cell.cell().draft_length()}, decode::Bonus::emitted, 1, tokens - 1);
@@ -70,14 +70,14 @@ const std::vector<std::string>& blocks() {
 
 }  // namespace
 
-TEST_CASE("serial rounds of blocks take what the cost model says of each, catching up where the path before ended at a leaf") {
+TEST_CASE("serial rounds of blocks take the time of the cost model for each, catching up where the path before ended at a leaf") {
   const LineCost cost({5.0, 0.31, 0.001}, {1.0, 0.17, 0.0003}, 0.5);
   for (const std::string& decode : blocks()) {
     INFO(decode);
     const tests::ReadyCell cell = cell_of(decode);
     const Comparison both = placed(cell, "{kind: serial}", cost, 1, 60);
     CHECK(both.run.end == by_cost_model(cell, cost, 60));
-    CHECK(both.run.rounds < 59);  // something was accepted, or the test says little
+    CHECK(both.run.rounds < 59);  // something was accepted, or the test has little power
     CHECK(both.run.drafted >= both.run.accepted);
   }
   const tests::ReadyCell text =

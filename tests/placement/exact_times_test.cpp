@@ -19,7 +19,7 @@ using specsim::tests::simulated;
 
 namespace {
 
-// Whole picoseconds: 7.123456 us a target pass, 1.000001 us a draft pass, .5 us a round.
+// Whole picoseconds: 7.123456 us per target pass, 1.000001 us per draft pass, .5 us per round.
 constexpr std::int64_t kTargetPs = 7'123'456;
 constexpr std::int64_t kDraftPs = 1'000'001;
 constexpr std::int64_t kRoundPs = 500'000;
@@ -103,7 +103,7 @@ TEST_CASE("plain decoding is draft length 0, for every placement") {
   }
 }
 
-TEST_CASE("catching up is priced for the share that accepted everything") {
+TEST_CASE("catching up costs time for the share that accepted everything") {
   // Only draft tokens cost: 1 us each. Every sequence that accepted all in the round before adds one to the first pass.
   const AcceptedCounts accepted = simulated(0.9, 3, Bonus::emitted, 6, 60, 20260402);
   const auto expected_us = [&](bool with_catch_up) {
@@ -160,7 +160,7 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     CHECK(us(r.parts.waiting) == 4);
     CHECK(us(r.parts.draft) == 12);
     CHECK(us(r.parts.verify) == 16);
-    CHECK(us(r.in_vain) == 4 + 4);           // behind the rejection, and behind the last round
+    CHECK(us(r.in_vain) == 4 + 4);           // after the rejection, and after the last round
     CHECK(us(r.wasted_draft) == 4 + 4 + 6);  // and the block that was rejected
     CHECK(us(r.draft_busy) == 3 + 6 + 6 + 4 + 6 + 6 + 4);
     CHECK(us(r.target_busy) == 4 + 16);
@@ -191,9 +191,8 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     AcceptedCounts two = accepted;
     two.of_sequence = {{2, 2}, {0, 2, 2}};
     const Result r = simulate("{kind: two_gpus}", LineCost({4.0}, {1.0, 0.5}), two, 4);
-    // Draft passes 1 + .5 a sequence: a block of two 4, of one 3. Prefill 1 + .5 * 200 against 4.
-    // Round 1: verify 4 behind which 4; draft again for one 3; round 2: verify 4 (the first ends), all accepted: on, 4; the
-    // second has 1 + 2 = 3 = 4 - 1 tokens: it ends as well.
+    // Draft passes 1 + .5 a sequence: a block of two 4, of one 3. Prefill 1 + .5 * 200 against 4. Round 1: verify 4, after which 4; draft again for
+    // one 3; round 2: verify 4 (the first ends), all accepted: on, 4; the second has 1 + 2 = 3 = 4 - 1 tokens: it ends as well.
     CHECK(us(r.end) == 101 + 4 + 4 + 3 + 4);
     CHECK(us(r.in_vain) == 2 + 4);
   }
@@ -240,7 +239,7 @@ TEST_CASE("every placement: tokens are conserved, parts add up, runs repeat") {
             const Result r = simulate(kind, cost, accepted, tokens, shrink);  // which checks parts and tokens
             CHECK(r.emitted == sequences * tokens);
             CHECK(r.parts.total() == r.end);
-            // What rounds would have emitted uncut, and the first tokens.
+            // Tokens that rounds would have emitted without the cut, and the first tokens.
             if (accepted.draft_length > 0) {
               std::uint64_t whole = sequences;
               const auto rounds = rounds_of(accepted, tokens - 1);
@@ -312,7 +311,7 @@ TEST_CASE("sequences end where their end token comes, the same under every place
   }
 }
 
-TEST_CASE("a block is priced from where its text begins, whenever its passes run") {
+TEST_CASE("the latency of a block counts from where its text begins, whenever its passes run") {
   // Everything is accepted; a draft pass takes 1 ms a cached token, a verification 10 ms. Two at once halve the GPU, so the
   // second block's passes (at 102 and 103 tokens) overlap with 20 ms of verification, in which 10 ms of drafting are done.
   AcceptedCounts accepted;

@@ -31,7 +31,7 @@ def main():
     best = max(rows, key=lambda row: float(row["e2e_speedup"]))
     assert f"e2e speedup {float(best['e2e_speedup']):.4f}" in done.stdout, done.stdout
     assert f"{float(best['e2e_speedup_equal_hardware']):.4f} against plain decoding on both GPUs" in done.stdout, done.stdout
-    # Where there is no figure, the table has none, and says why.
+    # If a value is missing, the table leaves its cell empty and gives the reason.
     one = subprocess.run([SPECSIM, "run", "configs/examples/two_gpus.yaml", "--set", "rounds=2000", "--set", "workload.output_tokens=1"], capture_output=True, text=True,
                          check=True).stdout
     assert not re.search(r"\b(nan|inf)\b", one), one

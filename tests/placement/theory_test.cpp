@@ -200,8 +200,8 @@ TEST_CASE("overlapped on one shared GPU") {
 }
 
 TEST_CASE("trees drafted ahead, on two GPUs and on a shared one") {
-  // Two siblings and a child of each. The first sibling is accepted with `first`, else the second with `second`, either's child
-  // as the first is; the guess is the first sibling with its child, and behind the second one's the target's own token comes.
+  // Two siblings and a child of each. The first sibling is accepted with `first`, else the second with `second`; the child of either is accepted as
+  // the first sibling is. The guess is the first sibling with its child, and after the second sibling the target's own token follows.
   const tests::ReadyCell cell(
       "{experiment: trees, seed: 20260432, pair: {vocab: 4, target: {family: explicit, probabilities: [.4, .3, .2, .1]}, draft: "
       "{family: explicit, probabilities: [.2, .2, .2, .4]}}, decode: {drafter: {kind: tree_static, branching: [2, 1]}, verifier: "
@@ -243,11 +243,11 @@ TEST_CASE("trees drafted ahead, on two GPUs and on a shared one") {
   };
   const auto two = ends_at("{kind: two_gpus}");
   passes("two GPUs, a tree", two, theory::overlapped_time(ends, 8.0, 6.0, 60));
-  rejects("no token of the target's behind any leaf", two, theory::overlapped_time(ends_of(2, false), 8.0, 6.0, 60));
-  rejects("the block behind any leaf is there", two, theory::overlapped_time(ends_of(3, true), 8.0, 6.0, 60));
+  rejects("no token of the target's after any leaf", two, theory::overlapped_time(ends_of(2, false), 8.0, 6.0, 60));
+  rejects("the block after any leaf is there", two, theory::overlapped_time(ends_of(3, true), 8.0, 6.0, 60));
   const auto one = ends_at("{kind: shared}");
   passes("one GPU shared, a tree", one, theory::shared_time(ends, 2, 4.0, 6.0, 60));
-  rejects("no token of the target's behind any leaf, shared", one, theory::shared_time(ends_of(2, false), 2, 4.0, 6.0, 60));
+  rejects("no token of the target's after any leaf, shared", one, theory::shared_time(ends_of(2, false), 2, 4.0, 6.0, 60));
 }
 
 TEST_CASE("across a network") {

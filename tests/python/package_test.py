@@ -145,7 +145,7 @@ def test_rules_in_python_are_audited():
         with specsim.rule("mine", rule):
             assert not specsim.audit(with_rule("mine")).agrees
         with specsim.rule("mine", rule, lossless=False):
-            assert specsim.audit(with_rule("mine")).agrees  # it says so itself
+            assert specsim.audit(with_rule("mine")).agrees  # the rule declares this itself
     with pytest.raises(specsim.InputError, match='unknown verifier "mine"'):
         specsim.audit(with_rule("mine"))
 

@@ -97,7 +97,7 @@ def test_messages_and_names_with_a_nul(tmp_path):
     config.write_text('experiment: x\nrounds: 10\npair: {vocab: 4, target: {family: "zi\\0pff"}}\n')
     with pytest.raises(specsim.InputError) as raised:
         specsim.run(config)
-    assert "allowed: " in str(raised.value).split("pff")[1]  # what stands behind the NUL is told too
+    assert "allowed: " in str(raised.value).split("pff")[1]  # the text after the NUL is printed too
     for call in (lambda: specsim.run("configs/quickstart.yaml\0.yaml"), lambda: specsim.command("check", "configs/quickstart.yaml\0x")):
         with pytest.raises(specsim.InputError, match="has a NUL character"):
             call()

@@ -43,7 +43,7 @@ def crowded(scheduler, speculation, blocks, cut):
 
 
 def like_fixed(bench, checks):
-    """Whatever is known of drafts, a budget that never binds changes nothing."""
+    """Whether drafts are known or not, a budget that never binds changes nothing."""
     stated = {"acceptance": {"position_rates": [0.8, 0.6, 0.5, 0.4, 0.3]}}
     executed = {"pair": LOGITS, "context": TEXT, "decode": {"drafter": {"kind": "chain", "draft_length": 5}, "verifier": "token"}}
 

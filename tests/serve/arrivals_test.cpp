@@ -54,7 +54,7 @@ double mean(const std::vector<double>& all) {
   return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
 }
 
-// What a trace file of this text has, or the first complaint.
+// The first error for a trace file with this text, or a summary of the trace.
 std::string refusal(const std::string& text) {
   const tests::TemporaryFile file(text);
   Diagnostics diagnostics;
@@ -186,7 +186,7 @@ TEST_CASE("a trace's hashes are counted before there is room for them", "[arriva
   CHECK(refusal(head + "0,99999999,1,0-99999999\n").find("block_hashes is \"0-99999999\"") != std::string::npos);
 }
 
-TEST_CASE("a session's turns follow one another and hold what was said before", "[arrivals]") {
+TEST_CASE("a session's turns follow one another and repeat the conversation before them", "[arrivals]") {
   const auto own = make("sessions", "{rate: 2, requests: 3000, turns: 3, gap_s: 5, prefix: 32, prompt: 10, output: 22}");
   const arrivals::RequestTrace trace = filled(*own);
   REQUIRE(trace.requests.size() == 3000);
@@ -264,7 +264,7 @@ TEST_CASE("lengths have the stated distributions", "[arrivals][stat]") {
   }
 }
 
-TEST_CASE("recorded requests come when their file says, by the calendar", "[arrivals]") {
+TEST_CASE("recorded requests come at the times in their file, by the calendar", "[arrivals]") {
   // A leap day between, and a second after midnight: 2024-02-28 23:59:59.5 to 2024-03-01 00:00:00.75 is a day and 1.25 s.
   const tests::TemporaryFile file(
       "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-02-28 23:59:59.5000000,10,3\n2024-03-01 00:00:00.7500000,20,4\n"
@@ -315,8 +315,7 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   CHECK(bailian->notes().empty());
   const auto images = read(R"({"chat_id": 0, "timestamp": 0.0, "input_length": 3, "output_length": 5, "type": "image"})");
   CHECK(images->notes().size() == 1);
-  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and says all again. 100 + 40 + 10 tokens; in order of
-  // due.
+  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and repeats the whole conversation. 100 + 40 + 10 tokens; in order of due.
   const arrivals::RequestTrace turns = filled(*read(
       R"({"session_id": "a", "timestamp": 0, "input_length": 100, "output_length": 40}
 {"session_id": "a", "delay": 2000, "input_length": 10, "output_length": 7}

@@ -1,5 +1,5 @@
-// Policies of servers that choose one draft length for the batch, step by step beside oracles written from SGLang's program: what
-// is observed is drawn at random, so that a rule that differs in a window, a threshold or a batch's size parts from it.
+// Policies of servers that choose one draft length for the batch, step by step next to oracles written from SGLang's program. Observations are drawn
+// at random, so that a rule with another window, threshold or batch size diverges.
 #include "sim/foundation/config/choose.h"
 #include "sim/serving/serve/policy.h"
 
@@ -68,7 +68,7 @@ void tell(serve::ServerPolicy& policy, const Played& played) {
 // strategy throughput_aware, with what a mutant gets wrong.
 struct ThroughputOracle {
   int window = 20;
-  bool clears = true;      // what lies behind a shorter length is forgotten
+  bool clears = true;      // observations of longer lengths are forgotten
   bool carries_on = true;  // rates of positions without drafts go on geometrically, not as 0
   bool pads = true;        // batches count as the graph that they are padded to
   std::map<int, std::vector<int>> candidates = {{1, {1, 3, 5, 7}}, {8, {1, 3, 5}}, {32, {1, 3}}, {128, {1}}};

@@ -94,7 +94,7 @@ class Bench:
 
 
 def config(arrivals, cost, lengths=None, speculation=None, kv=None, frontend_ms=0, seed=1, **scheduler):
-    """Synchronous, one request at a time unless said otherwise."""
+    """Synchronous, one request at a time by default."""
     section = {"kind": "vllm_v1", "max_num_batched_tokens": 100000, "max_num_seqs": 1, "async": False, "reserve_full_isl": False}
     section.update(scheduler)
     serve = {"scheduler": section, "kv": kv or {"block": 16}, "arrivals": arrivals}

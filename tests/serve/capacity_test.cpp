@@ -30,8 +30,8 @@ cost: {{model: affine, target_fixed_ms: 10}}
 }
 
 TEST_CASE("capacity is that of the lengths' distribution, however few requests the run has", "[serve]") {
-  // Outputs of 1 to 79 tokens, 40 in the mean: 80 requests a second again, with a standard error of .571 / sqrt(1,024) = 1.8 %.
-  // Mutant: the run's single request, again and again.
+  // Outputs of 1 to 79 tokens, 40 in the mean: 80 requests per second again, with a standard error of .571 / sqrt(1,024) = 1.8 %. Mutant: the run's
+  // single request, again and again.
   const double rate = load::saturated_rate(tests::server(R"(serve:
   scheduler: {kind: vllm_v1, max_num_seqs: 32, max_num_batched_tokens: 4096, async: false}
   arrivals: {process: poisson, rate: 1, requests: 1}
@@ -44,9 +44,8 @@ cost: {model: affine, target_fixed_ms: 10}
 }
 
 TEST_CASE("engines that are nearly idle get no requests of their own", "[serve]") {
-  // Two engines compute 131 tokens of prompts in each step of 10 ms: 262 requests a second of 100 tokens each, which leave 256
-  // engines nearly idle. 256 x 1,024 requests are not needed for that: 100,000 of 39 steps each are 3.9 million. Mutant: 1,024
-  // requests for each engine.
+  // Two engines compute 131 tokens of prompts in each step of 10 ms: 262 requests per second of 100 tokens each, which leave 256 engines nearly idle.
+  // 256 x 1,024 requests are not needed for that: 100,000 of 39 steps each are 3.9 million. Mutant: 1,024 requests for each engine.
   std::size_t turns = 0;
   const double rate = load::saturated_rate(tests::server(R"(serve:
   scheduler: {kind: vllm_v1, max_num_seqs: 32, max_num_batched_tokens: 131, async: false}
@@ -59,7 +58,7 @@ cost: {model: affine, target_fixed_ms: 10}
                           .value();
   CHECK(rate == Approx(262.0).epsilon(0.002));
   CHECK(turns > 0);
-  CHECK(turns * 4096 < 1'000'000);  // it is told once in 4,096 turns
+  CHECK(turns * 4096 < 1'000'000);  // progress is reported once in 4,096 turns
 }
 
 }  // namespace specsim::capacity_test

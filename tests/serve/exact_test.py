@@ -207,7 +207,7 @@ def main():
                 print(f"{mutant}: {killers} of {CONFIGS}")
             if not killers:
                 failures += 1
-                print(f"exact_test: no config tells the mutant {mutant} ({reference.MUTANTS[mutant]})")
+                print(f"exact_test: no config detects the mutant {mutant} ({reference.MUTANTS[mutant]})")
     print(f"exact_test: {CONFIGS} configs, {preempted} with preemption, {len(reference.MUTANTS)} mutants, {failures} failures")
     return 1 if failures else 0
 

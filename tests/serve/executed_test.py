@@ -31,7 +31,7 @@ def tree(siblings=None, branching=(3, 2, 1)):
     return drafter if siblings is None else dict(drafter, siblings=siblings)
 
 
-# name: drafter, verifier, longest path, and what else the config says.
+# name: drafter, verifier, longest path, and the other keys of the config.
 METHODS = {
     "chain, token": (CHAIN, "token", 4, {}),
     "chain, greedy": (dict(CHAIN, selection="argmax"), "greedy", 4, {"pair": dict(PAIR, target_sampling={"temperature": 0})}),
@@ -112,7 +112,7 @@ def decode_of(method):
 
 
 def longest_path(folder, method):
-    """Of a tree that a drafter makes by itself: `specsim serve` says so when it is asked for another."""
+    """A tree that a drafter makes by itself: `specsim serve` reports it when asked for another."""
     if METHODS[method][2] is not None:
         return METHODS[method][2]
     path = folder / "probe.yaml"

@@ -22,7 +22,7 @@ def served(*options, folder=".", acceptance=RATES):
 
 
 def table_of(text):
-    """The printed table, as numbers and as it stands there; lines are wrapped."""
+    """The printed table, as numbers and as printed text; lines are wrapped."""
     flat = " ".join(text.split())
     printed = re.search(r"\[\[.*?\]\]", flat[flat.index("most tokens a second"):]).group()
     return json.loads(printed), printed
@@ -51,7 +51,7 @@ def engines(checks):
             checks.holds("TensorRT-LLM's schedule", f"max_draft_len: 3, draft_len_schedule: {{{schedule}}}}}" in text)
         if scheduler == "llama_cpp":
             checks.exact("llama.cpp's slots bound its steps", (ranges[-1][1], "--spec-draft-n-max 3" in text), (4, True))
-    # Prices of an engine bring its scheduler.
+    # The latency table of an engine selects its scheduler.
     for engine, scheduler in (("trtllm", "trtllm"), ("sglang_sync", "sglang"), ("vllm_sync", "vllm_v1")):
         text = served("--policy", "fixed:3", "--engine", engine)
         checks.exact(f"--engine {engine}: commands", [name for name in others.values() if name in text], [others[scheduler]])
@@ -73,7 +73,7 @@ def plain_server(checks):
     never = "a server without a draft is faster at every number of requests: do not speculate"
     # 1.1 tokens in 11.5 ms against 1 in 10, while a step without drafts keeps the draft's cache for 1.5.
     text = ends({"draft_fixed_ms": 1.5}, 0.1)
-    checks.exact("dearer than its drafts are worth", ("[[1, 8, 1]]" in text, never in text), (True, True))
+    checks.exact("slower than its drafts are worth", ("[[1, 8, 1]]" in text, never in text), (True, True))
     text = ends({"draft_fixed_ms": 1.5}, 0.2)
     checks.exact("worth its price", ("[[1, 8, 1]]" in text, "without a draft" in text), (True, False))
     # With B requests 1.3 tokens in 11.5 + 2.5 B ms against 1 in 10 + B: equal at B = 1.25. The table drafts up to B = 3.
@@ -102,7 +102,7 @@ def running(checks):
             return *(float(cell) for cell in columns(Path(folder) / "out" / "summary.csv")["largest_batch"]), said
 
     checks.exact("48 at once with speculation, all hundred without", most(*kind("sglang")), (48, 100, True))
-    checks.exact("or as many as are said", most("--set", "serve.scheduler={kind: sglang, max_running_requests: 64}"), (64, 64, False))
+    checks.exact("or as many as the option allows", most("--set", "serve.scheduler={kind: sglang, max_running_requests: 64}"), (64, 64, False))
 
 
 def unknown_capacity(checks):
@@ -110,12 +110,12 @@ def unknown_capacity(checks):
     chunks = ("--policy", "fixed:3", "--set", "serve.scheduler.max_num_batched_tokens=8192")
     for chunked in ("true", "false"):
         text = " ".join(served(*chunks, "--set", f"serve.scheduler.chunked_prefill={chunked}").split())
-        checks.exact(f"chunked_prefill {chunked}: the largest stable rate is given, or said not to be",
+        checks.exact(f"chunked_prefill {chunked}: the largest stable rate is given, or reported as unknown",
                      ("capacity" in text, "no largest stable rate is given: the longer run" in text), (chunked == "true", chunked == "false"))
 
 
 def replicas(checks):
-    """Of many replicas a few stand for all, so that their capacity is told in seconds."""
+    """A few replicas represent many, so that their capacity is found in seconds."""
     def capacity(count):
         server = ["--hardware", "h100-sxm", "--target", "llama-3.1-8b", "--rate", "3", "--requests", "10", "--alone", "--set", f"serve.replicas={count}"]
         return float(re.search(r"plain: capacity (\S+) requests/s", serve(".", *server).stdout).group(1))
@@ -140,7 +140,7 @@ def pool(checks):
 
 
 def pasted(checks):
-    """What is printed is a policy."""
+    """The printed flags are a policy."""
     with tempfile.TemporaryDirectory() as folder:
         ranges, printed = table_of(served("--policy", "fixed:3"))
         checks.holds("several ranges", len(ranges) > 1)
@@ -150,12 +150,12 @@ def pasted(checks):
             served("--policy", f"table:{text}", "--out", f"{number}", folder=folder)
             made.append((Path(folder) / f"{number}" / "requests.csv").read_bytes())
         checks.exact("the printed table is the same policy as its ranges", made, [made[0]] * 3)
-        checks.exact("and is what a table says of itself", table_of(served("--policy", f"table:{printed}"))[0], ranges)
+        checks.exact("and is a table's description of itself", table_of(served("--policy", f"table:{printed}"))[0], ranges)
         checks.holds("and drafts", float(columns(Path(folder) / "1" / "summary.csv")["drafted"][0]) > 0)
 
 
 def ties(checks):
-    """Two servers that the prices cannot tell apart are said to tie; those that they can are not."""
+    """Two servers that the latency estimates cannot distinguish tie; others do not."""
     def swept(rate, *more):
         return serve(".", *SERVER[:6], "--policy", "fixed:1", "--position-rates", rate, "--requests", "200", "--sweep", "concurrency=4,32", *more).stdout
     close = swept("0.19")

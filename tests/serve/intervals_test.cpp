@@ -86,7 +86,7 @@ cost: {model: affine, target_fixed_ms: 1}
                                    nullptr));
 }
 
-TEST_CASE("capacity of engines that decode behind others", "[serve]") {
+TEST_CASE("capacity of engines that decode after others", "[serve]") {
   // Two engines decode four requests each in steps of 10 ms. A prompt's engine gives the first of 21 tokens, or computes the
   // prompt alone and leaves all 21 to those that decode; three prompts a step of theirs are far more than these take.
   const auto found = [](const char* first_token) {
@@ -115,7 +115,7 @@ TEST_CASE("a run is as long as its load asks for, and no rate above the capacity
     return std::pair(std::move(curve), limit);
   };
   const auto [chosen, limit] = sweep("");
-  CHECK(chosen[0].replications[0].requests == 1000);  // what a config gets that says nothing is enough
+  CHECK(chosen[0].replications[0].requests == 1000);  // the default number of requests is enough
   CHECK(chosen[1].replications[0].requests > 3000);   // 100 relaxation times at 84 % of the capacity
   CHECK(chosen[1].too_short == 0);
   CHECK(chosen[2].beyond());

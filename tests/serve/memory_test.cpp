@@ -1,4 +1,4 @@
-// The pool beside weights and activations, held against what servers of vLLM 0.13 to 0.19 logged at their start.
+// The KV pool left by weights and activations, compared with the startup logs of vLLM 0.13 to 0.19.
 #include "sim/serving/serve/memory.h"
 #include "sim/foundation/config/choose.h"
 #include "tests/serve/servers.h"
@@ -80,7 +80,7 @@ TEST_CASE("what the profile run measures, by hand", "[serve][memory]") {
   };
   const Logged& plain = kLogged[0];
   const double outside = 0.1 * 0x1.0p30;
-  // 256 rows of logits while they are sorted, beside the hidden states of 512 rows.
+  // 256 rows of logits while they are sorted, in addition to the hidden states of 512 rows.
   CHECK(bytes(plain, 512, 256, false) == Approx(512 * 5120 * 2.0 + 256 * 151936 * 4.0 * 9.5 + outside));
   CHECK(bytes(plain, 512, 256, true) == Approx(512 * 5120 * 2.0 + 256 * 151936 * 4.0 * 12.5 + outside));
   // No more rows are sampled than the step has.
@@ -111,7 +111,7 @@ TEST_CASE("SGLang's share holds weights and cache, TensorRT-LLM's the cache alon
   CHECK(tokens("kind: trtllm, max_num_tokens: 8192", "utilization: 0.9") ==
         Approx(0.9 * (all - weights - activations) / token).epsilon(1e-3));
   CHECK(activations == Approx(8192 * 2.0 * (3 * 14336 + 2 * 4096) + 0.1 * gib));
-  // Said, it is what lies beside the cache.
+  // A given value replaces the part outside the cache.
   CHECK(tokens("kind: sglang", "utilization: 0.83, reserved_gib: 1") ==
         Approx((0.83 * all - weights - gib) / token).epsilon(1e-3));
 }
@@ -133,7 +133,7 @@ TEST_CASE("a request keeps a state of linear attention for each token that it ma
   }
 }
 
-TEST_CASE("what SGLang's command reserves where it is not told, by hand", "[serve][memory]") {
+TEST_CASE("SGLang's default reserve, by hand", "[serve][memory]") {
   // Half a GiB, 1.5 MiB for each token of a chunk, an eighth of a GiB for each GPU, 2 MiB for each request of the largest graph,
   // 8 MiB for each size of a prompt's graphs (58 up to 8,192 tokens, 50 up to 4,096, 42 up to 2,048), at least 10 GiB from 60 GiB
   // on.
@@ -158,11 +158,11 @@ TEST_CASE("what SGLang's command reserves where it is not told, by hand", "[serv
   CHECK(chunk == Approx(1 - (512 + 1.5 * 2048 + 128 + 2 * 48 + 8 * 42) / chunk_mib).margin(5.1e-4));
 }
 
-TEST_CASE("what stands in kv comes before what is computed", "[serve][memory]") {
+TEST_CASE("keys in kv override the calculated values", "[serve][memory]") {
   const Logged& one = kLogged[5];
   const double token = 32 * 2 * 8 * 128 * 2.0;
   const double computed = pool(one);
-  // A flat reserve in its place, and CUDA graphs beside it.
+  // A flat reserve in its place, plus CUDA graphs.
   CHECK(std::abs(pool(one, "utilization: 0.9, graphs_gib: 1") - (computed - 0x1.0p30 / token)) <= 16.0);
   CHECK(std::abs(pool(one, "utilization: 0.9, reserved_gib: 3") -
                  (pool(one, "utilization: 0.9, reserved_gib: 2") - 0x1.0p30 / token)) <= 16.0);

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What specsim serve says to wrong input: where, what was found, what is allowed, and exit 2; nothing is written."""
+"""Error messages of specsim serve: where, what was found, what is allowed, and exit 2; no file is written."""
 import os
 import subprocess
 import sys
@@ -195,7 +195,7 @@ with tempfile.TemporaryDirectory() as folder:
     if again.returncode != 2:
         print(f"another run's results were replaced without --force: exit {again.returncode}")
         failures += 1
-    # vllm serve's own defaults by the GPU, unless they are said; both models on as many GPUs.
+    # Defaults of vllm serve by GPU, unless given; both models on the same number of GPUs.
     for more, wanted in ((["--hardware", "h100-sxm"], ["max_num_batched_tokens: 8192", "max_num_seqs: 1024"]),
                          (["--hardware", "a100-80gb-sxm"], ["max_num_batched_tokens: 2048", "max_num_seqs: 256"]),
                          (["--hardware", "rtx-4090"], ["max_num_batched_tokens: 2048", "max_num_seqs: 256"]),
@@ -211,7 +211,7 @@ with tempfile.TemporaryDirectory() as folder:
         if any(part not in config for part in wanted):
             print(f"specsim serve {' '.join(more)}: wanted {wanted}\n  {config}")
             failures += 1
-    # What is simulated as it stands, and should be known.
+    # Settings that are simulated as given but that the user should know of.
     doubts = (("drafts are free", ["base.yaml"], True), ("drafts are free", ["base.yaml", "--set", "cost.draft_fixed_ms=1"], False),
               ("drafts are free", ["base.yaml", "--method", "ngram"], False), ("drafts are free", ["base.yaml", "--policy", "off"], False),
               ("drafts up to 3 tokens and acceptance is stated for 2", ["base.yaml", "--position-rates", "0.7,0.4"], True),
@@ -219,7 +219,7 @@ with tempfile.TemporaryDirectory() as folder:
     for words, arguments, said in doubts:
         done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=600)
         if done.returncode != 0 or (words in done.stderr) != said:
-            print(f"specsim serve {' '.join(arguments)}: {words!r} {'is not' if said else 'is'} said: {done.stderr}")
+            print(f"specsim serve {' '.join(arguments)}: {words!r} {'is not' if said else 'is'} printed: {done.stderr}")
             failures += 1
     if sorted(os.listdir(folder)) != sorted([*FILES, "out", "flags"]):
         print(f"files were left: {os.listdir(folder)}")

@@ -76,7 +76,7 @@ def conversations(bench, checks):
     spread = bench.run(made, steps=True)
     checks.holds("prefix affinity keeps conversations together",
                  sum(near.whole("prefill_rows", steps=True)) < 0.7 * sum(spread.whole("prefill_rows", steps=True)))
-    # What all conversations begin with leads them to no single replica, and replicas that are idle alike get as many requests.
+    # A prefix that all conversations share does not send them to one replica, and equally idle replicas get as many requests.
     for routing, rate, prefix in (("prefix_affinity", 30, 500), ("join_shortest_queue", 40, 0), ("least_loaded", 2, 0)):
         made = config(dict(arrivals, rate=rate, gap_s=1, prefix=prefix, requests=1200), {"target_fixed_ms": 8.0}, None, None, {"block": 16, "blocks": 100000},
                       prefix_caching=prefix > 0, max_num_seqs=64)
@@ -118,8 +118,8 @@ def orders(bench, checks):
                     + "".join(f"{at},{prompt},{output},0,{first}-{first + prompt // 16 - 1}\n" for at, prompt, output, first in rows))
     uncached = {"process": "trace", "file": path.name}
     checks.exact("shortest-prefill-first", order("shortest-prefill-first", which=uncached), [0, 3, 4, 1, 2])
-    # Behind the second one the fourth has waited for 320 tokens, 10 times its own 32; behind both the third for 352, 1.1 times its
-    # own, and the last for 32, half of them.
+    # After the second one the fourth has waited for 320 tokens, 10 times its own 32; after both the third for 352, 1.1 times its own, and the last
+    # for 32, half of them.
     checks.exact("hrrn", order("hrrn", which=uncached), [0, 1, 3, 2, 4])
     for policy in ("hrrn", "shortest-prefill-first", "fcfs"):
         checks.exact(f"{policy} without a cache is fcfs", order(policy, radix=False, which=uncached), [0, 1, 2, 3, 4])
@@ -145,7 +145,7 @@ def capacity(bench, checks):
         path.write_text(json.dumps(made))
         done = serve(bench.folder, path.name)
         shared = shared or done
-        checks.exact(f"prefix_caching {caching}: what is said of the capacity", [one for one in ("no largest stable rate is given", "plain: capacity")
+        checks.exact(f"prefix_caching {caching}: the note about the capacity", [one for one in ("no largest stable rate is given", "plain: capacity")
                                                                                   if one in done.stdout], [words])
     # Conversations, over whose rate a sweep goes; and what is asked for in vain.
     for caching in (True, False):
@@ -153,7 +153,7 @@ def capacity(bench, checks):
                       {"block": 16, "blocks": 400}, prefix_caching=caching)
         path.write_text(json.dumps(made))
         done = serve(bench.folder, path.name, "--sweep", "rate=1,2")
-        checks.exact(f"prefix_caching {caching}: a sweep says that there is no capacity", "no largest stable rate is given" in done.stdout, caching)
+        checks.exact(f"prefix_caching {caching}: a sweep reports that there is no capacity", "no largest stable rate is given" in done.stdout, caching)
     made = config({"process": "poisson", "rate": 2.0, "requests": 60}, COST, {"prompt": {"fixed": 64}, "output": {"fixed": 8}}, None, {"block": 16, "blocks": 400},
                   prefix_caching=True, policy="priority")
     made["serve"]["replicas"] = {"count": 2, "routing": "prefix_affinity"}

@@ -79,7 +79,7 @@ def q1_q2(bench, checks):
     judge("Q1 and Q2, M/D/1", run, checks.p)
     follows_path("Q1 and Q2, M/D/1", run, [output * 10 ** 9] * len(run.whole("request")), checks)
     poisson_gaps("Q1 and Q2, M/D/1", run, rate, checks)
-    # What is wrong: a step more for each request, and a second request beside the first.
+    # Two wrong runs: one with an extra step for each request, one with a second request at the same time.
     slower = bench.run(config(poisson(rate, LONG), {"target_fixed_ms": 1.0}, {"prompt": {"fixed": 16}, "output": {"fixed": output + 1}}))
     checks.mutant("Q1, M/D/1", "a first token counted as a round", mean_p(slower.wait(), expected))
     beside = bench.run(config(poisson(rate, FEW), {"target_fixed_ms": 1.0}, lengths), "seqs_off_by_one")
@@ -265,7 +265,7 @@ def q7_q8(bench, checks):
 def q9(bench, checks):
     base, each, rate = 2e-3, 0.5e-3, 1600.0
     size = 400
-    moves = np.zeros((size, size))                    # the batch behind a batch of b: those who came, or the next one
+    moves = np.zeros((size, size))                    # the batch after a batch of b: those that arrived, or the next one
     for b in range(1, size):
         mean = rate * (base + each * b)
         distribution = np.exp(np.arange(size) * math.log(mean) - mean - np.array([math.lgamma(k + 1) for k in range(size)]))
@@ -287,7 +287,7 @@ def q9(bench, checks):
     cost = {"target_fixed_ms": base * 1e3, "target_ms_per_token": each * 1e3}
     lengths = {"prompt": {"fixed": 1}, "output": {"fixed": 1}}
 
-    # A batch that begins behind an idle time is of the one who came: his wait is zero, and the formula's first step begins with him.
+    # A batch that begins after an idle time contains only the request that arrived: its wait is zero, and the formula's first step begins with it.
     def judge(run):
         return mean_p(run.residence(), exact)
 

@@ -11,7 +11,7 @@ class Request:
 
     def __init__(self, number, prompt, output, priority=0, hashes=()):
         self.number, self.prompt, self.output, self.priority, self.hashes = number, prompt, output, priority, hashes
-        self.max_tokens = output             # what the engine was told; a request may end before, at its end-of-text token
+        self.max_tokens = output             # the engine's limit; a request may end before, at its end-of-text token
         self.turn = self.arrival = None      # the turn of the arrival process and the moment of sending
         self.out = self.computed = self.spec = self.placeholders = self.preemptions = 0
         self.rounds = self.drafted = self.accepted = 0

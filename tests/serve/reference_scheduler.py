@@ -1,4 +1,4 @@
-"""Who computes what in a step of the reference engine (reference.py): vllm/v1/core/sched/scheduler.py and async_scheduler.py."""
+"""Composition of a step of the reference engine (reference.py): vllm/v1/core/sched/scheduler.py and async_scheduler.py."""
 import bisect
 import math
 from collections import deque
@@ -80,7 +80,7 @@ class Scheduler:
         return self.pool.take(request, tokens, full, watermark, list(hits), final)
 
     def schedule(self, now):
-        """The next step, or None where nothing can be scheduled; `self.preempted` says how many were preempted."""
+        """The next step, or None if nothing can be scheduled; `self.preempted` counts the preempted requests."""
         budget = self.budget
         items, scheduled = [], {}
         self.preempted = 0

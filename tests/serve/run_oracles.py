@@ -63,7 +63,7 @@ def q11_q12(bench, checks):
         recomputed = sum(run.whole("prefill_rows", True)) - sum(run.whole("prompt_tokens"))
         checks.holds("Q12, preempted requests recompute", recomputed >= sum(run.whole("preemptions")) > 0)
         given = zip(run.whole("output_tokens"), run.whole("rounds"), run.whole("accepted"), run.whole("preemptions"))
-        # A token of each prefill, one of each round and the accepted ones; what lies behind a stop is dropped.
+        # A token of each prefill, one of each round and the accepted ones; tokens after a stop are dropped.
         checks.holds("Q12, where tokens come from", all(o <= 1 + back + r + a <= o + 3 + back for o, r, a, back in given))
 
 
@@ -107,7 +107,7 @@ def q14(bench, checks):
     checks.holds("Q14, later arrivals", all(a >= b for a, b in zip(ends, base)))
     ends = bench.run(config(bench.trace("monotone", rows), {"target_fixed_ms": 1.1})).ps("last_token_s")
     checks.holds("Q14, slower steps", all(a > b for a, b in zip(ends, base)))
-    # Where ranks overtake, a later arrival lets others end earlier.
+    # If ranks overtake, a later arrival can let others end earlier.
     ranked = random_trace(np.random.default_rng(14), 800, 16000, 3)
     base = bench.run(config(bench.trace("ranked", ranked), {"target_fixed_ms": 1.0}, policy="priority")).ps("last_token_s")
     later = [(row[0] + (5000 if 200 <= i else 0), *row[1:]) for i, row in enumerate(ranked)]

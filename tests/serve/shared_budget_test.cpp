@@ -1,5 +1,5 @@
-// The server's policy adaptive_verification step by step beside an oracle written from vLLM's program: batches come and go,
-// prompts stand in steps, drafts are cut and requests end, so that a rule that differs in any of it parts from it.
+// The server policy adaptive_verification, step by step next to an oracle written from vLLM's program. Batches come and go, prompts share steps,
+// drafts are cut and requests end, so that a different rule diverges.
 #include "sim/foundation/config/choose.h"
 #include "sim/serving/serve/policy.h"
 
@@ -51,7 +51,7 @@ std::unique_ptr<serve::ServerPolicy> made(const std::string& more) {
 
 // AdaptiveVerificationManager of vLLM, with what a mutant gets wrong.
 struct Oracle {
-  bool stale = true;     // the budget goes by the confidences of the step before
+  bool stale = true;     // the budget depends on the confidences of the step before
   bool pads = true;      // passes take what the next captured size does
   bool rises = true;     // a larger size is never cheaper than a smaller one
   bool prompts = true;   // rows of prompts and requests that only prefill count
@@ -214,7 +214,7 @@ TEST_CASE("adaptive_verification of a server: history learns the rates of positi
   const auto policy = made(", confidence: history, budget: previous");
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> unit(0.0, 1.0);
-  // Four requests alike: rows pay as long as a position's survival is above its price, whatever was believed first.
+  // Four equal requests: rows pay as long as a position's survival is above its cost, whatever the initial belief.
   const std::vector<double> rates = {0.95, 0.9, 0.2, 0.9};
   std::vector<DraftedChain> chains;
   for (arrivals::RequestId request = 0; request < 12; ++request) chains.push_back({request, kLength, {}, false});

@@ -36,7 +36,7 @@ def mser(times):
 
 
 def figures(run, cut):
-    """The columns of summary.csv: rates and totals of the whole run, latencies and shares of the requests behind the first `cut`."""
+    """The columns of summary.csv: rates and totals of the whole run, latencies and shares of the requests after the first `cut`."""
     sent, first, last = (run.seconds(name) * 1e3 for name in ("arrival_s", "first_token_s", "last_token_s"))
     output, prompt, rounds, accepted = (np.array(run.whole(name)) for name in ("output_tokens", "prompt_tokens", "rounds", "accepted"))
     seconds = 1e-3 * (last.max() - sent.min())
@@ -69,7 +69,7 @@ def verdict(folder, name, made):
 
 
 def means(requests):
-    """Mean TTFT and TPOT in milliseconds, and output tokens a second."""
+    """Mean TTFT and TPOT in milliseconds, and output tokens per second."""
     sent, first, last, output = (np.array([float(text) for text in requests[name]]) for name in ("arrival_s", "first_token_s", "last_token_s", "output_tokens"))
     many = output > 1
     return (1e3 * (first - sent).mean(), 1e3 * ((last - first)[many] / (output - 1)[many]).mean(), output.sum() / (last.max() - sent.min()))
@@ -104,7 +104,7 @@ def single(folder, checks):
     del alone["serve"]["speculation"]
     (Path(folder) / "alone.yaml").write_text(json.dumps(alone))
     done = serve(folder, "alone.yaml", "--out", "alone")
-    checks.holds("a server without speculation has nothing beside it", "at this load" not in done.stdout and not (Path(folder) / "alone" / "requests_plain.csv").exists())
+    checks.holds("a server without speculation is not compared with another one", "at this load" not in done.stdout and not (Path(folder) / "alone" / "requests_plain.csv").exists())
 
 
 def main():
@@ -118,7 +118,7 @@ def main():
             summary = columns(run.folder / "summary.csv")
             residence = list(run.residence())
             cut = mser(residence) if warm_up == "mser" else warm_up
-            checks.exact(f"figures behind a warm-up of {warm_up}", differences(summary, figures(run, cut)), [])
+            checks.exact(f"values after a warm-up of {warm_up}", differences(summary, figures(run, cut)), [])
             checks.rejects_exactly("figures of a run", "one request more in the warm-up", bool(differences(summary, figures(run, cut + 1))))
             if warm_up == "mser":
                 checks.holds("MSER-5 leaves something out here", 0 < cut <= 300)
@@ -147,8 +147,8 @@ def main():
         for warm_up in (0, 150, "mser"):
             short["serve"]["warm_up"] = warm_up
             summary = columns(bench.run(short).folder / "summary.csv")
-            checks.exact(f"a server of half the capacity is, behind a warm-up of {warm_up}", summary["overloaded"], ("1",))
-            checks.holds(f"it is busy all the time and no longer, behind a warm-up of {warm_up}", 0.98 < float(summary["busy_share"][0]) <= 1.0)
+            checks.exact(f"a server of half the capacity is, after a warm-up of {warm_up}", summary["overloaded"], ("1",))
+            checks.holds(f"it is busy all the time and no longer, after a warm-up of {warm_up}", 0.98 < float(summary["busy_share"][0]) <= 1.0)
         # Eight clients whose requests all take as long: no first request differs from the last.
         even = config({"process": "closed", "concurrency": 8, "requests": 800}, {"target_fixed_ms": 7.3}, {"prompt": {"fixed": 5}, "output": {"fixed": 5}},
                       max_num_seqs=8)

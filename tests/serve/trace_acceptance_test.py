@@ -42,7 +42,7 @@ def main():
         rounds = [[g.randint(0, LONGEST) for _ in range(25)] for _ in range(5)]
         for drafted in (1, 2, LONGEST):
             done = run([{"draft_length": LONGEST, "accepted": one} for one in positions], drafted)
-            # Behind the first output token, and none that the record's end could have cut.
+            # Positions after the first output token that the record's end could not have cut.
             usable = [one[1:len(one) - LONGEST] for one in positions]
             expected = [walk(usable[i % 5], drafted) for i in range(REQUESTS)]
             checks.exact(f"accepted by position, {drafted} drafted", list(zip(done.whole("rounds"), done.whole("accepted"))), expected)

@@ -1,4 +1,4 @@
-// What curves of servers come to: where they cross, what is too short, limits by draft length; from figures made up by hand.
+// Results from curves of servers: where they cross, which runs are too short, limits by draft length; from invented values.
 #include "sim/answers/load/verdict.h"
 #include "sim/answers/load/best_lengths.h"
 #include "sim/answers/load/capacity.h"
@@ -84,7 +84,7 @@ TEST_CASE("two curves cross between the loads around it, on a straight line in l
   CHECK_FALSE(holds(pays({0.5, 1.9, 0.5}), "cross"));
 }
 
-TEST_CASE("runs that are too short are told with the most requests that any of them needs", "[serve]") {
+TEST_CASE("runs that are too short are reported with the most requests that any of them needs", "[serve]") {
   std::vector<load::CurvePoint> curve = {point(1, false, {10}), point(1, true, {5}), point(2, false, {10}), point(2, true, {8})};
   curve[0].too_short = 700;
   curve[1].too_short = 300;
@@ -113,7 +113,7 @@ TEST_CASE("the draft length that keeps the limits up to the largest load", "[ser
   // None keeps them at any load tried. Mutant: such a length keeps them up to rate 1.
   CHECK(load::best_length_text({limit(2, NAN, 1), limit(4, NAN, 1)}, Load::rate).empty());
   CHECK(holds(load::best_length_text({limit(2, NAN, 1), limit(4, 0.5, 1)}, Load::rate), ": 4"));
-  // All of those tried keep them: nothing says how far.
+  // All tried values keep them: the limit is unknown.
   CHECK(
       holds(load::best_length_text({limit(2, 9, NAN), limit(4, 9, NAN), limit(6, 9, 10)}, Load::rate), "every rate tried: 2, 4"));
   load::LoadLimit text;
@@ -222,9 +222,9 @@ TEST_CASE("a server without a draft is faster where it gains more than a hundred
 }
 
 TEST_CASE("the best draft length of every step that fits, and what a server without a draft would gain", "[serve]") {
-  // Tokens a round over milliseconds: 1 / 10, 1.5 / 11 = .1364, 1.75 / 12 = .1458, 1.875 / 13 = .1442 whatever the number of
-  // requests. Without a draft 1 / 10 is left, 31.4 % less. Mutants: steps of more requests than the scheduler runs; lengths
-  // beyond the policy's; steps that are taken for their neighbours.
+  // Tokens per round over milliseconds: 1 / 10, 1.5 / 11 = .1364, 1.75 / 12 = .1458, 1.875 / 13 = .1442 whatever the number of requests. Without a
+  // draft 1 / 10 is left, 31.4 % less. Mutants: steps of more requests than the scheduler runs; lengths beyond the policy's; steps that are taken for
+  // their neighbours.
   const auto table_of = [](const std::string& kv, int draft_length = 3, double alpha = 0.5) {
     const load::ServeExperiment own = tests::server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 24, async: false}}

@@ -53,7 +53,7 @@ WRONG = {
     "drafting written down as decoding": moved("draft", "decode"),
     "the queue written down as the prompt": moved("queue", "prefill"),
     "recomputing written down as decoding": moved("recompute", "decode"),
-    "waiting behind a preemption written down as the queue": moved("preempted", "queue"),
+    "waiting after a preemption recorded as the queue": moved("preempted", "queue"),
     "the whole life in place of the time to the first token":
         lambda requests: means(requests, ttft=lambda first, after, tokens: {c: first.get(c, 0.0) + after.get(c, 0.0) for c in CAUSES}),
     "per token in place of per gap": lambda requests: means(requests, tpot=lambda first, after, tokens: {c: t / tokens for c, t in after.items()}),
@@ -61,7 +61,7 @@ WRONG = {
 }
 SEEN_BY = {"interference written down as decoding": PLAIN, "drafting written down as decoding": DRAFTED,
            "the queue written down as the prompt": PLAIN, "recomputing written down as decoding": TIGHT,
-           "waiting behind a preemption written down as the queue": TIGHT,
+           "waiting after a preemption recorded as the queue": TIGHT,
            "the whole life in place of the time to the first token": PLAIN, "per token in place of per gap": PLAIN, "sent, not arrived, left out": PLAIN}
 
 

@@ -137,7 +137,7 @@ def cluster(slurm, folder):
     def begun(number):
         return (shards / str(number) / "journal.txt").exists()
 
-    # Task 1 loses its process in the middle: specsim ends with what it has, the task asks to be queued again.
+    # Task 1 loses its process during its work: specsim ends with the finished results, and the task asks to be queued again.
     slurm.wait("task 1 at work", lambda: begun(1))
     children = subprocess.run(["pgrep", "-f", f"shard 1/{TASKS} --out {shards}/1 "], capture_output=True, text=True).stdout.split()
     killed = 0

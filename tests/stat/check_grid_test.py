@@ -62,7 +62,7 @@ def main():
             sys.exit(f"check passed {what}: exit {result.returncode}\n{result.stdout}{result.stderr}")
     print("the gate closes:", ", ".join(cases))
 
-    # A closed form that cannot be asked of the cell says why, and the row names no theory.
+    # A closed form that does not apply to the cell gives a reason, and the row names no theory.
     with tempfile.TemporaryDirectory() as folder:
         result = run("check", "configs/quickstart.yaml", "--set", "sweep={decode.drafter.draft_length: [4]}", "--set", "rounds=1000", "--set",
                      "decode.verifier=judge_decoding", "--set", "theory.name=geometric_plus_one", "--out", folder)

@@ -1,5 +1,5 @@
-// What `specsim check` says of the tokens that lossy rules emit on trees, and of those of hsd: the shipped rules pass; rules that
-// accept as often, and emit other tokens, do not.
+// Verdict of `specsim check` on the tokens that lossy rules emit on trees, and on those of hsd. The built-in rules pass; rules with the same
+// acceptance but other tokens fail.
 #include "tests/support/block_mutants.h"
 #include "tests/support/judged.h"
 
@@ -23,8 +23,7 @@ constexpr std::uint64_t kRounds = 300'000;
 constexpr const char* kRandomPair =
     "{vocab: 9, target: {family: dirichlet, concentration: 0.7}, draft: {from: target, transform: mix_noise, value: 0.5, noise: "
     "{family: dirichlet, concentration: 0.7}}}";
-// Most drafts have a ratio of .6, behind which (target - draft)+ is another distribution than (.6 target - draft)+; all three
-// tokens are likely.
+// Most drafts have a ratio of .6, after which (target - draft)+ is another distribution than (.6 target - draft)+; all three tokens are likely.
 constexpr const char* kPlainPair =
     "{vocab: 3, target: {family: explicit, probabilities: [0.3, 0.25, 0.45]}, draft: {family: explicit, probabilities: [0.1, "
     "0.15, 0.75]}}";
@@ -37,7 +36,7 @@ spec::Cell cell_of(const std::string& context, const std::string& decode) {
       .cells.at(0);
 }
 
-// What is left of the target without the children of a node, or without the first `but` of them.
+// The target's remaining mass without the children of a node, or without the first `but` of them.
 class Without final : public verify::Pickable {
  public:
   Without(verify::Block& block, int node, int children) {

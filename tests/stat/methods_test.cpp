@@ -1,4 +1,4 @@
-// What `specsim check` says of rules that judge blocks: the shipped ones agree with theory, wrong ones are rejected by name.
+// Verdict of `specsim check` on rules that judge blocks: the built-in ones agree with theory, wrong ones are rejected by name.
 #include "sim/experiments/judge/agreement.h"
 #include "tests/support/block_mutants.h"
 #include "tests/support/cells.h"
@@ -57,7 +57,7 @@ const std::map<std::string, std::string>& covered_verifiers() {
 spec::Cell cell_of(const std::string& verifier) {
   const bool greedy = verifier == "greedy_tree";
   const int vocab = verifier == "traversal" ? 4 : verifier == "optimal_transport" ? 8 : 12;  // the first two are enumerated
-  const bool alone = verifier == "hsd";  // what is accepted tells of contexts behind it: of one context rounds are alike
+  const bool alone = verifier == "hsd";  // the accepted tokens reveal the contexts after them: in a single context all rounds are equal
   return tests::experiment_of(
              fmt::format(
                  "{{experiment: methods, seed: 20260304, rounds: {}, pair: {{vocab: {}, target: {{family: dirichlet, "
@@ -105,7 +105,7 @@ std::vector<tests::BlockMutant> lossy_mutants() {
       return 0;
     });
   };
-  // Accepts as a judge that passes `rate` of what the token verifier rejects, and says where the final token comes from.
+  // Accepts as a judge that passes `rate` of the tokens that the token verifier rejects, and chooses the source of the final token.
   const auto judge = [&](double rate, bool residual) {
     return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
       const math::RatioTable& distributions = block.distributions(node);
@@ -372,7 +372,7 @@ TEST_CASE("check holds Lookahead to its theory and rejects windows that are wron
   using Mistake = WrongWindow::Mistake;
   for (const auto& [name, mistake] : {std::pair{"the window repeats a token", Mistake::repeats_a_token},
                                       {"guesses do not see the guesses before them", Mistake::blind_to_guesses},
-                                      {"the window starts anew in each round", Mistake::forgets}}) {
+                                      {"the window restarts in each round", Mistake::forgets}}) {
     const WrongWindow drafter(cell.block()->drafter.part, mistake);
     const tests::Judged wrong = judged(cell, *cell.block()->verifier, &drafter);
     INFO(name << ": " << shown(wrong.agreement));
@@ -395,7 +395,7 @@ TEST_CASE("check holds every rule for blocks that theory covers to it") {
   }
 }
 
-TEST_CASE("every rule for blocks that a theory names is held to it here, with a mutant") {
+TEST_CASE("every rule for blocks that a theory names is compared with it here, with a mutant") {
   const std::vector<tests::BlockMutant> mutants = every_mutant();
   for (const judge::TheoryEntry& theory : judge::theories().entries())
     for (const std::string& name : theory.verifiers) {

@@ -172,9 +172,8 @@ TEST_CASE("texts: theory of another persistence, of requests that are alike, and
 }
 
 TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of context") {
-  // The number of p-values below 1/10 among 1500 seeds is binomial: mean 150, standard deviation 11.6; the bounds are five of
-  // them. A standard error that is 10 % too small moves the count to about 205. The spread of z is held to five standard
-  // deviations as well.
+  // The number of p-values below 1/10 among 1500 seeds is binomial: mean 150, standard deviation 11.6; the bounds are five of them. A standard error
+  // that is 10 % too small moves the count to about 205. The spread of z must also be within five standard deviations.
   constexpr int kSeeds = 1500;
   const char* const contexts[] = {
       "{process: fixed}",

@@ -133,7 +133,7 @@ TEST_CASE("a dynamic tree ranks by the draft at temperature 1, as EAGLE's progra
     const Found tree = found("{kind: tree_dynamic}", temperature);
     CHECK(std::abs(tree.theory - tokens) < 1e-12);
     CHECK(std::abs(tree.simulated - tokens) < 4.5 * tree.error);
-    // A tree ranked by what the draft is sampled from would be told apart.
+    // A tree ranked by the draft's sampling distribution would be detected.
     const double sampled = grown_tree(target, sharpened(target, temperature), 6, 10, 59);
     if (temperature < 1.0) CHECK(tokens - sampled > 20.0 * tree.error);
   }

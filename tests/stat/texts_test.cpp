@@ -1,7 +1,6 @@
-// Process `text` against a model of its own. `check` takes the distributions, and how contexts follow one another, from the
-// program, so it cannot see a mistake in either. Here both are written down anew from what the reference page says of them: in a
-// large vocabulary a context whose logits get normal noise of standard deviation n has an overlap of 2 Phi(-n / 2), and tokens
-// per round follow from that by a chain over kinds of requests, halves and places.
+// Process `text` against a model of its own. `check` takes the distributions, and how contexts follow one another, from the program, so it cannot see
+// a mistake in either. Here both are written independently from the reference page: in a large vocabulary a context whose logits get normal noise of
+// standard deviation n has an overlap of 2 Phi(-n / 2), and tokens per round follow from that by a chain over kinds of requests, halves and places.
 #include "sim/experiments/judge/prediction.h"
 #include "tests/support/cells.h"
 
@@ -28,7 +27,7 @@ struct Text {
   int draft_length = 4;
 };
 
-// What a wrong program would do.
+// Behaviour of a wrong program.
 enum class Mistake {
   none,
   drift_a_place_early,
@@ -104,7 +103,7 @@ class Model {
     return next;
   }
 
-  // Of rounds that start from `start`: calls ends(tokens, what ends there, by context behind the last token).
+  // Enumerates rounds that start from `start`: calls ends(tokens, probabilities of the end by context after the last token).
   template <class Ends>
   void round(Mass start, const Ends& ends) const {
     for (int place = 0; place < text_.draft_length; ++place) {

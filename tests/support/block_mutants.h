@@ -168,7 +168,7 @@ class AnyOf final : public verify::Pickable {
   std::size_t count_;
 };
 
-// Traversal from the leaves up, mistaken: what a rejected leaf leaves behind is not accounted for.
+// Traversal from the leaves up, with a mistake: the mass of a rejected leaf is lost.
 inline verify::AcceptedPath traversal_without(verify::Block& block, bool update_probability, bool update_distribution) {
   struct Step {
     int node;

@@ -71,7 +71,7 @@ class RoundWalk {
     const Distribution& soft = soft_draft(position);
     return drafts_argmax() ? one_hot(soft.size(), argmax_of(soft)) : soft;
   }
-  // The distribution that the rule is told.
+  // The distribution that the rule receives.
   [[nodiscard]] Distribution told_distribution(int position) const {
     return rule_.rule == Rule::soft_argmax ? soft_draft(position) : drafted_distribution(position);
   }

@@ -23,7 +23,7 @@ enum class Rule {
 
 enum class Drafting {
   sampled,
-  argmax,  // lowest id among equals; the rule is then told the one-hot distribution, except soft_argmax, which always drafts so
+  argmax,  // lowest id among equals; the rule then gets the one-hot distribution, except soft_argmax, which always drafts so
 };
 
 struct RoundRule {

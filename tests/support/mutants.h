@@ -80,7 +80,7 @@ class UnnormalisedResidualRule final : public TokenLikeRule {
   }
 };
 
-// bonus() is told the target alone, so this one remembers the draft's distribution that it was asked about just before.
+// bonus() receives only the target's distribution, so this rule remembers the draft's distribution from the previous call.
 class BonusFromDraftRule final : public TokenLikeRule {
  public:
   void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {

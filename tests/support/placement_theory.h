@@ -28,7 +28,7 @@ namespace specsim::theory {
 // E[rounds] of the last of `sequences` independent ones: a lockstep batch ends with its straggler.
 [[nodiscard]] double expected_straggler_rounds(double alpha, int draft_length, bool bonus, int tokens, int sequences);
 
-// Drafting behind verification on a second GPU. `draft`, `verify`: a block and a pass, whatever the batch.
+// Drafting during verification on a second GPU. `draft`, `verify`: a block and a pass, whatever the batch.
 struct Overlap {
   double round = 0.0;    // E[time from one verification to the next]
   double in_vain = 0.0;  // E[pre-drafting that is thrown away], a round
@@ -36,7 +36,7 @@ struct Overlap {
   [[nodiscard]] double rate() const { return tokens / round; }
 };
 
-// How a round can end that drafts behind the path which it guesses to be the accepted one.
+// The ways a round can end if drafting continues after the path that the drafter expects to be accepted.
 struct RoundEnd {
   double probability = 0.0;
   int emitted = 1;
@@ -45,8 +45,8 @@ struct RoundEnd {
 // Of a chain the guess is all of it: right with alpha^draft_length.
 [[nodiscard]] std::vector<RoundEnd> chain_ends(double alpha, int draft_length);
 
-// A batch that never ends. Everybody guesses right with probability g^B and the next block is there; nobody with (1 - g)^B, and
-// drafting begins anew at once; in between the others' block is finished first.
+// A batch that never ends. With probability g^B every sequence guesses right and the next block is ready; with (1 - g)^B none does, and drafting
+// restarts at once; otherwise the block of the others is finished first.
 [[nodiscard]] Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double verify, int sequences);
 // One sequence to its end: E[time from the first verification's start to the last token], by recursion.
 [[nodiscard]] double overlapped_time(std::span<const RoundEnd> ends, double draft, double verify, int tokens);

@@ -24,7 +24,7 @@ def expect(what, holds):
 
 
 def finish():
-    """Tells what did not hold, and ends the test."""
+    """Prints the failed expectation, and ends the test."""
     for problem in problems:
         print(problem, file=sys.stderr)
     print(f"{checks - len(problems)} passed, {len(problems)} failed")
@@ -32,7 +32,7 @@ def finish():
 
 
 def run(*arguments, **more):
-    """Status, standard output and standard error. `more` as subprocess takes it; standard input is empty unless it is said."""
+    """Status, standard output and standard error. `more` are arguments of subprocess; standard input is empty by default."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 300, **more}
     if more.get("input") is None:
         options.setdefault("stdin", subprocess.DEVNULL)
@@ -41,7 +41,7 @@ def run(*arguments, **more):
 
 
 def results(folder):
-    """The files of a finished command by name, without the manifest, which tells time and machine."""
+    """The files of a finished command by name, without the manifest, which contains time and machine."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != "manifest.yaml"}
 
 

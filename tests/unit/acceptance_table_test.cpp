@@ -1,4 +1,4 @@
-// Published acceptance by depth and rank, and what files of one's own may hold.
+// Published acceptance by depth and rank, and the allowed contents of custom files.
 #include "sim/answers/plan/acceptance_curve.h"
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/ranking.h"
@@ -35,7 +35,7 @@ spec::AcceptanceTable table_of(const std::string& yaml) {
 
 }  // namespace
 
-TEST_CASE("every table of configs/acceptance says where it is from and holds probabilities", "[acceptance]") {
+TEST_CASE("every table of configs/acceptance names its source and holds probabilities", "[acceptance]") {
   const std::vector<std::string> names = cost::preset_names(cost::PresetKind::acceptance);
   CHECK(names.size() > 15);
   for (const std::string& name : names) {
@@ -43,7 +43,7 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
     const spec::AcceptanceTable table = spec::named_acceptance_table(name, {"--acceptance", 0, 0});
     CHECK(!table.about.empty());
     CHECK(!table.source.empty());
-    // Mutant: n-grams and Medusa's heads priced as a draft model of 1B, with which none of them pays.
+    // Mutant: n-grams and Medusa's heads take the time of a draft model of 1B, with which none of them pays.
     Diagnostics diagnostics;
     if (table.draft != "none") {
       const config::Value named = cost::to_config({table.draft, table.draft_where, {}}, diagnostics);
@@ -52,7 +52,7 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
       CHECK(model.is_map());
     }
     CHECK((table.draft == "none") == name.starts_with("ngram"));
-    // Mutant: the draft of a 70B model priced beside a target of its own size, with which nobody should speculate.
+    // Mutant: the draft of a 70B model is combined with a target of its own size, for which speculation never pays.
     if (!table.target.empty()) {
       const config::Value named = cost::to_config({table.target, table.target_where, {}}, diagnostics);
       CHECK(cost::resolve_preset(cost::PresetKind::model, named, diagnostics).is_map());
@@ -68,8 +68,8 @@ TEST_CASE("every table of configs/acceptance says where it is from and holds pro
 }
 
 TEST_CASE("a published table gives the chain that its source measured", "[acceptance]") {
-  // EAGLE's Table 2 says 3.31, 3.04 and 2.96 of a chain of 5 on MT-bench, and its Table 5 measured 3.20, 3.00 and 3.12: the two
-  // differ by up to 5.2 %. Mutant: rates of all rounds taken for rates of those that reach the position (2.4 and below).
+  // EAGLE's Table 2 gives 3.31, 3.04 and 2.96 for a chain of 5 on MT-bench, and its Table 5 measured 3.20, 3.00 and 3.12: the two differ by up to 5.2
+  // %. Mutant: rates of all rounds taken for rates of those that reach the position (2.4 and below).
   const auto chain_of_5 = [](const char* name) {
     return plan::conditional_acceptance(spec::named_acceptance_table(name, {}).of_chain(), 5).tokens_per_round.at(5);
   };
@@ -205,7 +205,7 @@ TEST_CASE("compare offers trees of fewer levels than the table where these are f
   CHECK_FALSE(plan::shallow_trees_that_pay(slow, acceptance, made).empty());
 }
 
-TEST_CASE("a table says which models it is of, and whether one pass made its drafts", "[acceptance]") {
+TEST_CASE("a table names its models, and whether one pass made its drafts", "[acceptance]") {
   const spec::AcceptanceTable table =
       table_of("acceptance: [0.6, 0.5]\ntarget: llama-3.1-70b\ntensor_parallel: 4\ndraft: llama-3.2-1b\none_pass: true");
   CHECK(table.target == "llama-3.1-70b");
@@ -219,13 +219,13 @@ TEST_CASE("a table says which models it is of, and whether one pass made its dra
   CHECK(plan::methods_on_table({{0.6, 0.1}, {0.5, 0.1}}, true).methods.size() == 2);
 }
 
-TEST_CASE("a table says how its drafts were chosen, in words or by its form", "[acceptance]") {
+TEST_CASE("a table states how its drafts were chosen, in words or by its form", "[acceptance]") {
   using spec::Selection;
   CHECK(table_of("acceptance: [0.6]").selection == Selection::unsaid);
   CHECK(table_of("acceptance: [0.6]\nselection: sampled").selection == Selection::sampled);
   CHECK(table_of("rates: [0.6]\nselection: sampled").selection == Selection::sampled);
   CHECK(table_of("top_k: [[0.6]]").selection == Selection::argmax);
-  // Servers choose their drafts unless told otherwise. Mutant: rates taken for the overlap of drawn tokens.
+  // Servers draft the most likely tokens by default. Mutant: rates taken for the overlap of drawn tokens.
   CHECK(table_of("rates: [0.6]").selection == Selection::argmax);
   CHECK_THAT(table_of("rates: [0.6]").selection_from, Catch::StartsWith("assumed, as vLLM"));
   CHECK_THROWS_WITH(table_of("top_k: [[0.6]]\nselection: sampled"),
@@ -297,13 +297,13 @@ TEST_CASE("a mean length of rounds is a table, of one draft length or of several
   refused("mean_acceptance_length: [1.6, 2]\ndraft_length: 2", "draft_length has 1 entries and mean_acceptance_length has 2");
 }
 
-TEST_CASE("rows that rise with the rank are told", "[acceptance]") {
+TEST_CASE("rates that rise with the rank cause a warning", "[acceptance]") {
   CHECK(table_of("[[0.6, 0.1], [0.5, 0.105]]").rising().empty());
   CHECK_THAT(table_of("[[0.6, 0.1], [0.2, 0.5, 0.1]]").rising(),
              Catch::StartsWith("acceptance at depth 2 rises from 0.2 at rank 1 to 0.5 at rank 2:"));
 }
 
-TEST_CASE("tables of one's own: lists, numbers by depth, accuracies of the likeliest k, rates", "[acceptance]") {
+TEST_CASE("custom tables: lists, numbers by depth, accuracies of the likeliest k, rates", "[acceptance]") {
   const auto refused = [](const std::string& yaml, const std::string& message) {
     INFO(yaml);
     CHECK_THROWS_WITH(table_of(yaml), Catch::Contains(message));

@@ -1,5 +1,5 @@
-// What a batch verifies out of one budget of rows: the budget and who has it, against a search of all budgets, and the fit of
-// acceptance against a logistic that is known.
+// Verification of a batch with one budget of rows: the budget and its division, compared with a search of all budgets, and the fit of acceptance
+// compared with a known logistic function.
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
 
@@ -86,9 +86,9 @@ TEST_CASE("adaptive_verification: a budget goes to the tokens that are likeliest
     }
 }
 
-TEST_CASE("adaptive_verification: vLLM's budget goes by the round before, DSpark's by this one as far as it rises") {
+TEST_CASE("adaptive_verification: vLLM's budget depends on the round before, DSpark's on this one as far as it rises") {
   std::mt19937 generator(20260720);
-  std::vector<double> times;  // a step at the fifth row, and dearer rows behind it
+  std::vector<double> times;  // a step at the fifth row, and more expensive rows after it
   for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.12 * rows + (rows > 4 ? 0.15 : 0.0));
   const auto rate = [&](const Round& round, int rows) {
     return round.expected(searched(round, rows)) / times[static_cast<std::size_t>(rows)];
@@ -120,7 +120,7 @@ TEST_CASE("adaptive_verification: vLLM's budget goes by the round before, DSpark
 }
 
 // vLLM as pull request 47808 was merged: sequences begin as sure, and each round's confidences move the mean by a fifth.
-TEST_CASE("adaptive_verification: with smoothing the budget goes by each sequence's moving mean of confidences") {
+TEST_CASE("adaptive_verification: with smoothing the budget depends on each sequence's moving mean of confidences") {
   std::mt19937 generator(20260722);
   std::vector<double> times;
   for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.12 * rows);
@@ -285,7 +285,7 @@ TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, c
   }
 }
 
-TEST_CASE("adaptive_verification: a batch's round is priced between the passes that its budgets lead to") {
+TEST_CASE("adaptive_verification: a batch's round takes a time between those of the passes that its budgets lead to") {
   // 384 rows, beyond which a pass on the H100 takes a tenth more; one round of many verifies 128 rows more.
   const spec::Cell cell = tests::experiment_of(
                               "{experiment: priced, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "

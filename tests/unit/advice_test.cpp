@@ -1,4 +1,4 @@
-// What a plan says beyond its table: what engines demand, and a draft length for every batch.
+// The part of a plan after its table: requirements of engines, and a draft length for every batch.
 #include "sim/answers/plan/advice.h"
 
 #include "sim/answers/plan/passes.h"
@@ -59,7 +59,7 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   CHECK(holds(list[0], "\"draft_tensor_parallel_size\": 4"));
   CHECK(holds(list[1], "--tp 4 --speculative-algorithm STANDALONE"));
   CHECK(holds(list[2], "llama-server --model <path of llama-3.1-70b> --split-mode tensor "));
-  // Priced otherwise, the command is still one that starts, and the difference is said. Printing the draft's own 1 is the mutant:
+  // With another draft for the latency, the command must still start, and the output gives the difference. Printing the draft's own 1 is the mutant:
   // vLLM refuses it.
   const auto own =
       plan::engine_commands(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b")), 3, 1);
@@ -152,7 +152,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE --speculative-num-steps 3"));
   CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 "));  // mutant: draft-eagle3, and a file of its own
-  // It is one by what its file says and not by its name.
+  // The type follows from the file's content and not from its name.
   list = answers(deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp")));
   CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 --spec-draft-p-min 0"));
   CHECK_FALSE(holds(list[2], "--model-draft"));
@@ -168,7 +168,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   for (int i = 0; i < 2; ++i)
     CHECK(holds(list[static_cast<std::size_t>(i)], "no: the head reads features that are 4096 wide, the target's are 8192"));
   list = answers(deployment(preset("llama-3.1-8b"), "none"), 5);
-  // What is looked up is drafter prompt_lookup's default; vLLM would take one of the two for both.
+  // The lookup length is the default of drafter prompt_lookup; vLLM would take one of the two for both.
   CHECK(holds(list[0],
               "'{\"method\": \"ngram\", \"prompt_lookup_min\": 1, \"prompt_lookup_max\": 3, \"num_speculative_tokens\": 5}'"));
   for (const config::Parameter& one : draft::drafters().find("prompt_lookup")->info.parameters) {
@@ -239,7 +239,7 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
 }
 
 TEST_CASE("the recommendation over batches is of every batch that fits", "[plan][schedule]") {
-  // What it loses and where it rises: plan_smooth_test.cpp.
+  // Its loss and where it rises: plan_smooth_test.cpp.
   const auto model = cost::make_roofline(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")));
   const plan::Advice advice = plan::advise(*model, {16, 2048}, plan::constant_acceptance(0.7, 8));
   REQUIRE(advice.by_batch.size() > 20);
@@ -278,7 +278,7 @@ TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan
   CHECK(plan::longest_fitting(*model, {4096, 65536}, 5) == -1);
 }
 
-TEST_CASE("the map at one's own acceptance is the plan at each place", "[plan]") {
+TEST_CASE("the map at the user's acceptance is the plan at each place", "[plan]") {
   const auto model = cost::make_roofline(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")));
   const plan::AcceptanceCurve curve = plan::unconditional_acceptance({0.7, 0.4, 0.2}, 8);
   for (const plan::MapCell& cell : plan::make_own_map(*model, {1, 64}, {512, 4096}, curve, 2)) {

@@ -58,7 +58,7 @@ TEST_CASE("hydra: a pass for each level, where medusa's heads take one; the ship
   CHECK_FALSE(shipped->shape().from_root);
 }
 
-TEST_CASE("specdec_pp: stops behind the token whose predecessors have made a rejection likely") {
+TEST_CASE("specdec_pp: stops after the token whose predecessors have made a rejection likely") {
   const auto policy = [](const std::string& parameters) {
     Diagnostics diagnostics;
     const draft::PolicyEntry* entry = draft::policies().find("specdec_pp");

@@ -1,4 +1,4 @@
-// Trees that are built at run time for a budget: what is drafted, by hand, and that a round is priced by the passes it took.
+// Trees that are built at run time for a budget: their nodes, calculated by hand, and a round's latency, which is that of its passes.
 #include "sim/experiments/judge/rows.h"
 #include "tests/support/cells.h"
 
@@ -21,7 +21,7 @@ struct Played {
   double draft_ms = 0.0;
 };
 
-// Rounds of a draft of probabilities .6, .3 and .1 that is right about the target, at .1 ms a pass and .01 ms a row.
+// Rounds of a draft of probabilities .6, .3 and .1 that equals the target, at .1 ms per pass and .01 ms per row.
 Played played(const std::string& drafter, const std::string& verifier, const std::string& probabilities = "[0.6, 0.3, 0.1]") {
   const tests::ReadyCell ready(fmt::format(
       "{{experiment: trees, rounds: 25600, theory: {{name: none}}, pair: {{vocab: 3, target: {{family: explicit, probabilities: "
@@ -185,8 +185,8 @@ TEST_CASE("dyspec: its trees are as large, and take as many passes, as its algor
 }
 
 TEST_CASE("cs_drafting: a pass of the draft verifies what the text gave before, and gives one token more") {
-  // A draft that is sure of token 0. The first round's text is empty: nothing to copy for 0 and for 00, then one token that
-  // follows the first 0. Later rounds copy one token a pass, for the longest end stands one place before the end.
+  // A draft that is sure of token 0. The first round's text is empty: nothing to copy for 0 and for 00, then one token that follows the first 0.
+  // Later rounds copy one token per pass, because the longest match ends one place before the end.
   const Played sure = played("{kind: cs_drafting, draft_length: 4}", "token", "[1, 0, 0]");
   CHECK(sure.counts.accepted[3] == sure.counts.rounds);
   CHECK(sure.counts.passes.rounds[3] == sure.counts.sequences);

@@ -117,14 +117,14 @@ TEST_CASE("what YAML allows and a configuration does not", "[config]") {
   CHECK(mistakes_in("\"<<\": 1\n&anchor a: 1\n").empty());
 }
 
-TEST_CASE("the first of two equal keys stays and all mistakes are told", "[config]") {
+TEST_CASE("the first of two equal keys stays and all mistakes are reported", "[config]") {
   Diagnostics diagnostics;
   const Value root = parse_text("a: 1\na: {b: 1, b: 2}\nc: {d: 1, d: 2}\n", "t", diagnostics);
   CHECK(diagnostics.list().size() == 3);
   CHECK(to_flow_text(root) == "{a: 1, c: {d: 1}}");
 }
 
-TEST_CASE("broken YAML is told where it breaks", "[config]") {
+TEST_CASE("broken YAML is reported at the place of the error", "[config]") {
   const std::string colon =
       "\":\" is out of place, allowed: one \"key: value\" in a line, or quotes around a text that has \": \"";
   CHECK(mistakes_in("a: [1, 2\nb: 3") == "t:2:2: the list opened at 1:4 is not closed, allowed: \"]\" behind its last value");

@@ -1,4 +1,4 @@
-// What the tests of context processes share.
+// Helpers of the tests of context processes.
 #pragma once
 
 #include "tests/support/cells.h"

@@ -100,7 +100,7 @@ class Positions final : public decode::RoundSink {
 
 }  // namespace
 
-TEST_CASE("every context process has the shape that it says", "[contexts]") {
+TEST_CASE("every context process has its declared shape", "[contexts]") {
   for (const auto& [yaml, kind] : known_examples()) {
     INFO(yaml);
     const std::shared_ptr<const families::ContextModel> owner = model(yaml);
@@ -208,8 +208,8 @@ TEST_CASE("iid: the pool is used evenly and neighbours are independent", "[conte
 
 TEST_CASE("iid and regimes: the context is a function of sequence and text position, however the text was drafted",
           "[contexts]") {
-  // Plain decoding visits every position and so tells the function; drafting 1, 5 or 9 tokens with rejections must then meet the
-  // same contexts. Would catch a state that advances with drafted instead of emitted tokens, or is drawn anew after a rejection.
+  // A run without speculation visits every position and so reveals the function; drafting 1, 5 or 9 tokens with rejections must then meet the same
+  // contexts. It detects a state that advances with drafted instead of emitted tokens, or is drawn again after a rejection.
   for (const std::string& context :
        {std::string("{process: iid, pool: 40, sequence_rounds: 40}"), std::string(kRegimes) + ", sequence_rounds: 40}"}) {
     const tests::ReadyCell plain(yaml_of(context, 0));

@@ -37,7 +37,7 @@ TEST_CASE("a rule is described with the GPUs that it is for", "[cost][engine]") 
   CHECK(describe(rule) == "allreduce: kernel TRTLLM of trtllm on GPUs of compute capability 9 to 9 and 10 to 10.3");
 }
 
-TEST_CASE("every engine of configs/engines is read, says where its figures come from, and has no more than a second",
+TEST_CASE("every engine of configs/engines is read, names the sources of its values, and has no more than a second",
           "[cost][engine]") {
   REQUIRE(engine_names().size() >= 4);
   for (const std::string& name : engine_names()) {
@@ -48,7 +48,7 @@ TEST_CASE("every engine of configs/engines is read, says where its figures come 
   }
 }
 
-TEST_CASE("an engine without overlap differs from its twin in what its file says alone", "[cost][engine]") {
+TEST_CASE("an engine without overlap differs from its twin only in what its file states", "[cost][engine]") {
   // Mutants: a file that is made of another built-in one is taken as it stands; its own figures do not come before.
   for (const auto& [name, of] : {std::pair{"vllm_sync", "vllm"}, std::pair{"sglang_sync", "sglang"}}) {
     INFO(name);
@@ -75,7 +75,7 @@ TEST_CASE("an engine without overlap differs from its twin in what its file says
   CHECK(read_engine_of("{preset: vllm_sync, shared_rows: 3}").shared_rows == 3.0);
 }
 
-TEST_CASE("a figure that is said to be another engine's is", "[cost][engine]") {
+TEST_CASE("a value that is taken from another engine equals it", "[cost][engine]") {
   // Lines of configs/engines such as "switch_share: 0.55  # as engine vllm". Mutant: one of the two is changed alone.
   std::size_t said = 0;
   for (const Preset& preset : presets()) {
@@ -131,7 +131,7 @@ TEST_CASE("a cost model's own keys come before the engine's", "[cost][engine]") 
   CHECK(near(host("engine: {source: a test of mine, graphs: true, host_us: 100}"), 100e-6));
 }
 
-TEST_CASE("what a round of a method takes beside its passes follows the processor", "[cost][engine]") {
+TEST_CASE("the time of a round outside its passes, by method, follows the processor", "[cost][engine]") {
   const auto round = [](const std::string& more) {
     return make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: eagle-head-7b, " + more + "}")
         ->round_overhead(1);
@@ -153,7 +153,7 @@ TEST_CASE("what a round of a method takes beside its passes follows the processo
   CHECK(mistakes.find("allowed: a map of methods to numbers") != std::string::npos);
 }
 
-TEST_CASE("an engine that counts rounds by method says so where none is named", "[cost][engine]") {
+TEST_CASE("an engine that counts rounds by method warns if none is named", "[cost][engine]") {
   const auto warnings = [](const std::string& more) {
     std::string all;
     const std::string start = "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: eagle-head-7b, ";
@@ -180,7 +180,7 @@ TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 ru
   CHECK(host("l40s", "{preset: qwen3-0.6b, kv_bits: 8}", 1).second < least);
   CHECK(host("l40s", "qwen3-0.6b", 4).second < least);
   CHECK(host("h100-sxm", "{preset: qwen3-0.6b, kv_bits: 8}", 4).second < least);
-  // 48 linear layers of 64, and reading the weights takes longer: 14 us a layer.
+  // 48 linear layers of 64, and reading the weights takes longer: 14 us per layer.
   const auto dense = [&](const std::string& kv) { return host("rtx-3090", "{preset: qwen3.6-27b, dtype: int4" + kv + "}", 5); };
   CHECK(near(dense(", kv_bits: 8").first - dense("").first, 64 * 0.014, 1e-9));
   const double pieces = host("rtx-5090", "{preset: qwen3.6-35b-a3b, dtype: int4, kv_bits: 8}", 4).second;
@@ -210,7 +210,7 @@ TEST_CASE("rounds of SGLang 0.4 on an H100 lie on the line of engine sglang_sync
   CHECK(std::abs(round_ms(5) / (1e3 * 4.68 / 361.70) - 1.0) < 0.02);
 }
 
-TEST_CASE("rounds of Spec-Bench in plain passes: the priced one lies between those of two machines", "[cost][engine]") {
+TEST_CASE("rounds of Spec-Bench in passes without speculation: the estimated one lies between those of two machines", "[cost][engine]") {
   // Vicuna-7B in transformers, EAGLE: 1.476 plain passes on machine A, 1.705 on an A100.
   const auto model = make_cost(
       "roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: eagle-head-7b, engine: transformers, proposal: eagle}");

@@ -1,4 +1,4 @@
-// What prices say of how wrong they are.
+// The stated errors of latency estimates.
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/deployment.h"
 #include "tests/support/costs.h"
@@ -16,7 +16,7 @@ using namespace specsim::cost;
 using specsim::tests::make_cost;
 using specsim::tests::near;
 
-TEST_CASE("an estimate errs by the server's factors, by its kernels, and by what neither says", "[cost][kernels]") {
+TEST_CASE("an estimate errs by the server's factors, by its kernels, and by a rest that belongs to neither", "[cost][kernels]") {
   // By hand, from the parts of the pass. Mutants: kernels alone, a sum instead of independent parts, a factor's share left out.
   const auto model = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}");
   const Pass pass{4, 5, 1024, 5};
@@ -53,7 +53,7 @@ TEST_CASE("parts of a pass count by their share of it, with the error of their o
     const double attention = spread(KernelKind::attention_decode, "") * time.kv;
     const double small = 0.3 * (time.launch + time.sampling);
     const double seen = cost->kernel_error(Role::target, pass) * time.total();
-    // What is left is the links'.
+    // The rest is the links'.
     return std::pair{
         std::sqrt(std::max(0.0, seen * seen - product * product - attention * attention - small * small)) / time.communication,
         attention / seen};

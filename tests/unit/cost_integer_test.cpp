@@ -48,17 +48,16 @@ TEST_CASE("llama.cpp over 32,768 cached tokens on an RTX 3090, which no figure w
     CHECK(ratio < 1.12);
   }
   CHECK(ms(*model, 8, 33024) / ms(*model, 1, 33024) > 1.2);
-  // Attention itself grows beyond what reading the cache takes. Mutant: arithmetic at the data sheet's peak, hidden behind
-  // reading.
+  // Attention itself grows beyond what reading the cache takes. Mutant: arithmetic at the data sheet's peak, hidden by reading.
   const auto kv = [&](double tokens) { return model->pass(Role::target, {1, tokens, 32768, tokens}).kv; };
   CHECK(kv(64) > 1.5 * kv(1));
   CHECK(kv(128) > 1.5 * kv(64));
 }
 
-TEST_CASE("K-quants grow with each row of few more than plain ones, by one model of two", "[cost][integer]") {
-  // Qwen2.5-32B and Qwen3-4B Q4_K_M by llama-bench on an RTX 5090 (llama.cpp PR 21086); the share is the first one's. As plain
-  // types 8 tokens were .76 and .73 of what was measured. Attention of 8 tokens takes 27 us a layer less since PR 21159
-  // (Llama-3.1-8B at 32,768 cached tokens, 8.91 ms before and 8.05 after).
+TEST_CASE("the time of K-quants grows with each row of few more than that of plain types, by one model of two", "[cost][integer]") {
+  // Qwen2.5-32B and Qwen3-4B Q4_K_M by llama-bench on an RTX 5090 (llama.cpp PR 21086); the share is the first one's. As plain types 8 tokens were
+  // .76 and .73 of what was measured. Attention of 8 tokens takes 27 us per layer less since PR 21159 (Llama-3.1-8B at 32,768 cached tokens, 8.91 ms
+  // before and 8.05 after).
   constexpr double kFaster = 0.0266;
   for (const auto& [name, context, layers, one, eight] :
        {std::tuple{"qwen2.5-32b", 33024.0, 64.0, 19.799, 39.526}, std::tuple{"qwen3-4b", 8448.0, 36.0, 3.67, 6.904}}) {
@@ -110,7 +109,7 @@ TEST_CASE("a GGUF file's types are those of LM head and module too", "[cost][int
   CHECK(near(own("{preset: llama-3.1-8b, dtype: fp8}"), own("llama-3.1-8b")));  // whose LM head is left alone
 }
 
-TEST_CASE("a product for few rows grows with each of them, and one in tiles is no dearer than its widest row",
+TEST_CASE("the time of a product for few rows grows with each of them, and one in tiles is no slower than its widest row",
           "[cost][integer]") {
   const auto model = on("rtx-3090", kQ4);
   CHECK(ms(*model, 8, 0) > 1.8 * ms(*model, 1, 0));
@@ -150,7 +149,7 @@ TEST_CASE("a mixture under llama.cpp on an RTX 3090 as measured, which no figure
     CHECK(ms(*gemma, tokens, 128) / time > 0.85);
     CHECK(ms(*gemma, tokens, 128) / time < 1.15);
   }
-  // The step to tiles: 128 tokens of gpt-oss-20b were priced at 5 times one token, and take over 11 of them.
+  // The step to tiles: 128 tokens of gpt-oss-20b were estimated at 5 times the time of one token, and take over 11 of them.
   const auto model = on("rtx-3090", kOss);
   CHECK(ms(*model, 128, 1024) > 9.0 * ms(*model, 1, 1024));
 }

@@ -200,7 +200,7 @@ TEST_CASE("each key of a model changes its estimated time, with measured kernels
     }
   }
   for (const config::Parameter& parameter : model_parameters()) {
-    INFO(parameter.name << ": a key of which this test says nothing");
+    INFO(parameter.name << ": a key that this test does not cover");
     CHECK(named.count(parameter.name) == 1);
   }
 }
@@ -219,7 +219,7 @@ TEST_CASE("experts without a gate take two thirds of the time where reading weig
   }
 }
 
-// Kimi-K2.5 on GB200 under TensorRT-LLM: 17.9 ms a step were estimated by CUTLASS's kernel, where 12.5 to 12.9 were measured.
+// Kimi-K2.5 on GB200 under TensorRT-LLM: the estimate by CUTLASS's kernel was 17.9 ms per step, measured were 12.5 to 12.9.
 TEST_CASE("TensorRT-LLM runs its generated kernels for experts, whoever timed them", "[cost][models]") {
   const Hardware hardware = hardware_of("gb200");
   const ModelShape model = shape_of("{preset: kimi-k2.5, tensor_parallel: 4, dtype: nvfp4}");

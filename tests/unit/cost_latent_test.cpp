@@ -1,4 +1,4 @@
-// Latent attention (MLA): which of the measured kernels prices it, on what shape, and what a prompt's takes. Measured figures are
+// Latent attention (MLA): which of the measured kernels estimates it, with which shape, and the time for a prompt. Measured figures are
 // ai-dynamo/aiconfigurator's (095f58a51c4c).
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/engine.h"
@@ -78,7 +78,7 @@ TEST_CASE("latent attention of one token takes what was measured, by heads and s
   }
 }
 
-TEST_CASE("tokens that are verified are rows of latent attention beside those of the heads", "[cost][latent]") {
+TEST_CASE("the tokens of a verification are rows of latent attention, like those of the heads", "[cost][latent]") {
   const Layer layer("h200-sxm", "trtllm", "deepseek-v3", ", tensor_parallel: 8");
   // Eight tokens of 16 heads are 128 rows. Mutants: a sequence each, 8 times the reading; read once whatever they are, as 16.
   CHECK(near(layer.us(16, 8, 8192), layer.fitted("trtllm", "bfloat16", shape_with(128, 16, 1, 8192 + 3.5)), 1e-3));
@@ -127,12 +127,12 @@ TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][late
   // TensorRT-LLM's kernel there does not split the keys of few sequences: 30 times as long. Mutant: the only ones in fp8.
   CHECK(near(us("l40s", "vllm", ", kv_bits: 8"), us("l40s", "vllm")));
   CHECK(near(us("rtx-pro-6000", "sglang", ", kv_bits: 8"), us("rtx-pro-6000", "sglang")));
-  // Nobody measured Triton's on Ampere, where the L40S's stands in. Mutant: TensorRT-LLM's, the only one of an A100.
+  // Triton's kernel was not measured on Ampere, so the L40S's measurement replaces it. Mutant: TensorRT-LLM's, the only one of an A100.
   const Layer ampere("a100-80gb-sxm", "vllm");
   CHECK(ampere.us(1, 1, 131071) < 0.2 * ampere.fitted("trtllm", "bfloat16", shape_with(128, 1, 1, 131071)));
   CHECK(ampere.us(1, 1, 131071) > 2.0 * 1e6 * 131072 * 576 * 2 / ampere.hardware().bandwidth);
   CHECK(ampere.kernels().attention_error(1) >= 0.3);
-  // SGLang's rows over caches in fp8 on Hopper are not of what it serves. Mutant: they stand in for it, 3 times the time.
+  // SGLang's rows over caches in fp8 on Hopper are not of what it serves. Mutant: they replace it, 3 times the time.
   CHECK(near(us("h200-sxm", "sglang", ", kv_bits: 8"), of("h200-sxm", "trtllm", "fp8")));
   CHECK(near(us("b200", "sglang", ", kv_bits: 8"), of("b200", "sglang", "fp8")));
   const Layer layer("b200", "sglang");
@@ -140,7 +140,7 @@ TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][late
         layer.hardware().kernels->find(KernelKind::attention_latent, "sglang", "bfloat16")->spread);
 }
 
-TEST_CASE("a prompt makes keys and values of its latent vectors anew", "[cost][latent]") {
+TEST_CASE("a prompt recomputes keys and values of its latent vectors", "[cost][latent]") {
   struct Row {
     const char* gpu;
     int shards;
@@ -156,15 +156,14 @@ TEST_CASE("a prompt makes keys and values of its latent vectors anew", "[cost][l
     CHECK(near(layer.us(1, row.tokens, 0, true), row.us, 0.3));
   }
   const Layer layer("h200-sxm", "trtllm", "deepseek-v3", ", tensor_parallel: 8");
-  // A chunk looks at what is cached: 640 operations of 16 heads for a query and a key at .61 of the peak. It makes keys and
-  // values of that anew: 512 x 256 operations of a head for each, at .7. Mutants: it does not, 198 us less; all operations at one
-  // share.
+  // A chunk looks at what is cached: 640 operations of 16 heads for a query and a key at .61 of the peak. It recomputes keys and values of the cached
+  // tokens: 512 x 256 operations per head for each, at .7. Mutants: it does not, 198 us less; all operations at one share.
   const double flops = layer.hardware().flops;
   const double looked = 1e6 * 640.0 * 16 * 2048 * 32768 / (0.61 * flops);
   const double anew = 1e6 * 2.0 * 16 * 32768 * 512 * 256 / (0.7 * flops);
   const double read = 1e6 * 16.0 * 320 * 2 * 32768 / (0.7 * layer.hardware().bandwidth);
   CHECK(near(layer.us(1, 2048, 32768, true) - layer.us(1, 2048, 0, true), looked + anew + read, 1e-6));
-  // Few tokens over a long cache take the vectors as they are. Mutant: they make them anew.
+  // Few tokens over a long cache take the vectors as they are. Mutant: they recompute them.
   CHECK(near(layer.us(1, 16, 131072, true), layer.us(1, 16, 131072), 1e-12));
 }
 

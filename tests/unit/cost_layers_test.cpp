@@ -41,7 +41,7 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
     const char* published;
   };
   const std::vector<Row> rows = {
-      {"qwen3-0.6b", 0.596, 0, 0.002, "Qwen3 report: 0.6B, of it 0.44B beside the embeddings"},
+      {"qwen3-0.6b", 0.596, 0, 0.002, "Qwen3 report: 0.6B, of it 0.44B outside the embeddings"},
       {"qwen3-1.7b", 1.72, 0, 0.002, "1.7B, 1.4B"},
       {"qwen3-4b", 4.02, 0, 0.002, "4.0B, 3.6B"},
       {"qwen3-8b", 8.19, 0, 0.002, "8.2B, 6.95B"},
@@ -69,7 +69,7 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
       {"glm-5", 744, 40, 0.02, "744B, 40B activated"},
       {"glm-5.2", 744, 40, 0.02, "744B-A40B"},
       {"minimax-m2", 229, 10, 0.04, "229B, 10B activated"},
-      {"gemma-3-1b", 1.0, 0, 0.001, "report, table 1: 302M of embeddings, 698M beside"},
+      {"gemma-3-1b", 1.0, 0, 0.001, "report, table 1: 302M of embeddings, 698M outside them"},
       {"gemma-3-4b", 3.884, 0, 0.003, "675M + 3,209M"},
       {"gemma-3-12b", 11.771, 0, 0.003, "1,012M + 10,759M"},
       {"gemma-3-27b", 27.016, 0, 0.003, "1,416M + 25,600M"},
@@ -118,8 +118,8 @@ TEST_CASE("latent attention: its cache, its products, its time", "[cost][models]
   // The latent vector is not cut between GPUs: each reads it whole.
   CHECK(near(priced(small + ", tensor_parallel: 4}")->pass(Role::target, {3, 1, 1000, 1}).kv, 2.0 * 40 * 2 * 3 * 1001 / 1e12));
   CHECK(near(kept_bytes(*priced(small + ", tensor_parallel: 4}"), 1000), 2.0 * 40 * 2 * 1000));
-  // Operations, where arithmetic is dear: each head's query meets 40 elements of a key and adds up 32 of a value, at the share
-  // of the peak that FlashMLA reaches.
+  // Operations, if arithmetic is slow: each head's query meets 40 elements of a key and adds up 32 of a value, at the share of the peak that FlashMLA
+  // reaches.
   std::string slow = kPlainGpu;
   slow.replace(slow.find("20000"), 5, "1.000");
   const double pairs = 3.0 * (5 * 1000 + 15);
@@ -145,7 +145,7 @@ TEST_CASE("sparse attention: an indexer reads all its keys, attention what it pi
   CHECK(near(kv({1, 1, 1000, 1}, picks), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 4)));
   CHECK(near(kv({1, 1, 3000, 1}, picks), entry * 100 / 1e12 + indexed(1, 1, 3001, 3001, 4)));
   CHECK(near(kv({1, 1, 1000, 1}, ""), entry * 1001 / 1e12));
-  // Verified tokens pick each for itself, keys are read once a sequence.
+  // Each verified token picks its own keys; keys are read once per sequence.
   CHECK(near(kv({3, 5, 1000, 5}, picks), entry * 3 * 500 / 1e12 + indexed(3, 15, 1005, 1003, 4)));
   // No more entries than there are.
   CHECK(near(kv({1, 5, 200, 5}, picks), entry * 205 / 1e12 + indexed(1, 5, 205, 203, 4)));
@@ -154,7 +154,7 @@ TEST_CASE("sparse attention: an indexer reads all its keys, attention what it pi
   CHECK(near(kv({1, 1, 1000, 1}, picks + ", index_layers: 1"), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 1)));
   // Neither part is cut between GPUs.
   CHECK(near(kv({1, 1, 1000, 1}, picks + ", tensor_parallel: 4"), entry * 100 / 1e12 + indexed(1, 1, 1001, 1001, 4)));
-  // Where arithmetic is dear: 2 heads of 128 a pair in 8 bits at half of the peak.
+  // If arithmetic is slow: 2 heads of 128 per pair in 8 bits at half of the peak.
   std::string slow = kPlainGpu;
   slow.replace(slow.find("fp8_tflops: 20000"), 17, "fp8_tflops: 0.010");
   CHECK(near(kv({3, 5, 1000, 5}, picks, slow),
@@ -166,7 +166,7 @@ TEST_CASE("sparse attention: an indexer reads all its keys, attention what it pi
   CHECK(shape.kv_bytes_per_token() == entry + 4 * key);
   CHECK(near(kept_bytes(*priced(base + picks + "}"), 1000), 1000 * (entry + 4 * key)));
   CHECK(near(kept_bytes(*priced(base + picks + ", kv_bits: 8}"), 1000), 1000 * (entry / 2 + 4 * key)));
-  // By name: 61 keys of 132 bytes beside DeepSeek-V3's 70 kB; in GLM-5.2 a layer in four has them.
+  // By name: 61 keys of 132 bytes on top of DeepSeek-V3's 70 kB; in GLM-5.2 a layer in four has them.
   CHECK(shape_of("deepseek-v3.2").kv_bytes_per_token() == shape_of("deepseek-v3").kv_bytes_per_token() + 61.0 * 132);
   CHECK(shape_of("glm-5.2").kv_bytes_per_token() == 78.0 * 576 * 2 + 21.0 * 132);
   CHECK(shape_of("glm-5").total_parameters() - shape_of("glm-5.2").total_parameters() ==
@@ -190,7 +190,7 @@ TEST_CASE("compressed attention: a window, and entries of several tokens", "[cos
     return (sequences * tokens / 4 * key + rows * pairs / 4 * 8) / 1e12 + 0.45e-9 * rows * pairs / 4;
   };
   CHECK(near(kv({1, 1, 1280, 1}, entries), entry * (3 * 101 + 10 + 1280 / 128) / 1e12 + indexed(1, 1, 1281, 1281)));
-  // Verified tokens pick each for itself, the rest is read once a sequence. Mutant: entries are picked once.
+  // Each verified token picks its own entries; the rest is read once per sequence. Mutant: entries are picked once.
   CHECK(near(kv({3, 5, 1280, 5}, entries), 3 * entry * (3 * 105 + 50 + 10) / 1e12 + indexed(3, 15, 1285, 1283)));
   // Before the window is full, and no more picks than entries.
   CHECK(near(kv({1, 1, 20, 1}, entries), entry * (3 * 21 + 5 + 20.0 / 128) / 1e12 + indexed(1, 1, 21, 21)));
@@ -202,7 +202,7 @@ TEST_CASE("compressed attention: a window, and entries of several tokens", "[cos
   CHECK(shape.layer_parameters() == 3 * layer + indexer + compressors);
   CHECK(shape.kv_bytes_per_token() == Approx(entry * (1 + 0.25 + 1.0 / 128) + key / 4));
   CHECK(near(kept_bytes(*priced(base + entries + "}"), 1280), entry * (3 * 100 + 320 + 10) + 320 * key));
-  // Hyper-connections: 25 us a layer, and the streams read and written around both parts.
+  // Hyper-connections: 25 us per layer, and the streams read and written around both parts.
   const auto launch = [&](const std::string& more) { return priced(base + more + "}")->pass(Role::target, {1, 8, 0, 8}).launch; };
   const double vectors = 2 * (4 + 1 + 4 + 1 + 4);
   CHECK(launch(", residual_streams: 4") - launch("") == Approx(3 * (25e-6 + 8 * vectors * 256 * 2 / 1e12)));
@@ -215,7 +215,7 @@ TEST_CASE("compressed attention: a window, and entries of several tokens", "[cos
 
 TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
   const std::string base = "{layers: 6, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 512, vocab: 1000";
-  const double layer = 2.0 * 2 * 64 * 2;  // bytes a token
+  const double layer = 2.0 * 2 * 64 * 2;  // bytes per token
   const auto kv = [&](const std::string& more, double context) {
     return priced(base + more + "}")->pass(Role::target, {1, 1, context, 1}).kv;
   };
@@ -227,7 +227,7 @@ TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
   CHECK(shape_of(base + gemma + "}").kv_bytes_per_token() == 6 * layer);
   // All layers, as before.
   CHECK(near(kv(", kv_window: 100", 1000), layer * 6 * 101 / 1e12));
-  // Llama 4: in chunks a token sees half of one in the middle; all of it may lie in memory.
+  // Llama 4: with chunked attention a token sees half a chunk on average; all of the chunk may lie in memory.
   const std::string llama = ", kv_window: 100, window_layers: 4, chunked: true";
   CHECK(near(kv(llama, 1000), layer * (4 * 51 + 2 * 1001) / 1e12));
   CHECK(near(kv(llama, 100), layer * 6 * 101 / 1e12));
@@ -252,7 +252,7 @@ TEST_CASE("linear attention: products of its own, and a state that is read once 
   const std::string delta =
       ", linear_layers: 3, linear_value_heads: 8, linear_key_heads: 4, linear_head_dim: 32, linear_convolved: 4";
   const double state = 3.0 * (8 * 32 * 32 * 4 + (2 * 4 + 8) * 32 * 3 * 2);
-  const double keys = 2.0 * 2 * 64 * 2;  // bytes a token in the one layer that caches them
+  const double keys = 2.0 * 2 * 64 * 2;  // bytes per token in the one layer that caches them
   const ModelShape shape = shape_of(base + delta + "}");
   CHECK(shape.recurrent_bytes() == state);
   CHECK(shape.kv_bytes_per_token() == keys);
@@ -266,7 +266,7 @@ TEST_CASE("linear attention: products of its own, and a state that is read once 
     return priced(base + delta + more + "}")->pass(Role::target, pass).kv;
   };
   CHECK(near(kv({1, 1, 1000, 1}), (keys * 1001 + 2 * state) / 1e12));
-  CHECK(near(kv({3, 5, 1000, 5}), 3 * (keys * 1005 + 6 * state) / 1e12));  // a verification keeps the state behind each token
+  CHECK(near(kv({3, 5, 1000, 5}), 3 * (keys * 1005 + 6 * state) / 1e12));  // a verification keeps the state after each token
   CHECK(near(kv({3, 5, 0, 1}), 3 * (keys * 5 + 2 * state) / 1e12));        // a prompt that behind its last
   CHECK(near(kv({1, 1, 1000, 1}, ", state_bits: 16"), (keys * 1001 + 2 * 3.0 * (8 * 32 * 32 * 2 + 16 * 32 * 3 * 2)) / 1e12));
   CHECK(near(kv({1, 1, 1000, 1}, ", tensor_parallel: 2"), (keys * 1001 + 2 * state) / 2e12));

@@ -1,6 +1,5 @@
-// Parts of the price of a pass that tables of served times hold as a sum alone, each by hand: experts beside each other, the
-// router, small kernels, all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case says which mutant it
-// rejects.
+// Parts of a pass's latency that tables of served times contain only as a sum, each by hand: concurrent experts, the router, small kernels,
+// all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case names the mutant that it rejects.
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/engine.h"
 #include "sim/hardware/latency/step_tables.h"
@@ -54,7 +53,7 @@ Engine engine_named(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("shared experts hide behind the others but for their bytes, up to so many rows of a captured pass",
+TEST_CASE("shared experts hide under the others except for their bytes, up to a number of rows of a captured pass",
           "[cost][mixtures]") {
   const auto over = [](double rows, const std::string& engine) {
     return products(
@@ -62,9 +61,8 @@ TEST_CASE("shared experts hide behind the others but for their bytes, up to so m
                                            plain_gpu(10), kMixture, engine)),
         rows);
   };
-  // Two products of the shared expert take 10 us each beside their bytes, in two layers. Mutants: all of it hides (sharing is 0),
-  // which saves 240 us; rows beyond, and passes without a graph, have it as well. What rows move is not
-  // bytes of weights, and hides too: 5 % of it.
+  // Two products of the shared expert take 10 us each in addition to their bytes, in two layers. Mutants: all of it hides (sharing is 0), which saves
+  // 240 us; rows beyond, and passes without a graph, have it as well. The time to move rows is not bytes of weights, and hides too: 5 % of it.
   const double saved = 2 * 2 * 10e-6;
   for (const double rows : {1.0, 8.0})
     CHECK(near(over(rows, "graphs: true") - over(rows, "graphs: true, shared_rows: 8"), saved, 0.05));
@@ -74,7 +72,7 @@ TEST_CASE("shared experts hide behind the others but for their bytes, up to so m
   CHECK(over(8, "graphs: true, largest_graph: 4") == over(8, "graphs: true, largest_graph: 4, shared_rows: 8"));
 }
 
-TEST_CASE("measured experts begin behind the router's scores, and attention of bf16 is multiplied as such", "[cost][mixtures]") {
+TEST_CASE("measured experts begin after the router's scores, and attention of bf16 is multiplied as such", "[cost][mixtures]") {
   const Hardware hardware = hardware_of("h200-sxm");
   const Engine engine = engine_named("vllm");
   // Mutants: no router; a router of the layers' type; experts and router in the dense layer too; attention in the layers' type.
@@ -106,8 +104,8 @@ TEST_CASE("experts of which nothing was measured have no router of their own", "
                                                        plain_gpu(kernel_us), kMixture)),
                     1);
   };
-  // Two products of attention, a dense or shared feed-forward's two in each layer, the experts' two in two layers, the LM head.
-  // Mutant: the router is priced beside the formula too, 2 more.
+  // Two products of attention, a dense or shared feed-forward's two in each layer, the experts' two in two layers, the LM head. Mutant: the router is
+  // counted outside the formula too, 2 more.
   CHECK(near(over(10) - over(0), (3 * (2 + 2) + 2 * 2 + 1) * 10e-6, 1e-6));
 }
 
@@ -130,7 +128,7 @@ TEST_CASE("small kernels of linear attention are counted by the layer", "[cost][
   CHECK(linear("qwen3-4b") == 0.0);
 }
 
-TEST_CASE("another engine's all-reduce is of mixtures alone where the engine says so", "[cost][mixtures]") {
+TEST_CASE("another engine's all-reduce belongs only to mixtures if the engine's file states this", "[cost][mixtures]") {
   Engine engine = engine_named("sglang");
   REQUIRE(engine.implementations[0].mixtures);
   const auto chosen = [&](double capability, bool mixture) { return allreduce_choice(engine, "sglang", capability, mixture); };
@@ -161,7 +159,7 @@ TEST_CASE("another engine's all-reduce is of mixtures alone where the engine say
         communication("qwen3-30b-a3b", ", implementations: [{operation: allreduce, kernel: SGLang_CustomAllReduce_graph}]"));
 }
 
-TEST_CASE("a served row is priced as the checkpoint that its word names", "[cost][mixtures]") {
+TEST_CASE("a served row is estimated with the checkpoint that its type names", "[cost][mixtures]") {
   const auto served = [](const std::string& model, const std::string& precision) {
     const PricedSteps table = price_step_table(
         "served.csv",
@@ -169,7 +167,7 @@ TEST_CASE("a served row is priced as the checkpoint that its word names", "[cost
          {"sglang", model, "b200_sxm", precision, "1000", "1000", "8", "1", "8"}});
     return table.rows.front().priced_ms;
   };
-  // One client: steps of a decoding over .9 of the prompt and half of .9 of the output, and no prompts beside it.
+  // One client: steps of a decoding over .9 of the prompt and half of .9 of the output, without prompts in them.
   const auto priced = [](const std::string& model, const std::string& dtype) {
     return 1e3 * make_cost("roofline",
                            fmt::format("{{hardware: b200, target: {{preset: {}, tensor_parallel: 8, kv_bits: 8, dtype: {}}}, "
@@ -178,7 +176,7 @@ TEST_CASE("a served row is priced as the checkpoint that its word names", "[cost
                      ->pass(Role::target, {1, 1, 900 + 450, 1})
                      .total();
   };
-  // Mutants: checkpoints are not looked at (fp8 by tensor, attention in fp4); attention's projections are what `weights` says.
+  // Mutants: checkpoints are not looked at (fp8 by tensor, attention in fp4); attention's projections have the type of `weights`.
   CHECK(near(served("glm-5", "fp8"), priced("glm-5", "fp8_block"), 1e-9));
   CHECK_FALSE(near(served("glm-5", "fp8"), priced("glm-5", "fp8"), 1e-3));
   CHECK(near(served("deepseek-v3", "fp4"), priced("deepseek-v3", "{weights: nvfp4, attention: bf16}"), 1e-9));
@@ -236,7 +234,7 @@ TEST_CASE("weights alone are read at the engine's share of a plain kernel's band
   }
 }
 
-TEST_CASE("experts in fp8 by tensor are priced as blocks where they were measured at much more", "[cost][mixtures]") {
+TEST_CASE("experts in fp8 by tensor are estimated as blocks if they were measured at much more", "[cost][mixtures]") {
   const ModelShape shape = shape_of(kMixture.substr(0, kMixture.size() - 1) + ", dtype: fp8}");
   REQUIRE(shape.expert_type == "fp8");
   // Two kernels whose formula is a floor of 10 us and nothing else; the correction makes that by tensor so many times as long.
@@ -265,7 +263,7 @@ TEST_CASE("experts in fp8 by tensor are priced as blocks where they were measure
   CHECK(near(priced(0.8), 8, 1e-6));
 }
 
-TEST_CASE("experts of four bits are priced by Marlin as it was measured with another such type", "[cost][mixtures]") {
+TEST_CASE("experts of four bits are estimated by Marlin as it was measured with another such type", "[cost][mixtures]") {
   // 1 TB/s, and kernels that read at half of it, with a floor each: 10 us the plain one, 30 and 50 two of Marlin, 70 another.
   const auto fit = [](const char* engine, const char* kernel, const char* dtype, double floor_us, double rows) {
     KernelFit one;
@@ -304,7 +302,7 @@ TEST_CASE("experts of four bits are priced by Marlin as it was measured with ano
   CHECK(near(priced("int4_g32", "vllm", all), 30 + 4.5 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4", "vllm", all), 30 + 4.125 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4_g32", "vllm", {plain, packed, others}), 50 + 4.5 / 8 * bytes, 1e-6));
-  // What the formula misses of 512 experts is true of 64, and not of 4. Mutants: never, always.
+  // The formula's error for 512 experts holds for 64, and not for 4. Mutants: never, always.
   KernelFit twice = own;
   twice.correction = {std::log(2.0), std::log(2.0)};
   CHECK(near(priced("int4", "vllm", {plain, twice}), 30 + 4.125 / 8 * bytes, 1e-6));

@@ -23,7 +23,7 @@ std::unique_ptr<CostModel> offloaded(const std::string& target, const std::strin
 
 }  // namespace
 
-TEST_CASE("a share of the layers over the link, behind what the GPU does", "[cost][offload]") {
+TEST_CASE("a share of the layers over the link, after the work of the GPU", "[cost][offload]") {
   const auto pass = [](const std::string& more, double tokens) {
     return offloaded("{preset: llama-2-13b" + more + "}", "a100-80gb-sxm")->pass(Role::target, {1, tokens, 500, tokens});
   };
@@ -60,10 +60,10 @@ TEST_CASE("what stays in the GPU's memory", "[cost][offload]") {
             ->fits());
 }
 
-TEST_CASE("seconds a token of plain decoding with offloaded weights, as published", "[cost][offload]") {
-  // Sequoia's offloading system (together.ai/blog/sequoia, March 2024): baseline seconds a token, drafts in the GPU's memory, the
-  // rest of it full of layers. Links of PCIe reach about .85 of the 31.5 and 15.8 GB/s that the table names; with that the
-  // prices are .85 to 1.1 of the published ones, at the table's own figure .75 to .92.
+TEST_CASE("seconds per token of decoding without speculation with offloaded weights, as published", "[cost][offload]") {
+  // Sequoia's offloading system (together.ai/blog/sequoia, March 2024): baseline seconds per token, drafts in the GPU's memory, the rest of it full
+  // of layers. Links of PCIe reach about .85 of the 31.5 and 15.8 GB/s that the table names; with that the estimates are .85 to 1.1 of the published
+  // ones, at the table's own value .75 to .92.
   struct Row {
     const char* target;
     double draft_bytes;

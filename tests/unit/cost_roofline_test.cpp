@@ -18,7 +18,7 @@ using specsim::tests::near;
 
 namespace {
 
-// 1 TB/s, arithmetic for nothing: time is bytes, unless a test says otherwise.
+// 1 TB/s, arithmetic without time: time is bytes, unless a test overrides it.
 const std::string kGpu =
     "{memory_gb: 80, bandwidth_gb_per_s: 1000, bf16_tflops: 20000, multiprocessors: 1, link_gb_per_s: 100, link_latency_us: 5, "
     "calibration: {memory_efficiency: 1, feed_tb_per_s: 1000, overlap_power: 100, kernel_us: 0, split_us: 1e6, "
@@ -52,7 +52,7 @@ constexpr double kLayerActivations = (256.0 + 512) + (256 + 256) + (256 + 1024) 
 
 }  // namespace
 
-TEST_CASE("weights once a pass, the LM head on every row that asks for logits", "[cost][roofline]") {
+TEST_CASE("weights once per pass, the LM head on every row that asks for logits", "[cost][roofline]") {
   const auto model = by_hand("", "");
   const PassTime one = model->pass(Role::target, {1, 1, 0, 1});
   CHECK(near(one.weights, (2 * (2 * kLayer + 2 * kLayerActivations) + 2.0 * 256 * 1000 + 2.0 * (256 + 1000)) / 1e12, 1e-9));
@@ -69,7 +69,7 @@ TEST_CASE("weights once a pass, the LM head on every row that asks for logits", 
   CHECK(near(model->pass(Role::target, {3, 6, 0, 1}).sampling, 3.0 * 3 * 1000 * 4 / 1e12));
 }
 
-TEST_CASE("keys and values once a sequence, whatever the tokens", "[cost][roofline]") {
+TEST_CASE("keys and values once per sequence, whatever the tokens", "[cost][roofline]") {
   const auto model = by_hand("", "");
   const double per_token = 2.0 * 2 * 2 * 64 * 2;
   for (const double tokens : {1.0, 6.0, 40.0}) {
@@ -249,7 +249,7 @@ TEST_CASE("heads that guess several tokens make one pass for all of them", "[cos
   CHECK(mistakes.find("the target is a head that cannot stand alone") != std::string::npos);
 }
 
-TEST_CASE("drafts that come of one pass are priced as one over all of them", "[cost][roofline]") {
+TEST_CASE("drafts from one pass take the time of one pass over all of them", "[cost][roofline]") {
   const auto model = make_cost(
       "roofline",
       "{hardware: h100-sxm, target: llama-3.1-8b, draft: {preset: eagle-head-8b, layers: 5, one_pass: true}, engine: bare}");
@@ -326,7 +326,7 @@ TEST_CASE("norms and activations: a floor a layer, and their bytes", "[cost][roo
   CHECK(near(model->pass(Role::target, {2, 3, 0, 3}).launch, 2 * (9e-6 + 12.0 * 6 * 256 * 2 / 1e12)));
 }
 
-TEST_CASE("what a server sets aside is its engine's, and memory_share stands in place of it", "[cost][memory_budget]") {
+TEST_CASE("the memory that a server sets aside depends on its engine, and memory_share replaces it", "[cost][memory_budget]") {
   const auto available = [](const char* more, const Workload& workload) {
     const auto model = make_cost("roofline", fmt::format("{{hardware: h100-sxm, target: llama-3.1-8b, draft: none{}}}", more));
     return model->memory_budget(workload, 1, Kept::target)->available_bytes;
@@ -358,8 +358,8 @@ TEST_CASE("the memory_budget: weights and caches of both, in bytes", "[cost][mem
   CHECK(memory_budget->lines[2].bytes == 2.0 * (2 * (4.0 * 768 * 768 + 3.0 * 768 * 3072) + 2.0 * 32000 * 768));
   CHECK(memory_budget->lines[3].bytes == 6144.0 * 16 * 512);
   CHECK(memory_budget->lines[4].bytes == 524288.0 * 16 * 5);  // the draft's window holds no more, whatever is drafted
-  // vLLM's own step on an A100 of 80 GB, 2,048 rows of which 256 are sampled: gate, up and what they make beside two streams, or
-  // rows of the last layer and 12.5 copies of the logits in fp32, which are more; 0.1 GiB outside the allocator.
+  // vLLM's own step on an A100 of 80 GB, 2,048 rows of which 256 are sampled. The activations are gate, up, their product and two streams, or rows of
+  // the last layer and 12.5 copies of the logits in fp32, which are more; 0.1 GiB outside the allocator.
   const double activations = 2048 * 2.0 * (3.0 * 11008 + 2.0 * 4096);
   const double sampling = 2048 * 2.0 * 4096 + 256 * 32000.0 * 4.0 * 12.5;
   const double profiled = std::max(activations, sampling) + 0.1 * 0x1.0p30;
@@ -384,7 +384,7 @@ TEST_CASE("the memory_budget: weights and caches of both, in bytes", "[cost][mem
   CHECK(half->lines[1].bytes == 0.5 * memory_budget->lines[1].bytes);
   CHECK(half->lines[2].bytes == memory_budget->lines[2].bytes);
   CHECK(half->to_text().find("GiB on the fullest of 2 GPUs") != std::string::npos);
-  // Quantised layers leave LM head and embeddings alone, unless told otherwise.
+  // Quantised layers leave LM head and embeddings unquantised by default.
   const auto bytes = [](const std::string& bits) {
     return make_cost("roofline", "{hardware: a100-80gb-sxm, draft: llama-68m, target: {preset: llama-2-7b, " + bits + "}}")
         ->memory_budget({1, 0}, 1, Kept::target)

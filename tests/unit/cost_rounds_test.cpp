@@ -97,7 +97,7 @@ TEST_CASE("the waterfall: from tokens per round to the speedup, term by term", "
 
 TEST_CASE("affine: the published line of H100, Llama-3.1-8B and an EAGLE head", "[cost][affine]") {
   const auto model = make_cost("affine", "{preset: h100-llama-3.1-8b-eagle}");
-  // 5.886 ms and 1.207 ms of host, .0210 ms a token, 3.926e-5 ms a cached token: 7.114 ms for one token without context.
+  // 5.886 ms and 1.207 ms of host, .0210 ms per token, 3.926e-5 ms per cached token: 7.114 ms for one token without context.
   CHECK(near(1e3 * model->pass(Role::target, {1, 1, 0, 1}).total(), 7.09274659 + 0.0210103129));
   CHECK(near(1e3 * model->pass(Role::target, {16, 4, 2000, 4}).total(), 7.09274659 + 64 * 0.0210103129 + 32000 * 3.92645679e-5));
   const RoundTime time = round_time(*model, {16, 2000}, 3, 0.0);
@@ -192,7 +192,7 @@ TEST_CASE("table: nothing beyond its edges", "[cost][table]") {
   CHECK(table.refusal(Role::target, 5, 1, 0).empty());
 }
 
-TEST_CASE("table: dips up to 20 % are kept and told, larger ones refused", "[cost][table]") {
+TEST_CASE("table: dips up to 20 % are kept and reported, larger ones refused", "[cost][table]") {
   const Table kept("target,1,1,0,10\ntarget,2,1,0,8.1\ntarget,3,1,0,9\n" + kDraft);
   REQUIRE(kept.good());
   REQUIRE((*kept).warnings().size() == 1);
@@ -260,7 +260,7 @@ TEST_CASE("table: lines that are no measurement", "[cost][table]") {
   CHECK(mistakes.find("allowed: a readable CSV file") != std::string::npos);
 }
 
-TEST_CASE("a policy's own cost is paid in every round, and the policy that goes by times knows it", "[cost][round]") {
+TEST_CASE("a policy's own cost is paid in every round, and the policy that depends on times knows it", "[cost][round]") {
   const auto cell_with = [](const std::string& round_cost) {
     return tests::experiment_of(
                fmt::format(

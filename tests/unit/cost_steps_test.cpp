@@ -1,4 +1,4 @@
-// Whole steps: what an engine adds around the kernels, and tables of measured steps priced row by row.
+// Whole steps: the time that an engine adds around the kernels, and tables of measured steps estimated row by row.
 #include "sim/hardware/latency/step_tables.h"
 #include "tests/support/costs.h"
 
@@ -40,7 +40,7 @@ const std::vector<std::string> kServed = {"backend", "model_path", "system",    
 
 }  // namespace
 
-TEST_CASE("host time beside the GPU is a floor, host time with it idle a term", "[cost][steps]") {
+TEST_CASE("host time during GPU work is a floor, host time with an idle GPU is a term", "[cost][steps]") {
   const Pass pass{4, 1, 1000, 1};
   const double alone = total(*with_engine("host_us: 0"), pass);
   CHECK(near(total(*with_engine("host_us: 300, host_us_per_sequence: 20"), pass), alone + 380e-6));
@@ -83,7 +83,7 @@ TEST_CASE("small kernels are counted by the engine; norms hide in all-reduces", 
              2 * one, 1e-9));
 }
 
-TEST_CASE("all-reduces in the switch are never dearer, and cheaper where there is much to move", "[cost][steps]") {
+TEST_CASE("all-reduces in the switch are never slower, and faster if there is much to move", "[cost][steps]") {
   const auto communication = [](const std::string& engine, double batch) {
     return with_engine("kernels: vllm, " + engine, ", kernels: vllm", ", tensor_parallel: 8")
         ->pass(Role::target, {batch, 1, 100, 1})
@@ -105,7 +105,7 @@ TEST_CASE("host time for each row is a term", "[cost][steps]") {
   CHECK(near(total(*with_engine("host_us_per_row: 10"), pass), total(*with_engine("host_us: 0"), pass) + 12 * 10e-6));
 }
 
-TEST_CASE("tables of steps are told apart by their header and priced row by row", "[cost][steps]") {
+TEST_CASE("tables of steps are distinguished by their header and estimated row by row", "[cost][steps]") {
   CHECK(is_step_table(kServer));
   CHECK(is_step_table(kLayers));
   CHECK(is_step_table(kServed));
@@ -128,7 +128,7 @@ TEST_CASE("tables of steps are told apart by their header and priced row by row"
   CHECK(near(errors.back().median_ratio, steps.rows[0].priced_ms / 14.0));
 }
 
-TEST_CASE("steps of an engine that is not known are priced as another's, which is said", "[cost][steps]") {
+TEST_CASE("steps of an unknown engine are estimated as another's, with a warning", "[cost][steps]") {
   const PricedSteps steps =
       price_step_table("steps.csv", {kServer, {"b300", "mine 1.0", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
   CHECK(steps.rows[0].priced_ms > 10.0);

@@ -1,4 +1,4 @@
-// Tables of measured kernels: their prices, what is wrong in them, mistaken units, kernels that cannot exist.
+// Tables of measured kernels: latency estimates of their rows, format errors, mistaken units, kernels that cannot exist.
 #include "sim/hardware/latency/kernel_tables.h"
 #include "tests/support/costs.h"
 
@@ -30,7 +30,7 @@ std::string message_of(const std::vector<std::vector<std::string>>& fields) {
 
 }  // namespace
 
-TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
+TEST_CASE("a table of kernels is estimated row by row", "[cost][kernels]") {
   auto fields = product_table("100");
   fields.push_back({"no-such-gpu", "vllm", "bfloat16", "8192", "8192", "8", "100"});
   fields.push_back({"h100-sxm", "vllm", "bfloat16", "8192", "8192", "4096", "100"});
@@ -44,7 +44,7 @@ TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
   CHECK(table.rows[1].priced_us == 0);
   CHECK(table.warnings.size() == 1);
   CHECK_FALSE(table.rows[2].covered);  // more rows than were measured
-  // What the GPU does not compute has no price, as `pass` refuses it.
+  // A type that the GPU does not support has no latency estimate, as `pass` refuses it.
   fields = product_table("100");
   fields.push_back({"a100-80gb-sxm", "vllm", "fp8", "8192", "8192", "8", "100"});
   const PricedTable without = price_kernel_table("t.csv", fields);
@@ -61,7 +61,7 @@ TEST_CASE("a table of kernels is priced row by row", "[cost][kernels]") {
   CHECK(near(errors[1].median_ratio, table.rows[0].priced_us / 100));
 }
 
-TEST_CASE("errors of prices are those of numpy's quantiles", "[cost][kernels]") {
+TEST_CASE("errors of estimates are those of numpy's quantiles", "[cost][kernels]") {
   // Off by 0, 10 and 20 %; the 90th percentile lies .8 of the way between the last two.
   const PriceErrors errors = price_errors({1.1, 0.8, 1.0});
   CHECK(errors.count == 3);
@@ -71,14 +71,14 @@ TEST_CASE("errors of prices are those of numpy's quantiles", "[cost][kernels]") 
   CHECK(errors.worst_error == Approx(0.2));
 }
 
-TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
+TEST_CASE("an error in a table is reported with its line", "[cost][kernels]") {
   CHECK(message_of({}).find("it is empty") != std::string::npos);
   CHECK(message_of({{"a", "b"}}).find("t.csv:1: the header is \"a,b\", allowed: the columns of product") != std::string::npos);
   CHECK(message_of(product_table("fast")) == "t.csv:2:36: us is \"fast\", allowed: a number in [1e-09, 1e+15]");
   auto half = product_table("100");
   half[1][5] = "8.5";
   CHECK(message_of(half) == "t.csv:2:34: m is \"8.5\", allowed: a whole number");
-  // A price over it would be infinite.
+  // A ratio to it would be infinite.
   CHECK(message_of(product_table("5e-324")) == "t.csv:2:36: us is \"5e-324\", allowed: a number in [1e-09, 1e+15]");
   auto fields = product_table("100");
   fields[1][2] = "bfloat17";
@@ -111,7 +111,7 @@ TEST_CASE("what is wrong in a table is told by its line", "[cost][kernels]") {
   CHECK(message_of({{"a", "b"}}).find("whole steps (gpu,engine,model,tp,ep,batch,mean_context,median_ms)") != std::string::npos);
 }
 
-TEST_CASE("some rows in another unit are told with the first of them", "[cost][kernels]") {
+TEST_CASE("some rows in another unit are reported with the first of them", "[cost][kernels]") {
   auto fields = product_table("60");
   for (const char* us : {"61", "0.06", "60"}) {
     fields.push_back(fields[1]);
@@ -126,7 +126,7 @@ TEST_CASE("some rows in another unit are told with the first of them", "[cost][k
 }
 
 TEST_CASE("weights from memory come at the data sheet's bandwidth at most", "[cost][kernels]") {
-  auto fields = product_table("10");  // 134 MB: 4 times the bandwidth of an H100, 5 times the price
+  auto fields = product_table("10");  // 134 MB: 4 times the bandwidth of an H100, 5 times the estimate
   fields[0].push_back("set_over_l2");
   fields[1].push_back("9");
   CHECK(message_of(fields).find("t.csv:1: column us says 4.01 times the GPU's bandwidth") == 0);

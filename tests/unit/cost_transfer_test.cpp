@@ -1,4 +1,4 @@
-// Prices of GPUs and engines of which little or nothing was measured: whose figures serve, and what is said of it.
+// Estimates for GPUs and engines with few or no measurements: the source of their values, and the warnings.
 #include "sim/hardware/gpu/hardware.h"
 #include "sim/hardware/latency/kernel_tables.h"
 #include "tests/support/costs.h"
@@ -42,7 +42,7 @@ const std::string kSheet =
 
 TEST_CASE("vLLM walks all keys for several tokens where it runs FlashAttention 2, whatever was measured there",
           "[cost][transfer]") {
-  // Mutant: by the name of whichever kernel priced a single token, which left the cards out that nobody measured.
+  // Mutant: by the name of whichever kernel estimated a single token, which left out the cards that nobody measured.
   for (const char* gpu :
        {"rtx-3090", "rtx-a6000", "a40", "a10g", "rtx-4090", "l4", "l40s", "rtx-5090", "rtx-pro-6000", "a100-80gb-sxm"}) {
     INFO(gpu);
@@ -56,7 +56,7 @@ TEST_CASE("vLLM walks all keys for several tokens where it runs FlashAttention 2
     }
   }
   for (const char* gpu : {"h100-sxm", "b200"}) CHECK(walk_of(gpu, "vllm") < 1.5);
-  // What is asked for holds on every engine.
+  // A requested setting holds on every engine.
   CHECK(walk_of("rtx-a6000", "sglang", ", attention: serial") > 2);
   CHECK(walk_of("rtx-a6000", "vllm", ", attention: split") < 1.6);
   CHECK(walk_of("l40s", "graphs", ", attention: serial") > 2);
@@ -157,7 +157,7 @@ TEST_CASE("int4 on Hopper: up to 32 rows cost vLLM what one does, and an H100 ta
     CHECK(grows(gpu, "sglang", 64) > 1.5);
     CHECK(grows(gpu, "trtllm", 8) > 1.5);
   }
-  // Whose measurements they are is said where another GPU's stand in, of bf16 nothing.
+  // The source of measurements is reported if another GPU's replace them; bf16 causes no message.
   const auto said = [](const std::string& gpu, const std::string& dtype) {
     const auto model = make_cost(
         "roofline",
@@ -205,12 +205,12 @@ TEST_CASE("a GPU of which nothing but the data sheet is known takes the nearest 
   const auto real = on("b200");
   for (const double rows : {1.0, 8.0, 64.0, 256.0}) {
     const Pass pass{rows, 1, 0, 1};
-    // Mutant: the defaults of a calibration, three times too dear at 256 rows.
+    // Mutant: the defaults of a calibration, three times too slow at 256 rows.
     CHECK(near(mine->pass(Role::target, pass).total(), real->pass(Role::target, pass).total(), 0.03));
     CHECK(mine->kernel_error(Role::target, pass) > 3 * real->kernel_error(Role::target, pass));
   }
   CHECK(warns(*mine, "mine: its kernels are priced with the fits of b200"));
-  // A calibration of one's own stands.
+  // A custom calibration overrides the built-in one.
   const auto own = on(kSheet.substr(0, kSheet.size() - 1) + ", calibration: {kernel_us: 500}}");
   CHECK(own->pass(Role::target, {1, 1, 0, 1}).total() > 32 * 4 * 500e-6);
 }
@@ -231,7 +231,7 @@ TEST_CASE("an H100 of 94 GB is the same chip with a slower memory", "[cost][tran
     }
 }
 
-TEST_CASE("more GPUs than links join are told, and a mesh's links are one for each pair", "[cost][transfer]") {
+TEST_CASE("more GPUs than the links join cause a warning, and a mesh has one link for each pair", "[cost][transfer]") {
   const auto on = [](const std::string& gpu, int gpus) {
     return make_cost(
         "roofline",
@@ -252,7 +252,7 @@ TEST_CASE("more GPUs than links join are told, and a mesh's links are one for ea
   CHECK(LinkAllReduce(specsim::tests::hardware_of("v100-sxm")).error({2, 1e5, false}).common == 0.3);
 }
 
-TEST_CASE("experts of layers that no table has: by their bytes, with an error of their own, and said", "[cost][transfer]") {
+TEST_CASE("experts of layers that no table has: by their bytes, with their own error and a message", "[cost][transfer]") {
   const auto model = [](const std::string& gpu, const std::string& target, const std::string& engine = "vllm") {
     return make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: {}}}", gpu, target, engine));
   };
@@ -271,7 +271,7 @@ TEST_CASE("experts of layers that no table has: by their bytes, with an error of
   CHECK(said(*l40s).find("2880 wide") == std::string::npos);
   CHECK(said(*model("a100-80gb-sxm", "gpt-oss-20b")).find("32 experts, 4 a token, 2880 wide: no layer like it was measured") !=
         std::string::npos);
-  // Served gpt-oss-120b on eight H100s, vLLM, 1,024 tokens in and out: ms a token by concurrency (InferenceX issue 828).
+  // Served gpt-oss-120b on eight H100s, vLLM, 1,024 tokens in and out: ms per token by concurrency (InferenceX issue 828).
   const auto h100 = model("h100-sxm", "{preset: gpt-oss-120b, tensor_parallel: 8}");
   for (const auto& [batch, ms] : {std::pair{4.0, 3.72}, {8.0, 4.05}, {16.0, 4.83}, {32.0, 5.82}, {64.0, 7.36}}) {
     const Pass pass = {batch, 1, 1536, 1};
@@ -287,11 +287,11 @@ TEST_CASE("experts of layers that no table has: by their bytes, with an error of
     CHECK(said(*cost).find("experts, ") != std::string::npos);
     CHECK(cost->kernel_error(Role::target, {16, 1, 0, 1}) > 0.15);
   }
-  // Layers that were measured are said nothing of.
+  // Measured layers cause no message.
   CHECK(said(*model("h100-sxm", "{preset: qwen3-30b-a3b, dtype: bf16}")).find("experts, ") == std::string::npos);
 }
 
-TEST_CASE("one row that a version's dispatch makes dear is priced as two: vLLM in fp8 on a B200", "[cost][transfer]") {
+TEST_CASE("one row that a version's dispatch makes slow takes the time of two: vLLM in fp8 on a B200", "[cost][transfer]") {
   const auto model =
       make_cost("roofline", "{hardware: b200, target: {preset: llama-3.1-8b, dtype: fp8}, draft: none, engine: vllm}");
   const auto products = [&](double rows) {
@@ -333,7 +333,7 @@ TEST_CASE("prompts take whole waves of blocks, as an A100 was measured", "[cost]
   }
 }
 
-TEST_CASE("AITER's tables are read as they are, and rows of a type that nobody measured are told", "[cost][transfer]") {
+TEST_CASE("AITER's tables are read without changes, and rows of an unmeasured type are reported", "[cost][transfer]") {
   const auto priced = [](const char* dtype) {
     return price_kernel_table("mine.csv", {{"gpu", "dtype", "scheme", "out", "lib", "n", "k", "m", "us"},
                                            {"mi300x", dtype, "", "", "ck", "7168", "2304", "144", "17.22"}});

@@ -31,7 +31,7 @@ class Text final : public draft::Sight {
   std::span<const draft::Ranked> likeliest(const draft::ChosenBlock&, int) override { return {}; }
   [[nodiscard]] std::span<const Token> text() const override { return text_; }
   Token random_token(std::uint32_t index) override { return (index * 5 + 2) % vocab; }
-  // A target whose argmax goes by the whole text.
+  // A target whose argmax depends on the whole text.
   Spot end_of_text() override {
     Spot spot{1, 0};
     for (const Token token : text_) spot = after(spot, token);
@@ -119,7 +119,7 @@ TEST_CASE("Sequoia's programme finds the best of all trees up to 9 nodes") {
 }
 
 TEST_CASE("a time table chooses Sequoia's size and depth") {
-  // Verification free up to 4 tokens and dear beyond, drafting free: 3 nodes. Drafting dear: one level.
+  // Verification is free up to 4 tokens and expensive beyond, drafting is free: 3 nodes. If drafting is expensive: one level.
   const std::string common = "budget: 16, depth: 6, acceptance: [0.7, 0.2], verify_times: [[1, 1], [4, 1], [5, 3], [17, 9]]";
   CHECK(make_blocks("tree_sequoia", "{" + common + ", draft_time: 0}")->shape().nodes == 3);
   CHECK(make_blocks("tree_sequoia", "{" + common + ", draft_time: 5}")->shape().draft_length == 1);
@@ -170,18 +170,18 @@ TEST_CASE("what drafters find in a text") {
         std::vector<Token>{3, 4});                                        // match of 2, ties to what was seen first
   CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());  // 1/2 each
   CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
-  // Every end is scored: behind 7 stood 1 and 2, a third of its places each, behind [5, 7] twice 1, half of its places: 1 in all.
+  // Every end is scored: after 7 came 1 and 2, a third of its places each, after [5, 7] twice 1, half of its places: 1 in all.
   const std::vector<Token> ends = {5, 7, 1, 1, 7, 2, 5, 7};
   CHECK(found("suffix_decoding", "{}", ends) == std::vector<Token>{1, 1});
   CHECK(found("suffix_decoding", "{least: 0.6}", ends).empty());
   CHECK(found("suffix_decoding", "{draft_length: 1}", ends) == std::vector<Token>{1});
   CHECK(found("suffix_decoding", "{max_tree_depth: 3}", ends) == std::vector<Token>{1});  // the end and the draft within 3 tokens
-  // Past responses win where they promise more: with them, 9 stands twice behind 3 of 5 places of [5, 7].
+  // Past responses win if they promise more: with them, 9 comes twice after 3 of 5 places of [5, 7].
   CHECK(found("suffix_decoding", "{past: [[5, 7, 9, 9], [5, 7, 9, 9], [5, 7, 9, 9]]}", ends) == std::vector<Token>{9, 9});
 }
 
-// Lookahead as its paper's figure has it: every token of the window has seen the text, level 0 up to its column, and the lower
-// levels of its column. The window is a map from (level, place behind the text's end); nothing is shifted but by renaming.
+// Lookahead as its paper's figure has it: every token of the window has seen the text, level 0 up to its column, and the lower levels of its column.
+// The window is a map from (level, place after the text's end); shifting only renames.
 class LookaheadByPlaces {
  public:
   LookaheadByPlaces(int window, int ngram, int guesses, Text& text) : window_(window), ngram_(ngram), guesses_(guesses) {
@@ -268,7 +268,7 @@ TEST_CASE("Lookahead's window and pool, round by round") {
           REQUIRE(paths == (may ? own.guesses(so_far.back()) : std::set<std::vector<Token>>()));
           with_guesses += paths.empty() ? 0 : 1;
           own.pass(text);
-          // What the target emits next: its argmaxes for a while, then something else.
+          // The target's next tokens: its argmaxes for a while, then other tokens.
           for (std::uint32_t tokens = random() % 4 + 1; tokens > 0; --tokens)
             text.write(random() % 3 == 0 ? static_cast<Token>(random() % text.vocab) : text.argmax(text.end_of_text()));
         }
@@ -320,7 +320,7 @@ TEST_CASE("policies: lengths after given rounds") {
   goodput->observe(memory, 4, 0);
   CHECK(memory.length == 0);
   goodput->observe(memory, 0, 0);
-  CHECK(memory.length == 0);  // a round without drafts tells nothing
+  CHECK(memory.length == 0);  // a round without drafts gives no information
   goodput->observe(memory, 1, 1);
   CHECK(memory.length == 10);
   // However low the first estimate, rounds to see find what drafting brings. Mutant: the estimate goes back to it without drafts.
@@ -335,7 +335,7 @@ TEST_CASE("policies: lengths after given rounds") {
   CHECK_FALSE(policy("entropy", "{most: 2}")->goes_on(memory, 1.0, 2.1));
   CHECK(policy("oracle", "{}")->foresees());
 
-  // Where the first estimate pays for no draft, only a try finds out that one would by now.
+  // If the first estimate is too low for any draft, only a trial can find out that drafting now pays.
   const auto probing = policy("goodput", "{first_alpha: 0, weight: 1, probe: 3}", times);
   memory = probing->start();
   for (const int wanted : {0, 0, 1}) {
@@ -379,8 +379,7 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
     }
     return lengths;
   };
-  // Batch 1 starts in the middle of [1, 3, 5, 7], its average one below. Nothing moves in the first ten rounds and the four
-  // behind.
+  // Batch 1 starts in the middle of [1, 3, 5, 7], its average one below. No change occurs in the first ten rounds and the four after them.
   const auto one = made("{}", 1);
   Memory memory = one->start();
   CHECK(memory.length == 5);
@@ -391,7 +390,7 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
   CHECK(memory.value == Approx(4.0 * std::pow(0.8, 15)));
   // Up again: 1 - .8^5 (1 - .14) = .72 > .5, but not > 2.5.
   CHECK(rounds(*one, memory, 5, std::array{1}) == std::vector<int>{1, 1, 1, 1, 3});
-  // A batch of 8 goes by the mean over its sequences and may draft nothing, which it leaves again with the next change.
+  // A batch of 8 uses the mean over its sequences and may draft nothing; it leaves that state with the next change.
   const auto eight = made("{warm_up: 0, every: 1, weight: 1}", 8);
   CHECK(eight->sequences() == 8);
   memory = eight->start();
@@ -400,8 +399,7 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
   CHECK(rounds(*eight, memory, 1, std::array{2, 0, 0, 0, 0, 0, 0, 1}) == std::vector<int>{0});  // .375 <= .5, two tiers
   CHECK(rounds(*eight, memory, 1, std::array{0, 0, 0, 0, 0, 0, 0, 0}) == std::vector<int>{1});
   CHECK(memory.value == 0.375);  // no drafts tell nothing
-  // Tiers of one's own bring SGLang's -.25 along at every batch, which its table replaces by 0 from batch 8 on: .375 is then no
-  // step down.
+  // Custom tiers inherit SGLang's -.25 at every batch, which its table replaces by 0 from batch 8 on: .375 is then no step down.
   const auto given = made("{tiers: [0, 1, 3], warm_up: 0, every: 1, weight: 1}", 8);
   memory = given->start();
   CHECK(rounds(*given, memory, 1, std::array{2, 0, 0, 0, 0, 0, 0, 1}) == std::vector<int>{1});
@@ -419,7 +417,7 @@ TEST_CASE("confidence_roc: the threshold of the least waste, by hand") {
   draft::LengthPolicy::Memory memory = policy->start();
   CHECK(policy->goes_on(memory, 0.4, 0.0));
   CHECK_FALSE(policy->goes_on(memory, 0.39, 0.0));
-  // Five judged: no move yet. What stands behind the first rejected one was not judged.
+  // Five judged: no move yet. The positions after the first rejected one were not judged.
   policy->observe_tokens(memory, std::array{0.9, 0.8, 0.5, 0.7}, 2);
   policy->observe_tokens(memory, std::array{0.6, 0.55}, 2);
   CHECK(memory.judged.size() == 5);

@@ -1,4 +1,4 @@
-// What drafting takes where rounds differ, and what policies look at where the draft is sure of its token.
+// Drafting time if rounds differ, and the inputs of policies if the draft is sure of its token.
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/cells.h"
 
@@ -89,7 +89,7 @@ TEST_CASE("a greedy draft is as sure as its model, for policies that look", "[dr
     CHECK(drafted(sampling, selection, "{kind: entropy, most: 1.0}") == 1.0);
     CHECK(drafted(sampling, selection, "{kind: entropy, most: 1.1}") == 4.0);
     CHECK(drafted(sampling, selection, "{kind: specdec_pp, head: draft, threshold: 0.1, shortest: 1}") ==
-          2.0);  // the second is the first that it looks behind
+          2.0);  // the second is the first that it looks at
   }
 }
 

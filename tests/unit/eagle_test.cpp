@@ -1,4 +1,4 @@
-// What drafters make of the configured draft distribution.
+// How drafters use the configured draft distribution.
 #include "tests/support/drafters.h"
 
 #include <fmt/format.h>

@@ -21,7 +21,7 @@ namespace {
 using Path = std::vector<int>;
 using Paths = std::vector<Path>;
 
-// The rounds of a sequence: behind() is told the whole text at the start of each.
+// The rounds of a sequence: behind() receives the whole text at the start of each.
 class Rounds {
  public:
   Rounds(const std::string& name, const std::string& parameters)
@@ -111,7 +111,7 @@ TEST_CASE("sglang_ngram: what a round emits is found two rounds later, and of th
 TEST_CASE("sglang_ngram: an end that was not in the trie is not looked for until it comes again", "[engine_drafts]") {
   Rounds rounds("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
   CHECK(rounds.behind({1, 2, 3, 2, 4, 1}).empty());
-  // 1 2 is in the trie, before 3; but 1 was not a round ago. 2 was followed by 4 lately. Mutant: 3, by matching anew.
+  // 1 2 is in the trie, before 3; but 1 was not a round ago. 2 was followed by 4 lately. Mutant: 3, by a new match.
   CHECK(rounds.behind({1, 2, 3, 2, 4, 1, 2}) == Paths{{4}});
   Rounds both("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
   CHECK(both.behind({1, 2, 3, 2, 4}).empty());
@@ -123,7 +123,7 @@ TEST_CASE("sglang_ngram: breadths, ages and frequencies", "[engine_drafts]") {
   const auto first = [](const std::string& parameters) {
     return Rounds("sglang_ngram", "{max_trie_depth: 3, past: [[1, 2], [1, 2], [1, 3]], " + parameters + "}").behind({1});
   };
-  // Behind an end of 1 token, of 2 at most: 1 + 1/2 (max - 1) children, rounded down, the newest first.
+  // After an end of 1 token, of 2 at most: 1 + 1/2 (max - 1) children, rounded down, the newest first.
   CHECK(first("max_bfs_breadth: 2") == Paths{{3}});
   CHECK(first("max_bfs_breadth: 3") == Paths{{3}, {2}});
   CHECK(first("max_bfs_breadth: 3, nodes: 1") == Paths{{3}});
@@ -153,7 +153,7 @@ TEST_CASE("ngram_simple: the last place, without the newest token, and enough be
   CHECK(behind({1, 2, 3, 4, 1, 2}).empty());     // size_n + draft_length + 2 tokens
   CHECK(behind({1, 2, 3, 4, 9, 1, 2}).empty());  // at the very beginning
   CHECK(behind({9, 9, 9, 1, 2, 3, 1, 2}) == Paths{{3}, {3, 1}});
-  CHECK(behind({9, 9, 9, 9, 1, 2, 1, 2}).empty());                         // a single token stands behind it, the newest aside
+  CHECK(behind({9, 9, 9, 9, 1, 2, 1, 2}).empty());                         // a single token comes after it, apart from the newest
   CHECK(behind({9, 1, 2, 5, 5, 1, 2, 6, 7, 1, 2}) == Paths{{6}, {6, 7}});  // Mutant: the first place, as prompt_lookup
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("ngram_mod: the table's last token, drafts that are long enough, and a
   for (Rounds* const rounds : {&one, &two}) CHECK(rounds->behind({1, 2, 3}).empty());
   CHECK(one.behind({1, 2, 3, 1, 2}) == Paths{{3}});  // 2 3 is followed by nothing that has been read
   CHECK(two.behind({1, 2, 3, 1, 2}).empty());
-  // What is emitted is read once more than 32 tokens are new.
+  // Emitted tokens are read once more than 32 are new.
   Path text = {1, 2, 3};
   for (int i = 0; i < 30; ++i) text.push_back(10 + i);
   text.push_back(10);
@@ -198,11 +198,11 @@ TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itsel
   Rounds apart("ngram_cache", "{draft_length: 1}");
   CHECK(apart.behind({5, 6}).empty());
   CHECK(apart.behind({5, 6, 5, 6}).empty());
-  // Of the two tokens behind 0 1 the one that follows it usually.
+  // Of the two tokens after 0 1 the one that follows it usually.
   for (const int usual : {7, 8})
     CHECK(Rounds("ngram_cache", fmt::format("{{draft_length: 1, statistics: [[0, 1, {0}, 0, 1, {0}]]}}", usual))
               .behind({0, 1, 7, 2, 0, 1, 8, 0, 1}) == Paths{{usual}});
-  // Once usually weighs a hundred times: 7 is taken for the token behind 0 1, and is not sure. Mutant: ten times.
+  // One usual continuation weighs a hundred times: 7 is taken for the token after 0 1, and is not sure. Mutant: ten times.
   Path often = {0, 1, 7};
   for (int i = 0; i < 12; ++i) often.insert(often.end(), {20 + 2 * i, 21 + 2 * i, 0, 1, 8});
   often.insert(often.end(), {60, 61, 0, 1});
@@ -219,7 +219,7 @@ TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more 
   const auto behind = [](const Path& text) { return Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind(text); };
   CHECK(behind({9, 1, 2, 3, 4, 5, 1}) == Paths{{2}, {2, 3}});
   CHECK(behind({1, 2, 3, 4, 5, 6, 1}).empty());  // at the very beginning
-  CHECK(behind({9, 1, 2, 3, 1}).empty());        // one token more than a key and a value stands behind the place
+  CHECK(behind({9, 1, 2, 3, 1}).empty());        // one token more than a key and a value comes after the place
   CHECK(behind({9, 1, 2, 3, 4, 1}) == Paths{{2}, {2, 3}});
   CHECK(behind({9, 1, 2, 3, 1, 4, 5, 6, 7, 1}) == Paths{{4}, {4, 5}});  // Mutant: the first place
   // Of two tokens one is accepted, and one is drafted the next time; of that none, and no more is. Mutant: two each time.
@@ -234,7 +234,7 @@ TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more 
   CHECK(emit(shrinking, {1}) == Paths{{2}});
   CHECK(emit(shrinking, {6}).empty());
   CHECK(emit(shrinking, {1}).empty());
-  // Mutants: the last place, which 7 8 stand behind; the last place that was emitted, which 5 5 stand behind.
+  // Mutants: the last place, which 7 8 follow; the last place that was emitted, which 5 5 follow.
   Rounds prompt("ngram_map_k", "{draft_length: 2, size_n: 1}");
   text = {9, 1, 2, 3, 4, 5, 6, 1};
   CHECK(prompt.behind(text) == Paths{{2}, {2, 3}});
@@ -250,7 +250,7 @@ TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more 
 }
 
 TEST_CASE("ngram_map_k: what it does not find", "[engine_drafts]") {
-  // Where the prompt ends nobody looks, however far the text goes on. Mutant: all of the text.
+  // The place where the prompt ends is not searched, however long the text becomes. Mutant: all of the text.
   Rounds gap("ngram_map_k", "{draft_length: 2, size_n: 1}");
   CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4}).empty());
   CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}).empty());
@@ -275,7 +275,7 @@ TEST_CASE("ngram_map_k4v: four values, the commonest at least twice as common as
   const auto behind = [](const Path& text) { return Rounds("ngram_map_k4v", "{draft_length: 2, size_n: 1}").behind(text); };
   CHECK(behind({9, 1, 4, 5, 1, 2, 3, 1, 2, 3, 6, 6, 1}) == Paths{{2}, {2, 3}});  // Mutant: three times as common
   CHECK(behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1}).empty());                      // Mutant: ngram_map_k
-  // 2 3 is the commonest, 4 5 stands behind the place. Mutant: the commonest.
+  // 2 3 is the most common, 4 5 follows the place. Mutant: the commonest.
   CHECK(behind({9, 1, 2, 3, 1, 2, 3, 1, 4, 5, 6, 6, 1}) == Paths{{4}, {4, 5}});
   // Six against three; the fifth value would be a fourth. Mutant: it is counted.
   Path text = {9};
@@ -290,7 +290,7 @@ TEST_CASE("ngram_map_k4v: four values, the commonest at least twice as common as
   Rounds twice("ngram_map_k4v", "{draft_length: 2, size_n: 1, min_hits: 2}");
   CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1}).empty());
   CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1}) == Paths{{2}, {2, 3}});
-  // Of its last draft none was accepted.
+  // None of its last draft was accepted.
   CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1, 8}).empty());
   CHECK(twice.behind({9, 1, 2, 3, 6, 6, 6, 1, 7, 1, 8, 1}).empty());
 }
@@ -340,7 +340,7 @@ TEST_CASE("engines' drafts out of the text are theory's, round by round", "[engi
   CHECK(cache.drafting > 1000);
   CHECK(map.drafting > 500);
   CHECK(values.drafting > 500);
-  // Mutants: a trie, tables and counts that are made anew of the text.
+  // Mutants: a trie, tables and counts that are rebuilt from the text.
   CHECK(sglang.by_text > 1000);
   CHECK(mod.by_text > 100);
   CHECK(cache.by_text > 100);

@@ -93,7 +93,7 @@ std::unique_ptr<families::Distribution> build(const std::string& yaml, int vocab
   return distribution;
 }
 
-// What is wrong with it, in one text.
+// Its errors, joined into one text.
 std::string refusal(const std::string& yaml, int vocab, bool is_draft = false) {
   try {
     static_cast<void>(build(yaml, vocab, is_draft));
@@ -154,7 +154,7 @@ class Mean {
 
 }  // namespace
 
-TEST_CASE("every registered family says what its distribution is", "[families]") {
+TEST_CASE("every registered family describes its distribution", "[families]") {
   for (const families::FamilyEntry& entry : families::families().entries()) {
     INFO(entry.info.name);
     CHECK_FALSE(entry.info.summary.empty());
@@ -186,7 +186,7 @@ TEST_CASE("families give distributions, the same at the same address", "[familie
         for (std::uint64_t context = 40; context-- > 0;) same = same && draw(*twin, size, context) == forwards[context];
       }).join();
       CHECK(same);
-      // Another context, another key: another distribution, exactly where it says that it is random.
+      // Another context and another key give another distribution exactly if it claims to be random.
       bool moved = false;
       for (std::uint64_t context = 1; context < 40; ++context) moved = moved || forwards[context] != forwards[0];
       CHECK(moved == example.random);

@@ -31,7 +31,7 @@ BothWays both(const decode::Simulator& simulator, std::uint64_t total) {
   return counts;
 }
 
-// Side by side it says something else than one by one.
+// Its answers for a whole batch differ from those one by one.
 class TwoFaced final : public verify::ChainRule {
  public:
   verify::AcceptedPath verify(verify::Block& block) const override { return {0, block.pick_target(0)}; }

@@ -55,7 +55,7 @@ ModelShape shape_of_json(const std::string& json) {
   return shape;
 }
 
-// What is wrong with the file, without its folder.
+// The file's errors, without its folder.
 std::string mistakes_of(const std::string& json) {
   const ModelFolder folder(json);
   Diagnostics diagnostics;
@@ -259,7 +259,7 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
       "num_key_value_heads": 64, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256, "vocab_size": 154880, )";
   check_same(shape_of_json(glm + "\"indexer_types\": [" + types + "]}"), tests::shape_of("glm-5.2"));
   check_same(shape_of_json(glm + "\"index_topk_freq\": 4, \"index_skip_topk_offset\": 3}"), tests::shape_of("glm-5.2"));
-  // EAGLE's first heads are plain models of one layer: what is taken for granted is told.
+  // EAGLE's first heads are plain models of one layer: their assumptions are reported.
   const ModelShape head = shape_of_json(
       R"({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
       "num_hidden_layers": 1, "num_key_value_heads": 8, "vocab_size": 128256})");
@@ -330,7 +330,7 @@ TEST_CASE("config.json: how a checkpoint is quantised", "[cost][models][hugging_
     CHECK(shape.product_type == row.type);
     CHECK(shape.weight_bits == row.bits);
     CHECK(shape.kv_bits == row.kv_bits);
-    // Kernels of bitsandbytes' own types are not measured, which is said.
+    // Kernels of bitsandbytes' own types are not measured, which is reported.
     CHECK(shape.assumed.empty() == (std::string(row.config).find("bitsandbytes") == std::string::npos));
   }
   const ModelShape three = shape_of_json(quantised(R"({"quant_method": "gptq", "bits": 3})"));
@@ -343,7 +343,7 @@ TEST_CASE("config.json: how a checkpoint is quantised", "[cost][models][hugging_
   CHECK(odd.assumed[0].find("quantization_config quip is not known") != std::string::npos);
 }
 
-TEST_CASE("config.json: what is not known is told, what is missing is refused at its place", "[cost][models][hugging_face]") {
+TEST_CASE("config.json: unknown keys are reported, missing ones are refused at their place", "[cost][models][hugging_face]") {
   const ModelShape unknown = shape_of_json(
       R"({"model_type": "novel", "hidden_size": 512, "intermediate_size": 1024, "num_attention_heads": 8, "num_hidden_layers": 4,
       "vocab_size": 1000})");
@@ -490,7 +490,7 @@ TEST_CASE("a key about layers that is not understood is refused, whatever it is 
   }
 }
 
-TEST_CASE("quantisation in a file beside the config means the same", "[cost][models][hugging_face]") {
+TEST_CASE("quantisation in a file next to the config means the same", "[cost][models][hugging_face]") {
   struct Row {
     const char* file;
     const char* text;
@@ -522,13 +522,13 @@ TEST_CASE("quantisation in a file beside the config means the same", "[cost][mod
 }
 
 TEST_CASE("names with escapes and signs of other scripts", "[cost][models][hugging_face]") {
-  // An escape says the same as the letter.
+  // An escape means the same as the letter.
   check_same(shape_of_json(R"({"model\u005ftype": "ll\u0061ma", "hidden_size": 64, "intermediate_size": 64,
       "num_attention_heads": 4, "num_hidden_layers": 4, "vocab_size": 1000})"),
              shape_of_json(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
       "num_hidden_layers": 4, "vocab_size": 1000})"));
   CHECK(shape_of_json(kLlama + R"(, "_name_or_path": "\u5343\u554f/\u6a21\u578b"})").name == "\u5343\u554f/\u6a21\u578b");
-  // What would move a terminal's cursor is no name: the folder's stands in.
+  // A name that would move a terminal's cursor is ignored: the folder's name replaces it.
   const std::string escaped = shape_of_json(kLlama + R"(, "_name_or_path": "a\u001b[31mb"})").name;
   CHECK(escaped.find("specsim_hf_") == 0);
   CHECK(shape_of_json(kLlama + fmt::format(R"(, "_name_or_path": "{}"}})", std::string(500, 'a'))).name.find("specsim_hf_") == 0);
@@ -556,7 +556,7 @@ TEST_CASE("config.json: defaults of a language part, and models that are no deco
   CHECK(mistakes_of(with_key(known_configs()[0], "embd_layer", R"({"embedding_cls": "image"})")).empty());
 }
 
-TEST_CASE("a preset goes by the name that was asked for", "[cost][models]") {
+TEST_CASE("a preset keeps the name that was asked for", "[cost][models]") {
   CHECK(tests::shape_of("llama-3.3-70b").name == "llama-3.3-70b");
   CHECK(tests::shape_of("llama-3.1-70b").name == "llama-3.1-70b");
   CHECK(tests::shape_of("{preset: llama-3.3-70b, tensor_parallel: 2}").name == "llama-3.3-70b");

@@ -1,5 +1,4 @@
-// Drafters that are asked in turn: whose draft is taken, what each is told of rounds that were not its own, and what passes
-// count.
+// Drafters that are asked in turn: which draft is used, what each learns from rounds that were not its own, and how passes count.
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/drafters.h"
 
@@ -98,9 +97,9 @@ TEST_CASE("in_turn: the first draft is taken, and the model is asked where the t
   CHECK_FALSE(Rounds(kSimple + ", " + kMod).drafter().shape().counts_passes);
 }
 
-TEST_CASE("in_turn: a drafter is told of what was accepted of its own drafts alone", "[in_turn]") {
-  // The map's draft has one token accepted; then ngram_simple drafts; then the map again, one token. Mutant: the map is told of
-  // all that was emitted since it drafted, three tokens.
+TEST_CASE("in_turn: a drafter learns only how many of its own drafts were accepted", "[in_turn]") {
+  // The map's draft has one token accepted; then ngram_simple drafts; then the map again, one token. Mutant: the map receives all tokens emitted
+  // since it drafted, three tokens.
   Rounds rounds(kSimple + ", " + kMap);
   Path text = {9, 2, 8, 6, 6, 7, 1, 2, 3, 4, 5, 1};
   CHECK(rounds.behind(text) == Drafted{{2, 3}, {}});

@@ -31,8 +31,8 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("a line of vLLM: rounds, accepted tokens and the tokens that were judged", "[logs]") {
-  // Ten rounds of two drafts: nine accepted the first, seven both. Judged were 16 accepted tokens and a rejected one of each of
-  // the three rounds that did not accept all.
+  // Ten rounds of two drafts: nine accepted the first, seven both. The judged tokens are 16 accepted ones and one rejected token in each of the three
+  // rounds that did not accept all.
   const auto all = read(
       "SpecDecoding metrics: Mean acceptance length: 2.60, Accepted: 16 tokens, Drafted: 20 tokens, Per-position acceptance "
       "rate: "
@@ -97,7 +97,7 @@ TEST_CASE("steps of TensorRT-LLM that say neither requests nor a length count no
   CHECK_FALSE(silent.rounds_counted);
 }
 
-TEST_CASE("a report of trtllm-bench that fits several draft lengths says none", "[logs]") {
+TEST_CASE("a report of trtllm-bench that fits several draft lengths reports none", "[logs]") {
   // Nothing was accepted: every draft length makes a rate of 0 a length of 1.
   const auto none =
       read("Number of requests: 4\n[DT] AVERAGE: 12.00\n[ADT] AVERAGE: 0.00\n[DAR] AVERAGE: 0.00\n[AL] AVERAGE: 1.00\n");
@@ -118,7 +118,7 @@ TEST_CASE("a report of trtllm-bench that fits several draft lengths says none", 
   CHECK(longest.draft_length == 128);
 }
 
-TEST_CASE("a benchmark's report that contradicts itself is told with both figures", "[logs]") {
+TEST_CASE("a benchmark's report that contradicts itself is reported with both values", "[logs]") {
   // 100 drafts of 2, 150 accepted: 2.5, and rates that say .9 + .8.
   const auto all = read(
       "---------------Speculative Decoding---------------\nAcceptance rate (%): 75.00\nAcceptance length: 2.50\nDrafts: "
@@ -172,7 +172,7 @@ TEST_CASE("one alpha for all positions is tested by chi-squared with one degree 
   CHECK(alpha->holds);
 }
 
-TEST_CASE("a draft length that the user says is held to the one that the log says", "[logs]") {
+TEST_CASE("a draft length from the user is compared with the one in the log", "[logs]") {
   logs::ReportedAcceptance all;
   all.draft_length = 2;
   all.rounds = 100.0;
@@ -185,7 +185,7 @@ TEST_CASE("a draft length that the user says is held to the one that the log say
   REQUIRE(told != nullptr);
   CHECK_FALSE(told->holds);
   CHECK(other.draft_length == 2);
-  // Where the lines do not say it, the user's stands.
+  // If the lines do not give it, the user's value applies.
   all.draft_length = 0;
   CHECK(logs::find(all, 4).draft_length == 4);
   CHECK(logs::find(all, 0).draft_length == 2);  // 200 drafted in 100 rounds

@@ -22,8 +22,8 @@ struct Played {
   double draft_ms = 0.0;
 };
 
-// Rounds of a draft of probabilities .6, .3 and .1 that is right about the target, at .1 ms a pass and .01 ms a row. A tree has
-// no more nodes than the vocabulary has tokens: nine of its twelve are never emitted.
+// Rounds of a draft of probabilities .6, .3 and .1 that equals the target, at .1 ms per pass and .01 ms per row. A tree has no more nodes than the
+// vocabulary has tokens: nine of its twelve are never emitted.
 Played played(const std::string& drafter) {
   const std::string distribution = "{family: explicit, probabilities: [0.6, 0.3, 0.1, 0, 0, 0, 0, 0, 0, 0, 0, 0]}";
   const tests::ReadyCell ready(fmt::format(
@@ -73,7 +73,7 @@ TEST_CASE("caddtree: nodes are added while they raise the expected tokens per ti
 }
 
 TEST_CASE("jetspec: the likeliest node gets all its children, and the budget may end among them") {
-  // .6 and .3; then behind the first .36 and .18: depth 1 is reached with .9, depth 2 with .6 of .9.
+  // .6 and .3; then after the first .36 and .18: depth 1 is reached with .9, depth 2 with .6 of .9.
   const Played four = played("{kind: jetspec, depth: 3, width: 2, nodes: 4}");
   const auto rounds = static_cast<double>(four.counts.rounds);
   CHECK(four.counts.drafted[4] == four.counts.rounds);
@@ -85,14 +85,14 @@ TEST_CASE("jetspec: the likeliest node gets all its children, and the budget may
   };
   // The mean square is .36 + 4 .54. ddtree's best four paths are .6, .36, .3 and .216.
   CHECK(mean_accepted(four) == Approx(1.44).margin(4 * std::sqrt((2.52 - 1.44 * 1.44) / rounds)));
-  // With three the first of the two children behind the likeliest token is all.
+  // With three, only the first of the two children after the likeliest token remains.
   CHECK(mean_accepted(played("{kind: jetspec, depth: 3, width: 2, nodes: 3}")) ==
         Approx(1.26).margin(4 * std::sqrt((0.54 + 4 * 0.36 - 1.26 * 1.26) / rounds)));
 }
 
-// The example's text against rmagur1203's measurement of a block drafter under vLLM (pull request 42910): behind the likeliest
-// token the next depth's likeliest is right 65 to 84 % of the time, behind the second likeliest, once that was accepted, 22 %.
-TEST_CASE("block_trees.yaml: behind a sibling the block's next position is as often right as was measured") {
+// The example's text, compared with rmagur1203's measurement of a block drafter under vLLM (pull request 42910): after the likeliest token the next
+// depth's likeliest is right 65 to 84 % of the time, after the second likeliest, once that was accepted, 22 %.
+TEST_CASE("block_trees.yaml: after a sibling the block's next position is right as often as was measured") {
   std::ifstream file("configs/examples/methods/block_trees.yaml");
   const spec::Experiment experiment = tests::experiment_of(std::string(std::istreambuf_iterator<char>(file), {}));
   const spec::Cell& cell = experiment.cells.front();

@@ -1,5 +1,5 @@
-// What users' own model files say: quantisation from every form and place, layers that differ, drafters by their architecture.
-// Right values are computed by hand from the layers' widths, or are the parameter counts that the models' authors publish.
+// Users' own model files: quantisation from every form and place, layers that differ, drafters by their architecture. Right values are computed by
+// hand from the layers' widths, or are the parameter counts that the models' authors publish.
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/json.h"
 #include "sim/hardware/presets/hugging_face.h"
@@ -167,7 +167,7 @@ TEST_CASE("model files: types by part from every form of quantisation", "[cost][
 }
 
 // Property: where the words lie does not matter.
-TEST_CASE("model files: quantisation in a file beside config.json is the same", "[cost][models][model_files]") {
+TEST_CASE("model files: quantisation in a file next to config.json is the same", "[cost][models][model_files]") {
   for (const Case& one : quantisations())
     for (const char* file : {"hf_quant_config.json", "quantize_config.json", "quant_config.json"}) {
       INFO(one.what << " in " << file);
@@ -192,7 +192,7 @@ namespace {
 struct Published {
   const char* name;
   const char* json;
-  double parameters;  // as its card or paper says, in units of 1e9
+  double parameters;  // from its card or paper, in units of 1e9
   double kv_bytes;    // per token, by hand: layers that attend x (keys + values) x 2
 };
 
@@ -311,7 +311,7 @@ TEST_CASE("model files: params.json of Meta and Mistral", "[cost][models][model_
     const Folder folder(Files{{"params.json", json}});
     return read(folder.path());
   };
-  // Mistral 7B v0.1: 7.24B, 8 key and value heads behind a window of 4,096.
+  // Mistral 7B v0.1: 7.24B, 8 key and value heads with a window of 4,096.
   const ModelShape mistral =
       params(R"({"dim": 4096, "n_layers": 32, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8,
     "norm_eps": 1e-05, "sliding_window": 4096, "vocab_size": 32000})");
@@ -374,7 +374,7 @@ TEST_CASE("model files: drafters by their architecture", "[cost][models][model_f
                kBlock + "}");
   CHECK(domino.own_parameters() == flash.own_parameters() + 3.0 * 1024 * (4096 + 1024) + (4096.0 + 1024) * 256 + 256.0 * 151936);
   CHECK(domino.one_pass);
-  // P-EAGLE: the first of its layers alone reads the token beside the features.
+  // P-EAGLE: only the first of its layers reads the token in addition to the features.
   const ModelShape parallel = shape_of(R"({"architectures": ["PEagleDraftModel"], "draft_vocab_size": 32000, )" + kBlock + "}");
   CHECK(parallel.drafter == "p_eagle");
   CHECK(parallel.one_pass);
@@ -395,7 +395,7 @@ TEST_CASE("model files: drafters by their architecture", "[cost][models][model_f
   CHECK(second.longest_draft == 7);
   CHECK(second.unread.empty());  // keys that only drafters have are read
   CHECK(second.own_parameters() == flash.own_parameters() + 2.0 * 256 * 151936);
-  // What is not known is refused, and not taken for a model that runs once per token.
+  // An unknown architecture is refused, and not taken for a model that runs once per token.
   CHECK(mistakes_of(R"({"architectures": ["NovelDraftModel"], )" + kBlock + "}")
             .find("\"NovelDraftModel\" is a drafter that is not known") != std::string::npos);
   CHECK(mistakes_of(R"({"speculators_model_type": "novel", "transformer_layer_config": {)" + kBlock + "}}")

@@ -38,7 +38,7 @@ class Folder {
     std::filesystem::create_directories(path_);
     write_whole_file(path() + "/" + name, text);
   }
-  // What is in it; the manifest as "".
+  // The folder's files with their content; the manifest as "".
   [[nodiscard]] std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> all;
     for (const auto& entry : std::filesystem::directory_iterator(path_))
@@ -95,7 +95,7 @@ TEST_CASE("results: only what an earlier manifest lists is replaced, and only wi
                       Contains("results are here already, allowed: another --out, or --force"));
     CHECK(folder.files() == and_users(first));
 
-    {  // Whoever breaks off leaves the earlier results as they were.
+    {  // An interrupted command leaves the earlier results as they were.
       OutputFolder broken_off(folder.path());
       broken_off.claim({kNames, kMeasuring, true, false, writing});
       broken_off.write("passes.csv", "half");
@@ -321,7 +321,7 @@ TEST_CASE("a folder closes its own lock and nothing else") {
     CHECK(is_open(1));
     std::filesystem::remove_all(path);
   }
-  // Where nothing is standard input, the lock may be 0. Mutant: it is left open.
+  // If standard input is closed, the lock may be 0. Mutant: it is left open.
   const int input = dup(0);
   close(0);
   const bool held = [&] {

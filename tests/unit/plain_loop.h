@@ -306,7 +306,7 @@ inline const std::vector<Process>& processes() {
     for (const families::ContextEntry& entry : families::context_processes().entries()) {
       const auto known = [&](const Process& process) { return process.name == entry.info.name; };
       if (std::any_of(all.begin(), all.end(), known)) continue;
-      if (entry.info.name == "acceptance_table") continue;  // its rounds begin anew, and its tokens are ranked, not drawn
+      if (entry.info.name == "acceptance_table") continue;  // its rounds restart, and its tokens are ranked, not drawn
       for (const std::string& sample : samples_of(entry.info, "process")) all.push_back({entry.info.name, sample});
     }
     return all;
@@ -346,7 +346,7 @@ inline std::uint64_t sum_of(const std::vector<std::uint64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
 }
 
-// What must hold of any counts; `cut_whole`: tokens of cut rounds, those beyond the end included.
+// Invariants of any counts; `cut_whole`: tokens of cut rounds, those beyond the end included.
 inline void check_invariants(const decode::Counts& counts, std::uint64_t cut_whole, bool several_strata) {
   const std::size_t length = counts.reached.size();
   const std::uint64_t all = counts.rounds + counts.cut_rounds;

@@ -1,4 +1,4 @@
-// The recommendation over batches and the noise of two prices, against values that are worked out by hand.
+// The recommendation over batches and the noise of two latency estimates, compared with values calculated by hand.
 #include "sim/answers/plan/price_noise.h"
 #include "sim/answers/plan/schedule.h"
 #include "sim/hardware/latency/deployment.h"
@@ -84,8 +84,8 @@ TEST_CASE("batches of a grid: powers of two, and finer between them", "[plan][sc
 }
 
 TEST_CASE("errors of two draft models are independent, those of one are shared", "[plan]") {
-  // The same shape under another name: every price is the same, and so is the verification's error, which falls out. What is left
-  // are two independent errors of one size. Mutants: they subtract, and nothing is left; they add without squares, a factor of 2.
+  // The same shape under another name: every estimate is the same, and so is the verification's error, which cancels. The rest are two independent
+  // errors of the same size. Mutants: they subtract, and nothing is left; they add without squares, a factor of 2.
   const auto first = cost::make_roofline(deployment("one"));
   const auto same = cost::make_roofline(deployment("one"));
   const auto other = cost::make_roofline(deployment("another"));

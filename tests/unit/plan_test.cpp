@@ -55,7 +55,7 @@ TEST_CASE("a constant acceptance curve is the closed form") {
   }
 }
 
-TEST_CASE("rates of all rounds, conditional rates and lengths are told apart") {
+TEST_CASE("rates of all rounds, conditional rates and lengths are distinguished") {
   // A vLLM log: .707, .453, .307, .253 of all rounds, mean acceptance length 2.72.
   const AcceptanceCurve all = plan::unconditional_acceptance({0.707, 0.453, 0.307, 0.253}, 6);
   CHECK(all.tokens_per_round[4] == Approx(1.0 + 0.707 + 0.453 + 0.307 + 0.253).epsilon(1e-12));
@@ -148,7 +148,7 @@ TEST_CASE("recorded rounds are exact at their draft length, and shorter ones are
   CHECK_THAT(curve.source, Catch::Contains("good for draft length 3; shorter ones by the same rounds, cut"));
 }
 
-TEST_CASE("outcomes that are written as overlaps are said to have lost their depth") {
+TEST_CASE("outcomes that are written as overlaps cause a warning that they lost their depth") {
   // Every round accepts two of its drafts, wherever it starts: as overlaps all of that is lost but the share of accepted.
   const TemporaryFile prefixes("{\"draft_length\": 5, \"accepted\": [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]}\n");
   CHECK(plan::trace_acceptance(prefixes.path(), 5).tokens_per_round[5] == Approx(3.0));
@@ -221,8 +221,8 @@ TEST_CASE("with the ratio model a plan is theory's best draft length and break-e
   CHECK(one->alpha == Approx(0.4));
 }
 
-// A break-even alpha that is put back into the table must give a speedup of 1. The mutant prices the first draft pass without the
-// token to catch up with, as if no round accepted every draft: at large batches of short contexts it is off by a third.
+// A break-even alpha that is put back into the table must give a speedup of 1. The mutant estimates the first draft pass without the token to catch
+// up with, as if no round accepted every draft: at large batches of short contexts it is off by a third.
 TEST_CASE("the break-even alpha, put back into the table, breaks even") {
   double furthest_mutant = 0.0;
   for (const std::string pair : {"target: llama-3.1-8b, draft: llama-3.2-1b", "target: llama-3.1-8b, draft: eagle-head-8b",
@@ -409,7 +409,7 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   CHECK(plan::largest_batch(*cost_model("{model: ratio, cost_ratio: 0.1}"), 512, 2, cost::Kept::both) == plan::kUnlimitedBatch);
 }
 
-TEST_CASE("the map says where a table does not reach") {
+TEST_CASE("the map marks places that a table does not reach") {
   // Both models to context 4096; the target's verifications to 5 tokens and batch 4.
   std::string rows = "model,tokens,batch,context,ms\n";
   for (const char* model : {"target", "draft"})
@@ -432,7 +432,7 @@ TEST_CASE("the map says where a table does not reach") {
     CHECK(cell.regime == plan::Regime::not_covered);
 }
 
-TEST_CASE("draft lengths within the noise of the prices are a tie with the best, and only those") {
+TEST_CASE("draft lengths within the noise of the estimates are a tie with the best, and only those") {
   const AcceptanceCurve curve = plan::constant_acceptance(0.7, 8);
   const auto priced = cost_model("{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}");
   const plan::Plan plan = plan::make_plan(*priced, {1, 1024}, curve);
@@ -508,7 +508,7 @@ TEST_CASE("the noise between two ways to decode is that of what they do not shar
   CHECK(plan::price_noise(price(products, 2), price(products, 2)) == 0.0);
   const double of_modes = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 * 1.2 * 1.2)));
   CHECK(plan::price_noise(price(products, 0), price(products, 3)) == Approx(of_modes));
-  // What speculative rounds have beyond plain steps counts against a plain step alone. Mutants: between two lengths; left out.
+  // The extra work of speculative rounds counts only in comparison with a step without speculation. Mutants: between two lengths; left out.
   const StatedErrors rounds(0.0, known_but(cost::Factor::speculation, 0.17));
   const double of_lengths = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 / 64.0)));
   CHECK(plan::price_noise(price(rounds, 2), price(rounds, 3)) == Approx(of_lengths));

@@ -1,4 +1,4 @@
-// What preparing a cell's contexts takes, and that it can be stopped.
+// The size of the preparation of a cell's contexts, and that it can be stopped.
 #include "sim/experiments/run/runner.h"
 #include "tests/support/cells.h"
 
@@ -49,7 +49,7 @@ TEST_CASE("tables of blocks take the memory that is foreseen", "[preparation]") 
   CHECK(used > 0.8 * foreseen);
 }
 
-TEST_CASE("preparation stops when it is told to", "[preparation]") {
+TEST_CASE("preparation stops when requested", "[preparation]") {
   const spec::Experiment own =
       tests::experiment_of(yaml_of("{drafter: {kind: chain, draft_length: 4}, verifier: block}", 30, 500));
   std::atomic<bool> stop = false;

@@ -165,8 +165,7 @@ TEST_CASE("a large record is fitted to its end, and its p-values look at a part 
 }
 
 TEST_CASE("requests that all went alike have no standard error, and no z", "[fit]") {
-  // Mutant: a standard error of 1e-12 in its place, and z in the billions.
-  // 5 tokens a round, and 29 in 7, whose quotient is rounded.
+  // Mutant: a standard error of 1e-12 in its place, and z in the billions. 5 tokens per round, and 29 in 7, whose quotient is rounded.
   for (const std::vector<int>& counts : {std::vector<int>{4, 4, 4}, {4, 4, 4, 4, 4, 2, 0}}) {
     RecordedRequest request;
     for (const int accepted : counts) request.rounds.push_back({accepted, 4});
@@ -176,7 +175,7 @@ TEST_CASE("requests that all went alike have no standard error, and no z", "[fit
   }
 }
 
-TEST_CASE("regimes whose acceptance falls with depth are found, and longer drafts than recorded are told by them alone",
+TEST_CASE("regimes whose acceptance falls with depth are found, and only they predict longer drafts than recorded",
           "[fit][stat]") {
   // Alphas by depth of an easy and a hard regime; the fall goes on beyond the record of draft length 4.
   const auto drafts = [](double level) {
@@ -265,7 +264,7 @@ TEST_CASE("the theory of regimes with a rate for each depth is what the simulato
   CHECK(whole == Approx(emitted / rounds).epsilon(0.006));  // mutant: the first depth's rate at all depths, 20 % above
 }
 
-TEST_CASE("a fitted process is an experiment with the tokens per round that the fit says", "[fit][stat]") {
+TEST_CASE("a fitted process is an experiment with the tokens per round of the fit", "[fit][stat]") {
   const fit::FitReport report = fit::fit_processes(fit::read_rounds(kRounds, ""), {.seed = 1});
   CHECK(report.draft_length == 8);
   for (const fit::ProcessReport& one : report.processes) {
@@ -298,7 +297,7 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]
   CHECK(report.processes[0].p_requests > 0.05);
   CHECK(report.processes[report.best].model.process == Process::constant);
   CHECK(report.tokens == 46);  // the mean; and half a token for what a record does not tell
-  // Whatever the threads.
+  // The result does not depend on the threads.
   const fit::FitReport alone = fit::fit_processes(requests, {.seed = 1});
   for (std::size_t f = 0; f < report.processes.size(); ++f) {
     CHECK(report.processes[f].held_out == alone.processes[f].held_out);
@@ -331,7 +330,7 @@ TEST_CASE("requests that were cut after equally many rounds are simulated so", "
   CHECK(static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds) == Approx(kept.tokens_per_round).epsilon(0.01));
 }
 
-TEST_CASE("a fit that is stopped says nothing", "[fit]") {
+TEST_CASE("a fit that is stopped returns nothing", "[fit]") {
   std::atomic<bool> stop{false};
   double shown = 0.0;
   const fit::FitReport report = fit::fit_processes(fit::read_rounds(kRounds, ""), {.progress =

@@ -68,7 +68,7 @@ TEST_CASE("rank_tree of chosen tokens is the best where rows rise with the rank"
   }
 }
 
-TEST_CASE("rank_tree says what is wrong with a table", "[draft][rank_tree]") {
+TEST_CASE("rank_tree reports the errors in a table", "[draft][rank_tree]") {
   CHECK(draft::mistake_in_acceptance({{0.5, 0.3}, {1.0}}).empty());
   CHECK(draft::mistake_in_acceptance({}) == "is empty, allowed: a list for each depth");
   CHECK(draft::mistake_in_acceptance({{0.5}, {0.6, 0.5}}) ==

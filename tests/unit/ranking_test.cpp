@@ -60,7 +60,7 @@ TEST_CASE("methods are ranked workload by workload, fastest first, on any number
 }
 
 TEST_CASE("chance that methods share cancels between them", "[ranking]") {
-  // The same rounds at two prices: how far one is behind is no matter of chance, and unpaired replicates would make it one.
+  // The same rounds with two costs: the gap is not random, and unpaired replicates would make it random.
   const spec::Experiment cheap = tests::experiment_of(yaml_of(chain(4, "token")));
   std::string yaml = yaml_of(chain(4, "token"));
   yaml.replace(yaml.find("cost_ratio: 0.1"), 15, "cost_ratio: 0.3");
@@ -74,7 +74,7 @@ TEST_CASE("chance that methods share cancels between them", "[ranking]") {
   CHECK(behind.speedup_half_width > 3e-4);
 }
 
-TEST_CASE("the interval holds the true difference as often as it says", "[ranking]") {
+TEST_CASE("the interval holds the true difference at its stated rate", "[ranking]") {
   // token at draft lengths 2 and 4, alpha .7: speedups in closed form.
   const auto truth = [](int length) { return (1.0 - std::pow(0.7, length + 1)) / 0.3 / (1.0 + 0.1 * length); };
   const double expected = 1.0 - truth(2) / truth(4);
@@ -198,7 +198,7 @@ TEST_CASE("a batch that drafts in lockstep is of one draw of the distributions",
   CHECK(pooled.tokens_per_round() * pooled.speedup_per_token() < 0.97 * own.speedup);
 }
 
-TEST_CASE("replicates are as many as the seed's, whatever is ranked beside, and those of another seed are others", "[ranking]") {
+TEST_CASE("the number of replicates depends on the seed only, whatever else is ranked, and another seed gives other replicates", "[ranking]") {
   const auto first = [](int seed, const std::string& methods) {
     const spec::Experiment all = tests::experiment_of(yaml_of(methods, "", seed));
     const std::vector<Ranking> rankings = ranked({&all});
@@ -236,7 +236,7 @@ TEST_CASE("what does not fit the memory is left out with a line, unless nothing 
   }
 }
 
-TEST_CASE("what cannot be ranked is said", "[ranking]") {
+TEST_CASE("unrankable results cause a message", "[ranking]") {
   const spec::Experiment one = tests::experiment_of(yaml_of(chain(2, "token")));
   const spec::Experiment other = tests::experiment_of(yaml_of(chain(3, "token"), "", 2));
   CHECK_THROWS_WITH(ranked({&one, &other}), Catch::Contains("distributions, seed or rounds of ranked are not those of ranked"));
@@ -253,7 +253,7 @@ TEST_CASE("what cannot be ranked is said", "[ranking]") {
   CHECK_THROWS_WITH(ranked({&few}), Catch::Contains("rounds is 1023, allowed: at least 1024, a sequence of 64 in each of"));
 }
 
-TEST_CASE("methods that prices cannot tell apart are tied, and those of one price are not by it", "[ranking]") {
+TEST_CASE("methods that the estimates cannot distinguish are tied, and equal estimates alone do not make a tie", "[ranking]") {
   std::vector<std::unique_ptr<spec::Experiment>> kept;  // rankings point to their cells
   const auto ranking_by = [&](const std::string& cost, const std::string& methods) {
     std::string yaml = yaml_of(methods);
@@ -281,7 +281,7 @@ TEST_CASE("methods that prices cannot tell apart are tied, and those of one pric
   CHECK_FALSE(sure.contenders[1].tied());
 }
 
-TEST_CASE("on an acceptance table what theory says stands beside what was simulated", "[ranking]") {
+TEST_CASE("on an acceptance table the theory's values are next to the simulated ones", "[ranking]") {
   const auto with_context = [](const std::string& context) {
     return tests::experiment_of(
         fmt::format("{{experiment: table, rounds: 200000, pair: {{vocab: 4, target: {{family: uniform}}, draft: {{family: "
@@ -305,7 +305,7 @@ TEST_CASE("on an acceptance table what theory says stands beside what was simula
     CHECK(std::abs(one.row.tokens_per_round() - (4.18 - expected)) > 20 * one.tokens_per_round_error);
   }
   CHECK(plan::ranking_csv(rankings).find("price_noise,tokens_per_round_exact\n") != std::string::npos);
-  // Distributions that each replicate draws anew have no one figure.
+  // Distributions that each replicate draws again have no single value.
   const spec::Experiment drawn = with_context("{process: iid, pool: 4}");
   const std::vector<Ranking> of_drawn = ranked({&drawn});
   for (const Contender& one : of_drawn.at(0).contenders) CHECK_FALSE(one.row.exact.known);

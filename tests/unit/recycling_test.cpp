@@ -1,4 +1,4 @@
-// Drafts without a model: what the target said behind a token before, and copies from the first place of the text's longest end.
+// Drafts without a model: the target's earlier predictions after a token, and copies from the first place of the text's longest end.
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/cells.h"
 
@@ -66,13 +66,13 @@ class Drafting {
 
 }  // namespace
 
-TEST_CASE("token_recycling: a token's followers are what the target said behind it, accepted or not") {
+TEST_CASE("token_recycling: a token's followers are the target's predictions after it, accepted or not") {
   Drafting recycling("token_recycling", "{paths: [[0], [1], [0, 0], [1, 2]], kept: 3}");
-  CHECK(recycling.behind({5}).empty());  // nothing is known; the pass tells what follows 5
+  CHECK(recycling.behind({5}).empty());  // no prediction is known; the pass gives the tokens after 5
   CHECK(recycling.behind({5}) == Paths{{6}, {7}});
   // The pass verified 6 and 7 as well: what follows them is known, and what follows 8 is not.
   CHECK(recycling.behind({5}) == Paths{{6}, {7}, {6, 7}, {7, 0}});
-  CHECK(recycling.behind({1, 0}) == Paths{{1}, {2}});  // 0 was drafted behind 7
+  CHECK(recycling.behind({1, 0}) == Paths{{1}, {2}});  // 0 was drafted after 7
   CHECK(recycling.behind({1, 8}).empty());
   CHECK(recycling.behind({8}) == Paths{{9}, {0}, {0, 3}});  // 1, 2, 3 follow 0
 }
@@ -126,7 +126,7 @@ TEST_CASE("sam_decoding: a corpus wins where its end is longer by more than the 
   CHECK(Drafting("sam_decoding", "{bias: 0, " + corpus + "}").behind(text) == Paths{{8}, {8, 8}});
 }
 
-TEST_CASE("sam_decoding: what the target said before is recycled where no end is long enough") {
+TEST_CASE("sam_decoding: the target's earlier predictions are recycled if no end is long enough") {
   Drafting both("sam_decoding", "{draft_length: 2, threshold: 2, kept: 3}");
   CHECK(both.behind({5}).empty());
   CHECK(both.behind({4, 5}) == Paths{{6}, {7}, {8}});

@@ -18,7 +18,7 @@ Entry entry(const std::string& name, int value) { return {{name, "", "", {}, ""}
 
 }  // namespace
 
-TEST_CASE("a registered part is there as long as its registration, behind the others") {
+TEST_CASE("a registered part exists as long as its registration, after the others") {
   config::Registry<Entry> registry("thing", {entry("a", 1), entry("b", 2)});
   const Entry* const b = registry.find("b");
   {

@@ -1,4 +1,4 @@
-// What every command writes: CSV, tables, intervals, manifests, and the text that reaches a terminal.
+// Output of every command: CSV, tables, intervals, manifests, and the text that reaches a terminal.
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/base/checksum.h"
 #include "sim/foundation/base/error.h"
@@ -136,7 +136,7 @@ TEST_CASE("tables wrap to the width that they are given", "[report]") {
   for (const std::size_t width : {14, 18, 20, 27, 30, 34})
     CHECK(longest_line(numbers.text(width)) <= std::max<std::size_t>(width, 18));
   CHECK(numbers.text(35) == numbers.text());
-  CHECK(longest_line(numbers.text(1)) == 18);  // a column beside its key stays whole
+  CHECK(longest_line(numbers.text(1)) == 18);  // a column next to its key stays whole
 }
 
 TEST_CASE("of a long value whole entries are left out, and none is cut", "[report]") {

@@ -1,4 +1,4 @@
-// What programs do where papers leave it open: Medusa's choice among paths, LayerSkip's reuse of the layers that drafted.
+// Behaviour of programs where papers leave it open: Medusa's choice among paths, LayerSkip's reuse of the layers that drafted.
 #include "sim/experiments/spec/spec.h"
 #include "sim/rounds/decode/simulator.h"
 #include "tests/support/cells.h"

@@ -108,7 +108,7 @@ TEST_CASE("fit_spread recovers known parameters within its standard errors", "[f
       // Positions that have nothing to do with each other.
       CHECK(off(fit.persistence, 0.0) < 4.0);
       CHECK(off(fit.between_requests, 0.0) < 4.0);
-      // What it must not take the record for: noise a third larger.
+      // A wrong value that it must exclude: noise a third larger.
       CHECK(std::abs(off(fit.noise, truth[2] * 1.5)) > 3.0);
     }
   }
@@ -130,11 +130,11 @@ TEST_CASE("fit_spread recovers what goes on along a text within its standard err
       squares += one * one;
       ++count;
     }
-    // Where stretches are nearly as long as requests the two are hardly told apart, and the errors say so.
+    // If stretches are nearly as long as requests the two can hardly be distinguished, and the errors reflect this.
     if (truth[0] > 0.9) continue;
     CHECK(fit.persistence.error < 0.2);
     CHECK(fit.between_requests.error < 0.15);
-    // What it must not take the record for: positions, or requests, that have nothing to do with each other.
+    // Wrong models that it must exclude: independent positions, and independent requests.
     CHECK(off(fit.persistence, 0.0) > 2.0);
     if (truth[1] > 0.0) CHECK(off(fit.between_requests, 0.0) > 1.5);
   }

@@ -1,4 +1,4 @@
-// Which of equally common tokens suffix decoding follows: told by hand, by theory and by labels in reverse order.
+// The choice of suffix decoding among equally common tokens: by hand, by theory and by labels in reverse order.
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/draft/suffix_scores.h"
 #include "sim/rounds/theory/chosen_trees.h"
@@ -53,12 +53,12 @@ TEST_CASE("suffix decoding: of equal counts the head of the program's list of si
   // 1 is at the front, so that its second time leaves it there; 2 comes up to it, from the front of its own count, and passes it.
   CHECK(head({1, 2, 1, 2}) == 2);  // Mutant: the lower token
   CHECK(head({2, 1, 2, 1}) == 1);
-  // 3 comes up from behind 1, so that it stands behind 2. Mutant: the one that reached the count last.
+  // 3 moves up from after 1, so that it follows 2. Mutant: the one that reached the count last.
   CHECK(head({1, 2, 3, 2, 3}) == 2);
   CHECK(draft::commonest_next(std::vector<Token>{1, 2, 3, 2, 3})->times == 2);
 }
 
-TEST_CASE("suffix decoding drafts as the program's tree does, told by theory token by token", "[suffix]") {
+TEST_CASE("suffix decoding drafts as the program's tree does, given by theory token by token", "[suffix]") {
   std::mt19937 random(18);
   int drafts = 0;
   for (int i = 0; i < 3000; ++i) {

@@ -1,4 +1,4 @@
-// The fit to tables of acceptance: what a table tells comes back, what it does not stays at its default and is said to.
+// The fit to tables of acceptance: parameters that the table determines are recovered, the others stay at their defaults with a message.
 #include "sim/experiments/fit/table_fit.h"
 
 #include <catch2/catch.hpp>
@@ -11,7 +11,7 @@ namespace specsim::table_fit_test {
 
 namespace {
 
-// What the process itself accepts with these values, on other contexts than a fit has.
+// The acceptance of the process itself with these values, on other contexts than a fit has.
 std::vector<std::vector<double>> table_of(const fit::RankKind& kind, const fit::TableValues& values, std::size_t depths,
                                           std::size_t ranks) {
   const fit::RankShares& shares = fit::rank_shares(kind, ranks, 7);
@@ -38,13 +38,13 @@ TEST_CASE("fit_table recovers the draft and its drift within its standard errors
     CHECK(fit.drift.error < 0.1);
     for (const fit::TableMoment& one : fit.moments) CHECK(one.fit == Approx(one.table).margin(1e-5));
     CHECK(std::abs(fit.worst().fit - fit.worst().table) < 0.02);
-    // What it must not take the table for: a draft whose error is the same everywhere, depths that are alike.
+    // Wrong models that it must exclude: a draft whose error is the same everywhere, depths that are alike.
     CHECK(off(fit.noise_spread, 0.7) > 4.0);
     CHECK(off(fit.drift, 0.0) > 4.0);
   }
 }
 
-TEST_CASE("fit_table goes by every rank of the first depth and leaves at its default what the table does not tell") {
+TEST_CASE("fit_table uses every rank of the first depth and leaves parameters at their defaults that the table does not determine") {
   using Table = std::vector<std::vector<double>>;
   const auto fitted = [](const Table& table) { return fit::fit_table({table, {}, ""}); };
   const fit::TableFit chain = fitted({{0.6}});
@@ -63,7 +63,7 @@ TEST_CASE("fit_table goes by every rank of the first depth and leaves at its def
   CHECK(good.warning().empty());
   // Mutant: depths that the fit ignores.
   CHECK(fitted({{0.6}, {0.5}}).drift.value > 0.3);
-  // Rates that rise with depth are nothing that drift can do: it stays at its end, and the miss is told.
+  // Drift cannot make rates rise with depth: it stays at its bound, and the gap is reported.
   const fit::TableFit rising = fitted({{0.6}, {0.7}});
   CHECK(rising.drift.value == 0.0);
   CHECK(std::abs(rising.worst().fit - rising.worst().table) > 0.09);
@@ -107,7 +107,7 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
   CHECK(sure.out_of_reach().empty());
   CHECK(sure.moments.front().fit == Approx(0.84).margin(1e-4));
   CHECK(drawn_tokens(sure, 3) < 3.5);
-  // What no target gives is said to be out of reach, with what is not.
+  // Rates that no target gives are reported as out of reach, with the nearest ones.
   CHECK_THAT(fit::fit_table({{{0.9995}}, chosen, ""}).out_of_reach(),
              Catch::StartsWith("rank 1 at depth 1 is 0.9995 in the table, and at most 0.99"));
   // A draft that a sigma of 8 allows leaves it there.
@@ -147,7 +147,7 @@ TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat
   CHECK(std::abs(mtp.worst().fit - mtp.worst().table) < 0.02);
   CHECK(mtp.out_of_reach().empty());
   CHECK_THAT(mtp.yaml(), Catch::Contains("context: {process: text, persistence: 0.6"));
-  // What was not fitted to it: the chain of 1, which accepted .8339 there, since fewer of its rounds begin where a draft failed.
+  // It was not fitted to this value: the chain of 1, which accepted .8339 there, since fewer of its rounds begin where a draft failed.
   const fit::StretchRates stretches =
       fit::rank_shares({}, 1).by_stretch({mtp.noise.value, mtp.noise_spread.value, 0.0, mtp.sigma.value, 0.0}, 0);
   CHECK(fit::rates_along_text({stretches}, mtp.persistence.value)[0] == Approx(0.8339).margin(0.035));
@@ -167,7 +167,7 @@ TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat
   CHECK(std::abs(off(back.persistence, 0.7)) < 4.0);
   CHECK(std::abs(off(back.noise_spread, 1.5)) < 4.0);
   CHECK(off(back.persistence, 0.5) > 4.0);
-  // Three depths tell of persistence alone, two of nothing; what stays missing is told.
+  // Three depths determine only the persistence, two determine nothing; missing parameters are reported.
   const fit::TableFit three = fit::fit_table({{{0.7}, {0.71}, {0.715}}, {}, ""});
   CHECK(three.persistence.fitted);
   CHECK_FALSE(three.noise_spread.fitted);
@@ -190,9 +190,9 @@ TEST_CASE("fit_table reproduces EAGLE's heads by depth") {
   CHECK(fit.drift.value < 0.8);
   for (const fit::TableFigure& one : fit.figures) CHECK(one.fit == Approx(one.table).margin(0.04));
   CHECK(fit.worst().depth == 4);  // which lies above both its neighbours
-  // What scripts/results/along_texts.py found by running the simulator with a head whose logits are divided by 1.7, under a sigma of 12
-  // (results/language/along_texts.csv): at temperature 0 the same as here with everything in units of sigma, and the drift, which
-  // comes behind the division, 1.7 times as large. Its 256 contexts and eight seeds leave .007 to chance.
+  // Values that scripts/results/along_texts.py found by running the simulator with a head whose logits are divided by 1.7, under a sigma of 12
+  // (results/language/along_texts.csv): at temperature 0 the same as here with everything in units of sigma, and the drift, which is added after the
+  // division, 1.7 times as large. Its 256 contexts and eight seeds leave .007 to chance.
   constexpr double kUnits = 8.0 / 12.0;
   const fit::RankShares& shares = fit::rank_shares({}, 1);
   const double simulated[] = {0.7918, 0.7502, 0.7205, 0.6937, 0.6639};

@@ -62,7 +62,7 @@ TEST_CASE("every closed form is named once, described, and predicts what its inp
   CHECK(find_closed_form("no_such_form") == nullptr);
 }
 
-TEST_CASE("the equal forms are equal, the wrong ones differ by what theory says", "[theory][closed_forms][claims]") {
+TEST_CASE("the equal forms are equal, the wrong ones differ by as much as theory predicts", "[theory][closed_forms][claims]") {
   for (const double alpha : {0.0, 0.3, 0.7, 0.999, 1.0}) {
     for (const int length : {0, 1, 5, 12}) {
       INFO("alpha " << alpha << " draft_length " << length);

@@ -77,7 +77,7 @@ TEST_CASE("lossless rules restore the joint distribution over round boundaries o
   }
 }
 
-TEST_CASE("greedy and soft argmax are biased where theory says so", "[theory][enumeration][claims]") {
+TEST_CASE("greedy and soft argmax are biased where theory predicts it", "[theory][enumeration][claims]") {
   CHECK(std::abs(enumerate(first_pair(), {Rule::greedy, 1, Drafting::sampled}, 1).joint[1] - 1.0) < 1e-15);
   Numbers numbers(8);
   for (int trial = 0; trial < 50; ++trial) {

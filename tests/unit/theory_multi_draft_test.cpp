@@ -172,7 +172,7 @@ TEST_CASE("multi-draft figures known by hand", "[theory][multi_draft]") {
   const Distribution target = {0.5, 0.25, 0.25};
   const Distribution draft = {0.25, 0.5, 0.25};
   CHECK(std::abs(alpha_of(judge_without_replacement(target, draft, 2)) - 7.0 / 8.0) < 1e-15);
-  // Two different drafts of two tokens hold everything: 1 against the iid optimum of .69.
+  // Two different drafts of two tokens hold everything: 1, compared with the iid optimum of .69.
   const Distribution even = {0.5, 0.5};
   const Distribution leaning = {0.9, 0.1};
   CHECK(std::abs(alpha_of(judge_without_replacement(even, leaning, 2)) - 1.0) < 1e-15);

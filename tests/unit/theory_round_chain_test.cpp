@@ -150,7 +150,7 @@ TEST_CASE("walked kernels equal the enumeration of every drafted tree, next stat
 }
 
 TEST_CASE("a chain that stops where the draft is unsure, by hand", "[theory][round_chain]") {
-  // Target (1, 2)/3, draft (2, 1)/3: token 0 is accepted with 1/3, token 1 with 1/3, and drafting stops behind token 1.
+  // Target (1, 2)/3, draft (2, 1)/3: token 0 is accepted with 1/3, token 1 with 1/3, and drafting stops after token 1.
   NodeMoves moves;
   moves.accept = {{2.0 / 3.0}};
   moves.stop = {{1.0 / 3.0}};
@@ -203,7 +203,7 @@ TEST_CASE("length rules step by step", "[theory][length_policies]") {
   const LengthRule goodput = goodput_rule(0.5, 1.0, 16, {1.0, 1.1, 1.2});
   CHECK(goodput.first == LengthMemory{0.5, 2});
   CHECK(goodput.next(goodput.first, 2, 0) == LengthMemory{0.0, 0});
-  CHECK(goodput.next({0.0, 0}, 0, 0) == LengthMemory{0.0, 0, 1});  // a round without drafts tells nothing
+  CHECK(goodput.next({0.0, 0}, 0, 0) == LengthMemory{0.0, 0, 1});  // a round without drafts gives no information
   CHECK(goodput.next(goodput.first, 2, 1) == LengthMemory{0.5, 2});
 }
 
@@ -266,7 +266,7 @@ TEST_CASE("windows of contexts: traversal of a chain is block, and dynamic trees
   const WindowRounds traversal = window_rounds(distributions, transition, start, 2, [&](const Automaton& path) {
     return enumerated_kernel(path, {TreeRule::traversal, TreeSampling::with_replacement, chain_tree(2)}).distribution(0);
   });
-  REQUIRE(traversal.by_state.has_value());  // what a position decides does not go by the contexts behind it
+  REQUIRE(traversal.by_state.has_value());  // a position's decision does not depend on later contexts
   for (int s = 0; s < 2; ++s)
     for (std::size_t j = 0; j <= 2; ++j)
       CHECK(std::abs((*traversal.by_state)[index_of(s)].accepted[j] - block.distribution(s).accepted[j]) < 1e-12);
@@ -298,7 +298,7 @@ TEST_CASE("drafts out of the text, by hand", "[theory][chosen_trees]") {
   CHECK(of(lookup, {1, 2, 3}).empty());
   CHECK(of(lookup, {}).empty());
   const TextDraft suffix = suffix_draft(4, 8, 2.0, 0.1);
-  CHECK(of(suffix, {1, 2, 3, 9, 1, 2, 4, 1, 2, 4, 1, 2}) == std::vector<int>{4, 1, 2});  // 4 1 2 stood before one place only
+  CHECK(of(suffix, {1, 2, 3, 9, 1, 2, 4, 1, 2, 4, 1, 2}) == std::vector<int>{4, 1, 2});  // 4 1 2 came before one place only
   CHECK(of(suffix, {2, 3, 2, 4, 2, 4, 2}) == std::vector<int>{4, 2});
   CHECK(of(suffix_draft(4, 8, 2.0, 0.9), {2, 3, 2, 4, 2, 5, 2}).empty());  // each follows a third of the time
   CHECK(of(suffix_draft(4, 8, 0.5, 0.1), {1, 1}).empty());

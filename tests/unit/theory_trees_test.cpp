@@ -107,7 +107,7 @@ TEST_CASE("best trees: programme, greedy choice and exhaustive search agree up t
         REQUIRE(std::abs(greedy.tokens - exhaustive.tokens) < 1e-13);
         REQUIRE(std::abs(tree_tokens(greedy.tree, {vector}) - greedy.tokens) < 1e-13);
         REQUIRE(greedy.tree.depth() <= depth);
-        // The best tree at a budget is never behind the best chain at it.
+        // The best tree at a budget is never worse than the best chain at it.
         REQUIRE(greedy.tokens >= tree_tokens(chain_tree(std::min(size - 1, depth)), {vector}) - 1e-14);
       }
     }
@@ -123,7 +123,7 @@ TEST_CASE("best trees: programme, greedy choice and exhaustive search agree up t
   CHECK_THROWS_AS(best_tree_exhaustive({{0.5}}, 3, 0), InvariantBroken);
 }
 
-TEST_CASE("the best tree at a budget is never behind the best chain, on 10,000 pairs", "[theory][trees][orders]") {
+TEST_CASE("the best tree at a budget is never worse than the best chain, on 10,000 pairs", "[theory][trees][orders]") {
   Numbers numbers(14);
   int better = 0;
   for (int trial = 0; trial < 10000; ++trial) {

@@ -1,5 +1,5 @@
-// Policy throughput_aware, by hand: windows of acceptance by position, the decay that stands in for positions without drafts, and
-// the margin that a change has to win by.
+// Policy throughput_aware, by hand: windows of acceptance by position, the decay that replaces positions without drafts, and the margin by which a
+// change has to win.
 #include "sim/rounds/draft/length_policy.h"
 
 #include <catch2/catch.hpp>
@@ -30,7 +30,7 @@ constexpr std::array kAccepted = {0, 1, 2, 3};
 
 }  // namespace
 
-TEST_CASE("throughput_aware begins in the middle and holds still until its windows are full", "[policy]") {
+TEST_CASE("throughput_aware begins at the middle of its range and does not move until its windows are full", "[policy]") {
   // By position .75, .5, .25. Round times 1 + .1 k: scores of 1, 2 and 3 are 1.75/1.1, 2.25/1.2 and 2.5/1.3
   // = 1.591, 1.875, 1.923.
   const auto one = policy("{candidates: [1, 2, 3], window: 6, every: 4, margin: 0}", {1.0, 1.1, 1.2, 1.3}, 4);
@@ -57,7 +57,7 @@ TEST_CASE("throughput_aware stays where another length wins by less than the mar
   }
 }
 
-TEST_CASE("throughput_aware forgets the positions behind a shorter length", "[policy]") {
+TEST_CASE("throughput_aware forgets the positions beyond a shorter length", "[policy]") {
   // Times so that 3 pays only where all is accepted.
   const auto one = policy("{candidates: [1, 3], first: 3, window: 2, every: 1, margin: 0}", {1.0, 1.0, 1.5, 2.0}, 1);
   draft::LengthPolicy::Memory memory = one->start();

@@ -129,7 +129,7 @@ const std::vector<Example>& examples() {
 
 }  // namespace
 
-TEST_CASE("every registered transform says what its distribution is", "[transforms]") {
+TEST_CASE("every registered transform describes its distribution", "[transforms]") {
   for (const families::TransformEntry& entry : families::transforms().entries()) {
     INFO(entry.info.name);
     CHECK_FALSE(entry.info.summary.empty());

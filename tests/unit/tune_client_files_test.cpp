@@ -101,13 +101,13 @@ TEST_CASE("GuideLLM", "[tune][client_files]") {
 }
 
 TEST_CASE("llama.cpp's benchmarks", "[tune][client_files]") {
-  // 512 tokens at 4,000 a second; a token at 100 a second behind 1,024; 128 of 640 tokens at 400 a second.
+  // 512 tokens at 4,000 per second; a token at 100 per second after 1,024; 128 of 640 tokens at 400 per second.
   const std::vector<Expected> tests = {{0, 1, kNone, 1, 512, 1, kNone, 128, kNone, kNone},
                                        {0, 1, kNone, 1, 1024, 128, kNone, kNone, 10, kNone},
                                        {0, 1, kNone, 1, 512, 128, kNone, kNone, kNone, 80}};
   check_file("llama_bench.json", tests);
   check_file("llama_bench.md", tests);
-  // 1.6 s for 128 steps of 4 sequences: 12.5 ms a token, 512 tokens in 2.04 s.
+  // 1.6 s for 128 steps of 4 sequences: 12.5 ms per token, 512 tokens in 2.04 s.
   check_file("batched_bench.jsonl", {{0, 1, kNone, 1, 512, 128, kNone, 125, 10, 128 / 1.405},
                                      {0, 4, kNone, 4, 512, 128, kNone, kNone, 12.5, 512 / 2.04}});
   // With a shared prompt, four sequences read it once: that is no load of four requests.
@@ -117,8 +117,7 @@ TEST_CASE("llama.cpp's benchmarks", "[tune][client_files]") {
 }
 
 TEST_CASE("Answers of llama-server", "[tune][client_files]") {
-  // 2,000 ms for 100 tokens behind the first, 3,000 ms for 200. 300 tokens behind the first ones, 180 accepted: 120 rounds that
-  // draft 360.
+  // 2,000 ms for 100 tokens after the first, 3,000 ms for 200. 300 tokens after the first ones, 180 accepted: 120 rounds that draft 360.
   check_file("llama_server.jsonl", {{3, 1, kNone, 2, 50, 151, 2.5, 60, 17.5, kNone}});
 }
 
