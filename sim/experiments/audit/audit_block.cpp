@@ -18,7 +18,7 @@ namespace specsim::audit {
 
 namespace {
 
-// Where a round of a block starts: a context, and the text if the drafter reads it.
+// The start of a round of a block: a context, and the text if the drafter reads it.
 struct BlockStart {
   std::uint32_t context = 0;
   std::vector<Token> text;          // emitted so far

@@ -14,7 +14,7 @@ namespace specsim::fit {
 // Mean acceptance in each kind of stretch: halves by entropy (open) times halves by draft quality (hard), all equally likely.
 using StretchRates = std::array<double, 4>;
 
-// The sampling setup behind a table's ranks.
+// The sampling setup that a table's ranks refer to.
 struct RankKind {
   double temperature = 0.0;  // divides the logits of target and draft
   // Above temperature 0: true if the candidates are the draft's likeliest tokens, of which the target draws one (a chain with

@@ -15,7 +15,7 @@ namespace specsim::judge {
 
 namespace {
 
-// So many ratios of target to draft along a path are followed one by one; more are put into cells.
+// Up to this number, ratios of target to draft along a path are followed one by one; more are put into cells.
 constexpr double kMostRatios = 0x1p20;
 
 class BlockEnumeration final : public TreeEnumeration {
@@ -23,8 +23,8 @@ class BlockEnumeration final : public TreeEnumeration {
   BlockEnumeration(BlockRounds rounds, bool joint_ratio) : TreeEnumeration(std::move(rounds)), joint_ratio_(joint_ratio) {}
 
  private:
-  // The joint ratio of the whole block says how much of it stays, so that what is accepted tells of contexts behind it. Block
-  // verification looks no further than it accepts.
+  // With joint_ratio, the ratio of the whole block decides how much of it is kept, so the accepted length depends on contexts
+  // after it. Plain block verification looks no further than it accepts.
   [[nodiscard]] bool looks_ahead() const override { return joint_ratio_ && draft_length(*rounds().cell) > 0; }
   [[nodiscard]] theory::RoundKernel tree_kernel(const theory::Automaton& own) const override {
     theory::RoundKernel kernel(own.states, draft_length(*rounds().cell));

@@ -11,7 +11,7 @@ namespace specsim::judge {
 std::string no_theory_text(const std::string& why) { return "no theory: " + why; }
 
 std::string no_theory_lines(const std::vector<Uncovered>& list) {
-  constexpr std::size_t kShown = 5;  // how many have one reason and are named
+  constexpr std::size_t kShown = 5;  // how many things are named per reason
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
   for (const Uncovered& one : list) {
     auto at = std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& reason) { return reason.first == one.why; });

@@ -8,7 +8,7 @@
 
 namespace specsim::judge {
 
-// One line here and one file beside it add a theory.
+// To add a theory, add one line here and one file in this folder.
 #define SPECSIM_THEORIES(X) \
   X(recursive)              \
   X(matching)               \
@@ -49,7 +49,7 @@ namespace specsim::judge {
   X(ngram_map_k)            \
   X(ngram_map_k4v)
 
-// NAME_policy_theory() makes the entry of a length policy.
+// NAME_policy_theory() returns the entry of a length policy.
 #define SPECSIM_POLICY_THEORIES(X) \
   X(additive)                      \
   X(table)                         \
@@ -92,7 +92,7 @@ bool names(const std::vector<std::string>& list, const std::string& name) {
 
 const TheoryEntry* theory_entry(const spec::Cell& cell, std::string& why) {
   const std::string& verifier = verifier_name(cell);
-  // Its blocks are its own choice in every round, or their distributions are.
+  // The drafter chooses its blocks in every round, or the distributions differ in every round.
   const bool chosen = !judges_positions(cell) && (blocks(cell).tree() == nullptr || spec::plan_of(cell).joins());
   bool verifier_known = false;
   for (const TheoryEntry& entry : theories().entries()) {

@@ -50,7 +50,8 @@ double mean_work(const Row& row, double (*figure)(const draft::Work&)) {
     if (row.counts.drafted[nodes] == 0) continue;
     const auto count = static_cast<double>(row.counts.drafted[nodes]);
     draft::Work work = drafter.work(static_cast<int>(nodes));
-    if (shared) work.pass_rows = drafter.work(drafter.shape().nodes).pass_rows;  // what is not verified was drafted too
+    // all drafted tokens count, even those not verified
+    if (shared) work.pass_rows = drafter.work(drafter.shape().nodes).pass_rows;
     sum += count * figure(work);
     rounds += count;
   }
@@ -100,7 +101,7 @@ cost::RoundTime Row::round_time() const {
 }
 
 double Row::speedup_per_token() const {
-  // Without a cost, tokens per round would pass for a speedup; a placement that drafts nothing has no rounds to speed up.
+  // Without a cost, tokens per round would be mistaken for a speedup. A placement that drafts nothing has no rounds to speed up.
   if (!cell->pricing || (cell->placement && !cell->placement->setting.placement->speculates())) return std::nan("");
   return cost::speedup(round_time(), 1.0);
 }
@@ -236,7 +237,7 @@ void judge_rows(std::vector<Row>& rows, const FactsOfCells& facts) {
 
 namespace {
 
-// The columns in front of the axes.
+// The columns before the axes.
 std::vector<report::Column<Row>> cell_columns() {
   return {{"experiment", "", "the experiment's name in the config", [](const Row& r) { return r.cell->experiment; }},
           {"cell", "1", "number in the experiment's grid, from 0, the last axis fastest",
@@ -244,7 +245,7 @@ std::vector<report::Column<Row>> cell_columns() {
           {"seed", "1", "what the cell's random numbers come from", [](const Row& r) { return std::to_string(r.cell->seed); }}};
 }
 
-// The columns of waterfall.csv in front of the step's.
+// The columns of waterfall.csv before the step's.
 std::vector<report::Column<WaterfallLine>> waterfall_columns() {
   using Line = WaterfallLine;
   std::vector<report::Column<Line>> all = {
@@ -259,7 +260,8 @@ std::vector<report::Column<WaterfallLine>> waterfall_columns() {
 
 std::string data_csv(const std::vector<Row>& rows) {
   std::vector<std::string> axes = spec::axes_of(rows);
-  std::erase_if(axes, [](const std::string& axis) { return axis == "seed" || axis == "rounds"; });  // columns anyway
+  // these have columns of their own
+  std::erase_if(axes, [](const std::string& axis) { return axis == "seed" || axis == "rounds"; });
   std::size_t positions = 0;
   for (const Row& row : rows) positions = std::max(positions, row.counts.accepted.size());
   std::vector<report::Column<Row>> all = cell_columns();

@@ -1,4 +1,4 @@
-// Chains whose draft model decodes speculatively: it draws the tokens that it would draw alone, in fewer passes.
+// Chains whose draft model itself decodes speculatively. The tokens have the same distribution; only the passes are fewer.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/foundation/base/index.h"

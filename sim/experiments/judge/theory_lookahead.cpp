@@ -1,4 +1,4 @@
-// Lookahead decoding: n-grams that a window of guesses fills.
+// Lookahead decoding: n-grams from a window of guesses.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"

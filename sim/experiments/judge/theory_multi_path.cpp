@@ -1,4 +1,4 @@
-// Greedy multi-path block verification, by every path; SpecHub, by the masses that its pairs take.
+// Greedy multi-path block verification, by enumeration of every path; SpecHub, by the masses of its pairs.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"

@@ -1,4 +1,4 @@
-// What engines draft out of the text: ngram_map_k.
+// Drafts that inference engines copy from the text: ngram_map_k.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/engine_drafts.h"

@@ -1,4 +1,4 @@
-// The best rule there can be for siblings drawn with replacement: its value, by max-flow/min-cut.
+// The optimal rule for siblings drawn with replacement: its acceptance, by max-flow/min-cut.
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/multi_draft.h"
 

@@ -1,4 +1,4 @@
-// Drafts that followed the text's last tokens where these stood first.
+// Drafts copied from the first occurrence of the text's last tokens.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 

@@ -1,4 +1,4 @@
-// Relaxed acceptance as servers have it: SGLang's thresholds, TensorRT-LLM's N likeliest.
+// Relaxed acceptance as in servers: SGLang's thresholds, TensorRT-LLM's N likeliest tokens.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/lossy.h"

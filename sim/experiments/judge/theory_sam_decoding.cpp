@@ -1,4 +1,4 @@
-// Drafts that followed the longest end of the text where it stood first.
+// Drafts copied from the first occurrence of the text's longest repeated suffix.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 #include "sim/rounds/theory/chosen_trees.h"

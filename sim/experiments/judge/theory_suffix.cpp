@@ -1,4 +1,4 @@
-// Drafts that commonly followed the text's longest repeated end.
+// Drafts copied from the commonest continuation of the text's longest repeated suffix.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 

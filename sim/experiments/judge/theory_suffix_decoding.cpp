@@ -1,4 +1,4 @@
-// Drafts that followed the ends of the text, scored by how surely they did.
+// Drafts copied from continuations of the text's suffixes, scored by how often they followed.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/text_enumeration.h"
 

@@ -1,4 +1,4 @@
-// Drafts that are among the target's likeliest tokens.
+// Accepts drafts that are among the target's likeliest tokens.
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
 #include "sim/rounds/theory/lossy.h"

@@ -1,4 +1,4 @@
-// Traversal verification, by every drafted tree; on a chain it is block verification.
+// Traversal verification, by enumeration of every drafted tree; on a chain it is block verification.
 #include "sim/experiments/judge/block_enumeration.h"
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"

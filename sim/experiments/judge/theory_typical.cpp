@@ -1,4 +1,4 @@
-// Typical acceptance: on chains by the masses that it admits, on trees by every drafted tree.
+// Typical acceptance: on chains by the masses that it admits, on trees by enumeration of every drafted tree.
 #include "sim/experiments/judge/enumeration.h"
 #include "sim/experiments/judge/method.h"
 #include "sim/experiments/judge/tree_walk.h"
@@ -14,12 +14,12 @@ namespace specsim::judge {
 
 namespace {
 
-constexpr double kWithin = 1e-5;  // what Medusa's program adds within the entropy's logarithms
+constexpr double kWithin = 1e-5;  // Medusa's program adds this within the entropy's logarithms
 
-// Which path stays of the longest ones, and what follows it.
+// The path that is kept of the longest ones, and the token that follows it.
 enum class Typical : bool {
-  as_paper,    // the first, and the target's own token
-  as_program,  // the likeliest, and the target's likeliest token
+  as_paper,    // the first path, and the target's own sample
+  as_program,  // the likeliest path, and the target's likeliest token
 };
 
 class TypicalTrees final : public TreeEnumeration {
@@ -44,7 +44,7 @@ class TypicalTrees final : public TreeEnumeration {
                                                                     const theory::TokenClasses& classes) const override {
     const theory::TreeSampling sampling = sampling_of(rounds().drafter->siblings);
     if (rule_ == Typical::as_paper) return theory::typical_tokens(own, rounds().tree, sampling, epsilon_, delta_, classes);
-    // Of drawn siblings the likeliest path hangs on all that were drawn together.
+    // With drawn siblings the likeliest path depends on all siblings that were drawn together.
     if (sampling != theory::TreeSampling::top) return std::nullopt;
     return theory::typical_medusa_tokens(own, rounds().tree, epsilon_, delta_, classes);
   }

@@ -55,7 +55,7 @@ RunResult prepare_cells(const std::vector<const spec::Cell*>& cells, const RunOp
 
 // The contradiction within counts from any source, such as more tokens counted by class than were emitted; "" if there is none.
 std::string inconsistency(const decode::Counts& counts);
-// What is missing in counts that should cover all of the cell's work, such as rounds; "" if nothing is.
+// The part that is missing in counts which should cover all of the cell's work, such as rounds; "" if nothing is.
 std::string incompleteness(const spec::Cell& cell, const decode::Counts& counts);
 
 // The estimated cost of a run.

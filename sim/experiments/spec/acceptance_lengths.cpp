@@ -18,7 +18,7 @@ using config::Value;
 
 std::vector<Value> items_of(const Value& value) { return value.is_list() ? value.items : std::vector<Value>{value}; }
 
-// The rate that each of `positions` more positions has, where the first is reached with `reached` and they bring `gain` tokens.
+// The rate of each of `positions` further positions, given that the first is reached with `reached` and they add `gain` tokens.
 double rate_for(double gain, double reached, int positions) {
   constexpr int kSteps = 60;
   double low = 0.0;

@@ -20,7 +20,7 @@ void check(const std::vector<std::string>& names, const config::Registry<Entry>&
   for (const std::string& name : names) static_cast<void>(registry.find(name, methods.places.at(name), diagnostics));
 }
 
-// What some engine has a figure of.
+// Proposals for which some engine file has data.
 std::set<std::string> shipped_proposals() {
   std::set<std::string> names;
   for (const std::string& engine : cost::engine_names()) {

@@ -21,19 +21,19 @@ namespace {
 
 using config::Value;
 
-// What a table's numbers are of.
+// The meaning of a table's numbers.
 enum class Form {
   by_rank,  // each rank alone, given that the parent is accepted
   top_k,    // the first ranks together
-  rates,    // positions that are reached or not
-  lengths,  // mean tokens of a round, with the target's own
-  accepted  // the same without it
+  rates,    // P(position reached), by position
+  lengths,  // mean tokens per round, including the target's own
+  accepted  // the same without the target's token
 };
 
 struct FormKey {
   const char* key;
   Form form;
-  const char* number;  // what messages call a number of it
+  const char* number;  // the term for one of its numbers in messages
 };
 constexpr std::array kForms = {FormKey{"acceptance", Form::by_rank, "acceptance"}, FormKey{"top_k", Form::top_k, "top_k"},
                                FormKey{"rates", Form::rates, "rate"},
@@ -89,7 +89,7 @@ const std::vector<config::Parameter>& table_parameters() {
   return list;
 }
 
-// 0.79, or 79% as many tables have it.
+// Reads 0.79, or 79% as in many tables.
 double probability(const Value& value, const char* what) {
   std::optional<double> x = config::as_number(value);
   if (!x && value.is_scalar() && !value.quoted && value.text.ends_with('%')) {
@@ -119,7 +119,7 @@ const FormKey& form_of(const config::Arguments& file) {
   return *found;
 }
 
-// The numbers of one depth as they stand.
+// The numbers of one depth as given.
 std::vector<double> row_of(const Value& row, const FormKey& form, std::size_t depth) {
   std::vector<double> own;
   if (row.kind == config::Kind::list && form.form != Form::rates)
@@ -131,7 +131,7 @@ std::vector<double> row_of(const Value& row, const FormKey& form, std::size_t de
   return own;
 }
 
-// Of the likeliest 1, 2, ... tokens together: each rank's own share is what it adds.
+// Numbers for the likeliest 1, 2, ... tokens together: each rank's own share is the increase.
 void take_apart(std::vector<double>& ranks, const Value& row) {
   for (std::size_t rank = ranks.size() - 1; rank > 0; --rank) {
     if (ranks[rank] < ranks[rank - 1])
@@ -142,7 +142,7 @@ void take_apart(std::vector<double>& ranks, const Value& row) {
   }
 }
 
-// How the drafts were chosen, and what says so.
+// How the drafts were chosen, and the source of that information.
 void add_selection(AcceptanceTable& made, const config::Arguments& file, const FormKey& form) {
   if (file.has("selection") && file.text("selection").empty())
     throw BadInput(file.where("selection"), "selection is \"\", allowed: argmax, sampled");
@@ -161,7 +161,7 @@ void add_selection(AcceptanceTable& made, const config::Arguments& file, const F
       form.form == Form::top_k ? "as top_k says" : "assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise";
 }
 
-// "PAIR on TEXT, temperature T", of those that the file has.
+// "PAIR on TEXT, temperature T", as far as the file has them.
 std::string about(const config::Arguments& file) {
   std::string words = file.text("pair");
   const auto add = [&](const std::string& between, const std::string& what) {
@@ -213,7 +213,7 @@ std::vector<double> AcceptanceTable::of_chain() const {
 }
 
 std::string AcceptanceTable::rising() const {
-  constexpr double kNoise = 0.01;  // the last ranks of measured rows rise by a ten thousandth here and there
+  constexpr double kNoise = 0.01;  // measured rows may rise by a ten thousandth in their last ranks
   for (std::size_t depth = 0; depth < acceptance.size(); ++depth)
     for (std::size_t rank = 1; rank < acceptance[depth].size(); ++rank)
       if (acceptance[depth][rank] > acceptance[depth][rank - 1] + kNoise)
@@ -290,7 +290,7 @@ AcceptanceTable read_acceptance_table(const Value& value) {
 AcceptanceTable named_acceptance_table(const std::string& name, const Location& option) {
   Diagnostics diagnostics;
   std::error_code ignored;
-  // Any file will do, whatever its name ends in; a name that is none of a file's is one of configs/acceptance.
+  // A path of a file may have any extension; a name without such a file is looked up in configs/acceptance.
   const Value value = std::filesystem::exists(name, ignored)
                           ? config::parse_file(name, diagnostics)
                           : cost::resolve_preset(cost::PresetKind::acceptance, config::scalar(name, option), diagnostics);

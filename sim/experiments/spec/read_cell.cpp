@@ -17,7 +17,7 @@ namespace {
 
 using config::Value;
 
-// Reads the processes' distributions into `cell`, or takes them from an earlier cell that had the same.
+// Reads the process's distributions into `cell`, or reuses those of an earlier cell with the same settings.
 void read_context(const Value& context, const Value& pair, ReadCache& cache, Cell& cell, Diagnostics& diagnostics) {
   std::shared_ptr<const families::ContextModel>& known =
       cache.contexts[config::to_canonical_text(pair) + "|" + config::to_canonical_text(context)];
@@ -37,7 +37,7 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
       config::choose(families::context_processes(), with_default, "process", "context", diagnostics, {"sequence_rounds"});
   if (cell.vocab == 0) return;
   families::ContextBuilder builder(cell.vocab, pair, diagnostics);
-  if (process.entry == nullptr) {  // the distributions' own mistakes show all the same
+  if (process.entry == nullptr) {  // errors of the distributions are reported all the same
     families::ContextModel unused;
     if (pair.find("draft") != nullptr) builder.add_pair(unused);
     return;
@@ -57,7 +57,8 @@ void read_context(const Value& context, const Value& pair, ReadCache& cache, Cel
   }
 }
 
-// Requests of a record that are shorter than a round give none: the user is told how many, and may not draft beyond all of them.
+// Requests of a record that are shorter than a round yield no round. Reports how many there are, and rejects draft lengths
+// beyond all of them.
 void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   if (shape.kind != families::ContextShape::Kind::trace) return;
@@ -87,14 +88,14 @@ void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
                     output_tokens, going_on, shape.starts.size()));
 }
 
-// A drafter that sees the text before the block alone knows nothing of the contexts that its own tokens lead to.
+// A drafter that only sees the text before the block does not know the contexts that its own tokens lead to.
 void note_guesses_ahead(Cell& cell) {
   using Kind = families::ContextShape::Kind;
   const BlockMethod* const block = cell.block();
   if (block == nullptr || cell.draft_length() < 2) return;
   const draft::BlockDrafter::Shape& shape = block->drafter->shape();
   const Kind kind = cell.contexts->process->shape().kind;
-  // Trees out of one pass whose positions know nothing of each other's tokens.
+  // Trees from one pass, whose positions do not see each other's tokens.
   const bool by_marginals = shape.branches && shape.ranks_model && shape.on_target_state;
   if (by_marginals && kind != Kind::markov)
     cell.notes.push_back(
@@ -111,7 +112,7 @@ void note_guesses_ahead(Cell& cell) {
                   block->drafter.name(), shape.joins ? ", before its head's bias" : "", cell.contexts->name));
 }
 
-// Where synthetic distributions are known to differ from published figures. What was recorded has its own.
+// Notes where synthetic distributions are known to differ from published figures. Recorded distributions are not affected.
 void note_limits_of_distributions(Cell& cell) {
   using Kind = families::ContextShape::Kind;
   const Kind kind = cell.contexts->process->shape().kind;
@@ -130,7 +131,7 @@ void note_limits_of_distributions(Cell& cell) {
     note("trees of an EAGLE head with drawn siblings emit more tokens on synthetic distributions than was published of them");
 }
 
-// What sums of squares and addresses can hold.
+// Limits of sums of squares and of addresses.
 void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const families::ContextShape& shape = cell.contexts->process->shape();
   const double tokens = cell.draft_length() + 1.0;
@@ -149,7 +150,7 @@ void check_sizes(const Cell& cell, const Location& where, Diagnostics& diagnosti
                                        cell.rounds, decode::kMaxFreshSequences));
 }
 
-// Prices the cell's rounds once, so that what a cost model does not cover is told before the start.
+// Computes the time of the cell's rounds once, so that settings that a cost model does not cover are reported before the start.
 void check_cost(const Cell& cell, Diagnostics& diagnostics) {
   try {
     for (const double full_rate : {0.0, 1.0}) {
@@ -169,11 +170,11 @@ void check_cost(const Cell& cell, Diagnostics& diagnostics) {
   }
 }
 
-// Sizes of one batch: every sequence's rounds are kept in memory.
+// Limits of one batch: every sequence's rounds are kept in memory.
 constexpr double kMaxBatchTokens = 1e8;
 
-// Why the next block cannot be drafted behind the first path of this one before that is judged; "" where it can. What is known
-// then is the text with that path, and that a block which comes to be used followed its full acceptance.
+// Why the next block cannot be drafted after the first path of this one before that path is judged; "" if it can. At that time
+// the drafter knows the text with that path, and that the new block is used only if the path is fully accepted.
 std::string why_not_ahead(const BlockMethod& block) {
   const draft::BlockDrafter::Shape& shape = block.drafter->shape();
   const auto refused = [](std::string_view kind, const std::string& name, std::string_view why) {
@@ -200,7 +201,7 @@ std::string why_not_ahead(const BlockMethod& block) {
   return "";
 }
 
-// Why a placement cannot serve what the cell drafts; "" where it can.
+// Why a placement cannot serve the cell's drafts; "" if it can.
 std::string why_not_placed(const placement::Placement& placement, const Cell& cell) {
   const BlockMethod* const block = cell.block();
   if (block == nullptr || !placement.speculates()) return "";
@@ -249,7 +250,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   const cost::Deployment* deployment = cell.pricing ? cell.cost().deployment() : nullptr;
   if (deployment != nullptr && deployment->draft)
     setting.states = {deployment->draft->state_bytes(), deployment->draft->layers > 0.0};
-  // Acceptance is that of the config's small vocabulary; what goes over the wire is the named model's.
+  // Acceptance comes from the config's small vocabulary; the network carries the named model's probabilities.
   if (deployment != nullptr && deployment->draft && setting.placement != nullptr && setting.placement->sends_distributions()) {
     const cost::ModelShape& draft = *deployment->draft;
     const int vocab = static_cast<int>(draft.vocab);
@@ -276,7 +277,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
   }
   if (cell.pricing && cell.cost().in_seconds()) {
     try {
-      // Times are whole picoseconds in 64 bits, sums of them too.
+      // Times are integers in picoseconds with 64 bits, and so are their sums.
       constexpr double kLongest = 4e6;
       constexpr double kShortest = 1e-9;
       placement::Drafting drafting;
@@ -371,7 +372,7 @@ std::optional<Pricing> read_pricing(const Value& section, ReadCache& cache, Diag
   return pricing.part != nullptr ? std::optional(pricing) : std::nullopt;
 }
 
-// "chain draft_length 4": a part's name, and its parameters as they are written.
+// "chain draft_length 4": a part's name, and its parameters as written.
 std::string part_text(const Value& part) {
   if (!part.is_map()) return part.text;
   std::string text;
@@ -390,7 +391,7 @@ std::string method_text(const Value& config) {
   return text;
 }
 
-// What decides on the counts. A policy may go by prices.
+// All settings that determine the counts. A policy may depend on latencies.
 std::string simulation_key(const Value& config, const Cell& cell) {
   std::string text = std::to_string(cell.seed);
   for (const config::Field& field : config.fields) {
@@ -462,7 +463,7 @@ Cell read_cell(const Value& config, ReadCache& cache, Diagnostics& diagnostics) 
   cell.pairing_group = rng::hash_text(distributions);
   cell.preparation_key =
       fmt::format("{}|{}|{}|{}", distributions, method ? rule_text(parts, *method) : "", cell.argmax_draft(), cell.seed);
-  // What a policy that goes by prices or by the batch does is another thing at another price or batch.
+  // A policy that depends on latencies or the batch changes its behaviour with the cost or the batch.
   if (const PolicyChoice* policy = cell.policy();
       policy != nullptr && (policy->entry->by_times || policy->entry->by_rows || policy->part->sequences() > 1))
     cell.preparation_key += fmt::format("|{}|{}", config::to_canonical_text(top.value("workload")),

@@ -26,24 +26,24 @@ const char* siblings_text(tokens::Siblings siblings) {
   return "chosen tokens (point masses)";
 }
 
-// Contexts whose pairs have tables of their own.
+// Limit on contexts whose pairs have separate tables.
 constexpr int kMostJoined = 256;
 
-// It draws a chain token by token, as drafter chain does, from distributions of its own. What a drafter draws with replacement
-// while it chooses its block is a chain: no tree has the same token twice.
+// Whether the drafter draws a chain token by token from its own distributions, as drafter chain does. If a drafter draws with
+// replacement while it chooses its block, the block is a chain, since no tree has the same token twice.
 bool drawn_chain(const draft::BlockDrafter& drafter) {
   if (drafter.shape().siblings != tokens::Siblings::independent) return false;
   return drafter.tree() != nullptr ? drafter.tree()->is_chain() : drafter.shape().draws;
 }
 
-// It copies one path from the text, without a pass of a draft model: a policy can end it early.
+// Whether the drafter copies one path from the text, without a pass of a draft model. A policy can end such a path early.
 bool copies_path(const draft::BlockDrafter& drafter) {
   const draft::BlockDrafter::Shape& shape = drafter.shape();
   return drafter.tree() == nullptr && !shape.draws && !shape.branches && shape.nodes == shape.draft_length &&
          drafter.work(shape.nodes).pass_rows.empty();
 }
 
-// Why a verifier cannot judge a drafter's blocks, and what it can; "" where it can.
+// Why a verifier cannot judge a drafter's blocks, and which ones it can; "" if it can.
 std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDrafter& drafter) {
   const verify::Demands& demands = verifier.demands;
   const draft::BlockDrafter::Shape& shape = drafter.shape();
@@ -62,7 +62,7 @@ std::string why_not(const verify::VerifierEntry& verifier, const draft::BlockDra
   return drafter.tree() != nullptr ? verify::why_not_tree(demands, *drafter.tree()) : "";
 }
 
-// The same of all that a drafter can draft; every verifier judges chains.
+// The same for all blocks that a drafter can draft; every verifier judges chains.
 std::string why_not(const verify::VerifierEntry& verifier, const draft::Draft& draft, int vocab) {
   if (vocab > verifier.demands.vocab) return fmt::format("at vocab {}, allowed: at most {}", vocab, verifier.demands.vocab);
   const auto* const block = std::get_if<draft::Blocks>(&draft);
@@ -175,7 +175,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
     return;
   }
   if (entry.by_rows) {
-    // Each number of rows that the batch can have, or as many of them as a round's choice can tell apart.
+    // Each possible number of rows of the batch, or as many of them as a round's choice can distinguish.
     constexpr double kMostTimes = 4096.0;
     const auto times = static_cast<int>(std::min(kMostTimes, cell.workload.batch * cell.draft_length()));
     for (int i = 0; i <= times; ++i) {
@@ -214,7 +214,7 @@ std::string rule_text(const MethodParts& parts, const Method& method) {
   return text;
 }
 
-// A table knows what was accepted of drafts that were chosen, or of ones that were drawn, and of no others.
+// A table describes the acceptance of chosen drafts or of drawn ones, and of no others.
 void check_selection(const Cell& cell, Diagnostics& diagnostics) {
   const std::string& name = cell.contexts->name;
   const BlockMethod* const block = cell.block();
@@ -227,7 +227,7 @@ void check_selection(const Cell& cell, Diagnostics& diagnostics) {
                                   name));
     return;
   }
-  // A chain under a rule of blocks, or of a policy, is a tree of one path.
+  // A chain under a block rule or a policy is a tree of one path.
   const bool path = block == nullptr || (block->drafter->shape().siblings == tokens::Siblings::independent &&
                                          block->drafter->tree()->height() == block->drafter->tree()->drafted());
   if (!path || cell.argmax_draft())

@@ -103,7 +103,7 @@ std::string found_group(const Value& value) {
   return value.is_list() && value.items.empty() ? "an empty list" : config::found_text(value);
 }
 
-// A path that is set after another one and contains it would undo it.
+// A path that contains an earlier one would undo its setting.
 bool contains(const std::string& path, const std::string& other) {
   return other.size() > path.size() && other.starts_with(path) && other[path.size()] == '.';
 }
@@ -142,7 +142,7 @@ void read_zip(const Value& zip, std::vector<Axis>& axes, Diagnostics& diagnostic
   Axis axis;
   for (const config::Field& field : zip.fields) {
     const std::vector<Value> values = read_values(field, diagnostics);
-    if (values.empty()) continue;  // reported
+    if (values.empty()) continue;  // already reported
     if (axis.paths.empty()) axis.points.resize(values.size());
     if (values.size() != axis.points.size()) {
       diagnostics.add(field.value.where, fmt::format("axis {} has {} values, allowed: {}, as {} has in the same zip", field.key,
