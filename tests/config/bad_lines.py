@@ -245,7 +245,7 @@ LINES = [
     ([*CALIBRATE, "--min-p", "2"], '--min-p: "2", allowed: a number in [0, 1]'),
     ([*CALIBRATE, "--longest-context", "10"], '--longest-context: "10", allowed: an integer in [32, 10000000]'),
     ([*CALIBRATE, "--batches", "1,4,"], '--batches: "1,4,", allowed: values with commas between'),
-    ([*CALIBRATE, "--longest-context", "32", "--draft-lengths", "16"], MODELS + "novels-0.2m-distilled: a context of 32 tokens, allowed with 16 behind the text in a round: at least 48"),
+    ([*CALIBRATE, "--longest-context", "32", "--draft-lengths", "16"], MODELS + "novels-0.2m-distilled: a context of 32 tokens, allowed with 16 after the text in a round: at least 48"),
     ([*CALIBRATE, "--peers"], "--peers: given with --device cpu, allowed: with --device cuda"),
     *[([*CALIBRATE, "--device", "cuda", option, value], f"{option}: given with --device cuda, allowed: with --device cpu")
       for option, value in (("--widen", "128"), ("--precision", "f16"), ("--clock", "wall"), ("--laws", "4"), ("--longest-context", "64"))],

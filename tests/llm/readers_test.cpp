@@ -94,16 +94,16 @@ TEST_CASE("broken model files are refused by name", "[llm]") {
   CHECK(refusal([](auto&, auto& tensors) { tensors.resize(tensors.size() - 4); }).find("allowed: from 0 to the ") !=
         std::string::npos);
   CHECK(refusal([](auto&, auto& tensors) { tensors += "1234"; }) ==
-        "model.safetensors: 4 bytes behind the last tensor, allowed: none");
+        "model.safetensors: 4 bytes after the last tensor, allowed: none");
   CHECK(refusal([](auto&, auto& tensors) { tensors[7] = '\x7f'; }).find("a header of 9151314442816") != std::string::npos);
   CHECK(refusal(in_header("\"F32\"", "\"I32\"")) ==
         "model.safetensors: tensor \"lm_head.weight\": dtype is \"I32\", allowed: F32, F16, BF16; for quantised weights take the "
         "original model, or a GGUF file");
   CHECK(refusal(in_header("\"F32\"", "\"X32\"")).find("dtype is \"X32\", allowed: F32, F16, BF16") != std::string::npos);
   CHECK(refusal(in_header("[40,24]", "[40,25]")) ==
-        "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] is said to lie in 3840 bytes, allowed: as "
+        "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] has 3840 bytes, allowed: as "
         "many as its elements take");
-  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("is said to lie in 3840 bytes") !=
+  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("has 3840 bytes") !=
         std::string::npos);
   CHECK(refusal(in_header("[0,3840]", "[3840,0]")).find("data_offsets are [3840, 0], allowed: from 0 to") != std::string::npos);
   CHECK(refusal(in_header("[0,3840]", "[-1,3840]")).find("no list of counts") != std::string::npos);
@@ -197,7 +197,7 @@ TEST_CASE("a model in several files is the model in one", "[llm]") {
   CHECK_THAT(refused("{\"weight_map\": [1]}"), Contains("no \"weight_map\""));
   CHECK_THAT(refused("{\"weight"), Contains("model.safetensors.index.json:1:"));
   CHECK_THAT(with("b.safetensors", "../b.safetensors"),
-             Contains("tensor \"model.norm.weight\" lies in \"../b.safetensors\", allowed: a file's name, beside the index"));
+             Contains("tensor \"model.norm.weight\" lies in \"../b.safetensors\", allowed: the name of a file next to the index"));
   CHECK_THAT(with("b.safetensors", "c.safetensors"), Contains("c.safetensors: cannot be read: No such file"));
   CHECK_THAT(with("model.norm.weight", "model.nerm.weight"),
              Contains("index.json: tensor \"model.norm.weight\" is missing, allowed: every tensor of the model"));

@@ -32,7 +32,7 @@ def files(folder, checks):
     checks.holds("a file that is nowhere", "cannot be read: no such file" in done.stderr)
     (folder / "there" / "requests.csv").rename(folder / "there" / "other.csv")
     done = serve(folder, "there/c.yaml", wanted=2)
-    checks.holds("where it was looked for", "looked for beside the config and in the working directory" in done.stderr)
+    checks.holds("where it was looked for", "looked for next to the config and in the working directory" in done.stderr)
 
 
 def never(folder, checks):

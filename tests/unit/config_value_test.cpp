@@ -137,7 +137,7 @@ TEST_CASE("broken YAML is reported at the place of the error", "[config]") {
   CHECK(mistakes_in("\ta: 1\n") == "t:1:1: a tab is in the indentation, allowed: spaces");
   CHECK(mistakes_in("a: @b\n") == "t:1:4: a value begins with \"@\", allowed: quotes around a text that begins so");
   CHECK(mistakes_in("a: - 1\n").find("t:1:4: \"-\" is out of place") == 0);
-  CHECK(mistakes_in("a: 'b' c\n").find("t:1:8: what stands here belongs to no value") == 0);
+  CHECK(mistakes_in("a: 'b' c\n").find("t:1:8: this text belongs to no value") == 0);
   CHECK(mistakes_in("a: \"\\q\"\n") ==
         "t:1:7: a backslash in double quotes begins no known escape, allowed: \"\\\\\" for a backslash, or single quotes");
   CHECK(mistakes_in("a: \"\\ud800\"\n").find("t:1:") == 0);  // half of a surrogate pair

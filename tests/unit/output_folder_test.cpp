@@ -118,7 +118,7 @@ TEST_CASE(
     const Folder folder;
     folder.put("speed.csv", "a user's");
     CHECK_THROWS_WITH(write_results(folder, {{"passes.csv", "1"}}, force, Writing::at_once),
-                      Contains("speed.csv: is here already, and no manifest.yaml beside it lists it"));
+                      Contains("speed.csv: is here already, and no manifest.yaml in its folder lists it"));
     CHECK(folder.files() == Files{{"speed.csv", "a user's"}});
     std::filesystem::remove(folder.path() + "/speed.csv");
 
@@ -167,7 +167,7 @@ TEST_CASE("results that come out the same again replace their own, and nothing e
     const Folder folder;
     folder.put("speed.csv", "a user's");
     CHECK_THROWS_WITH(write(folder, {{"passes.csv", "1"}}, kComputing, false),
-                      Contains("speed.csv: is here without a manifest.yaml that says what made it"));
+                      Contains("speed.csv: is here without a manifest.yaml that shows what made it"));
     CHECK(folder.files() == Files{{"speed.csv", "a user's"}});
     std::filesystem::remove(folder.path() + "/speed.csv");
 
@@ -177,7 +177,7 @@ TEST_CASE("results that come out the same again replace their own, and nothing e
 
     folder.put("speed.csv", "a user's");
     CHECK_THROWS_WITH(write(folder, {{"passes.csv", "3"}}, kComputing, false),
-                      Contains("speed.csv: is here and the manifest.yaml beside it does not list it"));
+                      Contains("speed.csv: is here and the manifest.yaml in its folder does not list it"));
     std::filesystem::remove(folder.path() + "/speed.csv");
     CHECK_THROWS_WITH(write(folder, {{"passes.csv", "3"}}, "specsim compare", false),
                       Contains("holds the finished results of another run"));

@@ -24,7 +24,7 @@ class Context {
   std::map<std::type_index, std::shared_ptr<void>> states_;
 };
 
-// The context that this thread works for: the process's own, unless a WithContext says another.
+// The context of this thread: the process's own, unless a WithContext replaces it.
 Context& context();
 
 // While it is alive, its thread works for this context, which must outlive it. for_each() (parallel.h) takes it along to its

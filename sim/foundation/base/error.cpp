@@ -122,7 +122,7 @@ std::vector<Diagnostic> by_place(std::vector<Diagnostic> list) {
     if (std::find(files.begin(), files.end(), diagnostic.where.file) == files.end()) files.push_back(diagnostic.where.file);
   const auto place = [&](const Diagnostic& diagnostic) {
     const int line =
-        diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // what has no line is said last
+        diagnostic.where.line > 0 ? diagnostic.where.line : std::numeric_limits<int>::max();  // errors without a line come last
     return std::pair(std::find(files.begin(), files.end(), diagnostic.where.file), line);
   };
   std::stable_sort(list.begin(), list.end(), [&](const Diagnostic& a, const Diagnostic& b) { return place(a) < place(b); });

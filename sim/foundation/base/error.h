@@ -1,4 +1,4 @@
-// What the user did wrong (BadInput) and what the machine refused (IoError).
+// Errors of the user (BadInput) and of the machine (IoError).
 #pragma once
 
 #include <stdexcept>
@@ -23,7 +23,7 @@ struct Diagnostic {
   std::string message;
 };
 
-// Collects every mistake of an input, so that the user mends all of them at once.
+// Collects every mistake of an input, so that the user can fix all of them at once.
 class Diagnostics {
  public:
   void add(Location where, std::string message);
@@ -56,10 +56,10 @@ class IoError : public std::runtime_error {
 
 // The candidate nearest to `word` by edit distance (case ignored), or "" when none is close enough to be meant.
 std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates);
-// What follows an unknown word in a message, before the words that are allowed: `, did you mean "NEAREST"?`, or "," alone.
+// The part of a message after an unknown word and before the allowed words: `, did you mean "NEAREST"?`, or "," alone.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);
-// `found`, which tells of a word that is none of `allowed`, with the nearest of these and all of them:
-// `FOUND, did you mean "NEAREST"? allowed: A, B`.
+// A message about a word that is none of `allowed`, with the nearest of these and all of them: `FOUND, did you mean "NEAREST"?
+// allowed: A, B`.
 std::string not_among(const std::string& found, const std::string& word, const std::vector<std::string>& allowed);
 
 }  // namespace specsim

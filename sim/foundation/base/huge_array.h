@@ -9,7 +9,7 @@
 
 namespace specsim {
 
-constexpr std::size_t kHeapBytes = 16;  // what an allocation of the ordinary kind takes beside what was asked for
+constexpr std::size_t kHeapBytes = 16;  // overhead of an ordinary allocation
 
 class HugeArray {
  public:

@@ -11,7 +11,7 @@ namespace specsim {
 
 class InputFile : boost::noncopyable {
  public:
-  // Throws BadInput where the file cannot be read or is no regular one; `what` says what was expected: "a readable GGUF file".
+  // Throws BadInput if the file cannot be read or is not a regular file; `what` names what was expected: "a readable GGUF file".
   InputFile(std::string path, const char* what);
   ~InputFile();
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -1,9 +1,9 @@
 // Standard output and standard error of the program: the one place where text reaches a terminal.
 //
 // Text is made printable first: bytes of a user's files (names, values, titles) may hold escape sequences that would move the
-// cursor, recolour or retitle the terminal, and none of them gets through. Nothing here throws where a stream takes no more:
-// a closed pipe or a full disk must not end the work that is being reported. What standard output refused is remembered, and
-// check_output() tells it at the end.
+// cursor, recolour or retitle the terminal. None of these bytes reaches the terminal. Nothing here throws if a stream takes no
+// more: a closed pipe or a full disk must not end the work that is being reported. A failure of standard output is remembered,
+// and check_output() reports it at the end.
 #pragma once
 
 #include <fmt/format.h>
@@ -37,10 +37,10 @@ void print_error(fmt::format_string<Values...> format, Values&&... values) {
   write_error(fmt::format(format, std::forward<Values>(values)...));
 }
 
-// Sends on what standard output holds back. What it refuses is left to check_output().
+// Flushes standard output. Failures are left to check_output().
 void flush_output();
-// Sends on what standard output holds back. False where its reader went away before the end, as `head` does: nobody is left to be
-// told. Throws IoError where anything printed so far could not be written for another reason.
+// Flushes standard output. Returns false if its reader closed the pipe early, as `head` does; there is then nobody to report to.
+// Throws IoError if anything printed so far could not be written for another reason.
 bool check_output();
 
 // Keeps files that are opened later from taking the numbers of standard streams that the program was started without: what is

@@ -1,4 +1,4 @@
-// Who gets what is printed: standard output, unless somebody collects it.
+// The receiver of printed text: standard output, unless somebody collects it.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,8 @@
 // Simulated time, counted in whole picoseconds so that sums do not depend on their order.
 //
 // SimTime is a moment, counted from the start of a simulation; Duration is a stretch of time. Neither is ever negative: the
-// difference of two moments needs the later one first. Both end at 2^63 - 1 ps, about 106 days. Whatever would leave this
-// range, and every NaN, is a failed check; nothing wraps and nothing is clamped.
+// difference of two moments needs the later one first. Both end at 2^63 - 1 ps, about 106 days. A value outside this range or a
+// NaN is a failed check; nothing wraps and nothing is clamped.
 #pragma once
 
 #include "sim/foundation/base/check.h"

@@ -1,5 +1,5 @@
-// What the code uses of the C++20 standard library and libc++ 14 lacks, which compiles it for browsers: taken from the library
-// where it is there.
+// Parts of the C++20 standard library that libc++ 14 lacks, which compiles the code for browsers. They are taken from the library
+// if it has them.
 #pragma once
 
 #include <algorithm>

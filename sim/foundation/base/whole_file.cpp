@@ -117,7 +117,7 @@ int standard_stream(const std::string& path) {
 
 bool below(const std::string& path, std::string_view folder) { return path.compare(0, folder.size(), folder) == 0; }
 
-// Where the file itself lies, symbolic links followed; the path where nothing is there.
+// The path of the file itself, with symbolic links resolved; the given path if no file exists.
 std::string behind_links(const std::string& path) {
   struct stat found {};
   if (lstat(path.c_str(), &found) != 0 || !S_ISLNK(found.st_mode)) return path;
@@ -286,7 +286,7 @@ std::string ReadError::message(const std::string& wanted) const {
 
 namespace {
 
-// The contents of a file; with `regular`, of nothing else, and without waiting for what stands in its place.
+// The contents of a file. With `regular`, anything but a regular file is refused without waiting for it.
 std::string read_contents(const std::string& path, std::size_t limit, bool regular) {
   if (path.empty()) throw ReadError(path, "the file name is empty", "a readable {}");
   const auto cannot = [&path](int error) {

@@ -13,11 +13,11 @@ namespace specsim {
 // standard stream.
 bool is_written_through(const std::string& path);
 
-// A file that is written piece by piece beside `path`, as `path`.part, and takes its name in commit(), forced to disk before.
-// Without commit() `path` stays as it was and the pieces are removed. A symbolic link to a file stays, and the file behind it is
-// replaced. What exists and is neither file nor directory, such as a pipe, a terminal or /dev/stdout, is written through, piece
-// by piece. Throws IoError with the path and the system's reason; then only the destructor is left to call. Two writers of one
-// file: the second throws.
+// Writes a file piece by piece next to `path`, as `path`.part. commit() forces it to disk and then renames it to `path`. Without
+// commit() `path` stays as it was and the pieces are removed. A symbolic link to a file stays, and the file that it points to is
+// replaced. An existing pipe, terminal or /dev/stdout (neither file nor directory) is written directly, piece by piece. Throws
+// IoError with the path and the system's reason; after that only the destructor may be called. If two writers write one file, the
+// second throws.
 class WholeFileWriter {
  public:
   explicit WholeFileWriter(std::string path);
@@ -39,12 +39,12 @@ class WholeFileWriter {
   bool remains_ = false;  // the pieces lie at temporary_
 };
 
-// Writes `text` beside `path`, forces it to disk and renames it into place, as WholeFileWriter does. Throws IoError with the path
-// and the system's reason; `path` is then as it was.
+// Writes `text` next to `path`, forces it to disk and renames it into place, as WholeFileWriter does. Throws IoError with the
+// path and the system's reason; `path` is then as it was.
 void write_whole_file(const std::string& path, std::string_view text);
 
-// Removes the pieces of files that are being written at this moment, for what ends the program by a signal: it calls nothing that
-// a signal's handler may not. Nothing is written after it: a thread that begins a file waits for the end of the program.
+// Removes the pieces of files that are being written at this moment. Called when a signal ends the program, so it uses only what
+// a signal handler may call. Nothing is written after it: a thread that begins a file waits for the end of the program.
 void remove_unfinished_files();
 
 // How many files this program has written, pieces of none.
@@ -70,8 +70,8 @@ constexpr std::size_t kMostFileBytes = std::size_t{512} << 20U;
 // end, is a directory, is larger, or finds no memory.
 std::string read_whole_file(const std::string& path, std::size_t limit = kMostFileBytes);
 
-// The contents of a file that a command wrote: as read_whole_file(), but nobody is told that it was read, and what is no regular
-// file, such as a pipe, is refused at once. Throws BadInput for that; ReadError.
+// The contents of a file that a command wrote. Like read_whole_file(), but the read is not reported to observers, and anything
+// but a regular file, such as a pipe, is refused at once with BadInput. Throws ReadError.
 std::string read_written_file(const std::string& path, std::size_t limit = kMostFileBytes);
 
 // Makes a directory and its parents; throws IoError.

@@ -149,7 +149,7 @@ bool fill_boolean(bool& slot, const Value& value, const Parameter& parameter, Di
   return true;
 }
 
-// What is read of a map, or of a list of maps, whose keys the parameter states.
+// Reads a map, or a list of maps, whose keys the parameter defines.
 bool fill_maps(std::vector<Arguments>& maps, const Value& value, const Parameter& parameter, Diagnostics& diagnostics) {
   maps.clear();
   if (parameter.inside.empty()) return true;

@@ -16,7 +16,7 @@ namespace specsim::config {
 
 enum class Type {
   integer,       // 5, 1e6 when it is whole; not 5.5, not 010, not "5"
-  number,        // finite unless the interval says otherwise; .nan and .inf never
+  number,        // finite unless the interval allows more; .nan and .inf never
   text,          // any scalar; one of `choices` when there are any
   boolean,       // true or false
   number_list,   // [0.1, 0.9]
@@ -25,7 +25,7 @@ enum class Type {
   value_list,    // a list of such
 };
 
-// What a number may be: an interval with open or closed ends.
+// The allowed range of a number: an interval with open or closed ends.
 struct Interval {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
@@ -67,10 +67,9 @@ class Arguments {
   [[nodiscard]] const std::vector<double>& numbers(const std::string& name) const;
   [[nodiscard]] const std::vector<std::vector<double>>& table(const std::string& name) const;
   [[nodiscard]] const Value& value(const std::string& name) const;  // Type::value and Type::value_list
-  // What was read of a value by Parameter::inside: one for a map, none for an empty map where that is the default; of a list
-  // one for each item.
+  // The maps read by Parameter::inside: one for a map, none for an empty map if that is the default, one per item for a list.
   [[nodiscard]] const std::vector<Arguments>& maps(const std::string& name) const;
-  // Where the argument was written, or the part's own place when it was left out.
+  // The place where the argument was written, or the part's own place if it was left out.
   [[nodiscard]] Location where(const std::string& name) const;
   [[nodiscard]] const Location& where() const { return where_; }
 

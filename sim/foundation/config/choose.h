@@ -17,11 +17,11 @@ struct Choice {
   Location where;  // the place of the section
 };
 
-// What a part that is named alone has: its defaults. Throws BadInput, at `where`, where it cannot do without parameters. `what`
+// The arguments of a part that is named alone: its defaults. Throws BadInput, at `where`, if the part needs parameters. `what`
 // names the part in messages.
 Arguments default_arguments(const PartInfo& info, const std::string& what, const Location& where);
 
-// Where a scalar is short for a section with this one key: NAME for {KEY: NAME}. Anything else as it is.
+// Expands a scalar that is short for a section with this one key: NAME becomes {KEY: NAME}. Other values are returned unchanged.
 Value spelled_out(const Value& value, const std::string& key);
 
 // The entry that `selector` of `section` names, and its arguments, read from the same section. `what` names the section in

@@ -130,7 +130,7 @@ constexpr std::uint64_t kMostTensors = 1 << 20;
 constexpr std::uint64_t kMostKeys = 1 << 16;
 constexpr std::uint32_t kMostDimensions = 4;
 
-// What the table says of one tensor, before its bytes are found.
+// One tensor's entry in the table, before its bytes are located.
 struct Entry {
   std::string name;
   GgufTensor tensor;

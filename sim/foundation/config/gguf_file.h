@@ -36,8 +36,8 @@ const GgufFormat* gguf_format(std::uint32_t type);
 
 class GgufFile {
  public:
-  // Reads metadata and the table of tensors. Every length and offset is held against the file's size. Lists of more than
-  // `longest_list` values are read past and stay empty. Throws BadInput with the file and what is wrong.
+  // Reads metadata and the table of tensors. Every length and offset is checked against the file's size. Lists of more than
+  // `longest_list` values are skipped and stay empty. Throws BadInput with the file and what is wrong.
   explicit GgufFile(std::string path, std::size_t longest_list = std::size_t{1} << 22U);
 
   [[nodiscard]] const std::string& path() const { return file_.path(); }

@@ -121,7 +121,7 @@ class JsonBuilder {
     }
   };
 
-  // Where a byte of the text stands; places are asked for in rising order. Columns count characters.
+  // The place (line and column) of a byte of the text; places must be requested in rising order. Columns count characters.
   Location place(std::size_t position) {
     for (; counted_ < std::min(position, text_.size()); ++counted_) {
       if (text_[counted_] == '\n') {
@@ -212,7 +212,7 @@ class JsonBuilder {
   std::size_t taken_ = 0;    // bytes that the parser has taken
   std::size_t counted_ = 0;  // bytes that line_ and column_ are of
   std::size_t begin_ = 0;    // where the last token begins
-  std::size_t end_ = 0;      // where it ends, or one byte behind
+  std::size_t end_ = 0;      // where it ends, or one byte after
   std::size_t values_ = 0;
   std::vector<OpenValue> open_;  // the outermost first
   Value root_;

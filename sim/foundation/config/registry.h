@@ -15,14 +15,14 @@
 
 namespace specsim::config {
 
-// What `specsim list`, `specsim describe` and the reference page print of any part.
+// The texts that `specsim list`, `specsim describe` and the reference page print about any part.
 struct PartInfo {
   std::string name;
   std::string summary;  // one line
   std::string paper;    // where it comes from; "" when it is common knowledge
   std::vector<Parameter> parameters;
-  // Its distribution, domain, closed forms: one paragraph, "" when the summary says it all, or where docs/methods has a page of
-  // it.
+  // Its distribution, domain and closed forms in one paragraph. "" if the summary is enough, or if docs/methods has a page about
+  // the part.
   std::string notes = {};
   // Values for parameters, "weights: [3, 1], exponent: 2", where no value of each by itself would do: what tests that know a part
   // by its entry alone build it from, over a vocabulary of 3 tokens.
@@ -78,9 +78,9 @@ class Registry {
   std::list<Entry> entries_;
 };
 
-// An entry that is in a registry, behind those of the library, as long as this lives: how a test, or a program that uses the
-// library, adds a part. It must outlive whatever was read while it lived, and no other thread may use the registry while it comes
-// or goes. A name that the registry has already breaks an invariant.
+// Adds an entry to a registry, after those of the library, as long as this object lives. Tests and programs that use the library
+// add parts with it. It must outlive whatever was read while it lived, and no other thread may use the registry while it comes or
+// goes. A name that the registry already has breaks an invariant.
 template <class Entry>
 class Registered {
  public:

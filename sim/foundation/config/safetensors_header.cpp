@@ -95,7 +95,7 @@ void check_covered(std::vector<Range> ranges, std::size_t data_size, const std::
     covered = range.end;
   }
   if (covered != data_size)
-    throw BadInput({path, 0, 0}, fmt::format("{} bytes behind the last tensor, allowed: none", data_size - covered));
+    throw BadInput({path, 0, 0}, fmt::format("{} bytes after the last tensor, allowed: none", data_size - covered));
 }
 
 }  // namespace
@@ -149,8 +149,8 @@ std::map<std::string, SafeTensor> read_safetensors_header(const InputFile& file)
     bool too_many = false;
     for (const std::size_t n : *shape) too_many = __builtin_mul_overflow(elements, n, &elements) || too_many;
     if (too_many || elements > 2 * data_size || (elements * bits + 7) / 8 != end - begin) {
-      wrong(fmt::format("a {} tensor of shape [{}] is said to lie in {} bytes, allowed: as many as its elements take",
-                        dtype->text, fmt::join(*shape, ", "), end - begin));
+      wrong(fmt::format("a {} tensor of shape [{}] has {} bytes, allowed: as many as its elements take", dtype->text,
+                        fmt::join(*shape, ", "), end - begin));
       continue;
     }
     ranges.push_back({begin, end, name});

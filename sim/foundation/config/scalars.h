@@ -34,7 +34,7 @@ struct Decimal {
   bool negative = false;
   std::string_view whole;
   std::string_view fraction;
-  std::string_view exponent;  // the digits behind e, with their sign
+  std::string_view exponent;  // the digits after e, with their sign
 };
 
 std::optional<Decimal> split_decimal(std::string_view text);

@@ -41,8 +41,8 @@ struct Field {
 
 // Reads one YAML document. Duplicate keys, merge keys (<<), aliases, tags, several documents, non-scalar keys, broken YAML,
 // control characters and broken UTF-8 are reported to `diagnostics` with their place (yaml-cpp alone accepts the first two
-// silently). An unreadable or empty file is a diagnostic without a line. Returns a null Value when nothing could be read;
-// of a key given twice the first stays. Columns count characters, a null that nobody wrote stands at its key.
+// silently). An unreadable or empty file is a diagnostic without a line. Returns a null Value if nothing could be read; if a key
+// is given twice, the first one stays. Columns count characters. The place of a null that was left blank is its key's.
 Value parse_file(const std::string& path, Diagnostics& diagnostics);
 // The same for text; `name` stands for the file in messages, e.g. "--set pair.vocab". Empty text is a null.
 Value parse_text(const std::string& text, const std::string& name, Diagnostics& diagnostics);
@@ -53,8 +53,8 @@ Value map(std::vector<std::pair<std::string, Value>> fields, Location where);
 
 // The value at "a.b.c" (list items by number: "pair.target.components.0"), or nullptr.
 const Value* find_path(const Value& root, std::string_view path);
-// Puts `value` at "a.b.c", making maps on the way; reports to `diagnostics` where the path runs through a scalar or
-// beyond a list's end. `path_where` is the place of the path itself, for such reports and for what is made on the way.
+// Puts `value` at "a.b.c" and makes missing maps. Reports to `diagnostics` if the path runs through a scalar or beyond a list's
+// end. `path_where` is the place of the path itself. Such reports use it, and so do the maps made here.
 void set_path(Value& root, std::string_view path, Value value, const Location& path_where, Diagnostics& diagnostics);
 
 // The number that a plain scalar writes: 5, -0.5, 1e6. Never of a quoted text, with a leading zero, .nan, .inf, 0x10, 1_000,
@@ -69,7 +69,7 @@ std::optional<std::int64_t> as_integer(std::string_view text);
 std::string found_text(const Value& value);
 // A text in quotes, with control characters escaped and cut where it is long.
 std::string quote_for_message(std::string_view text);
-// `WHAT "NAME", did you mean "NEAREST"? allowed: A, B`: what a message says of a name that is none of `allowed`.
+// The message about a name that is none of `allowed`: `WHAT "NAME", did you mean "NEAREST"? allowed: A, B`.
 std::string unknown_name(const std::string& what, const std::string& name, const std::vector<std::string>& allowed);
 
 // One line of flow-style YAML that parses back to the same tree; keys in the order written. For hashes and manifests.

@@ -39,8 +39,8 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ == 1) return;
     const bool marked = source_.substr(std::min(position(mark), source_.size())).starts_with("---");
-    report(locate(mark), std::string(marked ? "a second document starts here" : "what stands here belongs to no value") +
-                             ", allowed: one document");
+    report(locate(mark),
+           std::string(marked ? "a second document starts here" : "this text belongs to no value") + ", allowed: one document");
     throw Stop();
   }
   void OnDocumentEnd() override {}
@@ -70,7 +70,7 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/, const std::string& text) override {
-    // yaml-cpp says "!" for a quoted scalar and for one written with a lone "!".
+    // yaml-cpp reports the tag "!" for a quoted scalar and for one written with a lone "!".
     const bool lone_tag = tag == "!" && at(content_start(mark)) == '!';
     const bool quoted = tag == "!" && !lone_tag;
     if (quoted && !is_closed(content_start(mark))) {
@@ -109,7 +109,7 @@ class TreeBuilder final : public YAML::EventHandler {
     bool wants_key = false;
     bool skip = false;  // the field being read is wrong and already reported
     Field field;
-    std::unordered_map<std::string, int> lines;  // [key]: the line where it stood first
+    std::unordered_map<std::string, int> lines;  // [key]: the line of its first occurrence
   };
 
   [[nodiscard]] char at(std::size_t position) const { return position < source_.size() ? source_[position] : '\0'; }
@@ -131,7 +131,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return {name_, mark.line + 1, counted_ + 1};
   }
 
-  // Behind an anchor, where a scalar's own first character stands.
+  // The position of a scalar's first character, after an anchor if there is one.
   [[nodiscard]] std::size_t content_start(const YAML::Mark& mark) const {
     std::size_t i = position(mark);
     if (at(i) != '&') return i;
@@ -202,7 +202,7 @@ class TreeBuilder final : public YAML::EventHandler {
 
   [[nodiscard]] std::string alias_message(const YAML::Mark& mark) const {
     std::string_view word = bits_at(position(mark));
-    if (!word.starts_with('*')) word = "*";  // some marks of the parser stand behind the star
+    if (!word.starts_with('*')) word = "*";  // the parser sets some marks after the star
     return fmt::format("alias {} is not supported, allowed: the value written out", show(word));
   }
 
@@ -221,7 +221,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (message == Known::BLOCK_ENTRY) return "\"-\" is out of place, allowed: list items on their own lines below the key";
     if (message == Known::FLOW_END) return "a bracket is closed that was not opened, allowed: pairs of [] and {}";
     if (message == Known::END_OF_MAP || message == Known::END_OF_SEQ)
-      return "what stands here belongs to no value, allowed: one value behind a key, and a map's keys in one column";
+      return "this text belongs to no value, allowed: one value after a key, and a map's keys in one column";
     if (message == Known::EOF_IN_SCALAR) return "a quoted text is not closed, allowed: a quote at its end";
     if (message == Known::UNKNOWN_TOKEN)
       return fmt::format("a value begins with {}, allowed: quotes around a text that begins so",

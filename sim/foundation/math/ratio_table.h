@@ -27,7 +27,7 @@ struct Residual {
   std::uint32_t count = 0;  // how many tokens have a positive weight: target / draft > c
 };
 
-// What a residual's mass lies between.
+// Bounds of a residual's mass.
 struct MassBounds {
   double least = 0.0;
   double most = 1.0;

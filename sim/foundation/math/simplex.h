@@ -8,9 +8,9 @@
 
 namespace specsim::math {
 
-// Sets probabilities below 2^-1022 to zero. Such subnormal numbers have few digits left, down to none: quotients of two of them,
-// which decisions, residuals and divergences rest on, would be anything. No sample of any size tells them from zero. Whatever
-// makes a distribution does this last; normalise() does it too.
+// Sets probabilities below 2^-1022 to zero. Such subnormal numbers have few significant digits, or none. Quotients of two of them
+// are meaningless, and decisions, residuals and divergences depend on such quotients. No sample of any size can distinguish them
+// from zero. Code that makes a distribution calls this last; normalise() does so too.
 void drop_subnormal(std::span<double> distribution);
 
 // Divides by the sum and drops what is subnormal then; SPECSIM_CHECKs that the sum is positive and finite.

@@ -1,4 +1,4 @@
-// Columns that are told in one place: for the file itself, for the reference page, and for whoever looks one up by name.
+// Columns that are described in one place: for the file itself, for the reference page, and for lookup by name.
 #pragma once
 
 #include "sim/foundation/base/check.h"
@@ -64,8 +64,8 @@ Column<Row> column_through(const Column<Part>& column, const Part& (*part)(const
   return {column.name, column.unit, column.meaning, [text = column.text, part](const Row& row) { return text(part(row)); }};
 }
 
-// A column of a file of millions of lines, whose rows are not kept: how a row's field is put behind a line, without a string of
-// its own. The field needs no quotes.
+// A column of a file with millions of lines, whose rows are not kept. It appends a row's field to a line without allocating a
+// string. The field needs no quotes.
 template <class Row>
 struct StreamedColumn {
   std::string name;

@@ -174,7 +174,7 @@ std::string Document::keep(std::vector<Head> heads, std::vector<std::vector<std:
 }
 
 void Document::print(std::string_view text) {
-  // What is no mark is made printable, as it would be for a terminal.
+  // Text other than marks is made printable, as for a terminal.
   while (!text.empty()) {
     const std::size_t mark = text.find(kMark);
     text_ += printable(text.substr(0, mark));

@@ -23,9 +23,9 @@ constexpr double kIn95 = 1.959963984540054;
 double half_width(double error, double freedom, double level = 0.95);
 double half_width(const Estimate& estimate, double level = 0.95);
 
-// Welch's test of two means whose variances differ (Welch 1947): t = difference / error of the difference, against Student's t
-// with the Welch-Satterthwaite degrees of freedom. Where neither mean has any error, they agree to one part in 10^9 (t = 0) or
-// do not (t infinite).
+// Welch's test of two means whose variances differ (Welch 1947): t = difference / error of the difference, compared with
+// Student's t with the Welch-Satterthwaite degrees of freedom. If neither mean has any error, they agree to one part in 10^9 (t =
+// 0) or do not (t infinite).
 struct WelchTest {
   double t = NAN;      // NaN: one of the means has no error, and nothing is judged
   double limit = NAN;  // the largest |t| inside the two-sided interval

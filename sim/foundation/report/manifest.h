@@ -1,4 +1,4 @@
-// manifest.yaml: what made the files beside it, and how they can be told from others.
+// manifest.yaml: what made the files in its folder, and how to recognise these files.
 #pragma once
 
 #include "sim/foundation/base/checksum.h"
@@ -24,7 +24,7 @@ struct Manifest {
   std::size_t cells = 0;
   std::string verdict;           // what check found; "" elsewhere
   std::string identity;          // the run's identity, equal for what may be resumed or merged; "" where nothing can be
-  std::vector<FileSum> results;  // files beside the manifest that somebody may read back
+  std::vector<FileSum> results;  // files in the manifest's folder that may be read back
 };
 
 // A manifest that has this program's version and commit, and the line that was typed.

@@ -25,9 +25,9 @@ namespace {
 constexpr const char* kManifest = "manifest.yaml";
 constexpr const char* kStage = ".unfinished";
 constexpr const char* kUnfinished = "unfinished";  // as the manifest's verdict
-constexpr const char* kNoManifest = "is here without a manifest.yaml that says what made it";
+constexpr const char* kNoManifest = "is here without a manifest.yaml that shows what made it";
 constexpr const char* kUnlisted =
-    "is here already, and no manifest.yaml beside it lists it; allowed: another --out, or none of this name there";
+    "is here already, and no manifest.yaml in its folder lists it; allowed: another --out, or none of this name there";
 
 // The directories of a path that are not there yet, the outermost first.
 std::vector<std::string> missing_directories(const std::string& path) {
@@ -47,7 +47,7 @@ void move_file(const std::string& from, const std::string& to) {
   if (error) throw IoError(fmt::format("{}: cannot be moved to {}: {}", from, to, error.message()));
 }
 
-// Who made the results of a manifest, as OutputClaim::owner has it.
+// The owner of the results of a manifest, in the form of OutputClaim::owner.
 std::string owner_of(const Manifest& manifest) {
   if (!manifest.identity.empty()) return manifest.identity;
   const std::size_t command = manifest.command.find(' ');
@@ -134,7 +134,7 @@ void OutputFolder::check_regular() const {
     if (std::filesystem::is_symlink(std::filesystem::symlink_status(file(name), ignored)))
       throw BadInput({file(name), 0, 0}, "is a symbolic link, allowed: another --out, or none of this name there");
     const auto found = std::filesystem::status(file(name), ignored);
-    // A directory is told by the system when the file is put in its place; writing to a pipe would wait.
+    // The system reports a directory when the file is put in its place. Writing to a pipe would wait.
     if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found) && !std::filesystem::is_directory(found))
       throw BadInput({file(name), 0, 0}, "is no regular file, allowed: another --out, or none of this name there");
   }
@@ -146,7 +146,7 @@ void OutputFolder::check_pieces() const {
   for (const std::string& name : names) {
     const std::string pieces = name + ".part";
     std::error_code ignored;
-    if (!has(pieces) || std::filesystem::is_directory(file(pieces), ignored)) continue;  // the system tells of a directory
+    if (!has(pieces) || std::filesystem::is_directory(file(pieces), ignored)) continue;  // the system reports a directory
     if (name == kManifest && begins_manifest(file(pieces))) continue;                    // a command that was killed left it
     if (!claim_.repeatable) throw BadInput({file(pieces), 0, 0}, kUnlisted);
     throw BadInput({file(pieces), 0, 0}, fmt::format("{}, allowed: another --out, or --force to replace it", kNoManifest));
@@ -181,7 +181,7 @@ void OutputFolder::claim(OutputClaim claim) {
     if (!claim_.force && (!results_here || all_listed))
       throw BadInput({file(name), 0, 0},
                      fmt::format("{}, allowed: another --out, or --force to replace it",
-                                 results_here ? "is here and the manifest.yaml beside it does not list it" : kNoManifest));
+                                 results_here ? "is here and the manifest.yaml in its folder does not list it" : kNoManifest));
     earlier_.insert(name);
   }
   if (!results_here && !(claim_.repeatable && claim_.force)) check_pieces();
@@ -219,7 +219,7 @@ bool OutputFolder::check_earlier() {
                                unfinished ? "unfinished " : ""));
   for (const FileSum& listed : manifest.results) {
     if (listed.name.find('/') != std::string::npos || !has(listed.name)) continue;
-    // What was cut short may have a file that is newer than the manifest.
+    // A run that was cut short may have left a file that is newer than the manifest.
     const bool changed = !unfinished && !is_listed(listed);
     if (changed && !claim_.repeatable)
       throw BadInput({file(listed.name), 0, 0},
@@ -302,7 +302,7 @@ void OutputFolder::finish(const Manifest& manifest) {
     try {
       for (; moved < files_.size(); ++moved) move_file(stage_ + "/" + files_[moved].name, file(files_[moved].name));
     } catch (const IoError&) {
-      // Where somebody removes the folder, the manifest may be gone, and no one would own what has been moved since.
+      // If somebody removes the folder meanwhile, the manifest may be gone, and the files moved since then would have no owner.
       std::error_code ignored;
       if (!std::filesystem::exists(file(kManifest), ignored))
         for (std::size_t i = 0; i < moved; ++i) std::filesystem::remove(file(files_[i].name), ignored);

@@ -15,15 +15,15 @@ namespace specsim::report {
 enum class Writing {
   in_place,  // each as it is written; manifest.yaml comes last
   at_once,   // they are kept aside and moved in together, when all of them are there
-  growing,   // each as soon as there is something in it, and anew as it grows: what is measured is not lost where the work is cut
-             // short. Where earlier results are replaced, these stay until the end all the same.
+  growing,   // each as soon as it has contents, and again whenever it grows: if the work is cut short, its
+             // measurements are kept. Earlier results that are replaced stay until the end all the same.
 };
 
-// What a command is about to write, and what it may replace.
+// The files that a command is about to write, and what it may replace.
 struct OutputClaim {
   std::vector<std::string> names;  // every file that may be written, manifest.yaml apart
-  // Who makes the same results again: the identity of the command and its options, for measurements "specsim COMMAND". Compared
-  // with the manifest that is there.
+  // Identifies who would make the same results again: the command and its options; for measurements "specsim COMMAND". Compared
+  // with the existing manifest.
   std::string owner;
   bool force = false;  // --force was given
   // Results of the same owner and inputs are replaced without --force, since they come out the same; false where they are
@@ -48,15 +48,15 @@ class OutputFolder {
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
   [[nodiscard]] bool has(const std::string& name) const;  // whatever it is, a link that leads nowhere too
 
-  // Says what is going to be written; nothing is touched yet. Throws BadInput where that would lose what is not `owner`'s:
-  // results whose manifest names another owner or other contents of the inputs, or a file of one of `names` that the manifest
-  // does not list (without a manifest, its pieces NAME.part too), all without `force`; and where one of `names` is no regular
-  // file. Measurements never replace these, nor a file that was changed since it was written, and replace their own kind with
-  // `force` alone.
+  // Announces the files to be written; nothing is touched yet. Throws BadInput if that would lose something that is not
+  // `owner`'s. Without `force` these are results whose manifest names another owner or other contents of the inputs, and a file
+  // of one of `names` that the manifest does not list (without a manifest, its pieces NAME.part too). With or without `force` it
+  // throws if one of `names` is not a regular file. Measurements never replace such files, nor a file that was changed since it
+  // was written; they replace their own kind only with `force`.
   void claim(OutputClaim claim);
 
-  // Writes a file of the claim, whole or not at all. Where the directory was removed in the meantime it is made again; if files
-  // were lost with it, throws IoError. Throws IoError.
+  // Writes a file of the claim, whole or not at all. If the directory was removed in the meantime it is made again; if files were
+  // lost with it, throws IoError. Throws IoError.
   void write(const std::string& name, std::string_view text);
   // A file of the claim, written in place by somebody else, is one of the results. Throws IoError.
   void wrote(const std::string& name);
@@ -72,7 +72,7 @@ class OutputFolder {
  private:
   // Looks at the results that are there; whether their manifest lists its files.
   bool check_earlier();
-  void check_regular() const;  // throws BadInput where something else stands in a file's place
+  void check_regular() const;  // throws BadInput if something else is in a file's place
   void check_pieces() const;   // throws BadInput where somebody's NAME.part would be replaced
   void check_stage() const;    // throws BadInput where something else lies where files are kept aside
   [[nodiscard]] bool is_listed(const FileSum& listed) const;  // whether the file has the bytes that the manifest lists

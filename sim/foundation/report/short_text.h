@@ -12,8 +12,8 @@ namespace specsim::report {
 // beginning and what sets it apart.
 std::string short_value(const std::string& value, const std::vector<std::string>& others);
 
-// A method, "drafter key value key value | verifier", in `most` letters if that is possible: the longest lists and maps among its
-// values stand as [..] and {..}, the longest first.
+// A method, "drafter key value key value | verifier", in at most `most` letters if possible: the longest lists and maps among its
+// values are shortened to [..] and {..}, the longest first.
 std::string short_method(const std::string& method, std::size_t most);
 
 }  // namespace specsim::report

@@ -33,9 +33,9 @@ class Table {
   void add(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const { return rows_.empty(); }
 
-  // The table in lines of at most `width` characters. What is wider wraps: a last column of words (aligned left) within its own
-  // column where there is room for it, everything else by cutting the table between columns into blocks, one below the other.
-  // A single column that is wider than that stays whole.
+  // The table in lines of at most `width` characters. A wider table wraps: a last column of words (aligned left) within its own
+  // column if there is room, everything else by cutting the table between columns into blocks, one below the other. A single
+  // column that is wider than that is not cut.
   [[nodiscard]] std::string text(std::size_t width = kUnlimitedWidth) const;
 
  private:

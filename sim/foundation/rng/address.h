@@ -3,7 +3,7 @@
 //
 //   key     (seed, pairing group or name of a distribution)      cells that differ only in `decode` or `cost` share a group
 //   counter word 0: purpose << 24 | position            position in the round (0..), or a part's own index
-//           word 1: round, or text position             which one is said beside each purpose
+//           word 1: round, or text position             rng::Purpose states which one for each purpose
 //           word 2: sequence, low 32 bits
 //           word 3: sequence, high 32 bits
 //

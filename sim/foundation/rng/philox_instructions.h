@@ -7,7 +7,7 @@ namespace specsim::rng {
 
 enum class Instructions { plain, avx2, avx512 };
 
-// What philox_batch does; false, and nothing done, where the processor lacks the instructions.
+// Does what philox_batch does. Returns false, and does nothing, if the processor lacks the instructions.
 bool philox_batch_by(Instructions instructions, const CounterBatch& counters, Key key, std::size_t count, std::uint64_t* first,
                      std::uint64_t* second);
 

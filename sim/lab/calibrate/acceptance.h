@@ -1,4 +1,5 @@
-// How often a real target accepts a real draft: measured at each temperature, told apart by condition, and as what a plan needs.
+// How often a real target accepts a real draft: measured at each temperature, separately for each condition, and in the form that
+// a plan needs.
 #pragma once
 
 #include "sim/answers/plan/acceptance_curve.h"
@@ -24,7 +25,7 @@ llm::MeasuredAcceptance measure_acceptance(const LoadedModels& models, const Set
                                            const std::vector<llm::Prompt>& prompts, double temperature, int draft_length,
                                            std::uint64_t seed, const OnProgress& progress);
 
-// What the overlaps of a measurement say of every draft length up to the longest.
+// The acceptance curve for all draft lengths up to the longest, from the overlaps of a measurement.
 plan::AcceptanceCurve curve_of(const llm::MeasuredAcceptance& acceptance, const std::string& source, int longest);
 
 // One temperature's acceptance at the longest draft length.

@@ -1,5 +1,5 @@
-// What a calibration on a GPU says while it measures. Its tables are handed over as soon as they have grown, so that a run that
-// is cut short leaves what it has measured.
+// Reports of a calibration on a GPU while it measures. Its tables are handed over whenever they have grown, so that a run that is
+// cut short keeps what it has measured.
 #pragma once
 
 #include "sim/foundation/report/column.h"
@@ -28,7 +28,7 @@ struct GpuPass {
   [[nodiscard]] double rate() const { return static_cast<double>(bytes) / seconds.median; }
 };
 
-// What a round spends beside its passes, as shares of the round's time.
+// The parts of a round outside its passes, as shares of the round's time.
 struct BesidePasses {
   std::size_t batch = 1;
   int draft_length = 0;
@@ -57,7 +57,7 @@ struct GpuRun : ValidationRow {
 class GpuObserver : boost::noncopyable {
  public:
   virtual ~GpuObserver() = default;
-  // A file of the results, whole, anew whenever it has grown.
+  // A file of the results, complete, handed over again whenever it has grown.
   virtual void file(const std::string& name, const std::string& text) = 0;
   virtual void progress(const std::string& unit, double done, double all) = 0;
   virtual void bandwidth(const cuda::Bandwidth& bandwidth) = 0;
@@ -71,7 +71,7 @@ class GpuObserver : boost::noncopyable {
   virtual void run(const GpuRun& run) = 0;
 };
 
-// Rows of a table that is handed over anew whenever it has grown.
+// Rows of a table that is handed over again whenever it has grown.
 template <class Row>
 class GrowingTable {
  public:

@@ -162,8 +162,8 @@ void GpuPasses::time_passes() {
   };
   for (const std::size_t batch : setup_.settings.batches)
     for (const std::size_t context : setup_.contexts) {
-      // Only contexts that every batch fits make a table without holes. Asked while no cache is there: beside one, the largest
-      // would seem not to fit.
+      // Only contexts that every batch fits make a table without holes. The check runs while no cache is allocated; otherwise the
+      // largest context would seem not to fit.
       const bool every_batch = holds(setup_.target, setup_.settings.batches.back(), context);
       for (const OnDevice* const m : {&setup_.target, &setup_.draft}) {
         if (!holds(*m, batch, context)) {

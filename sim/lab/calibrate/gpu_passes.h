@@ -1,4 +1,4 @@
-// What a GPU takes for passes of the two models, for what a round does beside them, and for both models at once.
+// Times on a GPU: passes of each of the two models, passes of both at once, and the rest of a round.
 #pragma once
 
 #include "sim/hardware/latency/table.h"
@@ -22,13 +22,13 @@ class GpuPasses {
 
   [[nodiscard]] std::size_t timed() const { return timed_; }  // passes
   [[nodiscard]] const std::vector<cost::MeasuredPass>& cost_table() const { return cost_table_; }
-  // Seconds of a round beside its passes: distributions, draws, acceptance, the host.
+  // Seconds of a round outside its passes: distributions, draws, acceptance, the host.
   [[nodiscard]] double beside_passes(std::size_t batch, int draft_length) const {
     return terms_.at({batch, draft_length}) + host_.at(batch);
   }
 
  private:
-  // What rounds of this size take: the device's time, and the host's beside it.
+  // Time of rounds of this size: the device's, and the host's in addition.
   struct RoundTime {
     llm::Quartiles device;
     llm::Quartiles host;

@@ -34,7 +34,7 @@ const std::vector<report::Column<GpuRound>>& gpu_round_columns() {
                    {"draft_length", "tokens", "drafted in the round", report::field(&Row::draft_length)},
                    {"context", "tokens", "tokens that each sequence has cached", report::field(&Row::context)}},
                   time_columns(&Row::seconds),
-                  {{"predicted_ms", "ms", "its passes by the cost table, and what is beside them",
+                  {{"predicted_ms", "ms", "its passes by the cost table, and the round's other work",
                     [](const Row& r) { return report::csv_real(1e3 * r.predicted, 6); }},
                    {"error", "1", "predicted_ms / ms - 1",
                     [](const Row& r) { return std::isnan(r.error()) ? "" : fmt::format("{:+.5f}", r.error()); }}});
@@ -116,7 +116,7 @@ void GpuRuns::time_rounds() {
   constexpr int kToWarmUp = 2;
   for (const std::size_t batch : setup_.settings.batches)
     for (std::size_t c = 0; c < contexts.size(); ++c) {
-      // Between the knots of the table; behind the last one there is none, just before it a round still fits.
+      // Between the knots of the table. There is none after the last knot; a round still fits just before it.
       const auto longest = static_cast<std::size_t>(setup_.settings.draft_lengths.back());
       if (c + 1 == contexts.size() && contexts[c] < longest + 2) continue;
       const std::size_t context = c + 1 < contexts.size() ? (contexts[c] + contexts[c + 1]) / 2 : contexts[c] - longest - 1;
@@ -141,7 +141,7 @@ void GpuRuns::time_rounds() {
   observer_.rounds(errors);
 }
 
-// What other prompts' distributions say, from the small models on the CPU.
+// Forecast from the distributions of other prompts, computed by the small models on the CPU.
 Forecast GpuRuns::forecast_on_cpu(double temperature) const {
   LoadedModels models;
   models.pair.team = std::make_shared<llm::ThreadTeam>(setup_.settings.threads);
@@ -221,12 +221,12 @@ std::string GpuRuns::decode() {
   ValidationSummary summary;
   std::string text;
   const std::vector<double>& temperatures = setup_.settings.temperatures;
-  // From the highest, which says the most: a run that is cut short has it.
+  // From the highest temperature down, because it is the most informative: a run that is cut short then has it.
   for (auto at = temperatures.rbegin(); at != temperatures.rend(); ++at) {
     const Forecast expected = forecast_on_cpu(*at);
     observer_.file(fmt::format("trace_t{:g}.jsonl", *at), expected.trace);
     for (const std::size_t batch : setup_.settings.batches) {
-      double plain = 0.0;  // seconds a token of each sequence
+      double plain = 0.0;  // seconds per token of each sequence
       double plain_predicted = 0.0;
       for (const int k : setup_.lengths()) {
         GpuRun run = run_held_out(*at, batch, k);
@@ -247,7 +247,7 @@ std::string GpuRuns::decode() {
         table.write();
       }
     }
-    // After every temperature: a run that is cut short has said something too.
+    // After every temperature, so that a run that is cut short leaves a report too.
     text = fmt::format("weights: {} (target), {} (draft)\ntemperatures: {:g} to {:g}\n{}", to_text(setup_.target.weights->origin),
                        to_text(setup_.draft.weights->origin), *at, temperatures.back(), summary.text());
     observer_.file("summary.txt", text);

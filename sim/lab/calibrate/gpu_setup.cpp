@@ -74,7 +74,7 @@ double spare_bytes(const cuda::Device& device) {
   return static_cast<double>(device.free_memory()) - kKeptFree * static_cast<double>(device.info().memory);
 }
 
-// What the device must hold is added up before any of it is taken.
+// Adds up the device memory that is needed before any of it is allocated.
 void check_device_memory(const cuda::Device& device, const std::vector<std::pair<std::string, std::size_t>>& parts) {
   double sum = 0.0;
   std::string list;
@@ -100,7 +100,7 @@ void GpuSetup::load() {
   const std::unique_ptr<llm::Tokenizer> tokenizer =
       shared_tokenizer(target.name, target.config.vocab, draft.name, draft.config.vocab);
   if (trained() == (draft.small == nullptr))
-    throw BadInput({draft.name, 0, 0}, "a shape beside a model, allowed: two shapes or two models");
+    throw BadInput({draft.name, 0, 0}, "a shape together with a model, allowed: two shapes or two models");
   if (trained()) {
     if (gpu.contexts_given) throw BadInput({"--contexts", 0, 0}, "given with models' directories, allowed: with shapes");
     // Positions beyond the trained context have no angle: runs end early enough for the longest timed pass.

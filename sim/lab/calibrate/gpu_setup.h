@@ -1,4 +1,4 @@
-// What a calibration on a GPU works with: the device, two models on it, prompts.
+// The inputs of a calibration on a GPU: the device, two models on it, prompts.
 #pragma once
 
 #include "sim/lab/calibrate/models.h"
@@ -13,7 +13,7 @@ namespace specsim::calibrate {
 constexpr std::size_t kMostRows = 640;  // the most rows that a timed pass has
 constexpr std::size_t kMargin = 160;    // positions beyond the longest timed context
 
-// What is asked for beside Settings; the values are the command's defaults.
+// Settings for a GPU in addition to Settings; the values are the command's defaults.
 struct GpuSettings {
   int number = 0;                                                // the device's number, counted from 0
   std::vector<std::size_t> contexts = {128, 2048, 8192, 16384};  // cached tokens of timed passes of shapes, ascending
@@ -21,7 +21,7 @@ struct GpuSettings {
   std::string enlarge;           // "HIDDENxFFNxLAYERS" around the target that compute the same function; "": the target as it is
   std::string enlarge_draft;     // the same for the draft
   bool dependent_launch = true;  // programmatic dependent launch: kernels start as those before them end
-  bool for_baselines = false;    // what other programs are held against, and nothing else
+  bool for_baselines = false;    // only write the files that other programs are compared with
 };
 
 // One of the two models: what it is, before and after it is on the device.

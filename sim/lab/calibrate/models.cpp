@@ -92,19 +92,19 @@ std::unique_ptr<llm::Model> draft_model(const std::shared_ptr<const llm::Weights
 std::size_t sequences_of(const std::vector<llm::TablePoint>& points, const Settings& settings, bool validates) {
   std::size_t sequences = 0;
   for (const llm::TablePoint& point : points) sequences += point.batch;
-  if (validates) {  // temperature 0 has a table of its own, and runs are timed beside the tables
+  if (validates) {  // temperature 0 has a table of its own, and runs are timed in addition to the tables
     if (settings.temperatures.front() == 0.0 && settings.temperatures.back() > 0.0) sequences *= 2;
     sequences += settings.batches.back();
   }
   return sequences;
 }
 
-// Throws BadInput where the weights, or the caches beside them, do not fit into what memory is left.
+// Throws BadInput if the weights, or the weights and caches together, do not fit into the memory that is left.
 void check_memory(const Described& target, const std::optional<Described>& draft, const Settings& settings,
                   std::size_t sequences) {
   const bool own_draft = draft && !settings.exits_early();
   double target_bytes = target.weight_bytes();
-  // A widened target stands beside the one that acceptance is measured with.
+  // A widened target is in memory together with the one that acceptance is measured with.
   if (settings.widen_mib > 0.0) target_bytes += std::max(target_bytes, settings.widen_mib * 0x1.0p20);
   const double draft_bytes = own_draft ? draft->weight_bytes() : 0.0;
   const double weights = target_bytes + draft_bytes;
@@ -121,7 +121,7 @@ void check_memory(const Described& target, const std::optional<Described>& draft
   if (weights + caches > there)
     throw BadInput(
         {"--longest-context", 0, 0},
-        fmt::format("{:.1f} GiB of keys and values for {} sequences of {} tokens beside {:.1f} GiB of weights, allowed: the "
+        fmt::format("{:.1f} GiB of keys and values for {} sequences of {} tokens and {:.1f} GiB of weights, allowed: the "
                     "{:.1f} GiB that this machine can still give; a shorter one, or smaller --batches, take less",
                     caches / kBytesPerGiB, sequences, target.config.context, weights / kBytesPerGiB, there / kBytesPerGiB));
 }
@@ -236,7 +236,7 @@ LoadedModels load_models(const Settings& settings, bool validates) {
   const std::size_t context = draft ? std::min(target.config.context, draft->config.context) : target.config.context;
   if (context < 2 * room + 16)
     throw BadInput({settings.target, 0, 0},
-                   fmt::format("a context of {} tokens, allowed with {} behind the text in a round: at least {}", context, room,
+                   fmt::format("a context of {} tokens, allowed with {} after the text in a round: at least {}", context, room,
                                2 * room + 16));
   loaded.longest_context = context - 1;
   loaded.contexts = {1, context / 3, context - room - 1};

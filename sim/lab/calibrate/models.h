@@ -46,13 +46,13 @@ struct LoadedModels {
   [[nodiscard]] llm::Method method(const Settings& settings) const;
   // The prompts of a file, each with room for a round behind it. `option`: what named the file.
   [[nodiscard]] std::vector<llm::Prompt> prompts(const std::string& path, const char* option, const Settings& settings) const;
-  // Where a cost table needs passes timed.
+  // The points at which a cost table needs timed passes.
   [[nodiscard]] std::vector<llm::TablePoint> table_points(const Settings& settings) const;
 };
 
-// What the models are is read first, and their sizes are held against this machine's memory: only then are weights read or made.
-// `validates`: runs of held-out prompts are timed beside the tables, which takes more memory. Throws BadInput: no model, another
-// vocabulary, a verifier that does not suit the drafts, too little memory.
+// Reads the models' descriptions first and compares their sizes with this machine's memory; only then are weights read or made.
+// `validates`: runs of held-out prompts are timed in addition to the tables, which takes more memory. Throws BadInput: no model,
+// another vocabulary, a verifier that does not suit the drafts, too little memory.
 LoadedModels load_models(const Settings& settings, bool validates);
 
 // A shape of configs/models. Throws BadInput, at `option`: no directory and no known shape.

@@ -1,4 +1,4 @@
-// What the passes of two models take on this machine's processor, and how fast it reads memory meanwhile.
+// Times of passes of two models on this machine's processor, and the bandwidth at which it reads memory meanwhile.
 #pragma once
 
 #include "sim/foundation/report/column.h"

@@ -1,4 +1,4 @@
-// What a calibration or a validation of two real models is to measure. The values here are the commands' defaults.
+// Settings of a calibration or a validation of two real models. The values here are the commands' defaults.
 #pragma once
 
 #include "sim/foundation/math/simplex.h"
@@ -19,7 +19,7 @@
 
 namespace specsim::calibrate {
 
-// What drafts: a model of its own, whose tokens are sampled or its argmax; the target's own first layers; or a drafter of blocks.
+// The drafter: a separate model, whose tokens are sampled or its argmax; the target's own first layers; or a drafter of blocks.
 struct DraftModel {
   bool argmax = false;
 };
@@ -44,7 +44,7 @@ struct Settings {
   Drafts drafts;
   const verify::VerifierEntry* verifier = &verify::usual_verifier();
   math::Sampling cuts;  // top-k, top-p and min-p of both models
-  // What is measured.
+  // The measurements.
   std::vector<double> temperatures = {0.0, 0.6, 1.0};         // ascending
   std::vector<int> draft_lengths = {1, 2, 3, 4, 5, 6, 7, 8};  // ascending, at least 1
   std::vector<std::size_t> batches = {1, 4};                  // ascending
@@ -57,14 +57,14 @@ struct Settings {
 
   [[nodiscard]] bool drafts_blocks() const { return std::holds_alternative<draft::Blocks>(drafts); }
   [[nodiscard]] bool exits_early() const { return std::holds_alternative<EarlyExit>(drafts); }
-  // Most tokens that a pass puts behind the text.
+  // Most tokens that a pass adds after the text.
   [[nodiscard]] std::size_t room() const {
     const auto* const blocks = std::get_if<draft::Blocks>(&drafts);
     return blocks != nullptr ? llm::room_of(**blocks) : static_cast<std::size_t>(draft_lengths.back());
   }
 };
 
-// What --quick measures instead, where nothing else is asked for.
+// The settings of --quick, for options that are not given.
 inline Settings quick_settings() {
   Settings settings;
   settings.temperatures = {0.0, 1.0};
@@ -76,7 +76,7 @@ inline Settings quick_settings() {
   return settings;
 }
 
-// Told how far a measurement is: what it counts ("passes"), how many are done, and how many there are.
+// Called with the progress of a measurement: the unit counted ("passes"), how many are done, and how many there are.
 using OnProgress = std::function<void(const std::string& unit, double done, double all)>;
 
 }  // namespace specsim::calibrate

@@ -46,7 +46,7 @@ const std::vector<report::Column<Speed>>& speed_columns() {
       {"tokens_per_second", "tokens/s", "emitted / sum over rounds of each round's median time",
        report::field(&Row::tokens_per_second, 6)},
       {"speedup", "1", "tokens_per_second / that of plain decoding", [](const Row& r) { return csv_real(r.speedup.value, 6); }},
-      {"speedup_se", "1", "standard error of its timing, from repetitions drawn anew, the same ones for plain decoding",
+      {"speedup_se", "1", "standard error of its timing, from resampled repetitions, the same ones for plain decoding",
        [](const Row& r) { return csv_real(r.speedup.error, 3); }},
       {"speedup_of_all_prompts", "1", "speedup at the tokens per round of all prompts", report::field(&Row::of_all_prompts, 6)},
   };

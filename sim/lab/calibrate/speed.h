@@ -1,4 +1,4 @@
-// Whole decoding runs on this machine's processor, timed beside plain decoding.
+// Whole decoding runs on this machine's processor, timed in turn with plain decoding.
 #pragma once
 
 #include "sim/lab/calibrate/acceptance.h"

@@ -23,14 +23,14 @@ namespace {
 // does changes within tenths of a second.
 constexpr std::size_t kVisits = 3;
 
-// A cost table and what it prices.
+// A cost table and the predictions made from it.
 struct Priced {
   CostTable table;
   std::size_t first_job = 0;
   std::unique_ptr<cost::CostModel> cost;
 };
 
-// What is timed, all of it in turn: rounds for the tables and whole runs.
+// All timings, taken in turn: rounds for the tables, and whole runs.
 struct Timings {
   std::vector<llm::TablePoint> points;
   std::vector<Priced> tables;
@@ -147,7 +147,7 @@ double table_noise(const std::vector<llm::PassRow>& rows, std::size_t tokens, st
 void add_lines(const llm::RunGroup& group, const llm::TimedTask& task, const Priced& priced,
                const std::vector<report::Estimate>& held_out, const Forecast& forecast, std::vector<ValidationLine>& lines) {
   const llm::TimedRun plain = llm::timed_run(group, task, 0);
-  double plain_predicted = 0.0;  // seconds a round
+  double plain_predicted = 0.0;  // seconds per round
   for (std::size_t i = 0; i < group.runs.size(); ++i) {
     const llm::RunRecord& run = group.runs[i];
     const llm::TimedRun timed = llm::timed_run(group, task, i);
@@ -238,7 +238,7 @@ const std::vector<report::Column<ValidationLine>>& validation_line_columns() {
   using report::csv_real;
   static const std::vector<report::Column<Row>> list = validation_columns_and<Row>({
       {"timing_noise", "1",
-       "standard error of timing_error: of the run, from repetitions drawn anew, and of the table's samples, all taken as "
+       "standard error of timing_error: of the run, from resampled repetitions, and of the table's samples, all taken as "
        "independent",
        report::field(&Row::timing_noise, 3)},
       {"measured_first_draft_s", "s", "part of measured_s in first draft passes of rounds",

@@ -1,5 +1,5 @@
-// Real runs of held-out prompts on this machine's processor against what the simulator says from other prompts' acceptance and
-// from the times of passes.
+// Real runs of held-out prompts on this machine's processor, compared with what the simulator predicts from other prompts'
+// acceptance and from the times of passes.
 #pragma once
 
 #include "sim/hardware/latency/cost_model.h"
@@ -51,9 +51,9 @@ ValidationPrompts validation_prompts(const LoadedModels& models, const Settings&
 // sample.
 std::string validation_identity(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts);
 
-// Measures acceptance on the prompts for it, decodes the held-out ones with the clock running, times passes apart from that, and
-// sets every run beside what acceptance and passes predict. Seconds of this machine's processor; `kept` saves doing finished work
-// again, `progress` is told how far it is.
+// Measures acceptance on the prompts for it, times the decoding of the held-out prompts, times passes separately, and compares
+// every run with the prediction from acceptance and passes. Seconds are of this machine's processor. `kept` lets an interrupted
+// run resume; `progress` is called with the progress.
 Validation validate(const LoadedModels& models, const Settings& settings, const ValidationPrompts& prompts, const KeptWork& kept,
                     const OnProgress& progress);
 

@@ -1,4 +1,4 @@
-// Runs of held-out prompts beside what was predicted of them from other prompts: what is judged, on either device.
+// Compares runs of held-out prompts with predictions from other prompts, on either device.
 #pragma once
 
 #include "sim/lab/calibrate/acceptance.h"
@@ -8,7 +8,7 @@
 
 namespace specsim::calibrate {
 
-// What one temperature's acceptance of other prompts says of every draft length.
+// The forecast for all draft lengths from other prompts' acceptance at one temperature.
 struct Forecast {
   plan::AcceptanceCurve curve;
   double alpha = 0.0;  // mean over all positions, by their distributions
@@ -60,7 +60,7 @@ struct Errors {
   [[nodiscard]] std::string bias_text() const;
 };
 
-// What a validation comes to.
+// The summary of a validation.
 class ValidationSummary {
  public:
   // `new_text`: whether the row's tokens per round count. Rows that differ in the batch alone decode the same text, and one of

@@ -136,7 +136,7 @@ struct ResidualSums {
   };
 };
 
-// Judges the drafts of every sequence, writes the final token behind those that stay, and moves the sequence on.
+// Judges the drafts of every sequence, writes the final token after the accepted ones, and advances the sequence.
 struct Accept {
   static constexpr unsigned kThreads = 256;
   Trial trial;

@@ -52,7 +52,7 @@ struct AttentionKernel {
         if (base >= part.all) break;
         float scores[4][4] = {};
         score(thread, part, own, base, scores);
-        Words values[kWidth / 8];  // all of them on their way at once, behind the softmax's arithmetic
+        Words values[kWidth / 8];  // all loads are in flight at once, hidden by the softmax's arithmetic
         load_values(part, base, values);
         if (base + kStep > part.cached) hide_unseen(part, own, base, scores);
         std::uint32_t weights[4][2];
@@ -82,7 +82,7 @@ struct AttentionKernel {
  private:
   static constexpr unsigned kStep = 32;  // places that a warp takes at a time
 
-  // What a thread works on.
+  // The part of the work that one thread does.
   struct Part {
     unsigned warp;
     unsigned g;  // row and column of the thread's operands in matrix instructions (Thread::multiply)

@@ -89,12 +89,12 @@ class Device : boost::noncopyable {
   // Waits for all that was asked for; throws what went wrong in it.
   virtual void finish() = 0;
 
-  // What `work` asks for, recorded instead of done. It may launch, multiply and copy, nothing else.
+  // Records the operations of `work` instead of running them. It may launch, multiply and copy, nothing else.
   virtual std::unique_ptr<Graph> record(const std::function<void()>& work) = 0;
   virtual void replay(const Graph& graph) = 0;
   // Seconds that the device takes for what `work` asks for.
   virtual double seconds(const std::function<void()>& work) = 0;
-  // Another stream of the same device; its work runs beside this one's.
+  // Another stream of the same device; its work runs concurrently with this one's.
   virtual std::unique_ptr<Device> another_stream() = 0;
 
  private:

@@ -14,7 +14,7 @@ namespace specsim::cuda {
 
 namespace {
 
-constexpr std::size_t kBeyond = 128;  // places of a text behind the cache's, for a round's drafts
+constexpr std::size_t kBeyond = 128;  // places of a text after the cache's, for a round's drafts
 
 std::size_t chunks_of(std::size_t context) { return (context + kChunk - 1) / kChunk; }
 std::size_t padded_capacity(std::size_t capacity) { return (capacity + 31) / 32 * 32; }
@@ -156,7 +156,7 @@ DeviceModel::DeviceModel(Device& device, std::shared_ptr<const DeviceWeights> we
     : device_(device), weights_(std::move(weights)), limits_(limits), width_(cache_width(weights_->config)) {
   const BufferSizes sizes = sizes_of(config(), limits);
   hidden_ = Buffer<float>(device, sizes.hidden);
-  normed_ = Buffer<Bf16>(device, sizes.normed, true);  // what lies behind a row's columns stays zero
+  normed_ = Buffer<Bf16>(device, sizes.normed, true);  // elements after a row's columns stay zero
   qkv_ = Buffer<float>(device, sizes.qkv);
   queries_ = Buffer<Bf16>(device, sizes.queries, true);
   partial_ = Buffer<float>(device, sizes.partial);

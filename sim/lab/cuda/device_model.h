@@ -1,7 +1,8 @@
-// A Llama-architecture model on a device, behind the interface of the CPU's: few rows by kernels that stream weights once, many
-// by a library where there is one. In passes of up to 8 rows, equally many tokens of every sequence, a row's logits do not depend
-// on the other sequences, to the last bit. Beyond that they may: tune() leaves 9 rows and more to a library where it is faster,
-// and attention adds up a text's places in an order that depends on the most tokens that a sequence of the pass brings.
+// A Llama-architecture model on a device, with the interface of the CPU's. Few rows are computed by kernels that stream the
+// weights once, many rows by a library if there is one. In passes of up to 8 rows, with equally many tokens per sequence, a row's
+// logits do not depend on the other sequences, to the last bit. In larger passes they may, for two reasons: tune() leaves 9 rows
+// and more to a library if it is faster, and attention adds up a text's places in an order that depends on the largest number of
+// tokens of a sequence in the pass.
 #pragma once
 
 #include "sim/lab/cuda/device_weights.h"
@@ -51,12 +52,12 @@ class DeviceCache final : public llm::Cache {
   Buffer<std::uint32_t> device_lengths_;
 };
 
-// What a cache of these dimensions takes in memory.
+// The memory of a cache of these dimensions.
 std::size_t cache_bytes(const llm::ModelConfig& config, std::size_t sequences, std::size_t capacity);
 // A head's width in the cache: what attention is compiled for. Throws BadInput where no kernel is wide enough.
 unsigned cache_width(const llm::ModelConfig& config);
 
-// Which rows a pass has, on the device: fixed, while lengths change.
+// The rows of a pass, on the device: fixed, while lengths change.
 struct PassRows {
   // Every sequence of a batch brings `tokens` in a chain; logits of the last `logit_rows`.
   PassRows(Device& device, std::size_t sequences, std::size_t tokens, std::size_t logit_rows);
@@ -76,7 +77,7 @@ struct PassRows {
   Buffer<std::uint32_t> logit_source;
 };
 
-// Where the rows' text and lengths are.
+// The addresses of the rows' text and lengths.
 struct Texts {
   const std::uint32_t* text = nullptr;
   std::size_t stride = 0;
@@ -129,7 +130,7 @@ class DeviceModel final : public llm::Model {
   Buffer<float> logits_;
 };
 
-// What a model's working memory takes, without weights and caches.
+// A model's working memory, without weights and caches.
 std::size_t work_bytes(const llm::ModelConfig& config, const Limits& limits);
 
 }  // namespace specsim::cuda

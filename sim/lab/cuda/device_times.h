@@ -1,4 +1,4 @@
-// What a device takes for what decoding asks of it.
+// Times of a device for the operations of decoding.
 #pragma once
 
 #include "sim/lab/cuda/rounds.h"
@@ -48,8 +48,8 @@ class PassTimer {
 // Bytes of keys and values that a pass reads.
 std::size_t kv_bytes(const llm::ModelConfig& config, std::size_t batch, std::size_t places);
 
-// What a round takes beside its passes: the distributions and the draw of one draft token, the distributions and the judgement of
-// all by each rule (without drafts there is one).
+// The parts of a round outside its passes: the distributions and the draw of one draft token, and the distributions and the
+// judgement of all tokens by each rule (without drafts there is one rule).
 struct Terms {
   llm::Quartiles draw;
   llm::Quartiles accept;

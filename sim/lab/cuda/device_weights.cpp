@@ -45,7 +45,7 @@ class Builder {
         layer.qkv_bias = Buffer<float>(device_, bias);
       }
       layer.output = matrix(c.hidden, queries, false, from != nullptr ? &from->output : nullptr, same_row);
-      const std::size_t neurons = llm::padded(c.ffn);  // those behind the last give silu(0) 0 into columns of zeros
+      const std::size_t neurons = llm::padded(c.ffn);  // padding neurons give silu(0) 0 into columns of zeros
       const std::size_t own = from != nullptr ? real_->config.ffn : c.ffn;
       layer.gate_up = matrix(2 * neurons, c.hidden, true, from != nullptr ? &from->gate_up : nullptr, [own](std::size_t row) {
         const std::size_t neuron = row % own;

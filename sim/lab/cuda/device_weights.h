@@ -45,7 +45,7 @@ struct DeviceWeights {
   [[nodiscard]] std::size_t pass_bytes() const;  // read by every pass
 };
 
-// What the parameters of a shape take in memory.
+// The memory of the parameters of a shape.
 std::size_t weight_bytes(const llm::ModelConfig& config);
 
 DeviceWeights real_weights(Device& device, const llm::Weights& weights);

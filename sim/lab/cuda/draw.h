@@ -17,9 +17,9 @@ struct DrawRoom {
   std::uint32_t last_positive;
 };
 
-// The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. Whoever
-// adds and subtracts does it one after the other: the order is part of the outcome. He loads some at a time, so that the chain
-// waits for arithmetic alone; behind the end there are zeros, which change nothing.
+// The token of math::ScanSums::pick(weights, u), by all threads of the block; room->sums holds the scan blocks' sums. One thread
+// adds and subtracts in sequence, because the order affects the rounding. It loads several values at a time, so that the chain
+// waits only for arithmetic. Values after the end are zeros, which change nothing.
 template <class F>
 SPECSIM_KERNEL std::uint32_t pick(const Thread& thread, unsigned threads, unsigned vocab, double u, const F& weight,
                                   DrawRoom* room) {
@@ -98,7 +98,7 @@ struct Sequences {
   std::uint64_t key = 0;               // low word, high word << 32
 };
 
-// Draws draft token `index` of every sequence from its distribution and puts it behind the text.
+// Draws draft token `index` of every sequence from its distribution and appends it to the text.
 struct DrawDraft {
   static constexpr unsigned kThreads = 128;
   const double* distributions = nullptr;  // [sequence][distribution_stride]

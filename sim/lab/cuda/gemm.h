@@ -22,8 +22,8 @@ class GemmLibrary : boost::noncopyable {
   static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
   virtual ~GemmLibrary() = default;
   [[nodiscard]] virtual std::string name() const = 0;
-  // False where the library has no way for this shape, or refuses all that it offers: nothing has happened then, and stderr says
-  // so once. Throws IoError where a shape that it has done fails.
+  // Returns false if the library does not support this shape, or refuses all algorithms that it offers. Nothing has been computed
+  // then, and stderr reports it once. Throws IoError if a shape fails that worked before.
   virtual bool multiply(const Gemm& product, void* workspace, cudaStream_t stream) = 0;
 };
 

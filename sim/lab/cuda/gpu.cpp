@@ -15,7 +15,7 @@ namespace specsim::cuda {
 
 namespace {
 
-// What the run-time library says went wrong, where and at what.
+// Throws the run-time library's error, with the place and the operation.
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   throw IoError(fmt::format("GPU: {}: {} ({})", what, cudaGetErrorString(status), cudaGetErrorName(status)));
@@ -71,7 +71,7 @@ class Gpu final : public Device {
     void* memory = nullptr;
     const cudaError_t status = cudaMalloc(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
-      static_cast<void>(cudaGetLastError());  // the error is told here and does not stay
+      static_cast<void>(cudaGetLastError());  // clears the error, since it is reported here
       throw BadInput({"GPU", 0, 0},
                      fmt::format("{:.3f} GiB asked for, allowed: the {:.3f} GiB that are free", gib(bytes), gib(free_memory())));
     }

@@ -1,4 +1,4 @@
-// What the CUDA compiler compiles, for the rest of the GPU's device.
+// The parts of the GPU's device that the CUDA compiler compiles.
 #pragma once
 
 #include "sim/lab/cuda/device.h"

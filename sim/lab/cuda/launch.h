@@ -1,6 +1,6 @@
-// What a kernel sees of the machine that runs it. The same source compiles for the GPU and, in the tests, for the host, where
-// each thread of a block is a fiber: barriers, shuffles and matrix instructions then are the host's, indices and arithmetic the
-// kernel's own.
+// The interface of a kernel to the machine that runs it. The same source compiles for the GPU and, in the tests, for the host,
+// where each thread of a block is a fiber. On the host, barriers, shuffles and matrix instructions are emulated; indices and
+// arithmetic are the kernel's own.
 #pragma once
 
 #include <cstddef>
@@ -88,8 +88,8 @@ class Thread {
 };
 
 SPECSIM_KERNEL Words load(const Bf16* from) { return *reinterpret_cast<const Words*>(from); }
-// What no kernel writes and no one reads again soon: weights. A load that stays where it stands: those of constant memory may
-// move behind wait_for_previous.
+// For data that no kernel writes and that is not read again soon: weights. This load keeps its place in the program; the compiler
+// may move loads of constant memory past wait_for_previous.
 SPECSIM_KERNEL Words load_once(const Bf16* from) {
   Words words;
   asm volatile("ld.relaxed.gpu.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"

@@ -14,7 +14,7 @@ namespace specsim::cuda {
 
 namespace {
 
-// What a row's cuts count in.
+// Size of the histogram that a row's cuts count in.
 constexpr std::size_t kHistogram = std::size_t{Cut::kLevels} * Cut::kBins;
 
 std::size_t drafts_of(const RoundSettings& settings) { return static_cast<std::size_t>(settings.draft_length); }
@@ -41,7 +41,7 @@ DistributionMaker::DistributionMaker(Device& device, std::size_t vocab, std::siz
 }
 
 void DistributionMaker::enqueue(const float* logits, unsigned rows, double* distributions, double* scan_sums) {
-  // Whoever makes the distribution last has min-p, which looks at a weight alone.
+  // The kernel that makes the distribution last applies min-p, which depends on each weight alone.
   const auto min_p_after = [&](std::size_t cuts) { return cuts == cuts_.size() ? sampling_.min_p : 0.0; };
   const auto next_after = [&](std::size_t cuts) { return cuts < cuts_.size() ? cuts_[cuts] : Cut(); };
   device_.launch(SlicePeaks{.logits = logits,
@@ -225,7 +225,8 @@ void Rounds::enqueue() {
 const Graph& Rounds::graph_for(std::size_t longest) {
   std::unique_ptr<Graph>& graph = graphs_[longest];
   if (graph == nullptr) {
-    // Libraries choose and load outside of a recording: the passes once as they are. What they write is written again.
+    // Runs the passes once outside the recording, since libraries choose and load their kernels then. The results are overwritten
+    // later.
     const Texts texts{text_.data(), stride_, device_lengths_.data(), 0};
     if (settings_.draft_length > 0) {
       draft_->enqueue(first_draft_, *draft_cache_, {texts.text, texts.stride, texts.lengths, -1}, longest, logits_.data());

@@ -107,7 +107,7 @@ class Rounds {
   std::map<std::size_t, std::unique_ptr<Graph>> graphs_;  // [longest text that it is for]
 };
 
-// What Rounds takes in memory beside the models, their caches included.
+// The memory of Rounds without the models and their caches.
 std::size_t round_bytes(const llm::ModelConfig& target, const llm::ModelConfig* draft, const RoundSettings& settings);
 
 }  // namespace specsim::cuda

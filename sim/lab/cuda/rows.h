@@ -1,5 +1,5 @@
-// Where tokens of a pass stand in their sequences, and where their keys and values lie. Rows are tokens, side by side; strides
-// count elements. Rows of bf16 numbers that are multiplied have a stride that is a multiple of 32, with zeros behind their
+// Positions of a pass's tokens in their sequences, and addresses of their keys and values. Rows are tokens, side by side; strides
+// count elements. Rows of bf16 numbers that are multiplied have a stride that is a multiple of 32, padded with zeros after their
 // columns.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace specsim::cuda {
 
-// Where a pass's tokens stand. A sequence's tokens lie side by side; the token at `slot` behind those cached has place
-// lengths[sequence] + shift + slot in the text and in the cache, and `depth` takes slot's place where positions are counted.
+// Positions of a pass's tokens. A sequence's tokens are side by side. The token at `slot` after the cached ones has place
+// lengths[sequence] + shift + slot in the text and in the cache; its position for the model uses `depth` instead of slot.
 struct Rows {
   const std::uint32_t* sequence = nullptr;   // [row]
   const std::uint32_t* slot = nullptr;       // [row]

@@ -61,13 +61,13 @@ SPECSIM_KERNEL Peak block_peak(const Thread& thread, Peak peak, unsigned threads
   return peak;
 }
 
-// What stays of a distribution: the `top_k` likeliest tokens or, where that is 0, the shortest run of likeliest ones whose share
-// reaches `top_p`; of equals the lower token stays. Weights are floats here, and their bits rise with them: the least that stays
-// is found as a number of 30 bits, ten at a time, each time from a histogram of the next ten bits of those weights that begin as
-// it does. What is added up are tokens, or masses in units of 2^-41, exact from a weight of 2^-18 on: whole numbers, whose sums
-// have no order. A cut takes three launches, beside the first histogram, which whoever wrote the distribution before makes on the
-// way. Each reads the row once, a block for each slice of it, and the last writes it: 32 bytes a token, from second-level caches
-// mostly.
+// Cuts a distribution to its `top_k` likeliest tokens or, if that is 0, to the shortest run of likeliest tokens whose share
+// reaches `top_p`; ties go to the lower token. Weights are floats here, and their bits rise with them. So the smallest weight
+// that stays is found as a number of 30 bits, ten bits at a time. Each step uses a histogram of the next ten bits of the weights
+// that begin with the bits found so far. The sums are token counts, or masses in units of 2^-41, exact from a weight of 2^-18 on.
+// They are integers, so the order of addition does not matter. A cut takes three launches, and the first histogram, which the
+// kernel that wrote the distribution computes on the way. Each launch reads the row once, one block per slice, and the last
+// writes it: 32 bytes per token, mostly from second-level caches.
 struct Cut {
   static constexpr unsigned kLevels = 3;
   static constexpr unsigned kBits = 10;
@@ -122,7 +122,7 @@ struct Cut {
     }
   }
 
-  // What a level's histogram says, the same in all threads of the block. `threads` divides kBins.
+  // Searches a level's histogram; the result is the same in all threads of the block. `threads` divides kBins.
   SPECSIM_KERNEL Found search(const Thread& thread, unsigned threads, std::size_t row, unsigned level) const {
     // [thread]: the amounts of its bins and of all later ones.
     auto* const sums = reinterpret_cast<std::uint64_t*>(thread.shared());
@@ -304,8 +304,9 @@ struct CutDistribution {
   }
 
  private:
-  // How many tokens before `first`, where this thread's begin, have the weight that is the least. Other blocks may zero some of
-  // them meanwhile, but only behind as many as there are places, which keep theirs: whoever finds fewer has seen all.
+  // The number of tokens with the smallest weight that stays, before `first`, where this thread's tokens begin. Other blocks may
+  // set some of them to zero meanwhile, but only those after the last place that stays. So a thread that finds fewer has still
+  // seen all that stay.
   static SPECSIM_KERNEL std::uint64_t equals_before(const Thread& thread, const double* distribution, std::uint32_t least,
                                                     unsigned begin, unsigned first, unsigned end) {
     auto* const room = reinterpret_cast<std::uint64_t*>(thread.shared());
@@ -337,7 +338,7 @@ SPECSIM_KERNEL void scan_ways(const Thread& thread, unsigned threads, unsigned v
 }
 SPECSIM_KERNEL double fold_ways(const double* w) { return ((w[0] + w[4]) + (w[2] + w[6])) + ((w[1] + w[5]) + (w[3] + w[7])); }
 
-// Divides a distribution by its sum, and sums it anew as draws want it.
+// Divides a distribution by its sum, and computes the scan sums that draws need.
 struct NormaliseDistribution {
   static constexpr unsigned kThreads = kSliceThreads;
   double* distributions = nullptr;

@@ -12,7 +12,8 @@ namespace specsim::llm {
 
 namespace {
 
-// What a rule accepts of each token, as a part of what is drafted: sums to how likely the position is accepted.
+// The mass of each token that a rule accepts, given the draft distribution. The sum is the probability that the position is
+// accepted.
 void accepted_masses(const verify::PositionRule& rule, const verify::PositionDistributions& distributions,
                      std::vector<double>& masses) {
   masses.resize(distributions.target.size());
@@ -23,7 +24,7 @@ void accepted_masses(const verify::PositionRule& rule, const verify::PositionDis
   }
 }
 
-// What the tokens of `text` from `first` on say of `request`, both models fed with the text itself.
+// Adds the acceptance on the tokens of `text` from `first` on to `request`; both models read the text itself.
 void add_given_text(RunningMethod& speculation, const Method& method, std::span<const Token> text, std::size_t first,
                     std::size_t distribution_tokens, RequestAcceptance& request) {
   const std::size_t vocab = speculation.target().vocab();
@@ -161,7 +162,7 @@ MeasuredAcceptance measure_acceptance(Model& target, Model* draft, const Method&
     }
     request.emitted = text.size() - length;
     if (traced && request.emitted > 0) {
-      // Where a round happened to end must not decide what is on record: what it accepted would.
+      // The record must not depend on where the last round happened to end, since that depends on what it accepted.
       counting = false;
       const std::size_t end =
           std::min(length + run.tokens + static_cast<std::size_t>(run.draft_length), decoder.last_start() + 1);

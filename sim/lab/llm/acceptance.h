@@ -28,8 +28,8 @@ struct Tally {
   void add(const Judged& position, double expected_of_it);
   [[nodiscard]] double alpha() const { return static_cast<double>(accepted) / static_cast<double>(judged); }  // share of outcomes
   [[nodiscard]] double alpha_of_distributions() const { return expected / static_cast<double>(judged); }
-  // (outcomes - distributions) in standard errors: accepted less expected is a sum of martingale differences. Where distributions
-  // leave nothing to chance, as at temperature 0, 0 or infinite.
+  // (outcomes - distributions) in standard errors: accepted less expected is a sum of martingale differences. If the
+  // distributions leave nothing to chance, as at temperature 0, it is 0 or infinite.
   [[nodiscard]] double z() const;
 };
 
@@ -44,7 +44,7 @@ struct DistributionClasses {
 // others, so the overlap stays what it was; the ratio of a token that is not kept by itself moves within its class.
 DistributionClasses distribution_classes(std::span<const double> target, std::span<const double> draft, std::size_t tokens);
 
-// What one prompt's decoding gave.
+// The acceptance measured while decoding one prompt.
 struct RequestAcceptance {
   std::string kind;
   std::uint64_t rounds = 0;
@@ -83,13 +83,13 @@ struct AcceptanceRun {
 MeasuredAcceptance measure_acceptance(Model& target, Model* draft, const Method& method, const std::vector<Prompt>& prompts,
                                       const AcceptanceRun& run, const std::function<void(double done, double all)>& progress);
 
-// One line a request: {"request", "kind", "overlap": [given_text]}; what `specsim plan --trace` and context: {process: trace}
-// read.
+// One line per request: {"request", "kind", "overlap": [given_text]}; read by `specsim plan --trace` and context: {process:
+// trace}.
 std::string overlap_trace(const MeasuredAcceptance& acceptance);
 // The same of distributions: {"request", "kind", "target": [DISTRIBUTION, ...], "draft": [DISTRIBUTION, ...]}.
 std::string distribution_trace(const MeasuredAcceptance& acceptance);
-// One line a request: {"request", "kind", "draft_length", "rounds": [accepted]}; what `specsim fit` reads. Rounds that drafted
-// less than draft_length are told by "drafted": [...]. `tree`: drafts were trees, whose lines say "tree": true.
+// One line per request: {"request", "kind", "draft_length", "rounds": [accepted]}; read by `specsim fit`. If some rounds drafted
+// less than draft_length, "drafted": [...] lists the drafted tokens. `tree`: drafts were trees, and lines have "tree": true.
 std::string rounds_trace(const MeasuredAcceptance& acceptance, int draft_length, bool tree = false);
 
 }  // namespace specsim::llm

@@ -91,7 +91,7 @@ class RealSight final : public draft::Sight {
     return text_[scale_bits(bits_at(address_.key, rng::Purpose::window, 0, index, address_.sequence).first, text_.size())];
   }
 
-  // Places are told by their tokens' place in one tree, the text's last token at its root.
+  // A place is identified by its tokens' place in one tree, whose root is the text's last token.
   Spot end_of_text() override {
     tokens_ = {text_.back()};
     parents_ = {-1};
@@ -128,7 +128,7 @@ class RealSight final : public draft::Sight {
   std::vector<int> parents_;
 };
 
-// What the second sibling around a hub is drawn from, after the first one.
+// The distribution from which the second sibling around a hub is drawn, after the first one.
 void leave_for_second(std::span<const double> distribution, Token first, std::vector<double>& rest) {
   const Token hub = math::argmax(distribution);
   if (first == hub) {

@@ -40,7 +40,7 @@ struct SplitBytes {  // bytes to GPT-2's characters, after a cut by its expressi
   bool prefix_space = false;
   bool by_expression = true;
 };
-struct SplitBehind {  // cuts behind each occurrence of a text
+struct SplitBehind {  // cuts after each occurrence of a text
   std::string text;
 };
 struct Metaspace {
@@ -61,7 +61,7 @@ struct BpeParts {
   std::optional<Token> unknown;
   bool fuse_unknown = false;
   bool byte_fallback = false;                     // characters that are no token become <0x..> for each byte
-  bool whole_words = false;                       // a piece that is a token is not merged anew ("ignore_merges")
+  bool whole_words = false;                       // a piece that is a token is not merged again ("ignore_merges")
   std::optional<std::vector<Token>> before_text;  // empty optional: the model's begin token
 };
 

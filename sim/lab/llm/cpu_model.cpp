@@ -75,7 +75,7 @@ class CpuCache final : public Cache {
 
   void extend(std::size_t sequence, std::size_t tokens) { lengths_[sequence] += tokens; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
-  // Where the keys (or values) of one head lie, slot after slot.
+  // The start of the keys (or values) of one head, stored slot after slot.
   [[nodiscard]] std::size_t head_start(std::size_t layer, std::size_t sequence, std::size_t kv_head) const {
     return ((layer * lengths_.size() + sequence) * kv_heads_ + kv_head) * capacity_ * stride_;
   }

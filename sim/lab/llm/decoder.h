@@ -22,7 +22,7 @@ struct Judged {
   bool accepted = false;
 };
 
-// Where a round's time went; the parts are all of it.
+// The time of a round by part; the parts add up to the whole.
 struct RoundSeconds {
   double first_draft = 0.0;   // the draft's first pass, that follows a target's pass and may have one more token to read
   double other_drafts = 0.0;  // the passes after it

@@ -15,7 +15,7 @@ namespace specsim::llm {
 
 class DraftedBlock final : public verify::Block {
  public:
-  // Where a round's random numbers live. Position i of a chain has the accept bits that a rule for positions would take.
+  // The address of a round's random numbers. Position i of a chain has the accept bits that a rule for positions would take.
   struct Address {
     rng::Key key;
     std::uint32_t round = 0;

@@ -117,7 +117,7 @@ void GgufModel::read_rope(const std::string& prefix) {
   scaling.factor = file_.number(prefix + "rope.scaling.factor", 1.0, 1.0, 1e4);
   if (!file_.tensors().contains(kRopeFactors)) return;
   if (scaling.method != RopeScaling::Method::none)
-    throw BadInput({file_.path(), 0, 0}, "rope_freqs.weight beside linear scaling, allowed: one of them");
+    throw BadInput({file_.path(), 0, 0}, "both rope_freqs.weight and linear scaling, allowed: one of them");
   std::vector<float> factors(config_.head_dim / 2);
   rows(kRopeFactors, {factors.size()}).read(0, factors);
   scaling.method = RopeScaling::Method::factors;

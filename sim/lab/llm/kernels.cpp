@@ -20,9 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace specsim::llm::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-// Eight lanes where a machine has more, too: a sum over columns is that of its lanes' sums, so that AVX-512 rounds as AVX2 does,
-// term by term, and what a model says is the same on both. It loses nothing by it where products wait for loads; what has four
-// lanes, or rounds a product before it adds it (SSE4), gives other bits.
+// Eight lanes even if a machine has more. A sum over columns is that of its lanes' sums, so AVX-512 rounds as AVX2 does, term by
+// term, and a model's output is the same on both. This costs no speed when products wait for loads. Machines with four lanes, or
+// that round a product before adding it (SSE4), give other bits.
 using Floats = HWY_CAPPED(float, 8);
 using Lanes = hn::Vec<Floats>;
 

@@ -16,7 +16,7 @@ namespace specsim::llm {
 // No vector lies across two cache lines: straddling loads cost a tenth of a pass.
 using LineFloats = std::vector<float, LineAllocator<float>>;
 
-// Rows of floats with room for whole vectors; what lies behind a row's columns stays zero.
+// Rows of floats with room for whole vectors; elements after a row's columns stay zero.
 struct RowsIn {
   const float* data = nullptr;
   std::size_t stride = 0;

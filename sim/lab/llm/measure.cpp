@@ -38,8 +38,8 @@ Quartiles quartiles_of(std::vector<double> samples) {
 double Quartiles::median_error() const {
   constexpr double kMedianToMean = 1.2533;  // the standard error of many normal samples' median over that of their mean
   if (samples < 2) return std::numeric_limits<double>::quiet_NaN();
-  // Where so many normal samples have their upper quartile, in standard deviations: few have it further in than the distribution
-  // does. Order statistics by Blom's formula, between two of them as quartiles_of() goes.
+  // The expected upper quartile of so many normal samples, in standard deviations. For few samples it is closer to the median
+  // than the distribution's. Order statistics by Blom's formula, interpolated as in quartiles_of().
   const auto n = static_cast<double>(samples);
   const auto blom = [&](double place) {  // from 0
     return math::normal_quantile((place + 0.625) / (n + 0.25));
@@ -83,7 +83,7 @@ void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::funct
         throw BadInput(
             {"", 0, 0},
             fmt::format("{} has {} timings on record and {} now, allowed: to go on with the run that was stopped, on the "
-                        "same files, or to begin anew",
+                        "same files, or to start over",
                         task.name, seconds.size(), parts[index]));
       if (repetition >= 0) {
         task.parts.resize(seconds.size());

@@ -39,7 +39,7 @@ struct Method {
 // The method at one temperature, for so many sequences together.
 class RunningMethod {
  public:
-  // What is passed must outlive it.
+  // All arguments must outlive this object.
   RunningMethod(Model& target, Model* draft, const Method& method, const math::Sampling& sampling, std::size_t sequences,
                 int draft_length, rng::Key key, Clock clock = Clock::wall);
   [[nodiscard]] DistributionSource& target() { return target_; }

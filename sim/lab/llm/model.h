@@ -27,8 +27,9 @@ class Cache : boost::noncopyable {
   virtual void keep_path(std::size_t sequence, std::size_t length, std::span<const std::uint32_t> path) = 0;
 };
 
-// What one sequence brings to a pass: a chain of tokens that follows its cached ones, or a tree. A tree may come level by level:
-// `parents` then begins with those of the tree's earlier tokens, the cache's last ones, and parents count from the first of them.
+// The tokens of one sequence in a pass: a chain that follows its cached tokens, or a tree. A tree may come level by level:
+// `parents` then begins with those of the tree's earlier tokens (the last ones in the cache), and parents count from the first of
+// them.
 struct Extension {
   std::size_t sequence = 0;
   std::span<const Token> tokens;

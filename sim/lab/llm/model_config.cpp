@@ -17,8 +17,8 @@ namespace {
 
 using config::Type;
 
-// What config.json says besides the function of the model: training, generation, bookkeeping of transformers.
-// With a space before and after each key.
+// Keys of config.json that do not affect the function of the model: training, generation, bookkeeping of transformers. With a
+// space before and after each key.
 constexpr std::string_view kIgnored =
     " "
     "_attn_implementation _attn_implementation_autoset _name_or_path add_cross_attention architecture_version "
@@ -168,7 +168,7 @@ void check_function(const config::Arguments& a, const ModelConfig& model, bool q
     refuse("rope_theta", fmt::format("rope_theta is {:g} and that of rope_parameters {:g}, allowed: one of them, or the same",
                                      a.number("rope_theta"), model.rope_theta));
   if (a.has("rope_parameters") && a.has("rope_scaling"))
-    refuse("rope_scaling", "rope_scaling beside rope_parameters, allowed: one of them");
+    refuse("rope_scaling", "both rope_scaling and rope_parameters, allowed: one of them");
   if (a.has("query_pre_attn_scalar") && a.number("query_pre_attn_scalar") != static_cast<double>(model.head_dim))
     refuse("query_pre_attn_scalar", fmt::format("query_pre_attn_scalar is {:g}, allowed: head_dim, {}",
                                                 a.number("query_pre_attn_scalar"), model.head_dim));
@@ -189,34 +189,34 @@ ModelConfig read_model_config(const std::string& path) {
   diagnostics.throw_if_any();
   if (!root.is_map()) throw BadInput({path, 1, 1}, "no JSON object, allowed: a model's config.json");
   static const std::vector<std::string> architectures = {"llama", "mistral", "qwen2", "qwen3", "gemma"};
-  const std::vector<config::Parameter> parameters = {
-      {"model_type", Type::text, {}, "", {}, architectures},
-      {"hidden_act", Type::text, "silu", "", {}, {"silu", "gelu_pytorch_tanh"}},
-      {"hidden_activation", Type::text, "", "", {}, {"silu", "gelu_pytorch_tanh"}},
-      count("vocab_size", {}, kMinVocab, kMaxVocab),
-      count("hidden_size", {}, 1, 65536),
-      count("num_hidden_layers", {}, 1, 1024),
-      count("num_attention_heads", {}, 1, 1024),
-      count("num_key_value_heads", "", 1, 1024),
-      count("head_dim", "", 2, 1024),
-      count("intermediate_size", {}, 1, 1 << 20),
-      count("max_position_embeddings", {}, 1, 1e7),
-      {"rms_norm_eps", Type::number, "1e-6", "", config::between(0.0, 0.1), {}},
-      {"rope_theta", Type::number, "10000", "", config::between(1.0, 1e9), {}},
-      {"rope_scaling", Type::value, "", "", {}, {}},
-      {"rope_parameters", Type::value, "", "", {}, {}},
-      {"tie_word_embeddings", Type::boolean, "", "", {}, {}},
-      {"attention_bias", Type::boolean, "false", "", {}, {}},
-      {"mlp_bias", Type::boolean, "false", "", {}, {}},
-      {"sliding_window", Type::integer, "", "", config::between(1, 1e9), {}},
-      {"use_sliding_window", Type::boolean, "", "", {}, {}},
-      {"layer_types", Type::value_list, "", "", {}, {}},
-      {"query_pre_attn_scalar", Type::number, "", "", config::above(0.0), {}},
-      {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
+  const std::vector<config::Parameter> parameters = {{"model_type", Type::text, {}, "", {}, architectures},
+                                                     {"hidden_act", Type::text, "silu", "", {}, {"silu", "gelu_pytorch_tanh"}},
+                                                     {"hidden_activation", Type::text, "", "", {}, {"silu", "gelu_pytorch_tanh"}},
+                                                     count("vocab_size", {}, kMinVocab, kMaxVocab),
+                                                     count("hidden_size", {}, 1, 65536),
+                                                     count("num_hidden_layers", {}, 1, 1024),
+                                                     count("num_attention_heads", {}, 1, 1024),
+                                                     count("num_key_value_heads", "", 1, 1024),
+                                                     count("head_dim", "", 2, 1024),
+                                                     count("intermediate_size", {}, 1, 1 << 20),
+                                                     count("max_position_embeddings", {}, 1, 1e7),
+                                                     {"rms_norm_eps", Type::number, "1e-6", "", config::between(0.0, 0.1), {}},
+                                                     {"rope_theta", Type::number, "10000", "", config::between(1.0, 1e9), {}},
+                                                     {"rope_scaling", Type::value, "", "", {}, {}},
+                                                     {"rope_parameters", Type::value, "", "", {}, {}},
+                                                     {"tie_word_embeddings", Type::boolean, "", "", {}, {}},
+                                                     {"attention_bias", Type::boolean, "false", "", {}, {}},
+                                                     {"mlp_bias", Type::boolean, "false", "", {}, {}},
+                                                     {"sliding_window", Type::integer, "", "", config::between(1, 1e9), {}},
+                                                     {"use_sliding_window", Type::boolean, "", "", {}, {}},
+                                                     {"layer_types", Type::value_list, "", "", {}, {}},
+                                                     {"query_pre_attn_scalar", Type::number, "", "", config::above(0.0), {}},
+                                                     {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
   // Of another architecture its other keys need no word.
   if (const config::Value* type = root.find("model_type"); type != nullptr && type->is_scalar())
     if (std::ranges::find(architectures, type->text) == architectures.end()) {
-      diagnostics.add(type->where, fmt::format("model_type is {}, allowed: {}", config::found_text(*type), fmt::join(architectures, ", ")));
+      diagnostics.add(type->where,
+                      fmt::format("model_type is {}, allowed: {}", config::found_text(*type), fmt::join(architectures, ", ")));
       diagnostics.throw_if_any();
     }
   const config::Arguments a =

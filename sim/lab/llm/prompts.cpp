@@ -13,7 +13,7 @@ namespace specsim::llm {
 
 namespace {
 
-// What is wrong with the line, or nothing.
+// The mistake in the line, or nothing.
 std::optional<std::string> read_prompt(const config::Value& value, const Tokenizer* tokenizer, const ModelConfig& model,
                                        Prompt& prompt) {
   if (const config::Value* kind = value.find("kind")) {

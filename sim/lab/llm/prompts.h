@@ -1,4 +1,4 @@
-// Prompts: JSONL, one a line, {"prompt": TEXT} or {"tokens": [IDS]}, and {"kind": NAME} where results are to be told apart.
+// Prompts: JSONL, one per line, {"prompt": TEXT} or {"tokens": [IDS]}, and {"kind": NAME} to separate results by kind.
 #pragma once
 
 #include "sim/lab/llm/model_config.h"
@@ -14,7 +14,7 @@ struct Prompt {
   std::vector<Token> tokens;  // where a text is given, what the tokenizer puts in front of it too
 };
 
-// What becomes of a prompt with more tokens than the model's context less the room for the output.
+// How to treat a prompt with more tokens than the model's context less the room for the output.
 enum class Overlong {
   error,
   skip,  // the prompt is left out

@@ -1,4 +1,4 @@
-// Where draft tokens come from when real models decode.
+// Sources of draft tokens when real models decode.
 #pragma once
 
 #include "sim/foundation/rng/address.h"
@@ -20,7 +20,7 @@ struct Text {
   std::uint64_t id = 0;       // its address: the same in any batch
 };
 
-// What was drafted for one sequence, a chain or a tree, with the distributions of its tokens side by side, vocab each.
+// The draft of one sequence, a chain or a tree, with the distributions of its tokens side by side, vocab values each.
 struct Proposal {
   tokens::Tree tree;
   tokens::Siblings siblings = tokens::Siblings::independent;
@@ -34,7 +34,7 @@ class Proposer : boost::noncopyable {
  public:
   virtual ~Proposer() = default;
   [[nodiscard]] virtual std::size_t capacity() const = 0;  // most tokens of a sequence
-  // Most tokens that a pass of a round puts behind the text, of either model.
+  // Most tokens that a pass of either model adds after the text in a round.
   [[nodiscard]] virtual std::size_t room(int draft_length) const { return static_cast<std::size_t>(draft_length); }
   // Reads a prompt ahead of the first round.
   virtual void start(std::size_t sequence, std::span<const Token> prompt) = 0;

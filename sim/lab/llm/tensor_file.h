@@ -43,9 +43,9 @@ class TensorFile {
 // A model's tensors, in one file or in several.
 class TensorFiles final : public TensorSource {
  public:
-  // DIR/model.safetensors, or where there is none, the files beside DIR/model.safetensors.index.json that its "weight_map" names.
-  // Throws BadInput as TensorFile does, for an index that is broken or names files elsewhere, and where the directory has
-  // weights in another form alone (pytorch_model.bin).
+  // DIR/model.safetensors. If it does not exist, the files next to DIR/model.safetensors.index.json that its "weight_map" names.
+  // Throws BadInput as TensorFile does, for an index that is broken or names files elsewhere, and if the directory has weights
+  // only in another form (pytorch_model.bin).
   explicit TensorFiles(const std::string& directory);
   [[nodiscard]] TensorRows rows(const std::string& name, const std::vector<std::size_t>& shape) const override;
 

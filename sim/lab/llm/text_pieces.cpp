@@ -61,7 +61,7 @@ std::vector<Character> read_characters(std::string_view text) {
   return all;
 }
 
-// Where a match that begins at a place ends, counted in characters.
+// Finds the end of a match that begins at a place, counted in characters.
 class Matcher {
  public:
   Matcher(const std::vector<Character>& text, SplitPattern pattern) : text_(text), pattern_(pattern) {}

@@ -1,5 +1,5 @@
-// Threads that wait for the next piece of one computation: a model's pass hands over hundreds of times a second, so they spin
-// for a moment before they sleep.
+// Threads that wait for the next piece of one computation. A model's pass hands over hundreds of pieces per second, so the
+// threads spin for a moment before they sleep.
 #pragma once
 
 #include <boost/core/noncopyable.hpp>

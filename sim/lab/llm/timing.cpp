@@ -65,7 +65,7 @@ std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method
                      [speculation, lengths, calls = std::make_shared<std::uint64_t>(0)] {
                        Decoder& decoder = speculation->decoder();
                        decoder.forget(1);
-                       decoder.round(0);  // so that the first one counted also stands behind a round of its own sequences
+                       decoder.round(0);  // so that the first round that counts also follows a round of its own sequences
                        std::vector<std::vector<double>> rounds(lengths.size() * kTries);
                        for (const std::size_t i : shuffled(rounds.size(), "order in a task", (*calls)++)) {
                          decoder.forget(1 + i % kTries);

@@ -1,4 +1,4 @@
-// What is timed of real models: rounds for a cost table, and whole decoding runs.
+// Timings of real models: rounds for a cost table, and whole decoding runs.
 #pragma once
 
 #include "sim/lab/llm/measure.h"
@@ -10,15 +10,15 @@
 
 namespace specsim::llm {
 
-// Where rounds are timed for a cost table.
+// A point at which rounds are timed for a cost table.
 struct TablePoint {
   std::size_t batch = 1;
   std::size_t context = 1;  // tokens that each sequence has cached
 };
 
-// A task for each point: it times a round at every draft length (ascending, and plain decoding) twice, and then puts the
-// sequences back to where they were. Copies of a task share what it keeps. Passes are timed in the order of a round: the draft's
-// first pass after the target's, once with one token to read and once with two, then the draft's others, then the target's.
+// One task per point. It times rounds at every draft length (ascending, and plain decoding), two of each, and then resets the
+// sequences. Copies of a task share its state. Passes are timed in the order of a round: the draft's first pass after the
+// target's, once with one token to read and once with two, then the draft's others, then the target's.
 std::vector<TimedTask> table_tasks(const ModelPair& models, const Method& method, const std::vector<int>& draft_lengths,
                                    const std::vector<TablePoint>& points, double temperature, Clock clock);
 
@@ -37,12 +37,12 @@ struct PassRow {
 std::vector<PassRow> pass_rows(const std::vector<int>& draft_lengths, const std::vector<TablePoint>& points,
                                const std::vector<TimedTask>& tasks, std::size_t longest_context);
 
-// Where a pass that holds more work seems to take less time, by more than a tenth, both are timed again with as many repetitions,
-// up to three times over: a dip that was noise goes away, one that is real stays. Returns the rows at the end.
+// If a pass with more work seems to be faster by more than a tenth, both passes are timed again with as many repetitions, up to
+// three times. A dip that was noise disappears; a real one stays. Returns the rows at the end.
 std::vector<PassRow> settle_dips(const std::function<std::vector<PassRow>()>& rows, std::vector<TimedTask>& tasks,
                                  int repetitions);
 
-// What happens in a run whatever the clock says; the same in every repetition.
+// The events of a run, independent of the clock; the same in every repetition.
 struct RoundRecord {
   double context = 0.0;         // cached tokens before the round, mean over the batch
   double catch_up_share = 0.0;  // share of the batch whose draft has one more token to read

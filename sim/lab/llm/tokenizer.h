@@ -25,7 +25,7 @@ class Tokenizer : boost::noncopyable {
   [[nodiscard]] virtual std::size_t vocab() const = 0;
   // The tokens of `text` (UTF-8), without those that the model wants in front of it.
   [[nodiscard]] virtual std::vector<Token> encode(std::string_view text) const = 0;
-  // What stands in front of every text, where the model's own begin token is `begin_token`.
+  // The tokens in front of every text, for a model whose own begin token is `begin_token`.
   [[nodiscard]] virtual std::vector<Token> before_text(Token begin_token) const = 0;
   // The piece of text that the token stands for, as the vocabulary writes it; empty where there is no such token.
   [[nodiscard]] virtual std::string piece(Token token) const = 0;

@@ -39,7 +39,7 @@ struct Weights {
 // Whether there is a model at `path`: a directory, or a file that ends in .gguf.
 bool is_model(const std::string& path);
 
-// What a model is, before any of its weights is read.
+// The description of a model, before any of its weights is read.
 struct WeightsFacts {
   ModelConfig config;
   Precision precision = Precision::f32;  // that of its embedding, and in practice of all matrices
@@ -51,8 +51,8 @@ WeightsFacts inspect_weights(const std::string& path);
 std::size_t weight_bytes(const ModelConfig& config, Precision precision);
 
 // Reads config.json and model.safetensors in the directory `path`, or the GGUF file there. Matrices are kept in `precision`, or
-// as the file has them, those of quantised blocks in F32. Throws BadInput with file and tensor: missing, of another shape than
-// the config says, with a NaN, an infinity, or a number that is one in `precision`.
+// as the file has them; quantised blocks become F32. Throws BadInput with file and tensor: missing, of another shape than the
+// config gives, with a NaN, an infinity, or a number that is one in `precision`.
 Weights load_weights(const std::string& path, std::optional<Precision> precision = std::nullopt);
 
 // Random weights of the size that training starts from, for timing: uniform with variance 1 / inputs.
