@@ -14,8 +14,8 @@ import re
 import sys
 from pathlib import Path
 
-# Group -> room -> what that room may include besides itself: "room" for all of a room, "room/file.h" for that file alone. Groups and
-# rooms stand in an order from the ground up: a room may see only rooms above it in this table.
+# Group -> room -> what that room may include besides itself: "room" for all of a room, "room/file.h" for that file alone. Groups and rooms are
+# ordered from the ground up: a room may only include rooms above it in this table.
 BASIS = ["base", "rng", "math", "config"]
 GROUPS = {
     # Errors, random numbers, distributions as tables, YAML, tables and CSV.
@@ -45,7 +45,7 @@ GROUPS = {
         "presets": ["config"],
         # A GPU: its data sheet, and fits of its measured kernels.
         "gpu": ["base", "config", "presets"],
-        # What a model's passes read and compute.
+        # Reads and computations of a model's passes.
         "model": ["config", "presets", "gpu"],
         # A pass as operations, the kernels that compute them, the host; time, error and memory.
         "latency": ["base", "config", "math/quantiles.h", "presets", "gpu", "model"],
@@ -59,7 +59,7 @@ GROUPS = {
         "spec": ["base", "rng", "config", "families", "draft", "verify", "presets", "model", "latency", "decode", "placement", "theory"],
         # Cells to counts; journal, shards, resumption.
         "run": ["base", "rng", "engine", "decode", "placement", "spec", "report"],
-        # Which theory covers which cell, what it says, and the verdict.
+        # Choice of the theory for each cell, its predictions, and the verdict.
         "judge": ["base", "math", "config", "verify", "decode", "theory", "spec", "run", "report"],
         # Exact enumeration of what production runs.
         "audit": ["base", "families", "verify", "decode", "spec", "report"],
@@ -68,11 +68,11 @@ GROUPS = {
     },
     # Servers under load, and what real servers log.
     "serving": {
-        # What clients ask of a server: when requests are sent, how long they are.
+        # Requests of clients: when they are sent, how long they are.
         "arrivals": ["base", "rng", "config"],
         # Logs and metrics of servers to counts of acceptance: for the commands and for the explorer, so of the least.
         "logs": ["base", "math/quantiles.h"],
-        # A server that they meet: schedulers, paged cache, policies, prices of steps, metrics.
+        # The simulated server: schedulers, paged cache, policies, times of steps, metrics.
         "serve": BASIS + ["families", "draft", "latency", "placement", "arrivals", "spec", "run", "report"],
     },
     # Decisions.
@@ -88,7 +88,7 @@ GROUPS = {
     "lab": {
         # Real models decode with the verifiers that are simulated, and know no synthetic distribution.
         "llm": BASIS + ["draft", "verify", "model"],
-        # The same models on a GPU, behind the same interface.
+        # The same models on a GPU, with the same interface.
         "cuda": ["base", "rng", "math", "llm"],
         # Passes, acceptance and validation of real models.
         "calibrate": BASIS + ["draft", "verify", "model", "latency", "llm", "cuda", "plan", "report"],
@@ -116,7 +116,7 @@ LENT = {
     "math/series.h": ["base"],
 }
 
-# A second header of a .cpp, for its tests: one unit with it.
+# A second header of a .cpp, for its tests; the two form one unit.
 SECOND_HEADERS = {"sim/foundation/rng/philox_instructions": "sim/foundation/rng/philox"}
 
 GENERATED = {"specsim_version.h"}
@@ -149,7 +149,7 @@ def inside_group(path):
 
 
 def check_include(path, target, quoted):
-    """What is wrong with an include of `target` in the file `path`; None if nothing."""
+    """The problem with an include of `target` in the file `path`; None if it is allowed."""
     if not path.startswith("sim/"):
         return None
     if target.startswith("tests/") or target.startswith("catch2/"):
@@ -164,7 +164,7 @@ def check_include(path, target, quoted):
         return f"includes \"{target}\", allowed: paths without \"..\""
     room, other = room_of(path), room_of(target)
     if room is None:
-        return None  # check_text has said so
+        return None  # check_text has reported it
     inside = inside_group(path)
     if other is None:
         return f"includes \"{target}\", allowed: sim/GROUP/ROOM/file.h"
@@ -175,7 +175,7 @@ def check_include(path, target, quoted):
         allowed, who = ALLOWED[room], f"sim/{GROUP[room]}/{room}"
         itself = True
     else:
-        return None  # check_text has said so
+        return None  # check_text has reported it
     if (itself and other == room) or other in allowed or inside_group(target) in allowed:
         return None
     names = ([f"{room} (itself)"] if itself else []) + allowed
@@ -279,7 +279,7 @@ def check_types(texts):
 def check_order(groups):
     """Rooms of the table that may include a room below them."""
     order = [room for rooms in groups.values() for room in rooms]
-    return [f"scripts/check_includes.py:1: {room} may include {entry}, which stands below it, allowed: rooms above it"
+    return [f"scripts/check_includes.py:1: {room} may include {entry}, which is below it, allowed: rooms above it"
             for rooms in groups.values() for room, allowed in rooms.items() for entry in allowed
             if order.index(entry.split("/")[0]) >= order.index(room)]
 
@@ -419,7 +419,7 @@ def self_test():
     if check_used(every) or len(unused) != 1 or "sim/rounds/theory may include math/series.h and does not" not in unused[0]:
         failures.append(f"expected one entry of the table that nothing uses, got {check_used(every)} and {unused}")
     upward = check_order({"foundation": {"base": [], "rng": ["math"]}, "rounds": {"math": ["base"]}})
-    if check_order(GROUPS) or len(upward) != 1 or "rng may include math, which stands below it" not in upward[0]:
+    if check_order(GROUPS) or len(upward) != 1 or "rng may include math, which is below it" not in upward[0]:
         failures.append(f"expected one room that looks up, got {check_order(GROUPS)} and {upward}")
     for failure in failures:
         print(f"self-test: {failure}", file=sys.stderr)

@@ -31,10 +31,10 @@ PLAN = "cluster.json"
 MOST_TASKS = 100000
 MOST_BYTES = 1 << 28  # a plan holds the texts of its configs
 SECONDS_TO_STOP = 10  # for a task to keep what is finished
-RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # what merge writes, beside manifest.yaml
+RESULTS = ("data.csv", "counts.csv", "waterfall.csv")  # files that merge writes, besides manifest.yaml
 BAD_INPUT, REFUSED, INTERRUPTED = 2, 4, 6
 
-# What differs between two experiments reaches the scripts as arguments, never as text of theirs: no name can be read as a command.
+# Differences between two experiments reach the scripts as arguments, never as text of theirs: no name can be read as a command.
 TASK = """#!/bin/bash
 # One shard: nothing to do where it is finished; else its journal is gone on from.
 # usage: task.sh OUT HERE TASKS THREADS PROGRAM ARGUMENT..., the shard's number in SLURM_ARRAY_TASK_ID or SPECSIM_SHARD
@@ -108,7 +108,7 @@ def printable(text):
 
 
 def write(file, text):
-    """A stream that takes no more must not end the work: main() tells of it at the end."""
+    """A closed stream must not stop the work: main() reports it at the end."""
     data = (printable(text) + "\n").encode()
     try:
         while data:
@@ -382,7 +382,7 @@ def slurm(options, out):
     last = submitted(["--dependency", "afterok:" + ":".join(jobs), "--kill-on-invalid-dep=yes",
                       *sbatch_words(options, out, "-merge", "merge_%j.out"), str(out / "merge.sh"), str(out), os.getcwd(), SPECSIM])
     say(f"submitted {len(missing)} of {options.tasks} shards as job {', '.join(jobs)}, and the merge as job {last}")
-    say(f"specsim cluster status {out} tells how far they are; the same command again restarts what is missing")
+    say(f"specsim cluster status {out} shows their progress; the same command again restarts missing tasks")
     return 0
 
 

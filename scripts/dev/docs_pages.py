@@ -42,7 +42,7 @@ WIDTH = 150  # characters of a command's line
 
 @functools.lru_cache(maxsize=None)
 def printed(arguments):
-    """What the program prints; its standard error is shown where it fails."""
+    """The program's output; its standard error is shown if it fails."""
     done = subprocess.run([SPECSIM, *arguments], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"docs_pages: specsim {shlex.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
@@ -94,7 +94,7 @@ def kind_of(cell, kind):
     return cell[kind].split()[0] if cell[kind] else ""
 
 
-# Drafters by what drafts; one that stands in no group has a group of its own at the end.
+# Drafters by their source of drafts; one without a group has its own group at the end.
 GROUPS = {
     "Chains of a draft model": ["chain", "pard", "early_exit", "cs_drafting"],
     "Heads on the target": ["eagle", "eagle3", "mtp", "medusa", "hydra", "redrafter", "parallel", "dflash", "dflash2", "dspark", "domino"],
@@ -200,7 +200,7 @@ def new_page(part):
 
 
 def words_of(row, words):
-    """Whether a row has what "COLUMN WORDS, COLUMN WORDS, ..." says: cells that begin with the words, numbers that are equal."""
+    """Whether a row matches "COLUMN WORDS, COLUMN WORDS, ...": cells begin with the words, numbers are equal."""
     for word in re.split(r",\s+(?=(?:config|cell|verifier|drafter|policy|method|batch) )", words):
         column, _, wanted = word.strip().partition(" ")
         found = row["workload"].split()[1].rstrip(",") if column == "batch" else row[column]
@@ -552,7 +552,7 @@ def main():
         if path != REFERENCE:
             write(path, filled(path.read_text()))
     if check and different:
-        sys.exit(f"docs_pages: out of date, scripts/update_golden.sh writes them anew: {', '.join(different)}")
+        sys.exit(f"docs_pages: out of date, scripts/update_golden.sh rewrites them: {', '.join(different)}")
     print(f"{len(pages)} pages of methods, {len(different)} files {'differ' if check else 'written'}")
 
 

@@ -24,7 +24,7 @@ class Inside:
 
     @staticmethod
     def names(program):
-        """What the program has; none where it was not built."""
+        """The program's own list; empty if it was not built."""
         if not os.access(program, os.X_OK):
             return []
         return subprocess.run([program], env={}, capture_output=True, text=True).stderr.split(":")[-1].split()

@@ -21,7 +21,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-STEPS = {  # (batch, context) by model; each with so many tokens a sequence
+STEPS = {  # (batch, context) by model; each with so many tokens per sequence
     "llama-3.1-8b": [(1, 128), (1, 2048), (1, 8192), (1, 32768), (4, 2048), (16, 2048), (16, 8192), (64, 2048), (128, 512)],
     "llama-3.2-1b": [(1, 128), (1, 2048), (1, 16384), (16, 2048), (64, 2048)],
     "qwen3-32b": [(1, 128), (1, 2048), (1, 16384), (8, 4096), (32, 2048), (128, 512)],
@@ -91,7 +91,7 @@ class Stopwatch:
 
 
 def triton_kernels():
-    """What lies between products and attention in one launch each, as engines have it."""
+    """The operations between products and attention in one launch each, as engines have it."""
     import triton
     import triton.language as tl
 
@@ -403,7 +403,7 @@ def farthest(torch, work, q, k, v):
 
 
 def sampling(torch, watch, gpu, version, out, late):
-    """What a server does with logits: the likeliest token; a drawn one, by softmax and an exponential race; the same cut to top-p."""
+    """Sampling in a server: the likeliest token; a drawn one, by softmax and an exponential race; the same cut to top-p."""
     def draw(logits):
         return (logits.softmax(-1) / torch.empty_like(logits).exponential_()).argmax(-1)
 

@@ -48,13 +48,13 @@ from unseen_report import in_spreads, write_report  # noqa: E402
 MOST_ROWS = 512      # most rows of a product: beyond, nothing was measured
 LEAST_SETS = 3.0     # weights of a product over the second-level cache: below, they are read from there
 LEAST_CACHES = 2.0   # keys and values that decode attention reads over that cache: below, likewise
-FOLDS = 5            # parts of the shapes, each of which is priced by a correction that was made without it
+FOLDS = 5            # parts of the shapes, each of which is estimated by a correction that was fitted without it
 # Small products are in no table from memory. A fit of their own takes rows whose weights came from the cache where reading them from
 # memory would take at most this share of the measured time: half of that reading is added, and the truth is at most the other half away.
 SMALL, SMALL_SHARE, LEAST_SMALL = "small", 0.25, 200  # the last: rows that such a fit is made from at least
 # Of fewer shapes no error is stated. A fit to 1 to 5 of vLLM's 134 products in bf16 on an H100 errs by .07 to .10 on all the others.
 LEAST_SHAPES, FEW_SPREAD = 8, 0.1
-# What a table of one's own may hold: a fit takes 3.5 kB for each row. A shape is some numbers.
+# Limits of a custom table: a fit takes 3.5 kB for each row. A shape is some numbers.
 MOST_ROWS_OF_A_TABLE, LONGEST_SHAPE = 200_000, 64
 SAMPLE = 700         # rows that the figures of a formula are fitted to
 
@@ -91,7 +91,7 @@ def features(model, over, by):
 
 
 def least_absolute(x, y, ridge, weights):
-    """Minimises mostly the absolute deviation, by least squares that are weighted anew."""
+    """Minimises mostly the absolute deviation, by iteratively reweighted least squares."""
     x = csr_matrix(x)  # a row is between two knots of each coordinate, so that most of it is 0
     across = x.T.tocsr()
     w = np.ones(len(y))
@@ -139,7 +139,7 @@ def held_out(shapes):
 
 
 def folds(shapes, w):
-    """The fold that a row is priced in without having been seen; all rows of a shape are in one. -1: nowhere."""
+    """The fold in which a row is estimated from the other folds; all rows of a shape are in one. -1: nowhere."""
     counted = sorted(set(shapes[w == 1]), key=lambda s: (zlib.crc32(("fold " + s).encode()), s))
     if len(counted) < FOLDS:  # too few to hold any out: rows are
         return np.arange(len(shapes)) % FOLDS if len(shapes) > 10 else np.full(len(shapes), -1)
@@ -381,7 +381,7 @@ def with_reading(hardware, dtype, x, us, width):
 
 
 def weights_of(kind, x, us):
-    """What a row counts in a fit: nothing where weights were read from the second-level cache."""
+    """A row's weight in a fit: zero if weights were read from the second-level cache."""
     if kind == "product":
         weights = np.where(x["over_l2"] >= LEAST_SETS, 1.0, 0.0)
         # TensorRT-LLM's tables have few sets of weights: most shapes are read from the cache in part.
@@ -515,7 +515,7 @@ def main():
         with open(os.path.join(options.out, gpu + ".yaml"), "w", encoding="utf-8") as file:
             file.write(f"# {gpu} with kernels as {yaml_text(options.source)[1:-1]} has them.\npreset: {gpu}\nkernels: {gpu}.kernels.yaml\n")
     if not by_gpu:
-        sys.exit(3)  # specsim kernels says it
+        sys.exit(3)  # specsim kernels prints the message
 
 
 if __name__ == "__main__":

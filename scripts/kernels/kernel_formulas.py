@@ -47,10 +47,10 @@ def started(program):
 
 @functools.lru_cache(maxsize=None)
 def described(program=PROGRAM):
-    """What formulas there are, by kind: {"figures": {name: value where a fit does not say it, or None}, "coordinates": their number};
+    """The formulas by kind: {"figures": {name: value where a fit does not say it, or None}, "coordinates": their number};
     "weight_bytes" of an element by dtype, block scales counted; "ungated_layers" and "always_gated" (matrices_of_expert)."""
     answer, _ = started(program).communicate(b"")
-    return json.loads(answer) if answer else sys.exit(f"{program} computes no formulas of kernels: build it anew")
+    return json.loads(answer) if answer else sys.exit(f"{program} computes no formulas of kernels: rebuild it")
 
 
 def weight_bytes(program=PROGRAM):
@@ -69,7 +69,7 @@ def matrices_of_expert(row):
 class Form:
     """A formula on the shapes `x`, a dict of arrays of equal length. Each kind has its figures (start, least, most), and the knots of its
     correction over the first coordinate and by the others."""
-    tells_constants = False  # whether a fit says the value of a coordinate that is the same in all rows
+    tells_constants = False  # whether a fit gives the value of a coordinate that is the same in all rows
     reads_keys = "unused"    # sim/hardware/gpu/kernels.h, KeyReading
     blocks = ()              # values of query_rows, the queries of a block, of which the best is taken
     constants = {}           # figures that are not fitted
@@ -166,7 +166,7 @@ class Verify(Form):
 
 
 class Alone(Verify):
-    """A kernel for prompts whose blocks take a multiprocessor each, for its tensor memory."""
+    """A kernel for prompts whose blocks occupy a multiprocessor each, because of its tensor memory."""
     reads_keys = "prompt"
 
 
@@ -188,7 +188,7 @@ class Prefill(Verify):
 
 class Experts(Form):
     kind = "experts"
-    tells_constants = True  # where a table has one layer the fit says which: others are priced otherwise
+    tells_constants = True  # if a table has one layer, the fit gives its value: other layers have other estimates
     figures = {"memory_efficiency": (0.7, 0.05, 1.05), "arithmetic_efficiency": (0.6, 0.02, 1.1), "overlap_power": (3, 1, 12),
                "kernel_us": (25, 1, 300), "expert_us": (0.05, 1e-4, 5), "row_us": (0.005, 1e-5, 2)}
     over = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096]
@@ -215,7 +215,7 @@ def reads_keys(kernel):
 
 
 def form_of(kind, kernel):
-    """The formula that prices a measured kernel."""
+    """The formula that estimates a measured kernel."""
     if kernel == PACKED:
         return Packed
     return Alone if kind == "attention_verify" and reads_keys(kernel) == "prompt" else KINDS[kind]

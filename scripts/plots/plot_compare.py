@@ -60,7 +60,7 @@ def draw_ranking(rows, config, out):
 
 
 def pair_in_words(config):
-    """What stands for the text and the two models."""
+    """Names of the text and the two models."""
     pair, context = config["pair"], config.get("context", {"process": "fixed"})
     target, draft = pair["target"], pair.get("draft", {})
     words = [f"{key} {value}" for key, value in target.items() if key != "family" and not isinstance(value, (dict, list))]

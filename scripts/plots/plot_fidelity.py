@@ -57,7 +57,7 @@ def attention(folder):
                 axis.plot([row["context"] for row in own], [row["measured_us"] for row in own], "o", color=colour, markersize=3.2)
         axis.set(title=title, xscale="log", yscale="log", xlabel="cached keys")
         axis.legend(loc="upper left", fontsize=7.5)
-    axes[0].set_ylabel("us a layer; points: measured, lines: priced")
+    axes[0].set_ylabel("us per layer; points: measured, lines: estimated")
     figure.suptitle("attention of one sequence over its context, by kernel", x=0.01, ha="left", fontsize=10.5)
     save(figure, folder / "attention.png")
 

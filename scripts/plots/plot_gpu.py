@@ -36,7 +36,7 @@ def steps(axis, folder):
         x = sorted({row["new_tokens"] for row in own})
         axis.plot(x, [min(row["ms"] for row in own if row["new_tokens"] == tokens) for tokens in x], "o", markersize=4, color=colour)
         axis.plot(x, [priced[batch, tokens, context] for tokens in x], color=colour, label=f"batch {batch}, {context:,} keys")
-    axis.set(title="a captured step of Llama-3.1-8B\n(marks: measured; lines: priced)", xlabel="tokens of each sequence", ylabel="ms", ylim=(0, None))
+    axis.set(title="a captured step of Llama-3.1-8B\n(marks: measured; lines: estimated)", xlabel="tokens of each sequence", ylabel="ms", ylim=(0, None))
     axis.legend(fontsize=7.5)
 
 
@@ -48,7 +48,7 @@ def passes(axis, folder):
         axis.plot([row["measured_ms"] for row in own], [row["priced_ms"] for row in own], "o", markersize=3.5, color=colour, label=name)
     ends = [0.8, 40]
     axis.plot(ends, ends, color="#444444", linewidth=0.9)
-    axis.set(title="passes over one token a sequence,\nevery model, batch and context", xlabel="measured, ms", ylabel="priced, ms", xscale="log",
+    axis.set(title="passes over one token per sequence,\nevery model, batch and context", xlabel="measured, ms", ylabel="priced, ms", xscale="log",
              yscale="log", xlim=ends, ylim=ends)
     axis.legend(fontsize=7.5)
 

@@ -55,8 +55,8 @@ def draw(folder):
     axes.invert_yaxis()
     axes.margins(y=0.03)
     axes.set(xlabel="speedup over plain decoding, with 95 % intervals; left of the line: slower")
-    figure.suptitle("One workload: llama-3.1-8b on an H100, context 1,024; a language-like pair of 1,000 tokens,\n"
-                    "text that repeats itself now and then; drafts by llama-3.2-1b, heads priced as EAGLE's", x=0.01, ha="left", fontsize=9.5)
+    figure.suptitle("One workload: llama-3.1-8b on an H100, context 1,024; a language-like pair of 1,000 tokens,\ntext "
+                    "that repeats itself now and then; drafts by llama-3.2-1b, heads with the latency of EAGLE's", x=0.01, ha="left", fontsize=9.5)
     axes.legend(loc="lower right")
     save(figure, folder / "methods.png")
 

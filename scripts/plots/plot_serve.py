@@ -66,9 +66,9 @@ def draw_curve(folder):
     slo = config_of(folder, "cost", "serve")["serve"].get("slo") or {}
     label = "requests a second" if load == "rate" else "requests in flight"
     panels = [("mean_ttft_ms", "p99_ttft_ms", "TTFT, ms", "ttft_ms"), ("mean_tpot_ms", "p99_tpot_ms", "TPOT, ms", "tpot_ms"),
-              ("output_throughput", None, "output tokens a second", None)]
+              ("output_throughput", None, "output tokens per second", None)]
     if any(row["request_goodput"] is not None for row in rows):
-        panels.append(("request_goodput", None, "goodput: requests a second within the SLO", None))
+        panels.append(("request_goodput", None, "goodput: requests per second within the SLO", None))
     figure, axes = plt.subplots(2, 2, figsize=(9.6, 7.4))
     handles = {}
     for panel, (mean, tail, title, limit) in zip(axes.flat, panels):
@@ -122,7 +122,7 @@ def latencies(rows):
 
 
 def draw_waterfall(panel, means, what):
-    """What a mean goes to, one cause behind the other; `means`: [server] of {cause: milliseconds}, the plain server's bars below and paler."""
+    """The parts of a mean, one cause after the other; `means`: [server] of {cause: milliseconds}, the bars of the server without speculation below and paler."""
     colours = dict(zip(CAUSES, COLOURS + ["#bbbbbb", "#dddddd"]))
     longest = max(sum(mean.values()) for mean in means)
     shown = [cause for cause in CAUSES if any(mean[cause] > 1e-3 * longest for mean in means)]

@@ -18,7 +18,7 @@ from plot_tables import BadInput, config_of, known, manifest_of, read  # noqa: F
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-# Dark to light would lose the light end on white: eight hues of similar weight, told apart by colour-blind readers too.
+# Dark to light would lose the light end on white: eight hues of similar weight, which colour-blind readers can distinguish too.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8c6d00", "#56b4e9", "#5a3d99", "#444444"]
 TARGET, DRAFT, ACCEPTED, RESIDUAL = "#444444", "#cc79a7", "#0072b2", "#d55e00"
 Z95 = 1.959964
@@ -40,7 +40,7 @@ def model_in_words(model):
 
 
 def cost_in_words(cost):
-    """What passes are priced for, as a title says it."""
+    """The setup whose passes are estimated, for a title."""
     if cost.get("model") != "roofline":
         return f"cost {cost.get('model', 'ratio')}"
     draft = f", drafted by {model_in_words(cost['draft'])}" if cost.get("draft") else ""
@@ -125,6 +125,6 @@ def main(draw, usage):
     except OSError as failed:
         print(f"{failed.filename or arguments[0]}: {failed.strerror or failed}", file=sys.stderr)
         sys.exit(4)
-    except Exception as wrong:  # figures that nobody draws: each cell may stand where it does, and not beside the others
+    except Exception as wrong:  # values that no plot shows: each cell may be valid alone, but not with the others
         print(f"{arguments[0]}: cannot be drawn, {type(wrong).__name__} {wrong}, allowed: tables of one run of specsim".replace("\n", " "), file=sys.stderr)
         sys.exit(2)

@@ -25,7 +25,7 @@ class Row(dict):
         raise BadInput(f"{self.path}:1", f'no column "{column}"', f"a table with it; it has {', '.join(self)}")
 
     def bad(self, column, allowed):
-        """What to raise where a cell does not fit."""
+        """Settings to raise if a cell does not fit."""
         return BadInput(f"{self.path}:{self.line}", f'{column} "{self[column]}"' if self[column] is not None else f"{column} is empty", allowed)
 
     def real(self, column):
@@ -129,7 +129,7 @@ def yaml_of(text, path):
 def manifest_of(folder):
     """A result's manifest."""
     path = Path(folder) / "manifest.yaml"
-    manifest = yaml_of(text_of(path, "the manifest that specsim writes beside its tables"), path)
+    manifest = yaml_of(text_of(path, "the manifest that specsim writes next to its tables"), path)
     if not isinstance(manifest, dict):
         raise BadInput(path, "no fields", "a manifest that specsim wrote")
     return manifest

@@ -93,7 +93,7 @@ def draw_regimes(folder):
     handles = [Patch(color=colour, label=f"{letters[name]}: {label}") for name, (label, colour) in REGIMES.items() if name in used]
     handles += [Patch(color=colour, label=label) for name, (label, colour) in UNKNOWN.items() if name in used]
     figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.45, 0.0), ncol=4)
-    figure.suptitle("Where speculation loses, and why: the three regimes change places with batch and context", x=0.01, ha="left", fontsize=11.5)
+    figure.suptitle("When speculation loses, and why: the three regimes change places with batch and context", x=0.01, ha="left", fontsize=11.5)
     save(figure, folder / "regimes.png", bbox_inches="tight")
 
 
@@ -116,7 +116,7 @@ def draw_rest(folder):
     for stretch, colour, marker in zip(sorted({row["stretch_tokens"] for row in rows}), COLOURS, MARKERS):
         own = [row for row in rows if row["stretch_tokens"] == stretch]
         left.errorbar([row["draft_length"] for row in own], [row["speedup"] for row in own], yerr=[row["half_width"] for row in own], fmt=marker, color=colour,
-                      markersize=4, linestyle="-", linewidth=0.8, label="drawn anew each position" if stretch == 2 else f"stretches of {stretch:.0f}")
+                      markersize=4, linestyle="-", linewidth=0.8, label="drawn independently per position" if stretch == 2 else f"stretches of {stretch:.0f}")
     own = [row for row in rows if row["stretch_tokens"] == 2]
     left.plot([row["draft_length"] for row in own], [row["formula_at_text_alpha"] for row in own], "k--", linewidth=1, label="formula, alpha .65")
     values = [row["speedup"] for row in rows]

@@ -19,7 +19,7 @@ from recording import parser_of, read_prompts, stop, write
 
 
 def watch(generators, on_round):
-    """Every candidate generator tells its rounds, and does what it did before."""
+    """Every candidate generator reports its rounds, and otherwise behaves as before."""
     for kind in generators:
         if "update_candidate_strategy" not in vars(kind):
             continue

@@ -44,7 +44,7 @@ def tokens_per_round(specsim, pair, context, methods, beside=None):
     with tempfile.TemporaryDirectory() as folder:
         config = Path(beside or folder) / "config.yaml"
         config.write_text(text)
-        # From there, since random numbers go by the file's name as it is written.
+        # Runs in that folder, since random numbers depend on the file's name as it is given.
         done = subprocess.run([Path(specsim).resolve(), "run", "config.yaml", "--out", f"{folder}/out", "--quiet"], capture_output=True, text=True,
                               cwd=config.parent)
         if done.returncode != 0:
@@ -56,7 +56,7 @@ def tokens_per_round(specsim, pair, context, methods, beside=None):
 
 
 def crossing(off, low, high):
-    """Where off, which falls, is 0: false position, the weight of an end that stays halved each time."""
+    """Root of off, which falls: false position, with the weight of an unchanged end halved each time."""
     ends, values = [low, high], [off(low), off(high)]
     for _ in range(12):
         middle = ends[0] + (ends[1] - ends[0]) * values[0] / (values[0] - values[1])
@@ -115,7 +115,7 @@ def methods_on_record():
 
 
 def record(specsim):
-    """What was fitted, and of each method: on the recorded distributions, on those fitted to them, and on these without memory."""
+    """The fitted parameters, and for each method: on the recorded distributions, on those fitted to them, and on these without memory."""
     with tempfile.TemporaryDirectory() as folder:
         called(specsim, "calibrate", *RECORD, "--out", f"{folder}/made")
         distributions = f"{folder}/made/distributions_t1.jsonl"

@@ -46,7 +46,7 @@ class Experiment:
                               capture_output=True, text=True)
         if done.returncode not in (0, 1, 3):
             sys.exit(f"claims: specsim {command} {name}: {done.stderr}")
-        self.passed = done.returncode != 1  # 3: nothing disagrees, but some check could not have failed; claims have intervals of their own
+        self.passed = done.returncode != 1  # 3: nothing disagrees, but some check is underpowered; claims have their own intervals
         self.said = done.stdout
         with open(folder / "data.csv", newline="") as file:
             self.rows = [Row(row) for row in csv.DictReader(file)]
@@ -95,7 +95,7 @@ def audit(specsim, name):
 # ---- figures, claims and verdicts ------------------------------------------------------------------------------------------
 
 class Figure:
-    """A claimed figure (its last digit says how precisely) against a measured one; se 0: exact or computed."""
+    """A claimed figure (its last digit gives its precision) and a measured one; se 0: exact or computed."""
 
     def __init__(self, what, claimed, measured, se=0.0, source="", tolerance=None):
         self.what, self.measured, self.se, self.source = what, float(measured), float(se), source
@@ -123,7 +123,7 @@ def widened(figures):
 
 
 class Claim:
-    """parts: whether each part of the claim holds, from the figures. Some parts but not all: `condition` says when it holds."""
+    """parts: whether each part of the claim holds, from the figures. Some parts but not all: `condition` states when it holds."""
 
     def __init__(self, name, text, claimed, measured, figures, parts, reason, source, condition=None, bounds=None):
         self.name, self.text, self.claimed, self.measured, self.figures = name, text, claimed, measured, figures
@@ -183,7 +183,7 @@ def ties(rows, z):
 
 
 def continuous_best(alpha, ratio):
-    """Where the derivative of (1 - alpha^(k+1)) / ((1 - alpha) (1 + k / ratio)) vanishes: bisection, and Lambert W's lower branch."""
+    """Root of the derivative of (1 - alpha^(k+1)) / ((1 - alpha) (1 + k / ratio)): bisection, and Lambert W's lower branch."""
     slope = lambda k: -alpha ** (k + 1) * math.log(alpha) * (ratio + k) - (1 - alpha ** (k + 1))
     low, high = 0.0, 200.0
     for _ in range(200):

@@ -87,7 +87,7 @@ def acceptance_claims(runs, audits, out):
     guess = [0.5 * np.maximum(t, d).sum() for _, t, d in pairs]  # the best guess of which distribution a token came from, even odds
     told = [Figure(f"P(best guess right), pair {i}", float(tv[i]), guess[i], source="computed") for i in range(len(pairs))]
     yield Claim("M6", "TV = 1 - alpha; TV is the largest probability of telling the two distributions apart", f"{tv[0]:.3f} for both",
-                f"1 - alpha {figures[0].measured:.4f}; told apart {guess[0]:.3f}", figures + told, [all(f.within for f in figures), all(f.within for f in told)],
+                f"1 - alpha {figures[0].measured:.4f}; distinguished {guess[0]:.3f}", figures + told, [all(f.within for f in figures), all(f.within for f in told)],
                 "first half confirmed on five pairs; second refuted: the best guess from one token, computed from the distributions, is right with (1 + TV) / 2",
                 distributions.name, bounds=(f"{figures[0].low:.4f}", f"{figures[0].high:.4f}"))
 
@@ -123,7 +123,7 @@ def tokens_claims(runs):
     yield Claim("M4", "E[N] = (1 - a^(k+1)) / (1 - a) = the sum over lengths", "2.19 at mean .7, k = 2",
                 f"{figures[0].measured:.3f} at (.9, .5); {figures[1].measured:.3f} at (.5, .9)", figures,
                 [tokens.passed, independent.passed, all(f.within for f in figures)],
-                f"equal rates: {tokens.agree()} of {len(tokens.rows)} cells agree (largest |z| {z:.1f}), rates drawn anew: {independent.agree()} of {len(independent.rows)}; "
+                f"equal rates: {tokens.agree()} of {len(tokens.rows)} cells agree (largest |z| {z:.1f}), independent rates: {independent.agree()} of {len(independent.rows)};  "
                 f"fixed unequal rates refute it in {mean.agree('refuted_as_expected')} of {len(mean.rows)}",
                 "tokens_per_round, independent_rates, by_depth, by_depth_at_mean_alpha",
                 "all positions accept at one rate, or at rates drawn independently with that mean")
@@ -340,7 +340,7 @@ ORDER = ["M1", "M2", "M3", "M4", "M5", "M6", "M7", "M8", "M8b", "M9", "M10", "M1
 
 
 def left_out():
-    """The claims that are not judged here, and what the measured pair of real models says of M16."""
+    """The claims that are not judged here, and the result of the measured pair of real models for M16."""
     accepted, judged = Counter(), Counter()
     for row in rows_of("results/calibration/novels/acceptance.csv"):
         if row["condition"].startswith("depth"):

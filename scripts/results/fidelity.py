@@ -65,13 +65,13 @@ def priced(specsim, tables, name, scratch):
 
 
 def sampled(rows):
-    """Of a table's priced rows about SAMPLE, spread over all of it."""
+    """About SAMPLE of a table's estimated rows, spread over all of it."""
     kept = [row for row in rows if row["priced_us"]]
     return kept[::max(1, len(kept) // SAMPLE)]
 
 
 def small_product(row, ratio, hardware, weights):
-    """The band of sizes of a product whose weights came from the cache, None elsewhere; and whether its price is outside of the bounds."""
+    """The band of sizes of a product whose weights came from the cache, None elsewhere; and whether its estimate is outside of the bounds."""
     if row["dtype"] not in weights or row["gpu"] not in hardware or float(row[COLD["product"][0]]) >= COLD["product"][1]:
         return None, False
     size = float(row["n"]) * float(row["k"]) * weights[row["dtype"]]

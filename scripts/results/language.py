@@ -29,7 +29,8 @@ from pathlib import Path
 from calls import version_of
 from tables import rows_of, write_rows
 
-# Of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better draft.
+# Families of the target and of the draft; {} is the parameter that is fitted, between the bounds that follow. True: the first bound is the better
+# draft.
 FAMILIES = {
     "language": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 0.7}", 0.02, 30),
     "head": ("{family: normal_logits, sigma: 8, spread: 0.4}", "{from: target, transform: logit_noise, value: {}, spread: 1}", 0.01, 30),
@@ -131,18 +132,18 @@ for pair, task, cold, warm in (("Vicuna-7B", "HumanEval", 4.29, 3.43), ("Vicuna-
                                                    ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), warm, 1)]))
 for pair, cold, warm in (("Vicuna-7B", 4.68, 4.2), ("LLaMA2-Chat-7B", 4.64, 4.41)):
     SETS.append((f"{EAGLE_2_MEANS}: {pair}", 0, [("EAGLE-2's tree of 59", EAGLE_2, cold), ("EAGLE-2's tree of 59", EAGLE_2, warm, 1)]))
-# What a target's cut tail does to drawn and to likeliest tokens. Of a draft that is cut, too, the words begin with "both".
+# Effect of a target's cut tail on drawn and on likeliest tokens. Of a draft that is cut, too, the words begin with "both".
 CUT, BOTH = "top_k: 20, top_p: 0.95", "both top_k: 20, top_p: 0.95"
 SETS.append((MTP, 1, [
     ("chain of 3", chain(3), 2.64), ("chain of 3, likeliest tokens", argmaxes(3), 2.10), ("chain of 3", chain(3), 2.64, "top_p: 0.95"),
     ("chain of 3, likeliest tokens", argmaxes(3), 2.27, "top_p: 0.95"), ("chain of 3", chain(3), 2.65, CUT), ("chain of 3", chain(3), 2.74, BOTH),
     ("chain of 3, likeliest tokens", argmaxes(3), 2.39, CUT), ("chain of 3", chain(3), 2.46, "top_k: 1"), ("chain of 3, likeliest tokens", argmaxes(3), 2.92, "top_k: 1")]))
-# Who is asked of some sets alone, or of all but some.
+# Families that apply to some sets alone, or to all but some.
 ONLY = {"sure target": (EAGLE_N_ALPHA, EAGLE_1, EAGLE_2_MEANS), "sharp module": (MTP,)}
 
 
 class Family:
-    """Sets share the ends of their fits, and whole fits: what a family's program said is asked once."""
+    """Sets share the ends of their fits, and whole fits: each result of a family's program is computed once."""
 
     def __init__(self, specsim, name, rounds):
         self.specsim, self.rounds, self.said = specsim, rounds, {}
@@ -170,7 +171,7 @@ class Family:
         return self.said[text]
 
     def fit(self, temperature, method, wanted):
-        """The value with which `method` emits so many tokens a round: false position on its logarithm, at most 12 steps."""
+        """The value with which `method` emits this number of tokens per round: false position on its logarithm, at most 12 steps."""
         ends = [math.log(self.best), math.log(self.worst)]
         off = [self.tokens_per_round(math.exp(end), temperature, [method])[0] - wanted for end in ends]
         if off[0] < 0 or off[1] > 0:
@@ -227,7 +228,7 @@ def answers(family, temperature, figures):
 
 
 def where(temperature, figure):
-    """What a row's column of the temperature says."""
+    """The content of a row's temperature column."""
     other = figure[3] if len(figure) > 3 else temperature
     return f"{temperature}, {other}" if isinstance(other, str) else other
 
@@ -257,7 +258,7 @@ def main():
             for place, tokens in answer.result().items():
                 made[place][name] = round(tokens, 3)
     write(out, rows)
-    keeps = f"kept: what {kept_program} had made, for which --keep stands\n" if kept else ""
+    keeps = f"kept: the output of {kept_program}, which --keep preserves\n" if kept else ""
     (out / "manifest.yaml").write_text(
         f"program: {version_of(specsim)}\ncommand: scripts/results/language.py SPECSIM results/language{' --keep' if kept else ''}\n{keeps}seed: 20260117\n")
 

@@ -110,7 +110,7 @@ def called(*command):
 
 
 def find_peer(modules):
-    """The folder that has node-llama-cpp, and what of it: what is installed here and now, else what the folder says it has."""
+    """The folder that has node-llama-cpp, and its version: the one installed now, else the folder's record."""
     own = Path("build/baselines/node_modules")
     locked = json.loads((LOCKED / "package.json").read_text())["dependencies"]
     if modules is None and not (own / "node-llama-cpp").is_dir():

@@ -62,7 +62,7 @@ def duel(specsim, out, name, first, second):
 
 
 def more_tokens(first, second):
-    """By how many percent `first` emits more tokens a round than `second`, and half an interval at 99 %: not paired."""
+    """By how many percent `first` emits more tokens per round than `second`, and half an interval at 99 %: not paired."""
     a, b = float(first["tokens_per_round"]), float(second["tokens_per_round"])
     error = T99_OF_16 * a / b * math.hypot(float(first["tokens_per_round_se"]) / a, float(second["tokens_per_round_se"]) / b)
     return 100 * (a / b - 1), 100 * error
@@ -122,7 +122,7 @@ def main():
                        f"below plain decoding: {', '.join(losers) or 'none'}")
     lines.append(f"| L8 | variants: Medusa, EAGLE, Lookahead, trees | faster than a chain of 3: {', '.join(ahead)} | on one text that repeats itself in part, "
                  f"each draft at alpha .7 but EAGLE's head, which is taken to close half of the rest, "
-                 f"256 rounds a sequence: {'; '.join(figures)} |")
+                 f"256 rounds per sequence: {'; '.join(figures)} |")
 
     figures, gains = [], {}
     for batch in (1, 32):

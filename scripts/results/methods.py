@@ -93,7 +93,7 @@ def side_by_side(specsim, out):
 
 
 def published(specsim, out):
-    """EAGLE's chains of five from n-alpha and the trees of trees.csv, beside the figures that were published with them; a formula beside itself."""
+    """EAGLE's chains of five from n-alpha and the trees of trees.csv, next to the figures published with them; a formula next to itself."""
     theory = {row["setting"]: row for row in rows_of(RECORD / "theory.csv") if row["method"] == "eagle_chain"}
     known = [row for row in rows_of("configs/published/rows.csv") if row["config"] == "eagle1_nalpha"]
     cells = run(specsim, out, "configs/published/eagle1_nalpha.yaml", "eagle1_nalpha")

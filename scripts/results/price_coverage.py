@@ -27,7 +27,7 @@ from step_prices import priced
 NORMAL_MIDDLE = 0.6745
 STEPS = Path("results/fidelity/steps")
 KERNELS = Path("results/fidelity/unseen.csv")
-DEVELOPED_ON = "DeepSeek"  # the mixture whose served times prices were developed beside; the others came after the fits
+DEVELOPED_ON = "DeepSeek"  # the mixture whose served times were seen while the model was developed; the others came after the fits
 # Percent of all rows that nothing was estimated from, servers alike, within one and two errors: what tests/golden/results_test.py holds
 # them to. A normal law has 68 and 95; of 91 servers such shares have standard errors of 5 and 2.3, and three of them are allowed.
 # Mutants: kernels' errors alone (50 and 74), twice or half of what is stated.
@@ -35,7 +35,7 @@ BANDS = {"within_1_percent": (53, 83), "within_2_percent": (88, 100)}
 
 
 class Row:
-    """A measured time beside its estimate. error: logarithm of measured over estimated; kernels: the part of the stated error that kernels make."""
+    """A measured time and its estimate. error: logarithm of measured over estimated; kernels: the part of the stated error that kernels make."""
 
     def __init__(self, server, error, kernels, stated):
         self.server, self.error, self.kernels, self.stated = server, error, kernels, stated

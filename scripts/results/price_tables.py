@@ -8,7 +8,7 @@ from pathlib import Path
 import tables
 
 FIDELITY = Path("results/fidelity")
-# Most error in the middle and at the 90th percentile, percent, by kind; of products by type too.
+# Largest allowed median and 90th percentile of the error, percent, by kind; of products by type too.
 GOALS = {"attention_decode": (8, 20), "attention_latent": (8, 20), "attention_verify": (15, 40), "experts": (12, 35), "allreduce": (12, 35)}
 PRODUCT_GOALS = {"bfloat16": (4, 12), "fp8": (6, 15), "fp8_block": (6, 15), "sq": (6, 15), "nvfp4": (8, 20), "int4_wo": (8, 20), "int8_wo": (8, 20)}
 RATIOS = ("ratio_1", "ratio_2_16", "ratio_17_128", "ratio_129_512")
@@ -95,7 +95,7 @@ def unseen_value(what):
 
 
 def unseen_span(what):
-    """Least and most of a kind and type over GPUs, in the middle or at the 90th percentile: "KIND | TYPE | middle or high"."""
+    """Least and most of a kind and type over GPUs, median or 90th percentile:  "KIND | TYPE | middle or high"."""
     kind, dtype, figure = (word.strip() for word in what.split("|"))
     found = [float(row[{"middle": "median_percent", "high": "p90_percent"}[figure]]) for row in unseen_rows(kind) if row["dtype"] == dtype]
     return f"{min(found):.1f} to {max(found):.1f} %"

@@ -143,7 +143,7 @@ def main():
         if own is not None:
             line.update(parameters=f"{own:.0f}", module=f"{module:.0f}", images=f"{images:.0f}")
             if published:
-                # What tensors count beside the language model is on some pages and not on others.
+                # The tensors outside the language model that a page counts differ from page to page.
                 copies = [0.0, copy] if row["source"].startswith("tensors") else [0.0]
                 sums = [own + more + encoder + stored for more in (0.0, module) for encoder in (0.0, images) for stored in copies]
                 best = min(sums, key=lambda total: abs(total / published - 1.0))

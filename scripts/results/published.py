@@ -25,7 +25,7 @@ def simulate(specsim, out, name):
     done = subprocess.run([specsim, "check", str(CONFIGS / f"{name}.yaml"), "--out", str(folder), "--force", "--quiet"], capture_output=True, text=True)
     if done.returncode not in (0, 1, 3):
         sys.exit(f"published: specsim check {name}: {done.stderr}")
-    if done.returncode != 0:  # 3: nothing disagrees, but some check could not have failed; figures have intervals of their own
+    if done.returncode != 0:  # 3: nothing disagrees, but some check is underpowered; figures have their own intervals
         print(f"published: specsim check {name} {'does not pass' if done.returncode == 1 else 'was not tested in every cell'}:\n{done.stdout}")
     shutil.move(folder / "manifest.yaml", out / f"manifest_{name}.yaml")
     shutil.move(folder / "data.csv", out / f"data_{name}.csv")

@@ -56,7 +56,7 @@ def layers_of(model):
 
 
 def why(row):
-    """What the profiles themselves say of a row that misses."""
+    """The profiles' own explanation of a row that misses."""
     causes = []
     if row["least_ms_beyond"] and row["measured"] > 1.08 * float(row["least_ms_beyond"]):
         causes.append(f"its library: {100 * (row['measured'] / float(row['least_ms_beyond']) - 1):.0f} % longer than at some larger number of tokens")

@@ -116,7 +116,7 @@ def table_of_groups(rows):
 
 
 def settings(rows):
-    """Sets of a source's rows that differ in the draft alone; simulated and measured tokens a second of each, plain as 1."""
+    """A source's rows that differ only in the draft; simulated and measured tokens per second of each, relative to 1 without speculation."""
     sets = defaultdict(list)
     for row in rows:
         if row["round_ratio"]:

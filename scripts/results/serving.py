@@ -33,9 +33,9 @@ SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 METHODS = {"draft-model": "draft_model", "draft_model": "draft_model", "eagle3": "eagle"}
 SEEDS = 3          # runs of a cell that are averaged, for the measured server ran once and so would we
 FRONTEND_MS = 12   # HTTP and tokens of the prompt, where nothing is fitted
-# Servers of the record. `fit`: the figures that are fitted to its rows without speculation. Where the record does not name the GPU, its
-# memory (pool and weights) and its rows without speculation at one request do: 70.6 GB of weights on each GPU of 2.0 TB/s. There GPUs
-# talk through the host's memory: half of PCIe's bandwidth less a fifth, and the latency of a launched collective.
+# Servers of the record. `fit`: the figures that are fitted to its rows without speculation. If the record does not name the GPU, its memory (pool and
+# weights) and its rows without speculation at one request determine it: 70.6 GB of weights on each GPU of 2.0 TB/s. There GPUs talk through the
+# host's memory: half of PCIe's bandwidth less a fifth, and the latency of a launched collective.
 SERVERS = {
     "Qwen/Qwen3-32B": {
         "hardware": {"preset": "h100-sxm-94gb"}, "target": {"preset": "qwen3-32b"},
@@ -217,7 +217,7 @@ def levenberg(residuals, start, prior=PRIOR, rounds=6):
 
 
 def preset_figures(server):
-    """Where the fit starts: what the GPU's file says."""
+    """Start of the fit: the values of the GPU's file."""
     preset = yaml.safe_load((ROOT / "configs" / "hardware" / f"{server['hardware']['preset']}.yaml").read_text())
     own = {**preset, "attention_efficiency": 0.8, **preset["calibration"], "frontend_ms": FRONTEND_MS, **server["hardware"]}
     return {name: float(own[name]) for name in server["fit"]}
@@ -289,7 +289,7 @@ def rows_of(cells, runs, way, fitted_to):
 
 
 def compare_cells(program, numbers, say):
-    """A row for each cell and price; what was fitted; and the errors where a draft's time is fitted to another draft length's cell."""
+    """A row for each cell and latency model; the fitted values; and the errors if a draft's time is fitted to another draft length's cell."""
     table, fitted, others = [], [], []
     cells = cells_of(numbers)
     for target in dict.fromkeys(cell["target"] for cell in cells):
@@ -391,7 +391,7 @@ def group_means(requests):
 def measured_run(path):
     with open(path) as file:
         rows = [json.loads(line) for line in file]
-    # queued_ts is when the engine, between two steps, takes the request from its inbox; what came before is told by arrival_time.
+    # queued_ts is when the engine, between two steps, takes the request from its inbox; arrival_time covers the wait before.
     lag = [(row["queued_ts"] - rows[0]["queued_ts"]) - (row["arrival_time"] - rows[0]["arrival_time"]) for row in rows]
     first = [row["first_token_ts"] - row["queued_ts"] for row in rows]
     return {"ttft": 1e3 * statistics.mean(first), "inbox": 1e3 * (statistics.mean(lag) - min(lag)),

@@ -1,7 +1,7 @@
 """The page of scripts/results/serving.py."""
 import statistics
 
-# What the misses of the committed table say together.
+# Common causes of the misses of the committed table.
 LARGER_MISSES = [
     "What the larger misses say. Before a full cache (256 requests at once) the requests that have a first token, throughput times output times",
     "TPOT, are 1 % too many at draft length 1 of the 1.7B draft, 3 % at 5 and 6, 1.5 % with EAGLE-3 and 3 % without speculation. TTFT is what",

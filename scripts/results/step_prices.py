@@ -6,7 +6,7 @@ usage: scripts/results/step_prices.py SPECSIM TABLES OUT    (from the repository
 TABLES is the folder of public measurements, as scripts/results/fidelity.py takes it, or OUT itself: the rows that are kept there price anew without
 it, which a test does. Prices the three tables of SOURCES with `specsim kernels` and writes to OUT
   TABLE.csv       the rows that are priced, with milliseconds as measured and as priced
-  errors.csv      by the groups of the pages: rows, median of priced over measured, error in the middle, 90th percentile and worst, percent
+  errors.csv      by the groups of the pages: rows, median of estimated over measured, median error, 90th percentile and worst, percent
   dense.md, linear.md, served.md   the tables of results/notes/prices.md, which includes them
   manifest.yaml
 """
@@ -31,7 +31,7 @@ SEQUENCES = "on 16 to 32,768"
 
 
 def priced(specsim, tables, name, scratch):
-    """The rows of a table that have a price, with priced_ms and ratio."""
+    """The rows of a table that have an estimate, with priced_ms and ratio."""
     with table_in(tables, name) as file:
         rows = list(csv.DictReader(file))
     columns = [key for key in rows[0] if key not in ("priced_ms", "ratio")]
@@ -42,7 +42,7 @@ def priced(specsim, tables, name, scratch):
 
 
 def errors(rows):
-    """Rows, median of priced over measured, error in the middle, 90th percentile and worst, percent."""
+    """Rows, median of estimated over measured, median error, 90th percentile and worst, percent."""
     ratios = [float(row["ratio"]) for row in rows]
     off = [100 * abs(ratio - 1) for ratio in ratios]
     return len(rows), quantile(ratios, 0.5), quantile(off, 0.5), quantile(off, 0.9), max(off)
@@ -105,7 +105,7 @@ def served_groups(rows):
 
 
 def prose_groups(rows):
-    """Groups of served rows that results/notes/prices.md speaks of beside its table."""
+    """Groups of served rows that results/notes/prices.md discusses besides its table."""
     cut = [row for row in rows if "DeepSeek" in row["model_path"] and row["system"] == "b200_sxm" and row["backend"] == "trtllm"]
     found = {(f"DeepSeek {post}", precision):
              [row for row in cut if row["backend_version"].endswith(post) and row["precision"] == precision]

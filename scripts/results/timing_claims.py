@@ -55,7 +55,7 @@ def commas(values):
     return ",".join(map(str, values))
 
 
-# ---- L1: how many tokens a pass verifies for the price of one ------------------------------------------------------------------
+# ---- L1: how many tokens a pass verifies in the time of one ------------------------------------------------------------------
 
 def first_crossing(points, level):
     """x at which y reaches `level` first, linear between neighbours; None where it does not."""
@@ -84,7 +84,7 @@ def knees(specsim):
         own = groups[model, shards, "vllm", gpu, batch, context]
         knee = first_crossing(passes["vllm"], KNEE)
         one = own[0]
-        # What makes up the time that the first pass beyond the knee adds.
+        # The parts of the time that the first pass beyond the knee adds.
         at = next((row for row in own if knee is not None and int(row["tokens"]) >= knee), own[-1])
         added = {part: float(at[f"{part}_ms"]) - float(one[f"{part}_ms"]) for part in PARTS}
         largest = max(PARTS, key=added.get)
@@ -245,7 +245,7 @@ def varying_context(specsim, scratch):
                       "formula_at_log_alpha": float(row["speedup_theory"])})
     iid = {row["draft_length"]: row["formula_at_log_alpha"] for row in table if row["stretch_tokens"] == 2}
     for row in table:
-        row["formula_at_text_alpha"] = iid[row["draft_length"]]  # each position drawn anew: the log shows the text's mean
+        row["formula_at_text_alpha"] = iid[row["draft_length"]]  # each position drawn independently: the log shows the text's mean
     return table
 
 

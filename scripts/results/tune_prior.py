@@ -41,7 +41,7 @@ FURTHEST_TTFT = 1.2  # TTFT that is further off, as a logarithm, is a queue that
 
 
 class Cells:
-    """What is measured of a server's runs, and what the simulator says of them. A row is a run and a metric."""
+    """The measured values of a server's runs, and the simulator's estimates. A row is a run and a metric."""
 
     def __init__(self, server, slopes):
         self.name, self.kind = server.name, server.kind

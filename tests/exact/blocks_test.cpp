@@ -273,7 +273,7 @@ TEST_CASE("mutants start from an unbroken rule") {
        FunctionRule([](verify::Block& block) { return traversal_without(block, true, true); }));
 }
 
-TEST_CASE("lossy verifiers of blocks are biased by exactly what their distribution says") {
+TEST_CASE("lossy verifiers of blocks are biased by exactly what their distribution gives") {
   InputNumbers numbers(77);
   const auto first_token = [](const Distribution& target, const Distribution& draft, const std::string& verifier) {
     return audit::audit_cell(cell_of(explicit_pair(target, draft), "{process: fixed}", chain(1), verifier)).starts[0].first_token;
@@ -389,7 +389,7 @@ TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic
   }
 }
 
-TEST_CASE("lossy verifiers of blocks are biased by exactly what their distribution gives") {
+TEST_CASE("a dynamic tree ranks by the draft model's own distribution, whatever draft_sampling is") {
   const auto audited = [](const std::string& sampling) {
     const std::string pair =
         "{vocab: 5, target: {family: zipf, exponent: 1}, draft: {from: target, transform: permute, value: 0.5}" + sampling + "}";

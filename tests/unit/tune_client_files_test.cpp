@@ -131,7 +131,7 @@ TEST_CASE("trtllm-bench", "[tune][client_files]") {
 TEST_CASE("Logs of servers", "[tune][client_files]") {
   // The first line has the load's beginning in it, the line with one request its end.
   check_file("vllm_server.log", {{2, 8, kNone, kNone, kNone, kNone, 2.5, kNone, kNone, 620, {0.9, 0.6}}});
-  // Equally many steps at 800 and 1,200 tokens a second: the harmonic mean.
+  // Equally many steps at 800 and 1,200 tokens per second: the harmonic mean.
   check_file("sglang_server.log", {{0, 16, kNone, kNone, kNone, kNone, kNone, kNone, kNone, 960}});
 }
 

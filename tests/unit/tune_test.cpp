@@ -1,4 +1,4 @@
-// What runs of a server teach about it.
+// Factors of a server learned from its runs.
 #include "sim/answers/tune/suggest.h"
 #include "sim/answers/tune/tune.h"
 
@@ -49,7 +49,7 @@ std::vector<Evidence> made_up_runs(Normals& normal, std::size_t count) {
   return runs;
 }
 
-// Draws a server and what is measured of it, as the model states that it comes about.
+// Draws a server and its measurements from the model's own distribution.
 void measure(Normals& normal, std::vector<Evidence>& runs, cost::FactorVector& truth) {
   for (std::size_t factor = 0; factor < kFactors; ++factor)
     truth[factor] = cost::factor_infos()[factor].mean + cost::factor_infos()[factor].error * normal();
@@ -101,7 +101,7 @@ Run run_of(int draft_length, double clients) {
   return run;
 }
 
-// What a server with these factors measures, without noise.
+// Measurements of a server with these factors, without noise.
 void simulate_server(std::vector<Run>& runs, const cost::ServerFactors& factors) {
   std::vector<Benchmark> benchmarks;
   for (const Run& run : runs) benchmarks.push_back(benchmark_of(server(), run, run.position_rates));
@@ -218,8 +218,8 @@ TEST_CASE("simulated requests have the stated mean lengths", "[tune]") {
 }
 
 TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]") {
-  // Without rates a run's tokens per round are unknown. One measured run of the same lengths tells those of the others. Mutant: each run
-  // errs by itself, and the error of the other run stays.
+  // Without rates a run's tokens per round are unknown. A measured run of the same lengths determines them for the others. Mutant: each run errs by
+  // itself, and the error of the other run stays.
   Run given = run_of(3, 4);
   Run other = run_of(3, 8);
   given.position_rates.clear();

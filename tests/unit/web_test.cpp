@@ -1,4 +1,4 @@
-// Questions of the explorer's page, asked natively; tests/web asks the compiled core and holds it against the program.
+// Questions of the explorer's page, asked natively; tests/web asks the compiled core and compares it with the program.
 #include "sim/doors/web/explorer.h"
 
 #include <catch2/catch.hpp>
@@ -69,7 +69,7 @@ TEST_CASE("a run in pieces counts as one at once, and its verdict comes at the e
   CHECK(pieces["distance"].get<double>() < 3.0 * pieces["expected_distance"].get<double>());
 }
 
-TEST_CASE("rounds told choice by choice are the rounds that the run plays", "[web]") {
+TEST_CASE("rounds shown choice by choice are the rounds that the run plays", "[web]") {
   Json config = chain_config("token");
   config["rounds"] = 192;  // three sequences
   config["decode"]["verifier"] = GENERATE("token", "lenience", "typical", "sample_match", "block");
@@ -124,7 +124,7 @@ TEST_CASE("pasted benchmark results narrow a plan", "[web][tune]") {
   CHECK_THAT(ask(plan).value("error", ""), Contains("produts"));
 }
 
-TEST_CASE("what cannot be read gets a message that says what is allowed", "[web]") {
+TEST_CASE("unreadable input gets a message with the allowed values", "[web]") {
   const auto error = [](const Json& question) { return ask(question).value("error", ""); };
   CHECK_THAT(error({{"ask", "weather"}}), Contains("\"weather\", allowed: parts, plan"));
   CHECK_THAT(error({{"ask", "plan"}}), Contains("acceptance: none is given"));

@@ -32,7 +32,7 @@ std::string bytes_of(T number) {
 }
 std::string gguf_text(const std::string& text) { return bytes_of<std::uint64_t>(text.size()) + text; }
 
-// A GGUF file: tensors of zeros, one behind the other.
+// A GGUF file: tensors of zeros, one after the other.
 class GgufMaker {
  public:
   explicit GgufMaker(std::string architecture) : architecture_(std::move(architecture)) {
@@ -157,7 +157,7 @@ ModelShape shape_of(const std::string& path) {
   REQUIRE(diagnostics.empty());
   return shape;
 }
-// What is wrong with a file of these bytes.
+// The errors of a file with these bytes.
 std::string mistakes_of(const std::string& name, const std::string& bytes) {
   const Folder folder;
   Diagnostics diagnostics;
@@ -367,7 +367,7 @@ TEST_CASE("broken and hostile GGUF files are refused by name", "[cost][models][w
   CHECK_THAT(mistakes_of("m-00001-of-00003.gguf", good), Contains("m-00002-of-00003.gguf: cannot be read"));
 }
 
-TEST_CASE("safetensors beside a config.json give the bytes of each part", "[cost][models][weight_files]") {
+TEST_CASE("safetensors next to a config.json give the bytes of each part", "[cost][models][weight_files]") {
   const Folder folder;
   folder.put("config.json", kConfig);
   const ModelShape described = shape_of(folder.path());
@@ -379,7 +379,7 @@ TEST_CASE("safetensors beside a config.json give the bytes of each part", "[cost
   CHECK(stored_bytes(shape, "attention") == 2.0 * 4 * 4096 * 2);
   CHECK(stored_bytes(shape, "small") == 2.0 * 128);
   CHECK(shape_of(file).weight_bytes() == shape.weight_bytes());  // the file itself names its model
-  // In 8 bits, of which the config says nothing: the files' bytes count, and it is told.
+  // Weights in 8 bits that the config does not mention: the files' bytes count, with a note.
   folder.put("model.safetensors", safetensors(model_tensors("F8_E4M3", 1)));
   const ModelShape narrow = shape_of(folder.path());
   REQUIRE(narrow.assumed.size() == 2);

@@ -59,7 +59,7 @@ test("another seed gives other counts", () => {
   assert.notEqual(counts[0], counts[1]);
 });
 
-const close = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-8 * Math.max(1e-3, Math.abs(b)), `${what}: ${a}, the program says ${b}`);
+const close = (a, b, what) => assert.ok(Math.abs(a - b) <= 1e-8 * Math.max(1e-3, Math.abs(b)), `${what}: ${a}, the program prints ${b}`);
 
 for (const [hardware, target, draft, more, options] of [
   ["h100-sxm", "llama-3.1-8b", "llama-3.2-1b", {}, []],
@@ -106,7 +106,7 @@ test("mass: accepted and residual make the target, but for a biased rule", () =>
   assert.ok(biased.bias > 0.01 && biased.alpha > good.alpha, `${biased.bias} ${biased.alpha} ${good.alpha}`);
 });
 
-test("step tells the round that the run plays", () => {
+test("step shows the round that the run plays", () => {
   const own = { ...config("token"), rounds: 64 }; // one sequence
   const counts = ask({ ask: "rounds", config: own }).counts;
   const rounds = Array.from({ length: 64 }, (_, round) => ask({ ask: "step", config: own, round }));
@@ -177,7 +177,7 @@ for (const [name, own, values, exact] of [
       for (const [column, value] of Object.entries(answer.points[i].figures)) {
         if (line[column] === undefined || line[column] === "") continue;
         if (exact) assert.equal(Number(value?.toPrecision(10)), Number(line[column]), `${column} at ${line.rate}`);
-        else if (value !== null) assert.ok(Math.abs(value - Number(line[column])) <= 1e-6 * Math.max(1, Math.abs(value)), `${column} at ${line.rate}: ${value}, the program says ${line[column]}`);
+        else if (value !== null) assert.ok(Math.abs(value - Number(line[column])) <= 1e-6 * Math.max(1, Math.abs(value)), `${column} at ${line.rate}: ${value}, the program prints ${line[column]}`);
         ++compared;
       }
     });

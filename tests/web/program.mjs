@@ -1,4 +1,4 @@
-// What the tests of the explorer share: the compiled core in this process, and the program beside it.
+// Helpers of the explorer's tests: the compiled core in this process, and the program next to it.
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -45,7 +45,7 @@ export function runWords(words, file) {
   }
 }
 
-// The counts that `specsim run` writes for a config, as the core tells them.
+// The counts that `specsim run` writes for a config, from the core.
 export function countsOfRun(config) {
   const folder = mkdtempSync(join(tmpdir(), "specsim-web-"));
   try {

@@ -52,14 +52,14 @@ test("what a view writes itself is taken", () => {
   assert.equal(rates("70%, 45%,0.31", parts) + weights("5,3,2;4,4,2e-3", parts) + text("any; $(thing)", parts), "");
 });
 
-test("every wrong setting is told with what is allowed", () => {
+test("every wrong setting is reported with the allowed values", () => {
   const checks = { longest: whole(1, 32), gpus: oneOf("1", "2"), batch: whole(1, 512) };
   assert.deepEqual(wrongSettings({ longest: "10; curl x | sh #", gpus: "1", batch: "0", other: ";" }, checks, parts), ['longest: "10; curl x | sh #", allowed: a whole number in [1, 32]', 'batch: "0", allowed: a whole number in [1, 512]']);
   assert.deepEqual(wrongSettings({ __proto__: null, constructor: "x", toString: "y" }, checks, parts), []);
 });
 
-// Settings that a page's address may hold, drawn at random: such as a view writes itself, these with a few characters put in, taken out or
-// put behind, and texts of any characters.
+// Random settings that a page's address may hold: those that a view writes itself, these with a few characters inserted, deleted or appended, and
+// texts of any characters.
 function random(seed) {
   let state = seed;
   const next = (count) => {
@@ -79,7 +79,7 @@ function random(seed) {
 }
 
 for (const [path, commandOf] of [["views/decide", "acceptanceOptions, workloadOptions"], ["views/serve", "command"]])
-  test(`an address says what it means or is refused: ${path}`, async () => {
+  test(`an address has a meaning or is refused: ${path}`, async () => {
     const names = { hardware: ["h100-sxm", "l4"], model: ["llama-3.1-8b", "llama-3.2-1b", "eagle-head-8b"], engine: ["vllm"], acceptance: ["eagle-vicuna-7b-chat"], verifier: ["token"] };
     const module = await viewOf(path, ...commandOf.split(", "));
     const view = Object.values(module).find((own) => own?.allowed !== undefined);
@@ -108,7 +108,7 @@ for (const [path, commandOf] of [["views/decide", "acceptanceOptions, workloadOp
       lines.push(words({ ...view.defaults, ...read }));
     }
     assert.ok(refused > 1000 && lines.length > 1000, `${refused} refused, ${lines.length} taken`);
-    // What a shell makes of all of these lines: words of harmless characters, options where options are, and no other command.
+    // A shell must split all of these lines into words of harmless characters, with options where options are, and no other command.
     const shell = lines.map((line) => `words ${line.replaceAll("\n", " ")}`).join("\n");
     assert.doesNotMatch(lines.join(""), /[\n\r\0`$]/);
     const out = execFileSync("bash", ["-s"], { input: `set -eu; PATH=; words() { printf '%s\\x01' "$@"; printf '\\x02'; }\n${shell}\n`, encoding: "utf8", maxBuffer: 1e9 });

@@ -1,4 +1,5 @@
-// Asks the simulator in its worker. What changes faster than it answers is asked once, as it stands when the worker is free.
+// Asks the simulator in its worker. A question that changes faster than it is answered is asked once, with its latest values, when the worker is
+// free.
 import CoreWorker from "./worker?worker&inline";
 
 export interface Answer {
@@ -47,7 +48,7 @@ export class Core {
 let quick: Core | undefined;
 let long: Core | undefined;
 let server: Core | undefined;
-// Prices and single rounds on one worker, long runs on another, servers on a third: a slider never waits for a simulation.
+// Latency estimates and single rounds on one worker, long runs on another, servers on a third: a slider never waits for a simulation.
 export const prices = (): Core => (quick ??= new Core());
 export const rounds = (): Core => (long ??= new Core());
 export const serving = (): Core => (server ??= new Core());

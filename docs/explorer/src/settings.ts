@@ -1,8 +1,8 @@
-// What each setting of a view may be. Settings come from the address, which anyone may have written, and end up in commands that
-// people paste into a shell: each is checked as what it is, and a command is put together from words that are quoted.
+// Allowed values of each setting of a view. Settings come from the address, which anyone may have written, and end up in commands that people paste
+// into a shell: each is checked as what it is, and a command is put together from words that are quoted.
 import type { Settings } from "./state";
 
-// What a value may be: what is allowed, in words, where it is not; "" where it is. `parts`: names that the program knows, by kind.
+// Check of a value: returns a description of the allowed values if it is wrong; "" if it is right. `parts`: names that the program knows, by kind.
 export type Allowed = (value: string, parts: Record<string, unknown>) => string;
 export type Checks = Record<string, Allowed>;
 
@@ -22,7 +22,7 @@ export const named = (kind: string, ...others: string[]): Allowed => (value, par
   return known.includes(value) || others.includes(value) ? "" : `a name that specsim list ${kind} prints`;
 };
 
-// Shares of positions: 0.7, 0.45 or 70%, 45%. What is written here while it is typed may be anything: the program says what is wrong.
+// Shares of positions: 0.7, 0.45 or 70%, 45%. The text may be anything while it is typed: the program reports errors in it.
 export const rates: Allowed = (value) => (/^[0-9eE.+\-%, ]{0,2000}$/.test(value) ? "" : "numbers with commas between, as 0.7, 0.45 or 70%, 45%");
 
 // Weights of two distributions: 5,3,2;4,4,2.
@@ -31,7 +31,7 @@ export const weights: Allowed = (value) => (/^[0-9eE.+\-,;]{0,4000}$/.test(value
 // Text that goes into no command.
 export const text: Allowed = (value) => (value.length <= 1e6 ? "" : "a text of at most 1000000 characters");
 
-// What is wrong with settings that were given, a line each. Those that the view does not have are passed over, as ever.
+// Errors in the given settings, one per line. Those that the view does not have are passed over, as ever.
 export function wrongSettings(given: Settings, checks: Checks, parts: Record<string, unknown>): string[] {
   return Object.entries(given)
     .filter(([key]) => Object.hasOwn(checks, key))

@@ -96,7 +96,7 @@ export function copyable(text: string, label: string): HTMLElement {
   return h("div", { class: "command" }, h("pre", { tabindex: "0", "aria-label": label }, h("code", {}, text)), button);
 }
 
-// What is told of a point under the pointer stays within the page: on a phone it is wider than the space beside the point.
+// The description of a point under the pointer stays within the page: on a phone it is wider than the space next to the point.
 function keepTipsInside(picture: Element): void {
   const move = (): void => {
     for (const tip of picture.querySelectorAll<SVGGElement>('g[aria-label="tip"]')) {
@@ -109,7 +109,7 @@ function keepTipsInside(picture: Element): void {
       if (by !== 0) tip.style.translate = `${by / scale}px`;
     }
   };
-  // Each movement of the pointer draws it anew, and its box once its text has a size.
+  // Each movement of the pointer redraws it, and its box has a size only after its text.
   new MutationObserver(() => requestAnimationFrame(move)).observe(picture, { childList: true, subtree: true });
 }
 

@@ -70,7 +70,7 @@ export function workloadOptions(settings: Settings): string[] {
   return [...serverOptions(settings), "--batch", settings.batch!, "--context", settings.context!];
 }
 
-// Fields of a workload, for the views that price passes.
+// Fields of a workload, for the views that estimate passes.
 import { select, slider } from "./ui";
 
 export const isHead = (name: string): boolean => /^eagle|mtp|-draft-|^medusa/.test(name);

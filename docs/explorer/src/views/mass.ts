@@ -21,9 +21,9 @@ interface Bars {
   show: (answer: Answer) => void;
 }
 
-// Target and draft side by side, the draft's bar cut into what is accepted and what is rejected; the target's cut into what comes
-// as an accepted draft and what comes from the residual. Every bar is a slider: dragged with the pointer, or set with the arrow keys.
-// What is drawn is made anew with every answer; what is dragged stays, and so does the scale while a finger is down.
+// Target and draft side by side, the draft's bar cut into what is accepted and what is rejected; the target's cut into what comes as an accepted
+// draft and what comes from the residual. Every bar is a slider: dragged with the pointer, or set with the arrow keys. The drawing is rebuilt with
+// every answer; dragged bars stay, and so does the scale while a finger is down.
 function bars(drag: (which: 0 | 1, token: number, probability: number) => void): Bars {
   const size = { width: pictureSize(1, 0).width, height: 330, left: 46, top: 12, bottom: 34 };
   const plot = { width: size.width - size.left - 8, height: size.height - size.top - size.bottom };

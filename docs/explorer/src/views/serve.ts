@@ -363,7 +363,7 @@ export const serve: View = {
         show(answer, false);
         if (values.length === list.length) break;
       }
-      // What the servers complete when saturated takes longer than the curve, which stands meanwhile.
+      // The saturated throughput takes longer to compute than the curve, which is shown meanwhile.
       const answer = await serving().ask({ ...question, values: list, capacity: true });
       if (own === generation) show(answer, true);
     };
