@@ -241,7 +241,7 @@ const config::Fields<Calibration>& calibration_fields() {
 namespace {
 
 // The least standard deviation of the logarithm of a time estimated by another architecture's fits. When each measured GPU was
-// left out in turn, its median error was 5 to 16 % (docs/results/prices.md).
+// left out in turn, its median error was 5 to 16 % (`docs/results/prices.md`).
 constexpr double kTransferSpread = 0.25;
 
 }  // namespace

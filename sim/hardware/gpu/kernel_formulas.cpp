@@ -98,7 +98,7 @@ double latent_us(const KernelFit& fit, const Hardware& hardware, const KernelSha
   return kernel + power_norm(power, {memory, operations, x.batch * (sequence + rows * row)});
 }
 
-// Time per key relative to heads of 128, for which key_us was fitted: a block loads keys and values as wide as a head.
+// Time per key relative to heads of 128, the width of key_us: a block loads keys and values as wide as a head.
 // FlashAttention 2 on an H200 takes .0114 us per key with heads of 64, .0192 with 128 and .0364 with 256 (results/gpu/h200-sxm).
 // The RTX 3090 takes .0894 with 256 and the RTX 4090 .0305 with 128, which is twice the cycles.
 double walked_width(const Hardware& hardware, double head_dim) {

@@ -143,13 +143,14 @@ struct KernelFits {
 // `name`: one of configs/kernels, read once, or the path of a .yaml file, relative to the folder of the file that `where` is in
 // or else to the current one. Returns nullptr after reporting an error.
 std::shared_ptr<const KernelFits> read_kernel_fits(const std::string& name, const Location& where, Diagnostics& diagnostics);
-// Those of a file of configs/kernels that is built in, which must be there.
+// The fits of a built-in file of configs/kernels, which must exist.
 const KernelFits& built_in_kernel_fits(const std::string& name);
 
-// `fits` of the GPU `measured` on `board`, a GPU with another memory or another number of multiprocessors. What a byte takes
-// beyond the data sheet's bandwidth is the multiprocessors' time, not the memory's: each keeps so many bytes in flight. It stays
-// as it is per multiprocessor, so that a board with a slower memory reaches a larger share of it. `attention_share`: what decode
-// attention reaches there was measured, as a share of what it reaches on `measured`; none: it follows from the same rule.
+// Converts `fits` of the GPU `measured` to `board`, a GPU with another memory or another number of multiprocessors. The time per
+// byte beyond the data sheet's bandwidth is due to the multiprocessors, not to the memory: each keeps a fixed number of bytes in
+// flight. It stays the same per multiprocessor, so that a board with a slower memory reaches a larger share of it.
+// `attention_share`: measured bandwidth of decode attention on the board, over that on `measured`; none: computed by the same
+// rule.
 std::shared_ptr<const KernelFits> on_board(const KernelFits& fits, const Hardware& measured, const Hardware& board,
                                            std::optional<double> attention_share);
 

@@ -13,7 +13,7 @@ namespace {
 // A prompt's attention without cached tokens runs its operations at .59 to .64 of the peak on H100, H200, B200, B300 and at .46
 // to .53 on A100, L40S, RTX PRO 6000. On the former it reads queries, keys and values and writes results at 60 to 80 % of the
 // bandwidth, and takes 15 to 17 us more. Source: context_mla of the same table, TensorRT-LLM's kernels, 1 to 16,384 tokens;
-// errors in docs/results/prices.md.
+// errors in `docs/results/prices.md`.
 constexpr double kPromptShare = 0.61;
 constexpr double kPromptShareElsewhere = 0.5;
 constexpr double kPromptBandwidth = 0.7;

@@ -21,8 +21,8 @@ class MeasuredExperts final : public Kernel<ExpertsWork> {
   [[nodiscard]] KernelError error(const ExpertsWork& work) const override;
   [[nodiscard]] KernelLabel label(const ExpertsWork& work) const override;
 
-  // What was measured of the kernel for a layer. like: the engine's own kernel on a layer like this one. others: another engine's
-  // kernel, or other layers. bytes: a bf16 kernel, whose time is scaled by the bytes.
+  // How closely the measurements of a kernel fit a layer. like: the engine's own kernel on a layer like this one. others: another
+  // engine's kernel, or other layers. bytes: a bf16 kernel, whose time is scaled by the bytes.
   enum class Basis { like, others, bytes };
   // ratio of experts by tensor to those by block from which the latter's kernel is used
   static constexpr double kMuchSlower = 1.5;

@@ -63,8 +63,8 @@ bool computes(const KernelFit& fit, const KernelShape& x) {
 }  // namespace
 
 // If none of the engine's kernels was measured on a layer like this one, the kernel with the most measured layers is used; a
-// kernel measured on a single other layer says nothing about this one. With more tokens than were measured the choice stays the
-// same, but no longer counts as measured.
+// kernel measured on a single other layer gives no information about this one. With more tokens than were measured the choice
+// stays the same, but no longer counts as measured.
 MeasuredExperts::Choice MeasuredExperts::fastest(const KernelShape& x, const std::string& dtype, bool own) const {
   const Hardware& hardware = library_.hardware();
   Choice like;

@@ -236,7 +236,7 @@ const Hardware* hardware_named(const std::string& name, std::map<std::string, st
 
 // The fits for a GPU without measurements of the kind, with its own data sheet's figures. The rate that feeds a product's
 // operands grows with the multiprocessors and the root of their arithmetic. Checked by leaving out each measured GPU in turn
-// (docs/results/prices.md).
+// (`docs/results/prices.md`).
 std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, const std::string& engine,
                                      const std::string& dtype, const std::string& kernel) {
   std::vector<KernelFit> fits;

@@ -20,9 +20,9 @@ constexpr double kWeightOnlySpread = 0.3;
 // Whether the engine runs quantised weights on that GPU with another backend than the measured one: llama.cpp's Vulkan, ROCm or
 // Metal.
 bool other_backend(const Engine& engine, const Hardware& hardware);
-// The kernels of such a backend. Rounds of Qwen3.8-27B and Gemma-4-31B with MTP over 3 to 5 rows take 1.3 to 2.5 times a step
-// without speculation (RX 7900 XTX under Vulkan and ROCm, R9700, M4, Strix Halo), where CUDA's take 1.1. The median is used as
-// the cost of rows, and the spread as the error of any number of rows above one.
+// The kernels of such a backend. Rounds of Qwen3.8-27B and Gemma-4-31B with MTP over 3 to 5 rows take 1.3 to 2.5 times as long as
+// a step without speculation (RX 7900 XTX under Vulkan and ROCm, R9700, M4, Strix Halo), where CUDA's take 1.1. The median is
+// used as the cost of rows, and the spread as the error of any number of rows above one.
 constexpr double kOtherBackendGrowth = 0.25;
 constexpr double kOtherBackendSpread = 0.4;
 WeightOnlyKernels other_backend_kernels(const Engine& engine);
