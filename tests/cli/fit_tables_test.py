@@ -80,7 +80,7 @@ with tempfile.TemporaryDirectory() as name:
         of_table = abs(per_point) * noise[what] / 0.01
         assert abs(value - TRUTH[what]) < 4 * (own ** 2 + of_table ** 2) ** 0.5 + 0.02, (what, value, own, of_table, done.stdout)
         assert own < 0.1, (what, own)
-    assert "target: sigma" in done.stdout and done.stdout.count("default, not told by the table") == 4, done.stdout
+    assert "target: sigma" in done.stdout and done.stdout.count("default, not determined by the table") == 4, done.stdout
     assert "worst miss: " in done.stdout, done.stdout
 
     # `run` accepts the experiment that `fit` writes, without changes.
@@ -93,9 +93,9 @@ with tempfile.TemporaryDirectory() as name:
     # EAGLE's table by its name: its depths come out.
     done = call("fit", "eagle-vicuna-7b-chat", "--out", folder / "eagle")
     assert done.returncode == 0, done.stderr
-    assert "warning: the table does not tell how the draft's further ranks do" in done.stderr, done.stderr
+    assert "warning: the table does not determine the acceptance of the draft's further ranks" in done.stderr, done.stderr
     text = (folder / "eagle/spread.yaml").read_text()
-    assert "tree_dynamic, depth" not in text and "# Left out: trees of likeliest tokens" in text, text
+    assert "tree_dynamic, depth" not in text and "# Omitted: trees of likeliest tokens" in text, text
     start = text.index("pair:")
     found = tokens_per_round(folder, text[start:text.index("decode:")], [chain(k) for k in range(1, 6)], SEEDS)
     for rate, one in zip((0.79, 0.74, 0.72, 0.73, 0.67), by_depth([mean(column) for column in found])):
@@ -115,7 +115,7 @@ with tempfile.TemporaryDirectory() as name:
     log.write_text("temperature: 1\nrates: [0.78, 0.60, 0.45]\n")
     done = call("fit", log, "--out", folder / "log")
     assert done.returncode == 0, done.stderr
-    assert "selection argmax, assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise" in done.stdout, done.stdout
+    assert "selection argmax, assumed, as vLLM, SGLang and llama.cpp draft by default" in done.stdout, done.stdout
     columns = tokens_per_round(folder, pair_of(folder / "log"), [chain(3), "{drafter: {kind: chain, draft_length: 3}, verifier: token}"], SEEDS)
     assert abs(mean(columns[0]) - 2.83) < 0.03 and 3.0 < mean(columns[1]) < 3.5, (mean(columns[0]), mean(columns[1]))  # mutant: 2.22 and 2.81
     assert call("compare", folder / "log/spread.yaml", "--rounds", "2000", "--quiet").returncode == 0
@@ -128,7 +128,7 @@ with tempfile.TemporaryDirectory() as name:
     # Its mean length alone, as SGLang prints it, or at several draft lengths, which tell the rates.
     log.write_text("temperature: 1\nmean_acceptance_length: 2.83\ndraft_length: 3\n")
     done = call("fit", log)
-    assert done.returncode == 0 and "rates by depth are taken from mean lengths of rounds, the target's own token counted: 2.83 at draft length 3" in done.stdout, done
+    assert done.returncode == 0 and "rates by depth are taken from mean tokens per round, with the target's own token counted: 2.83 at draft length 3" in done.stdout, done
     assert "chain of 3, tokens per round 2.8300 2.8300" in " ".join(done.stdout.split()), done.stdout
     for command in (("plan", "--acceptance"), ("compare", "--batches", "1", "--rounds", "2000", "--acceptance")):
         done = call(*command, log)
@@ -147,7 +147,7 @@ with tempfile.TemporaryDirectory() as name:
     done = call("fit", log, "--out", folder / "missed")
     missed = "chain of 3, tokens per round is 2.6117 in the table, and at most 2.59"
     assert done.returncode == 0 and f"warning: out of reach: {missed}" in done.stderr and "spread.yaml for specsim run" in done.stdout, done
-    assert f"# Out of reach: {missed}" in (folder / "missed/spread.yaml").read_text()
+    assert f"# Not matched: {missed}" in (folder / "missed/spread.yaml").read_text()
     # A target that cannot be reached ends with status 2 like other bad input: the message gives what can be reached, and no file is written.
     log.write_text("temperature: 1\nrates: [0.9995]\n")
     done = call("fit", log, "--out", folder / "unmet")
@@ -176,5 +176,5 @@ with tempfile.TemporaryDirectory() as name:
     done = call("fit", "tests/data/acceptance/trace_t1.jsonl", "--out", folder / "overlaps")
     assert done.returncode == 0 and "warning: the target's sigma was not recorded" in done.stderr, (done.stdout, done.stderr)
     text = (folder / "overlaps/spread.yaml").read_text()
-    assert "# Left out: trees of likeliest tokens" in text and "tree_dynamic, depth" not in text and "without_replacement" in text, text
+    assert "# Omitted: trees of likeliest tokens" in text and "tree_dynamic, depth" not in text and "without_replacement" in text, text
 print("tables of acceptance come back as distributions")

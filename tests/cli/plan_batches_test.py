@@ -26,7 +26,7 @@ for cell in (0, 1):
 assert done.stdout.count("vllm serve <path of llama-3.1-8b>") == 2, done.stdout
 done = plan("128,256", "8192")
 assert done.returncode == 2, (done.returncode, done.stdout)
-assert "2 of 2 cells do not fit the GPU, the smallest: batch 128 at context 8192" in done.stderr, done.stderr
+assert "2 of 2 cells do not fit the GPU; the smallest: batch 128 at context 8192" in done.stderr, done.stderr
 for more in ([], ["--set", "cost.draft_us=100"], ["--set", "cost.draft_floor_us=10"]):
     done = subprocess.run([SPECSIM, "plan", "--acceptance", "ngram-maths", "--target", "vicuna-7b", *more], capture_output=True, text=True)
     assert done.returncode == 0 and "the models of the table: --draft none" in done.stdout, (more, done.stdout, done.stderr)

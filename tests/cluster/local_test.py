@@ -25,21 +25,21 @@ with tempfile.TemporaryDirectory() as folder:
     status, _, error = run("run", CONFIG, *SMALL, "--out", whole)
     expect(f"one run: {error}", status == 0)
     first = ["cluster", "local:2", CONFIG, *SMALL, "--tasks", "3", "--out", out]
-    status, said, error = run(*first, "--dry-run")
-    expect(f"dry run: {status} {said} {error}", status == 0 and "3 of 3 shards are missing: 1-3" in said and not (out / "cluster.json").exists())
-    status, said, error = run(*first)
-    expect(f"cluster: {status} {said} {error}", status == 0)
+    status, stdout, error = run(*first, "--dry-run")
+    expect(f"dry run: {status} {stdout} {error}", status == 0 and "3 of 3 shards are missing: 1-3" in stdout and not (out / "cluster.json").exists())
+    status, stdout, error = run(*first)
+    expect(f"cluster: {status} {stdout} {error}", status == 0)
     expect("bytes of one run", status == 0 and same(whole, out))
-    status, said, _ = run("cluster", "status", out)
-    expect(f"status: {said}", status == 0 and "3 of 3 shards are finished" in said and "\nmerged" in said)
+    status, stdout, _ = run("cluster", "status", out)
+    expect(f"status: {stdout}", status == 0 and "3 of 3 shards are finished" in stdout and "\nmerged" in stdout)
     # A lost shard alone is made again.
     kept = (out / "shards/1/counts.csv").stat().st_mtime_ns
     shutil.rmtree(out / "shards/2")
-    status, said, _ = run("cluster", "status", out)
-    expect(f"status of a lost shard: {status} {said}", status == 3 and "2 of 3 shards are finished" in said and "missing: 2" in said)
+    status, stdout, _ = run("cluster", "status", out)
+    expect(f"status of a lost shard: {status} {stdout}", status == 3 and "2 of 3 shards are finished" in stdout and "missing: 2" in stdout)
     (out / "data.csv").unlink()
-    status, said, error = run(*first)
-    expect(f"again: {status} {error}", status == 0 and "2 of 3 shards are finished, 1 to go" in said and same(whole, out))
+    status, stdout, error = run(*first)
+    expect(f"again: {status} {error}", status == 0 and "2 of 3 shards are finished, 1 to go" in stdout and same(whole, out))
     expect("a finished shard was made again", (out / "shards/1/counts.csv").stat().st_mtime_ns == kept)
 
     def refused(text, *arguments, status=2):

@@ -149,10 +149,10 @@ def output(folder):
             ended = run("cluster", "local:2", *SMALL, "--out", out, stdout=writes, **streams)[0]
             os.close(writes)
         expect(f"{name}: {ended}", ended == (4 if name == "full" else 0) and (out / "data.csv").exists())
-    ended, said, error = run("cluster", "status", folder / "full", "--quiet")
-    expect(f"quiet: {ended} {said} {error}", (ended, said, error) == (0, "", ""))
-    ended, said, error = run("cluster", "status", folder / "full", "--format", "json")
-    expect(f"json: {ended} {said} {error}", ended == 2 and said == "" and error == '--format: "json", allowed with cluster: table\n')
+    ended, text, error = run("cluster", "status", folder / "full", "--quiet")
+    expect(f"quiet: {ended} {text} {error}", (ended, text, error) == (0, "", ""))
+    ended, text, error = run("cluster", "status", folder / "full", "--format", "json")
+    expect(f"json: {ended} {text} {error}", ended == 2 and text == "" and error == '--format: "json", allowed with cluster: table\n')
     for arguments in (["\x1b[31mslurm", *SMALL], ["local:\x1b]0;x\x07", *SMALL, "--out", folder / "x"], ["status", folder / "\x1b[2J\u202e\x9b"]):
         ended, _, error = run("cluster", *arguments)
         expect(f"escapes: {ended} {error!r}", ended == 2 and "\\x1b" in error and not any(one in error for one in "\x1b\x07\u202e\x9b"))
@@ -165,8 +165,8 @@ def left_alone(folder):
     begin = ["cluster", "local:2", *SMALL, "--out", out]
     run(*begin)
     before = everything(out)
-    ended, said, error = run(*begin, "--force", "--dry-run")
-    expect(f"force and dry run: {ended} {said} {error}", ended == 0 and "2 of 2 shards are missing: 1-2" in said)
+    ended, text, error = run(*begin, "--force", "--dry-run")
+    expect(f"force and dry run: {ended} {text} {error}", ended == 0 and "2 of 2 shards are missing: 1-2" in text)
     expect("force and dry run deleted something", everything(out) == before)
     (out / "manifest.yaml").unlink()
     (out / "data.csv").write_text("mine\n")

@@ -135,14 +135,14 @@ LINES = [
     (["compare", "--rounds", "1.5"], '--rounds: "1.5", allowed: an integer in [1, 10000000000000]'),
     (["compare", "--threads", "all"], '--threads: "all", allowed: an integer in [0, 1024]'),
     (["compare", "--batch", "1", "--rounds", "1000"],
-     "warning: verifier kseq gains less from several chains on synthetic distributions than was published of it (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\n--rounds: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of distributions that errors come from"),
+     "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\n--rounds: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of distributions that errors come from"),
     (["compare", "--print-config", "configs/examples/methods/trees.yaml"], "--print-config: given with a config, allowed: without one, to print the built-in methods"),
     (["compare", "--batches", "4000", "--context", "8192"],
-     "the built-in methods: 15 of 15 cells do not fit the GPU, the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
+     "the built-in methods: 15 of 15 cells do not fit the GPU; the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
      "target KV 4000.49 GiB, draft weights 2.30 GiB, draft KV 1000.12 GiB, look-ahead slots 1.22 GiB: 5019.09 of 47.15 GiB; set aside: the driver 0.50 GiB, "
      "beyond gpu_memory_utilization 0.9 7.91 GiB, activations and logits 24.08 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
     (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
-     "warning: verifier kseq gains less from several chains on synthetic distributions than was published of it (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\nconfigs/examples/methods/eagle.yaml:3:1: distributions, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
+     "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\nconfigs/examples/methods/eagle.yaml:3:1: distributions, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
      "number of rounds"),
     # plan
     (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "

@@ -107,7 +107,7 @@ TEST_CASE("dspark: temperatures of both sides, and of the draft alone") {
       CHECK(report.impossible == 0.0);
       const judge::DistributionFacts facts = judge::gather_facts(cell, spec::plan_of(cell), nullptr);
       if (std::string(sampling).find("top_k") != std::string::npos)
-        CHECK(facts.missing == "drafts that are cut to their likeliest tokens behind a bias are not worked out");
+        CHECK(facts.missing == "theory does not cover drafts that are reduced to their likeliest tokens after a bias");
       else
         CHECK(theory_difference(predicted(cell), report) <= kExact);
     }

@@ -200,7 +200,7 @@ class Faults(WithResults):
         process = self.started("run", self.config, "--set", "rounds=2e6", "--out", str(out), "--threads", "1")
         shutil.rmtree(out)
         errors = self.go_on(process)
-        self.assertEqual((process.returncode, errors), (FINE, f"warning: {out}/journal.txt was removed: the run goes on, and could not be resumed\n"))
+        self.assertEqual((process.returncode, errors), (FINE, f"warning: {out}/journal.txt was removed: the run continues, but cannot be resumed\n"))
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["counts.csv", "data.csv", "manifest.yaml"])
 
     def test_two_writers(self):
@@ -245,7 +245,7 @@ class Faults(WithResults):
         out.mkdir()
         os.mkfifo(out / "journal.txt")
         self.refused(run("run", self.config, "--out", out), "an unfinished run is here")
-        self.refused(run("run", self.config, "--out", out, "--resume"), "journal.txt: is no regular file, allowed: --force to drop it")
+        self.refused(run("run", self.config, "--out", out, "--resume"), "journal.txt: is no regular file, allowed: --force to delete it")
         self.assertEqual(run("run", self.config, "--out", out, "--force").returncode, FINE)
         self.same(out)
 
@@ -320,7 +320,7 @@ class Faults(WithResults):
         lines = before.splitlines(keepends=True)
         trace.write_text("".join(lines[1:] + lines[:1]))
         self.refused(run("run", config, "--set", "rounds=2e7", "--out", out, "--resume"),
-                     rf"journal.txt:2: {re.escape(str(trace))} is not what it was: its checksum was [0-9a-f]{{16}}, allowed: ")
+                     rf"journal.txt:2: {re.escape(str(trace))} has changed: its checksum was [0-9a-f]{{16}}, allowed: ")
         b = self.scratch / "b"
         self.assertEqual(run("run", config, "--shard", "2/2", "--out", b).returncode, FINE)
         self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(a))}/manifest.yaml: {re.escape(str(trace))} is not what it was")

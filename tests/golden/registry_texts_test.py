@@ -26,10 +26,10 @@ STALE = ["It pays where a bounded error is allowed: simulated with .5, 2.87 toke
          "vLLM reports 19 % more tokens per second in the mean over five data sets",
          "it gave .89 to 1.82 times plain decoding"]
 PARAMETERS = ["factor on the draft's probability; 1: the token verifier",
-              "added to that of a step down; left out: -0.25, but 0 from batch 8 on where tiers are left out too",
+              "added to the threshold for a shorter draft; default: -0.25, but 0 from batch 8 on if tiers are left out too",
               "stops where the path's share of the matches falls below", "tokens drafted per round; 0: plain decoding",
-              "drafts factor times the match's length, and offset, at most",
-              "with budget: rows, drafted tokens that are verified of each sequence in the mean"]
+              "drafts at most factor times the match's length, plus offset",
+              "with budget: rows, mean number of draft tokens verified per sequence"]
 
 
 def literals(text):

@@ -306,7 +306,7 @@ class Reproducible(unittest.TestCase):
                 # Without --resume the unfinished run is not touched.
                 before = (out / "journal.txt").read_bytes()
                 self.refused(run("run", self.small, "--out", str(out)),
-                             f"{out}/journal.txt: an unfinished run is here, allowed: --resume to go on with it, or --force to drop it\n")
+                             f"{out}/journal.txt: an unfinished run is here, allowed: --resume to continue it, or --force to delete it\n")
                 self.assertEqual((out / "journal.txt").read_bytes(), before)
                 self.passed(run("run", self.small, "--out", str(out), "--resume"))
             self.assertEqual(results(out), self.small_results)
@@ -364,7 +364,7 @@ class Reproducible(unittest.TestCase):
                 self.assertRegex(result.stderr, "journal.txt:1: (this journal belongs to another run|is no journal of a run)")
             elif line == 2:
                 self.assertEqual(result.returncode, 2)
-                self.assertIn("journal.txt:2: it does not say which program began it", result.stderr)
+                self.assertIn("journal.txt:2: it does not name the program that began it", result.stderr)
             else:  # told, unless it may be what a sudden end leaves; and computed again
                 last = line == self.journal.count(b"\n")
                 self.assertEqual(result.returncode, 0)
@@ -385,12 +385,12 @@ class Reproducible(unittest.TestCase):
         half = self.journal[:len(self.journal) // 2]
         (out / "journal.txt").write_bytes(half)
         other = (f"{out}/journal.txt:1: this journal belongs to another run (config, seed or shard differ), "
-                 "allowed: the same run, or --force to drop it\n")
+                 "allowed: the same run, or --force to delete it\n")
         for more in (["--seed", "5"], ["--set", "rounds=20012"], ["--shard", "1/2"], ["--set", "decode.verifier=sample_match"]):
             self.refused(run("run", self.small, "--out", str(out), "--resume", *more), other)
         self.refused(run("run", self.configs[0], "--out", str(out), "--resume"), other)
         self.refused(run("run", self.small, "--out", str(out)),
-                     f"{out}/journal.txt: an unfinished run is here, allowed: --resume to go on with it, or --force to drop it\n")
+                     f"{out}/journal.txt: an unfinished run is here, allowed: --resume to continue it, or --force to delete it\n")
         self.assertEqual((out / "journal.txt").read_bytes(), half)
         # Another way to write the same config is the same run.
         self.passed(run("run", self.small, "--out", str(out), "--resume", "--set", "rounds=2.0011e4", "--threads", "1"))

@@ -221,7 +221,7 @@ def benchmarks():
     says("vllm bench serve's JSON", imported("", text=saved * 2), "12786 rounds, draft length 3", "--position-rates 0.8342,0.7291,0.6407")
     out = imported("sglang_bench.txt")
     close("sglang.bench_serving", figure(out, "mean acceptance length")[0], 2.93)
-    expect("an interval that nothing tells", figure(out, "mean acceptance length")[1:] == (None, None))
+    expect("an interval without data", figure(out, "mean acceptance length")[1:] == (None, None))
     says("sglang.bench_serving", out, "about 6485 rounds", "say it with --at-draft-length")
     out = imported("trtllm_serving.txt", "--at-draft-length", "4")
     close("TensorRT-LLM's benchmark_serving", figure(out, "mean acceptance length")[0], 2.71)

@@ -327,7 +327,7 @@ TEST_CASE("a calculation that is too large is reported with its size") {
   CHECK(missing(20, "{drafter: {kind: tree_static, branching: [3, 1, 1, 1, 1]}, verifier: greedy_multi_path}") ==
         "vocabulary 20, paths of 5: too many paths");
   CHECK(missing(9, "{drafter: {kind: dspark, block_size: 16}, verifier: block}") ==
-        "vocabulary 9, draft_length 16, 3 contexts, each two of which are joined: too many");
+        "vocabulary 9, draft_length 16, 3 contexts in all pairs: too many");
 }
 
 }  // namespace specsim::agreement_test

@@ -101,9 +101,9 @@ void take_through_commands(const Config& config, const std::string& part, const 
 TEST_CASE("a custom position verifier runs, is audited, and has no theory") {
   const Registered<verify::VerifierEntry> part(verify::verifiers(), position_verifier<HalfRule>("toy_half", true));
   take_through_commands({.verifier = "toy_half"}, "verifier/toy_half",
-                        {.no_theory = "none knows verifier toy_half", .check = kUntested});
+                        {.no_theory = "none covers verifier toy_half", .check = kUntested});
   take_through_commands({.verifier = "toy_half", .context = "{process: markov}"}, "verifier/toy_half",
-                        {.no_theory = "none knows verifier toy_half", .check = kUntested});
+                        {.no_theory = "none covers verifier toy_half", .check = kUntested});
 }
 
 TEST_CASE("a custom verifier with its own theory is judged by it, and a wrong theory is refuted") {
@@ -134,17 +134,17 @@ TEST_CASE("check and audit detect a lossy verifier that claims to be lossless, a
     const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
     take_through_commands(
         {.verifier = "toy_liar"}, "verifier/toy_liar",
-        {.no_theory = "none knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
+        {.no_theory = "none covers verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
   }
   {
     const Registered<verify::VerifierEntry> liar(verify::verifiers(), block_verifier<FirstChildRule>("toy_liar", true));
     take_through_commands(
         {.drafter = "{kind: tree_static, branching: [2, 1]}", .verifier = "toy_liar"}, "verifier/toy_liar",
-        {.no_theory = "none knows verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
+        {.no_theory = "none covers verifier toy_liar", .audited_lossless = false, .check = kDisagrees, .audit = kDisagrees});
   }
   const Registered<verify::VerifierEntry> honest(verify::verifiers(), position_verifier<CredulousRule>("toy_honest", false));
   take_through_commands({.verifier = "toy_honest"}, "verifier/toy_honest",
-                        {.no_theory = "none knows verifier toy_honest", .audited_lossless = false, .check = kUntested});
+                        {.no_theory = "none covers verifier toy_honest", .audited_lossless = false, .check = kUntested});
 }
 
 TEST_CASE("a custom verifier of blocks, on chains, trees and chosen blocks", "[stat]") {
@@ -152,7 +152,7 @@ TEST_CASE("a custom verifier of blocks, on chains, trees and chosen blocks", "[s
   for (const char* drafter : {kChain, "{kind: tree_static, branching: [2, 1]}",
                               "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", "{kind: prompt_lookup, draft_length: 2}"})
     take_through_commands({.drafter = drafter, .verifier = "toy_follow"}, "verifier/toy_follow",
-                          {.no_theory = "none knows verifier toy_follow", .check = kUntested});
+                          {.no_theory = "none covers verifier toy_follow", .check = kUntested});
 }
 
 TEST_CASE("custom drafters that choose their blocks are not judged by another drafter's theory", "[stat]") {
@@ -163,11 +163,11 @@ TEST_CASE("custom drafters that choose their blocks are not judged by another dr
        .verifier = "tree_point_mass",
        .context = "{process: copy, prompt_tokens: 4, fidelity: 0.7}"},
       "drafter/toy_echo",
-      {.no_theory = "none knows what drafter toy_echo chooses under verifier tree_point_mass", .check = kUntested});
+      {.no_theory = "none covers the choices of drafter toy_echo under verifier tree_point_mass", .check = kUntested});
   for (const char* context : {"{process: fixed}", "{process: markov}"})
     take_through_commands(
         {.drafter = "{kind: toy_bush}", .verifier = "tree_point_mass", .context = context}, "drafter/toy_bush",
-        {.no_theory = "none knows what drafter toy_bush chooses under verifier tree_point_mass", .check = kUntested});
+        {.no_theory = "none covers the choices of drafter toy_bush under verifier tree_point_mass", .check = kUntested});
 }
 
 TEST_CASE("custom policies, one that observes and one that looks at the draft, are not judged by another's theory") {
@@ -176,7 +176,7 @@ TEST_CASE("custom policies, one that observes and one that looks at the draft, a
   for (const std::string name : {"toy_one_more", "toy_shy"})
     for (const char* verifier : {"token", "sample_match"})
       take_through_commands({.drafter = "{kind: chain, draft_length: 3}", .verifier = verifier, .policy = "{kind: " + name + "}"},
-                            "policy/" + name, {.no_theory = "none knows policy " + name, .check = kUntested});
+                            "policy/" + name, {.no_theory = "none covers policy " + name, .check = kUntested});
 }
 
 TEST_CASE("custom context processes: one that tokens move has theory, an unknown one runs without") {
@@ -187,7 +187,7 @@ TEST_CASE("custom context processes: one that tokens move has theory, an unknown
                          .verifier = "multi_draft_recursive",
                          .context = "{process: toy_parity}"},
                         "context/toy_parity", {});
-  const std::string why = "none knows how contexts follow one another in process toy_drift";
+  const std::string why = "none covers the transitions between contexts in process toy_drift";
   take_through_commands({.context = "{process: toy_drift}"}, "context/toy_drift",
                         {.no_theory = why, .audited = false, .check = kUntested});
   take_through_commands({.drafter = "{kind: tree_static, branching: [2, 1]}",
@@ -197,7 +197,7 @@ TEST_CASE("custom context processes: one that tokens move has theory, an unknown
   // The tokens of each context are compared with its target nevertheless.
   const Registered<verify::VerifierEntry> liar(verify::verifiers(), position_verifier<CredulousRule>("toy_liar", true));
   take_through_commands({.verifier = "toy_liar", .context = "{process: toy_drift}"}, "context/toy_drift",
-                        {.no_theory = "none knows verifier toy_liar", .audited = false, .check = kDisagrees});
+                        {.no_theory = "none covers verifier toy_liar", .audited = false, .check = kDisagrees});
 }
 
 TEST_CASE("theory reads the distributions of a custom family, without any cost model") {
@@ -242,7 +242,7 @@ TEST_CASE("theories known to be of one verifier are not those of its neighbours"
     const Ended chosen = check({.drafter = "{kind: tree_dynamic, depth: 2, width: 2, nodes: 3}", .verifier = verifier});
     INFO(chosen.output);
     CHECK(chosen.status == kUntested);
-    CHECK(chosen.says("no theory: none knows what drafter tree_dynamic chooses under verifier "));
+    CHECK(chosen.says("no theory: none covers the choices of drafter tree_dynamic under verifier "));
   }
 }
 

@@ -163,8 +163,8 @@ TEST_CASE("requests that are shorter than a round give none, and the user is war
   REQUIRE(short_ones.cells[0].notes.size() == 1);
   CHECK(
       short_ones.cells[0].notes[0] ==
-      "2 of the record's 3 requests have fewer than the 4 tokens that a round may emit, and give no round: tokens per round are "
-      "those of the longer ones");
+      "2 of the record's 3 requests have fewer than the 4 tokens that a round may emit, and yield no round: tokens per round are "
+      "those of the longer requests");
   const Simulated own = simulate(replay_of(file.path(), 3, ""));
   const double expected = 1.0 + 0.5 + 0.25 + 0.125;  // the third request alone
   CHECK(own.predicted == Approx(expected).epsilon(1e-12));

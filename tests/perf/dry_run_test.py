@@ -54,15 +54,15 @@ def main():
         with tempfile.TemporaryDirectory() as scratch:
             path = Path(scratch) / "timed.yaml"
             path.write_text("experiment: timed\nseed: 1\n" + config)
-            said = subprocess.run([SPECSIM, "run", path, "--dry-run", "--threads", "1"], capture_output=True, text=True, check=True).stdout
-            told = float(re.search(r"about ([0-9.]+) s on", said)[1])
+            printed = subprocess.run([SPECSIM, "run", path, "--dry-run", "--threads", "1"], capture_output=True, text=True, check=True).stdout
+            estimate = float(re.search(r"about ([0-9.]+) s on", printed)[1])
             started = processor_time()
             subprocess.run([SPECSIM, "run", path, "--threads", "1", "--quiet"], stdout=subprocess.DEVNULL, check=True)
             took = processor_time() - started
         # Below ten seconds the estimate is printed with one digit.
-        wrong = told + 0.05 + STARTED < took / FACTOR or told - 0.05 > FACTOR * took
+        wrong = estimate + 0.05 + STARTED < took / FACTOR or estimate - 0.05 > FACTOR * took
         failed = failed or wrong
-        print(f"{name}: estimated {told:g} s, took {took:.2f} s{'  <- beyond a factor of 5' if wrong else ''}", flush=True)
+        print(f"{name}: estimated {estimate:g} s, took {took:.2f} s{'  <- beyond a factor of 5' if wrong else ''}", flush=True)
     return 1 if failed else 0
 
 

@@ -378,7 +378,7 @@ TEST_CASE("every drafter can draft ahead or gives a reason why not, and none can
           CHECK(drafter.start() == nullptr);
         } catch (const BadInput& bad) {
           REQUIRE(bad.list().size() == 1);
-          CHECK(bad.list()[0].message.find("or a placement that drafts behind the judgement") != std::string::npos);
+          CHECK(bad.list()[0].message.find("or a placement that drafts after verification") != std::string::npos);
           refused.insert(entry.info.name);
         }
         break;

@@ -216,10 +216,10 @@ with tempfile.TemporaryDirectory() as folder:
               ("drafts are free", ["base.yaml", "--method", "ngram"], False), ("drafts are free", ["base.yaml", "--policy", "off"], False),
               ("drafts up to 3 tokens and acceptance is stated for 2", ["base.yaml", "--position-rates", "0.7,0.4"], True),
               ("acceptance is stated for", ["base.yaml", "--position-rates", "0.7,0.4,0.3"], False), ("acceptance is stated for", ["base.yaml"], False))
-    for words, arguments, said in doubts:
+    for words, arguments, is_printed in doubts:
         done = subprocess.run([SPECSIM, "serve", *arguments], cwd=folder, capture_output=True, text=True, timeout=600)
-        if done.returncode != 0 or (words in done.stderr) != said:
-            print(f"specsim serve {' '.join(arguments)}: {words!r} {'is not' if said else 'is'} printed: {done.stderr}")
+        if done.returncode != 0 or (words in done.stderr) != is_printed:
+            print(f"specsim serve {' '.join(arguments)}: {words!r} {'is not' if is_printed else 'is'} printed: {done.stderr}")
             failures += 1
     if sorted(os.listdir(folder)) != sorted([*FILES, "out", "flags"]):
         print(f"files were left: {os.listdir(folder)}")

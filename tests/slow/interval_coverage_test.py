@@ -68,8 +68,8 @@ def served(seed):
         out = Path(folder) / "out"
         status, text, err = run("serve", "configs/serve/chat.yaml", "--requests", "2000", "--seed", seed, "--no-capacity", *KNOWN_TIMES, "--out", out)
         assert status == 0, err
-        told = {name: tuple(map(float, figures)) for name, *figures in CHANGE.findall(text)}
-        return {name: (*told[name], plain_taken_as_exact(out, name)) for name in ("TPOT", "TTFT")}
+        stated = {name: tuple(map(float, figures)) for name, *figures in CHANGE.findall(text)}
+        return {name: (*stated[name], plain_taken_as_exact(out, name)) for name in ("TPOT", "TTFT")}
 
 
 with ThreadPoolExecutor() as pool:
@@ -144,9 +144,9 @@ for spread, name in ((0.0, "independent rounds"), (0.25, "lines that differ")):
 
 # ---- run: the standard deviation over draws of the distributions
 status, text, err = run("run", "configs/quickstart.yaml", "--set", "sweep.decode.drafter.draft_length=[5]", "--set", "rounds=200000")
-told = re.search(r"tokens/round has a standard deviation of ([\d.e-]+) and speedup one of ([\d.e-]+) \(from 8 draws\)", text)
-expect(f"run states no spread over draws: {text} {err}", told)
-if told:
+stated = re.search(r"tokens/round has a standard deviation of ([\d.e-]+) and speedup one of ([\d.e-]+) \(from 8 draws\)", text)
+expect(f"run states no spread over draws: {text} {err}", stated)
+if stated:
     def drawn(seed):
         _, text, _ = run("run", "configs/quickstart.yaml", "--set", "sweep.decode.drafter.draft_length=[5]", "--set", "rounds=200000", "--seed", seed,
                          "--format", "json")
@@ -157,9 +157,9 @@ if told:
         figures = list(pool.map(drawn, range(1, 41)))
     for index, name in enumerate(("tokens/round", "speedup")):
         sd = statistics.stdev(one[index] for one in figures)
-        ratio = float(told[index + 1]) / sd
-        print(f"run, {name}: standard deviation over draws stated {told[index + 1]}, {sd:.3g} over 40 seeds")
+        ratio = float(stated[index + 1]) / sd
+        print(f"run, {name}: standard deviation over draws stated {stated[index + 1]}, {sd:.3g} over 40 seeds")
         # F of 7 and 39 degrees of freedom lies within .08 and 3.9 with probability .998.
-        expect(f"run, {name}: stated {told[index + 1]}, over 40 seeds {sd:.3g}", 0.08 <= ratio ** 2 <= 3.9)
+        expect(f"run, {name}: stated {stated[index + 1]}, over 40 seeds {sd:.3g}", 0.08 <= ratio ** 2 <= 3.9)
 
 finish()

@@ -52,7 +52,7 @@ TEST_CASE("every table of configs/acceptance names its source and holds probabil
       CHECK(model.is_map());
     }
     CHECK((table.draft == "none") == name.starts_with("ngram"));
-    // Mutant: the draft of a 70B model is combined with a target of its own size, for which speculation never pays.
+    // Mutant: the draft of a 70B model is combined with a target of its own size. Speculation never pays there.
     if (!table.target.empty()) {
       const config::Value named = cost::to_config({table.target, table.target_where, {}}, diagnostics);
       CHECK(cost::resolve_preset(cost::PresetKind::model, named, diagnostics).is_map());
@@ -278,7 +278,7 @@ TEST_CASE("a mean length of rounds is a table, of one draft length or of several
   CHECK(mtp[1] == mtp[7]);
   CHECK(tokens(mtp) == Approx(4.5).epsilon(1e-12));
   CHECK_THAT(table_of("mean_acceptance_length: 2.8\ndraft_length: 3").note,
-             Catch::Contains("from mean lengths of rounds, the target's own token counted: 2.8 at draft length 3"));
+             Catch::Contains("from mean tokens per round, with the target's own token counted: 2.8 at draft length 3"));
   CHECK(table_of("mean_acceptance_length: 2.8\ndraft_length: 3").selection == spec::Selection::argmax);
   refused("mean_acceptance_length: 2.8", "table.yaml:1:25: mean_acceptance_length without draft_length, allowed: with");
   refused("rates: [0.5]\ndraft_length: 3", "table.yaml:2:15: draft_length with rates, allowed: with mean_acceptance_length or");

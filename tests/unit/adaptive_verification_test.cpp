@@ -288,7 +288,7 @@ TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, c
 TEST_CASE("adaptive_verification: a batch's round takes a time between those of the passes that its budgets lead to") {
   // 384 rows, beyond which a pass on the H100 takes a tenth more; one round of many verifies 128 rows more.
   const spec::Cell cell = tests::experiment_of(
-                              "{experiment: priced, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
+                              "{experiment: estimated, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
                               "transform: temperature, "
                               "value: 1.5}}, decode: {drafter: {kind: chain, draft_length: 7}, verifier: token, policy: {kind: "
                               "adaptive_verification}}, "

@@ -21,7 +21,7 @@ namespace {
 using Path = std::vector<int>;
 using Paths = std::vector<Path>;
 
-// The rounds of a sequence: behind() receives the whole text at the start of each.
+// The rounds of a sequence: each round starts from the whole text.
 class Rounds {
  public:
   Rounds(const std::string& name, const std::string& parameters)
@@ -76,7 +76,7 @@ void compare(Compared& counts, std::mt19937& random, const std::string& name, co
     while (text.size() < 48) {
       lengths.push_back(static_cast<int>(text.size()));
       const Paths drafted = rounds.behind(text);
-      INFO(fmt::format("{} {} behind {} of {}", name, parameters, text, lengths));
+      INFO(fmt::format("{} {} after {} of {}", name, parameters, text, lengths));
       CHECK(std::set<Path>(drafted.begin(), drafted.end()) == with_beginnings(theory(text, lengths)));
       counts.drafting += drafted.empty() ? 0 : 1;
       counts.by_text += theory(text, Path{lengths.back()}) == theory(text, lengths) ? 0 : 1;

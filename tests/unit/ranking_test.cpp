@@ -232,7 +232,7 @@ TEST_CASE("what does not fit the memory is left out with a line, unless nothing 
     Diagnostics refused;
     static_cast<void>(read(batches, misfits, refused));
     REQUIRE(refused.list().size() == 1);
-    CHECK_THAT(refused.list()[0].message, Catch::Contains("cells do not fit the GPU, the smallest: batch 4000"));
+    CHECK_THAT(refused.list()[0].message, Catch::Contains("cells do not fit the GPU; the smallest: batch 4000"));
   }
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("fit_spread: overlaps alone leave the target as it is, outcomes the dr
   // Trees of likeliest tokens rest on the sigma that was not recorded. Mutant: an empty warning.
   CHECK_THAT(overlaps.warning(), Catch::Contains("sigma was not recorded"));
   CHECK_THAT(overlaps.yaml(),
-             Catch::Contains("# Left out: trees of likeliest tokens") && !Catch::Contains("tree_dynamic, depth"));
+             Catch::Contains("# Omitted: trees of likeliest tokens") && !Catch::Contains("tree_dynamic, depth"));
   CHECK(std::abs(off(overlaps.noise, 1.5)) < 4.0);
   CHECK(std::abs(off(overlaps.noise_spread, 0.7)) < 4.0);
   record.outcomes = true;

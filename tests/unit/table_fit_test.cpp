@@ -53,7 +53,7 @@ TEST_CASE("fit_table uses every rank of the first depth and leaves parameters at
   CHECK_FALSE(chain.drift.fitted);
   CHECK(chain.figures.at(0).role == fit::FigureRole::fitted);
   CHECK_THAT(chain.warning(), Catch::Contains("does not tell"));
-  CHECK_THAT(chain.yaml(), Catch::Contains("default, not told by the table") && !Catch::Contains("tree_dynamic, depth"));
+  CHECK_THAT(chain.yaml(), Catch::Contains("default, not determined by the table") && !Catch::Contains("tree_dynamic, depth"));
   // Mutant: ranks that the fit ignores, which would leave both at the chain's spread.
   const fit::TableFit good = fitted({{0.6, 0.15, 0.07}});
   const fit::TableFit lost = fitted({{0.6, 0.06, 0.02}});

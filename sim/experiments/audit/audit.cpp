@@ -19,12 +19,12 @@ std::string obstacle(const spec::Cell& cell) {
     case Kind::iid_fresh:
       return "";
     case Kind::by_rank:
-      return "an acceptance table has no distributions, and no text to hold the output to";
+      return "an acceptance table has no distributions, so the output has nothing to be compared with";
     case Kind::other:
       return fmt::format("context process {} does not say how its contexts follow one another", cell.contexts->name);
     default:
-      return "its contexts change by chance, where the audit needs them to change by the tokens alone (fixed, by_depth, markov) "
-             "or to be drawn afresh for every position";
+      return "its contexts change at random, but the audit needs contexts that only the tokens change (fixed, by_depth, markov) "
+             "or that are drawn for every position (fresh)";
   }
 }
 

@@ -57,7 +57,7 @@ void replay(const EveryChoice& choices, std::uint32_t context, const decode::Blo
     const SeenRound seen = watched.watch(context, bits);
     SPECSIM_CHECK(seen.emitted == outcome.emitted && seen.accepted + 1 == outcome.emitted.size() &&
                       (fresh || seen.next_context == outcome.next_context),
-                  "a round from context {} goes otherwise with random bits than with choices", context);
+                  "a round from context {} differs between random bits and choices", context);
     watched.check_unwatched(context, bits);
   }
 }

@@ -44,7 +44,7 @@ AuditReport audit_fresh(const spec::Cell& cell, const verify::PositionRule& rule
         choices.script(highest, bits);
         const SeenRound seen = watched.watch(0, bits);
         SPECSIM_CHECK(seen.emitted == outcome.emitted && static_cast<int>(seen.accepted) == outcome.accepted,
-                      "a round over fresh distributions goes otherwise with random bits than with choices");
+                      "a round over fresh distributions differs between random bits and choices");
         watched.check_unwatched(0, bits);
       }
     } while (choices.advance());

@@ -102,7 +102,7 @@ void EveryChoice::script(bool highest, ReplayedBits& bits) const {
 }
 
 bool EveryChoice::advance() {
-  SPECSIM_CHECK(at_ == made_.size(), "{} choices asked for of {} made", at_, made_.size());
+  SPECSIM_CHECK(at_ == made_.size(), "{} choices requested of {} made", at_, made_.size());
   at_ = 0;
   while (!made_.empty() && ++made_.back().at == made_.back().options.size()) made_.pop_back();
   return !made_.empty();

@@ -88,7 +88,7 @@ SeenRound WatchedRound::watch(std::uint32_t context, decode::BitSource& random_b
 void WatchedRound::check_unwatched(std::uint32_t context, decode::BitSource& random_bits) {
   decode::Counts counts = empty_;
   run(context, random_bits, counts, nullptr);
-  SPECSIM_CHECK(counts == watched_, "a round from context {} counts otherwise where nobody watches it", context);
+  SPECSIM_CHECK(counts == watched_, "a round from context {} counts differently without a sink", context);
 }
 
 }  // namespace specsim::audit

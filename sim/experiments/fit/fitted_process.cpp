@@ -501,10 +501,10 @@ std::string FittedProcess::yaml(int draft_length, RequestEnd end, std::uint64_t 
     }
   }
   return fmt::format(
-      "# Fitted to rounds of draft length {}. Longer drafts are extrapolated: specsim fit says how well that went within the "
+      "# Fitted to rounds of draft length {}. Longer drafts are extrapolated: specsim fit reports how well that worked within the "
       "record.\n"
       "experiment: fitted_{}\n"
-      "pair:  # acceptance alone: the target is certain of its token, the draft as sure of it as it is accepted\n"
+      "pair:  # acceptance only: the target's token has probability 1, and the draft gives it the acceptance rate\n"
       "  vocab: 2\n  target: {{family: explicit, probabilities: [1, 0]}}\n  draft: {}\n"
       "context: {}\n"
       "decode: {{drafter: {{kind: chain, draft_length: {}}}, verifier: token}}\n",

@@ -641,8 +641,8 @@ SpreadFit fit_spread(const SpreadRecord& record) {
 std::string SpreadFit::warning() const {
   if (sigma.fitted) return "";
   return fmt::format(
-      "the target's sigma was not recorded, and {:g} stands for it: rankings of trees of likeliest tokens (tree_dynamic, "
-      "siblings: top_k and their like) rest on that, and have been 40 % off; they are left out of {}",
+      "the target's sigma was not recorded, and the default {:g} is used: rankings of trees of likeliest tokens (tree_dynamic, "
+      "siblings: top_k and similar) depend on it, and were up to 40 % wrong; {} omits them",
       sigma.value, kSpreadFile);
 }
 
@@ -662,7 +662,7 @@ std::string SpreadFit::yaml() const {
                          : "context: {process: iid, pool: 256}\n";
   return spread_experiment(
       {.heading = fmt::format(
-           "# Distributions like those of a record of {} requests, {} positions: contexts differ in how open they are and in how "
+           "# Distributions like those of a record of {} requests, {} positions: contexts differ in their entropy and in how well "
            "well\n"
            "# the draft knows them. Standard errors: sigma {}, its spread {}; noise {}, its spread {}.\n",
            requests, positions, told(sigma), told(sigma_spread), told(noise), told(noise_spread)),
@@ -672,9 +672,9 @@ std::string SpreadFit::yaml() const {
        .trees = sigma.fitted,
        .left_out = sigma.fitted
                        ? ""
-                       : "# Left out: trees of likeliest tokens (tree_dynamic, siblings: top_k and their like). They rest "
+                       : "# Omitted: trees of likeliest tokens (tree_dynamic, siblings: top_k and similar). They depend "
                          "on the target's sigma, which\n"
-                         "# was not recorded: with the default they have been 40 % off. Chains and drawn siblings rest on "
+                         "# was not recorded: with the default they were up to 40 % wrong. Chains and drawn siblings depend on "
                          "the overlaps.\n"});
 }
 

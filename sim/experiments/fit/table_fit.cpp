@@ -317,7 +317,7 @@ void add_figures(TableFit& fit, const RankShares& shares, const Aims& aims, cons
 }
 
 std::string told(const SpreadParameter& one) {
-  if (!one.fitted) return "default, not told by the table";
+  if (!one.fitted) return "default, not determined by the table";
   return one.value > 0.0 ? fmt::format("+- {:.2g} of the fit's own contexts", one.error) : "at its end, 0";
 }
 
@@ -394,30 +394,30 @@ std::string TableFit::warning() const {
   std::vector<std::string> lacks;
   if (!tells_trees())
     lacks.push_back(fmt::format(
-        "does not tell {}: rankings of trees of likeliest tokens (tree_dynamic, siblings: top_k and their like) rest on a "
+        "does not determine {}: rankings of trees of likeliest tokens (tree_dynamic, siblings: top_k and similar) depend on a "
         "default",
-        record.kind.temperature == 0.0 || record.kind.likeliest ? "how the draft's further ranks do" : "the target's sigma"));
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks" : "the target's sigma"));
   if (!tells_drawn())
     lacks.push_back(
-        fmt::format("is of the draft's likeliest tokens, and does not tell how surely the draft knows the target's "
-                    "other ones: rankings of drawn drafts (selection: sampled, block, without_replacement and their "
-                    "like) rest on {}",
-                    sigma.fitted ? "sigma and value, of which it tells one" : "the target's sigma, a default"));
+        fmt::format("describes the draft's likeliest tokens, and does not determine how well the draft knows the target's "
+                    "other tokens: rankings of drawn drafts (selection: sampled, block, without_replacement and "
+                    "similar) depend on {}",
+                    sigma.fitted ? "sigma and value, of which it determines only one" : "the target's sigma, a default"));
   if (lacks.empty()) return "";
-  return fmt::format("the table {}; they are left out of {}", fmt::join(lacks, "; and it "), kSpreadFile);
+  return fmt::format("the table {}; {} omits them", fmt::join(lacks, "; and it "), kSpreadFile);
 }
 
 std::string TableFit::left_out() const {
   std::string lines;
   if (!tells_trees())
     lines += fmt::format(
-        "# Left out: trees of likeliest tokens (tree_dynamic, siblings: top_k and their like), which rest on a "
-        "default: the table\n# does not tell {}.\n",
-        record.kind.temperature == 0.0 || record.kind.likeliest ? "how the draft's further ranks do" : "the target's sigma");
+        "# Omitted: trees of likeliest tokens (tree_dynamic, siblings: top_k and similar), which depend on a "
+        "default: the table\n# does not determine {}.\n",
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks" : "the target's sigma");
   if (!tells_drawn())
     lines +=
-        "# Left out: drafts that are drawn (selection: sampled, block, without_replacement and their like), which the table, of "
-        "chosen\n# ones, does not tell of.\n";
+        "# Omitted: drawn drafts (selection: sampled, block, without_replacement and similar). The table describes only "
+        "chosen\n# drafts.\n";
   return lines;
 }
 
@@ -426,24 +426,24 @@ std::string TableFit::yaml() const {
   std::string context;
   if (persistence.fitted)
     context = fmt::format(
-        "# Positions that resemble the ones before them, for the table's rates rise with depth: persistence {}.\n"
-        "# between_requests is a default, not told by the table.\n"
+        "# Positions resemble the ones before them, since the table's rates rise with depth: persistence {}.\n"
+        "# between_requests is a default, not determined by the table.\n"
         "context: {{process: text, persistence: {:.6g}}}\n",
         told(persistence), persistence.value);
   else
     context = fmt::format(
-        "# Positions that have nothing to do with one another: persistence and between_requests are defaults, not told by the "
+        "# Independent positions: persistence and between_requests are defaults, not determined by the "
         "table.\n"
         "context: {{process: text{}}}\n",
         drift.value > 0.0 ? fmt::format(", drift: {:.6g}, depths: {}", drift.value, depths_of(record.acceptance.size())) : "");
   const std::string of_sigma =
-      sigma.fitted ? fmt::format("The target's sigma: {}; its spread: default, not told by the table", told(sigma))
-                   : "The target's sigma and its spread: default, not told by the table";
+      sigma.fitted ? fmt::format("The target's sigma: {}; its spread: default, not determined by the table", told(sigma))
+                   : "The target's sigma and its spread: default, not determined by the table";
   const std::string missed = out_of_reach();
   return spread_experiment({.heading = fmt::format("# Distributions whose acceptance is that of a table{}, at temperature {:g}.\n"
                                                    "{}# The draft's value: {}; its spread: {};\n# drift: {}. {}.\n",
                                                    record.about.empty() ? "" : ", " + record.about, record.kind.temperature,
-                                                   missed.empty() ? "" : fmt::format("# Out of reach: {}.\n", missed),
+                                                   missed.empty() ? "" : fmt::format("# Not matched: {}.\n", missed),
                                                    noise.fitted ? told(noise) : "that of the surest published draft",
                                                    told(noise_spread), told(drift), of_sigma),
                             .vocab = kVocab,

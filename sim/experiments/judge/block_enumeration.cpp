@@ -91,13 +91,13 @@ theory::RoundKernel BlockEnumeration::round_kernel(int draft_length, int context
 
 std::string why_not_followed(const BlockRounds& rounds, bool joint_ratio) {
   if (rounds.stops != nullptr)
-    return fmt::format("verifier {} with chains that end by what was drafted is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with chains whose end depends on the drafted tokens", verifier_name(*rounds.cell));
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   if (joint_ratio) {
     if (std::string why = why_not_windows(rounds); !why.empty()) return why;
     if (rounds.hidden() && rounds.lengths != nullptr)
       return fmt::format(
-          "verifier {} with chains that a policy cuts to length, in contexts that move by themselves, is not worked out",
+          "theory does not cover verifier {} with chains that a policy shortens, in contexts that move by themselves",
           verifier_name(*rounds.cell));
   }
   const int length = draft_length(*rounds.cell);

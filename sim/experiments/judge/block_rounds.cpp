@@ -81,7 +81,7 @@ std::vector<double> BlockRounds::start() const {
 std::string BlockRounds::why_not() const {
   return (shape->kind == Kind::requests && (lengths != nullptr || stops != nullptr)) ||
                  (shape->kind == Kind::trace && lengths != nullptr)
-             ? "requests whose rounds a policy cuts to length are not worked out"
+             ? "theory does not cover requests whose rounds a policy shortens"
              : "";
 }
 

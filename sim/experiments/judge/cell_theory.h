@@ -72,8 +72,8 @@ struct Coverage {
 struct TheoryEntry {
   config::PartInfo info;
   std::vector<std::string> verifiers;  // names of the verifiers that it covers
-  // Names of the drafters that it covers. Empty: every chain, and every drafter of blocks with the same tree in each round. What
-  // such a drafter drafts follows from its tree, its siblings and its distributions.
+  // Names of the drafters that it covers. Empty: every chain, and every drafter of blocks with the same tree in each round. The
+  // drafts of such a drafter follow from its tree, its siblings and its distributions.
   std::vector<std::string> drafters;
   // Called for cells of these verifiers and drafters. Their policy, if any, is in policy_theories().
   std::function<Coverage(const spec::Cell&)> cover;

@@ -46,7 +46,7 @@ std::vector<Uncovered> uncovered(const std::vector<const spec::Cell*>& cells) {
 std::string theory_of_part(const std::string& kind, const std::string& name) {
   if (kind == "policy") {
     const PolicyTheory* known = policy_theories().find(name);
-    return known != nullptr ? "theory: " + known->info.summary : no_theory_text("none knows policy " + name);
+    return known != nullptr ? "theory: " + known->info.summary : no_theory_text("none covers policy " + name);
   }
   if (kind != "verifier" && kind != "drafter") return "";
   std::string text;
@@ -55,9 +55,9 @@ std::string theory_of_part(const std::string& kind, const std::string& name) {
     if (std::find(known.begin(), known.end(), name) != known.end()) text += (text.empty() ? "theory: " : ", ") + entry.info.name;
   }
   if (!text.empty()) return text;
-  return kind == "verifier" ? no_theory_text("none knows verifier " + name)
-                            : "theory: the verifier's, where it drafts a chain or a tree that is the same in every round; else " +
-                                  no_theory_text("none names drafter " + name);
+  return kind == "verifier" ? no_theory_text("none covers verifier " + name)
+                            : "theory: the verifier's, if it drafts a chain or the same tree in every round; otherwise " +
+                                  no_theory_text("none covers drafter " + name);
 }
 
 }  // namespace specsim::judge

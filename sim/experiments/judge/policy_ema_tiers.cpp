@@ -6,7 +6,7 @@
 namespace specsim::judge {
 
 PolicyTheory ema_tiers_policy_theory() {
-  return {{"ema_tiers", "tiers of lengths by a moving average of accepted, of a batch of one", "", {}, ""},
+  return {{"ema_tiers", "tiers of lengths by a moving average of accepted tokens, for a batch of one", "", {}, ""},
           [](const spec::Cell& cell) {
             const config::Arguments& own = policy_arguments(cell);
             theory::SglangTiers rule;

@@ -135,7 +135,7 @@ RoundTheory PositionRounds::answer(const spec::Cell& cell) const {
   switch (shape_->kind) {
     case Kind::by_rank:
     case Kind::other:
-      result.missing = "nothing is known of how contexts follow one another";
+      result.missing = "the transitions between contexts are unknown";
       break;
     case Kind::fixed:
       result.distributions = {theory::constant_alpha(alpha_[0][0], length)};

@@ -36,7 +36,7 @@ std::optional<theory::RunMoments> moments_of(const std::function<std::optional<t
   return all;
 }
 
-constexpr const char* kNoWholeRound = "requests are so short that no round is ever whole";
+constexpr const char* kNoWholeRound = "requests are too short for a whole round";
 
 Prediction without(std::string why) {
   Prediction prediction;
@@ -63,7 +63,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.alpha = requests.tries > 0.0 ? requests.accepted / requests.tries : 0.0;
     prediction.accepted_distribution = std::move(theory.distributions);
   } else if (shape.request_tokens > 0 && theory.sequence) {
-    return without("requests of equally many tokens whose contexts move are followed for chains alone");
+    return without("theory covers requests of equally many tokens whose contexts move only for chains");
   } else if (shape.request_tokens > 0) {
     std::vector<theory::RequestType> types;
     double tries = 0.0;
@@ -104,7 +104,7 @@ Prediction predict_exact(const spec::Cell& cell, const DistributionFacts& facts,
     prediction.accepted_distribution = std::move(theory.distributions);
   } else {
     return without(
-        fmt::format("sequences of {} rounds have too many histories, fewer sequence_rounds would do", cell.sequence_rounds));
+        fmt::format("sequences of {} rounds have too many histories, use fewer sequence_rounds", cell.sequence_rounds));
   }
   prediction.theory_error = theory.mean_error;
   prediction.tokens_per_round_error = std::hypot(prediction.tokens_per_round_error, theory.mean_error);
@@ -165,7 +165,7 @@ Prediction predict_named(const spec::Cell& cell, const DistributionFacts& facts,
   else if (answer.tokens_per_round)
     prediction.tokens_per_round = *answer.tokens_per_round;
   else
-    return without(fmt::format("closed form {} says nothing of this cell", spec::theory_name(cell.theory)));
+    return without(fmt::format("closed form {} does not cover this cell", spec::theory_name(cell.theory)));
   prediction.known = true;
   if (answer.distribution && facts.classes.strata == 1) prediction.accepted_distribution = {*answer.distribution};
   return prediction;

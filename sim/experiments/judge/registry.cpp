@@ -100,8 +100,8 @@ const TheoryEntry* theory_entry(const spec::Cell& cell, std::string& why) {
     verifier_known = true;
     if (chosen ? names(entry.drafters, drafter_name(cell)) : entry.drafters.empty()) return &entry;
   }
-  why = verifier_known ? fmt::format("none knows what drafter {} chooses under verifier {}", drafter_name(cell), verifier)
-                       : fmt::format("none knows verifier {}", verifier);
+  why = verifier_known ? fmt::format("none covers the choices of drafter {} under verifier {}", drafter_name(cell), verifier)
+                       : fmt::format("none covers verifier {}", verifier);
   return nullptr;
 }
 
@@ -111,13 +111,13 @@ Coverage cover(const spec::Cell& cell) {
   if (entry == nullptr) return none;
   if (has_policy(cell)) {
     const PolicyTheory* policy = policy_theories().find(policy_name(cell));
-    if (policy == nullptr) return {nullptr, fmt::format("none knows policy {}", policy_name(cell))};
+    if (policy == nullptr) return {nullptr, fmt::format("none covers policy {}", policy_name(cell))};
     if (policy->alone && batch(cell) > 1.0)
       return {nullptr,
-              fmt::format("policy {} goes by all sequences of the batch, and theory of it is of one", policy_name(cell))};
+              fmt::format("policy {} depends on all sequences of the batch, and its theory covers only one", policy_name(cell))};
   }
   if (context_shape(cell).kind == families::ContextShape::Kind::other)
-    return {nullptr, fmt::format("none knows how contexts follow one another in process {}", cell.contexts->name)};
+    return {nullptr, fmt::format("none covers the transitions between contexts in process {}", cell.contexts->name)};
   if (context_shape(cell).kind == families::ContextShape::Kind::by_rank) return sum_over_nodes();
   return entry->cover(cell);
 }

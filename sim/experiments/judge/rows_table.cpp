@@ -134,7 +134,7 @@ std::string fastest_text(const std::vector<Row>& rows, const Axes& axes, bool ti
   // A second GPU would have sped up decoding without speculation too.
   const auto twice = order[0]->timed ? order[0]->timed->speedup_of_twice() : std::nullopt;
   return fmt::format("fastest: {} ({}speedup {:.4f}{}); next: {} ({:.4f})\n", axes.name(*order[0]), timed ? "e2e " : "",
-                     speedup_of(*order[0]), twice ? fmt::format(", {:.4f} against plain decoding on both GPUs", *twice) : "",
+                     speedup_of(*order[0]), twice ? fmt::format(", {:.4f} relative to plain decoding on both GPUs", *twice) : "",
                      axes.name(*order[1]), speedup_of(*order[1]));
 }
 
@@ -166,7 +166,7 @@ std::string table_of_one(const std::vector<Row>& rows, bool with_checks, const s
   if (shown.priced)
     text += fastest_text(rows, axes, shown.timed);
   else
-    text += "no speedup: the config names no cost, and tokens per round alone do not pay for drafts (cost: {model: ...})\n";
+    text += "no speedup: the config names no cost (cost: {model: ...}), and tokens per round do not include the time of drafts\n";
   text += draw_text(rows, axes, spreads);
   return text;
 }

@@ -154,15 +154,15 @@ Coverage cover_joined(const spec::Cell& cell) {
   if (std::string why = why_not_kept(rounds); !why.empty()) return {nullptr, std::move(why)};
   const math::Sampling& sampling = cell.contexts->pair(0).draft_sampling();
   if (sampling.top_k > 0 || sampling.top_p < 1.0 || sampling.min_p > 0.0)
-    return {nullptr, "drafts that are cut to their likeliest tokens behind a bias are not worked out"};
+    return {nullptr, "theory does not cover drafts that are reduced to their likeliest tokens after a bias"};
   const double contexts = rounds.shape->contexts;
   const double outcomes = static_cast<double>(cell.vocab) * (rounds.hidden() ? contexts : 1.0);
   const bool joint = verifier_name(cell) == "block";
   if (joint && rounds.stops != nullptr)
-    return {nullptr, "verifier block with chains that end by what was drafted is not worked out"};
+    return {nullptr, "theory does not cover verifier block with chains whose end depends on the drafted tokens"};
   if ((joint && std::pow(outcomes, draft_length(cell)) * contexts * contexts > kMostCarries) ||
       outcomes * (draft_length(cell) + 1) * contexts * contexts > kMostSteps)
-    return {nullptr, fmt::format("vocabulary {}, draft_length {}, {} contexts, each two of which are joined: too many",
+    return {nullptr, fmt::format("vocabulary {}, draft_length {}, {} contexts in all pairs: too many",
                                  cell.vocab, draft_length(cell), contexts)};
   return {std::make_unique<JoinedDrafts>(std::move(rounds)), ""};
 }

@@ -17,7 +17,7 @@ TheoryEntry gumbel_theory() {
           [](const spec::Cell& cell) -> Coverage {
             constexpr int kMostTokensSquared = 4096;  // the sum compares each token with every other
             if (cell.vocab > kMostTokensSquared)
-              return {nullptr, fmt::format("vocabulary {}: too many tokens to compare each with each", cell.vocab)};
+              return {nullptr, fmt::format("vocabulary {}: too many tokens to compare each with every other", cell.vocab)};
             return walk(BlockRounds(cell), {[](const verify::PositionDistributions& distributions, int) {
                           return std::vector<std::vector<double>>{
                               theory::judge_gumbel(distributions.target, distributions.drafted).accepted};

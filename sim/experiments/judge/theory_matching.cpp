@@ -29,7 +29,7 @@ std::string why_not_guessed(const BlockRounds& rounds) {
   if (std::string why = why_not_windows(rounds); !why.empty()) return why;
   // Only the draft's likeliest tokens have a known rank.
   if (rounds.drafter->siblings != tokens::Siblings::point_mass)
-    return "guesses that are drawn, not ranked, are not worked out in contexts that move";
+    return "theory does not cover drawn guesses in contexts that move";
   return too_many_steps(rounds, steps_of(rounds));
 }
 
@@ -37,7 +37,7 @@ std::string why_not_guessed(const BlockRounds& rounds) {
 
 TheoryEntry matching_theory() {
   return {{"matching",
-           "drafts kept while the target samples them: alpha = sum target draft, or the target's mass on chosen children",
+           "drafts are accepted while the target samples them: alpha = sum target draft, or the target's mass on chosen children",
            "Gante, assisted generation, 2023; Cai et al. (Medusa), arXiv 2401.10774",
            {},
            ""},

@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 TheoryEntry ngram_cache_theory() {
   return {{"ngram_cache",
-           "what followed the text's last tokens often and surely enough, over every text",
+           "the continuation that followed the text's last tokens often and consistently enough, over every text",
            "llama.cpp, common/ngram-cache.cpp",
            {},
            ""},

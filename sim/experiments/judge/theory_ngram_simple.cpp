@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 TheoryEntry ngram_simple_theory() {
   return {{"ngram_simple",
-           "what followed the last place of the text's last tokens, over every text",
+           "the tokens after the last earlier occurrence of the text's last tokens, over every text",
            "llama.cpp, common/ngram-map.cpp",
            {},
            ""},

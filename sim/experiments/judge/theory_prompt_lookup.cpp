@@ -6,7 +6,7 @@ namespace specsim::judge {
 
 TheoryEntry prompt_lookup_theory() {
   return {{"prompt_lookup",
-           "what followed the first occurrence of the text's last tokens, over every text",
+           "the tokens after the first occurrence of the text's last tokens, over every text",
            "Saxena, prompt lookup decoding, 2023",
            {},
            ""},

@@ -7,7 +7,7 @@ namespace specsim::judge {
 
 TheoryEntry sglang_ngram_theory() {
   return {{"sglang_ngram",
-           "a tree of what followed the text's ends in a trie of its last tokens, over every text",
+           "a tree of continuations of the text's suffixes, from a trie of its last tokens, over every text",
            "SGLang, kernels/jit/csrc/ngram_corpus/trie.cpp",
            {},
            ""},

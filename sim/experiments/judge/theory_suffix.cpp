@@ -6,7 +6,7 @@ namespace specsim::judge {
 
 TheoryEntry suffix_theory() {
   return {{"suffix",
-           "the commonest continuation of the text's longest repeated end, over every text",
+           "the most frequent continuation of the text's longest repeated suffix, over every text",
            "Oliaro et al., arXiv 2411.04975",
            {},
            ""},

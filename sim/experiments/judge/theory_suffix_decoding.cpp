@@ -6,7 +6,7 @@ namespace specsim::judge {
 
 TheoryEntry suffix_decoding_theory() {
   return {{"suffix_decoding",
-           "the continuation of the most expected tokens over all lengths of the text's end, over every text",
+           "the continuation with the most expected tokens over all lengths of the text's suffix, over every text",
            "Oliaro et al., arXiv 2411.04975",
            {},
            ""},

@@ -59,7 +59,7 @@ std::string why_not_enumerated(const BlockRounds& rounds) {
   if (std::string why = why_not_windows(rounds); !why.empty()) return why;
   const bool guesses = rounds.drafter->from_root;
   if (guesses && !rounds.hidden() && rounds.shape->contexts > 1 && rounds.shape->kind != families::ContextShape::Kind::requests)
-    return fmt::format("verifier {} with guesses of another context is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with guesses from another context", verifier_name(*rounds.cell));
   const double vocab = rounds.cell->vocab;
   double steps = steps_of(rounds);
   if (rounds.drafter->siblings == tokens::Siblings::without_replacement)
@@ -108,7 +108,7 @@ TheoryEntry typical_medusa_theory() {
           [](const spec::Cell& cell) -> Coverage {
             BlockRounds rounds(cell);
             if (rounds.sure_next())
-              return {nullptr, "contexts that tokens lead through are not worked out under a verifier that emits other tokens"};
+              return {nullptr, "theory does not cover contexts that follow the tokens under a verifier that emits other tokens"};
             if (!rounds.is_chain() || rounds.guesses_ahead()) {
               std::string why = why_not_enumerated(rounds);
               if (!why.empty()) return {nullptr, std::move(why)};

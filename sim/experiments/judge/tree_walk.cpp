@@ -237,10 +237,10 @@ void TreeWalk::sample_fresh() {
 // Why this walk is impossible; "" if it is possible.
 std::string why_not_walked(const BlockRounds& rounds) {
   if (rounds.guesses_ahead())
-    return fmt::format("verifier {} with guesses of another context is not worked out", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with guesses from another context", verifier_name(*rounds.cell));
   if (std::string why = rounds.why_not(); !why.empty()) return why;
   if (rounds.shape->contexts == 0 && rounds.lengths != nullptr)
-    return "fresh distributions whose rounds a policy cuts to length are not worked out";
+    return "theory does not cover fresh distributions whose rounds a policy shortens";
   const double steps = static_cast<double>(rounds.tree.size()) * std::pow(rounds.states, 3);
   if (rounds.states > 1 && steps > kMostWalkSteps)
     return fmt::format("{} contexts, {} nodes: too many", rounds.states, rounds.tree.size() - 1);

@@ -28,7 +28,7 @@ std::string inconsistency(const decode::Counts& counts) {
   const std::uint64_t rounds = counts.rounds + counts.cut_rounds;
   const std::uint64_t emitted = counts.emitted + counts.cut_emitted;
   const auto differ = [](const char* a, std::uint64_t x, const char* b, std::uint64_t y) {
-    return fmt::format("{} is {}, and {} is {}: they cannot differ", a, x, b, y);
+    return fmt::format("{} is {}, but {} is {}: they must be equal", a, x, b, y);
   };
   const std::vector<std::uint64_t> accepted = by_accepted(counts);
   if (sum_of(accepted) != rounds) return differ("the sum of accepted_law", sum_of(accepted), "rounds", rounds);
@@ -36,7 +36,7 @@ std::string inconsistency(const decode::Counts& counts) {
   for (std::size_t i = counts.accepted.size(); i-- > 0;) {
     deeper += accepted[i + 1];
     if (counts.accepted[i] != deeper)
-      return fmt::format("accepted[{}] is {}, and {} by accepted_law: they cannot differ", i, counts.accepted[i], deeper);
+      return fmt::format("accepted[{}] is {}, but {} by accepted_law: they must be equal", i, counts.accepted[i], deeper);
     if (counts.reached[i] > rounds) return fmt::format("reached[{}] is {} of {} rounds", i, counts.reached[i], rounds);
   }
   if (counts.cut_rounds == 0 && counts.cut_emitted != 0)

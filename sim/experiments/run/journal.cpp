@@ -26,7 +26,7 @@ namespace specsim::run {
 namespace {
 
 constexpr const char* kAnotherRun =
-    "this journal belongs to another run (config, seed or shard differ), allowed: the same run, or --force to drop it";
+    "this journal belongs to another run (config, seed or shard differ), allowed: the same run, or --force to delete it";
 
 [[noreturn]] void fail_journal(const std::string& path, int error) {
   throw IoError(path + ": cannot be written: " + std::strerror(error));
@@ -112,7 +112,7 @@ void Journal::open_file(bool resume) {
   file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (file_ < 0 && errno == EEXIST) {
     if (!resume)
-      throw BadInput({path_, 0, 0}, "an unfinished run is here, allowed: --resume to go on with it, or --force to drop it");
+      throw BadInput({path_, 0, 0}, "an unfinished run is here, allowed: --resume to continue it, or --force to delete it");
     // O_NONBLOCK: if the path is a pipe, do not wait for its other end.
     file_ = open(path_.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   }
@@ -122,8 +122,8 @@ void Journal::open_file(bool resume) {
   const bool alone = flock(file_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   if (regular && alone) return;
   close(file_);
-  if (!regular) throw BadInput({path_, 0, 0}, "is no regular file, allowed: --force to drop it");
-  throw BadInput({path_, 0, 0}, "another process is at work on this run, allowed: when it has ended");
+  if (!regular) throw BadInput({path_, 0, 0}, "is no regular file, allowed: --force to delete it");
+  throw BadInput({path_, 0, 0}, "another process is working on this run, allowed: after it has ended");
 }
 
 std::uint64_t Journal::read(const Origin& origin, const std::function<void(const Record&)>& replay) {
@@ -141,8 +141,8 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
   bool checked = false;
   int number = 0;
   const auto check = [&] {
-    const std::string changed = told.empty() ? "it does not say which program began it" : changed_origin(told, origin);
-    if (!changed.empty()) throw BadInput({path_, 2, 0}, changed + ", allowed: what it was begun with, or --force to drop it");
+    const std::string changed = told.empty() ? "it does not name the program that began it" : changed_origin(told, origin);
+    if (!changed.empty()) throw BadInput({path_, 2, 0}, changed + ", allowed: the program and files that began it, or --force to delete it");
     checked = true;
   };
   for (;;) {
@@ -166,7 +166,7 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
     } else if (number > 1) {
       if (!checked) check();
       std::optional<Record> record = record_of(body);
-      if (!record) throw BadInput({path_, number, 0}, "this is no record of finished work, allowed: --force to drop the journal");
+      if (!record) throw BadInput({path_, number, 0}, "this is no record of finished work, allowed: --force to delete the journal");
       record->line = number;
       replay(*record);
     }

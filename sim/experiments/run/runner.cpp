@@ -203,14 +203,14 @@ void Run::open_journal() {
     if (record.cell >= done_.size() || record.slab >= done_[record.cell].size())
       throw BadInput(
           {options_->journal, record.line, 0},
-          fmt::format("cell {} has no slab {} in this run, allowed: --force to drop the journal", record.cell, record.slab));
+          fmt::format("cell {} has no slab {} in this run, allowed: --force to delete the journal", record.cell, record.slab));
     if (done_[record.cell][record.slab]) return;  // ignore repeated records
     done_[record.cell][record.slab] = true;
     replayed_[record.cell].push_back(record);
   };
   journal_ = std::make_unique<Journal>(options_->journal, options_->origin, options_->resume, replay);
   if (journal_->damaged() > 0 && options_->warn)
-    options_->warn(fmt::format("{}:{}: damaged, as {} of its lines; what they held is computed again", options_->journal,
+    options_->warn(fmt::format("{}:{}: damaged, like {} of its lines; their work is computed again", options_->journal,
                                journal_->first_damaged(), journal_->damaged()));
 }
 
@@ -218,7 +218,7 @@ void Run::record(std::size_t cell, const Slab& slab, const std::string& packed) 
   journal_->append(cell, slab.index, packed);
   if (!journal_->is_lost() || result_.journal_lost) return;
   result_.journal_lost = true;
-  if (options_->warn) options_->warn(fmt::format("{} was removed: the run goes on, and could not be resumed", options_->journal));
+  if (options_->warn) options_->warn(fmt::format("{} was removed: the run continues, but cannot be resumed", options_->journal));
 }
 
 decode::Counts Run::replay(std::size_t cell) {
@@ -227,7 +227,7 @@ decode::Counts Run::replay(std::size_t cell) {
     decode::Counts counts = empty_counts(cell);
     std::string wrong = unpack_counts(record.counts, counts) ? "" : "these are no counts of the cell";
     if (wrong.empty()) wrong = inconsistency(counts);
-    if (!wrong.empty()) throw BadInput({options_->journal, record.line, 0}, wrong + ", allowed: --force to drop the journal");
+    if (!wrong.empty()) throw BadInput({options_->journal, record.line, 0}, wrong + ", allowed: --force to delete the journal");
     sum.add(counts);
   }
   return sum;
@@ -323,7 +323,7 @@ RunResult Run::execute() {
     if (replayed_[i].empty()) continue;
     result_.counts[i].add(replay(i));
     const std::string wrong = options_->shard.of == 1 ? incompleteness(*(*cells_)[i], result_.counts[i]) : "";
-    if (!wrong.empty()) throw BadInput({options_->journal, 0, 0}, wrong + ", allowed: --force to drop the journal");
+    if (!wrong.empty()) throw BadInput({options_->journal, 0, 0}, wrong + ", allowed: --force to delete the journal");
   }
   result_.finished = true;
   return std::move(result_);

@@ -79,8 +79,8 @@ LengthRates rates_of_lengths(const Value& lengths, const std::string& key, const
     from.push_back(fmt::format("{:g} at draft length {}", *mean, before));
   }
   result.from =
-      fmt::format("from mean lengths of rounds, the target's own token {}: {}{}", drafted_only ? "not counted" : "counted",
-                  fmt::join(from, ", "), result.rates.size() > means.size() ? "; depths in between are taken to be alike" : "");
+      fmt::format("from mean tokens per round, with the target's own token {}: {}{}", drafted_only ? "not counted" : "counted",
+                  fmt::join(from, ", "), result.rates.size() > means.size() ? "; depths in between are assumed to have equal rates" : "");
   return result;
 }
 

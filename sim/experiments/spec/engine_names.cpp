@@ -57,7 +57,7 @@ std::vector<std::string> doubtful_proposals(const cost::Engine& engine) {
     const std::string where = to_string(engine.proposal_places.at(name));
     lines.push_back(fmt::format("{}{}", where.empty() ? "" : where + ": ",
                                 config::unknown_name("proposals has the method", name, names) +
-                                    "; taken for a method of your own, which cost.proposal names"));
+                                    "; it is taken as your own method, which cost.proposal selects"));
   }
   return lines;
 }

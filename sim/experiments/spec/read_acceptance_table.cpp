@@ -51,18 +51,18 @@ const std::vector<config::Parameter>& table_parameters() {
        {},
        {}},
       {"top_k", Type::value, "", "by depth and rank: the likeliest 1, 2, ... tokens together", {}, {}},
-      {"rates", Type::value, "", "by depth: positions that are reached or not", {}, {}},
+      {"rates", Type::value, "", "by depth: P(the position is reached)", {}, {}},
       {"mean_acceptance_length",
        Type::value,
        "",
-       "mean tokens of a round, the target's own included (SGLang's accept length), at draft_length; of several draft lengths a "
+       "mean tokens per round, the target's own included (SGLang's accept length), at draft_length; for several draft lengths a "
        "list",
        {},
        {}},
       {"mean_accepted",
        Type::value,
        "",
-       "mean drafted tokens that a round accepts, the target's own not included, at draft_length; of several draft lengths a "
+       "mean drafted tokens that a round accepts, the target's own not included, at draft_length; for several draft lengths a "
        "list",
        {},
        {}},
@@ -73,16 +73,16 @@ const std::vector<config::Parameter>& table_parameters() {
        "how drafts were chosen, as drafter chain's: argmax, the likeliest tokens, or sampled, drawn ones",
        {},
        {"sampled", "argmax"}},
-      {"depths", Type::integer, "", "how deep the last row holds", config::between(1, kMaxDraftLength), {}},
-      {"draft", Type::text, "", "what drafted: a model, or none", {}, {}},
-      {"target", Type::text, "", "what it drafted for: a model", {}, {}},
-      {"tensor_parallel", Type::integer, "1", "GPUs that target and draft are cut over", config::between(1, 64), {}},
+      {"depths", Type::integer, "", "depth down to which the last row holds", config::between(1, kMaxDraftLength), {}},
+      {"draft", Type::text, "", "the draft: a model, or none", {}, {}},
+      {"target", Type::text, "", "the target: a model", {}, {}},
+      {"tensor_parallel", Type::integer, "1", "GPUs that target and draft are split over", config::between(1, 64), {}},
       {"one_pass", Type::boolean, "false", "one draft pass guesses all positions", {}, {}},
       {"pair", Type::text, "", "target and draft", {}, {}},
       {"text", Type::text, "", "what was decoded", {}, {}},
-      {"temperature", Type::text, "", "temperature of decoding; unknown where the source does not say it", {}, {}},
-      {"note", Type::text, "", "how the figures are to be taken", {}, {}},
-      {"source", Type::text, "", "publication that they come from", {}, {}},
+      {"temperature", Type::text, "", "temperature of decoding; unknown if the source does not state it", {}, {}},
+      {"note", Type::text, "", "how to interpret the figures", {}, {}},
+      {"source", Type::text, "", "publication of the figures", {}, {}},
       {"unverified", Type::boolean, "false", "one report, not repeated", {}, {}},
       {"aliases", Type::value_list, "", "other names of a built-in table", {}, {}},
   };
@@ -151,14 +151,14 @@ void add_selection(AcceptanceTable& made, const config::Arguments& file, const F
     made.selection_from = "as the table states";
     if (form.form == Form::top_k && made.selection == Selection::sampled)
       throw BadInput(file.where("selection"),
-                     "selection is sampled with top_k, which is of the draft's likeliest tokens, allowed: argmax; or acceptance, "
-                     "for siblings that are drawn");
+                     "selection is sampled with top_k, which describes the draft's likeliest tokens, allowed: argmax; or acceptance, "
+                     "for drawn siblings");
     return;
   }
   if (form.form == Form::by_rank) return;
   made.selection = Selection::argmax;
   made.selection_from =
-      form.form == Form::top_k ? "as top_k says" : "assumed, as vLLM, SGLang and llama.cpp draft unless told otherwise";
+      form.form == Form::top_k ? "as top_k implies" : "assumed, as vLLM, SGLang and llama.cpp draft by default";
 }
 
 // "PAIR on TEXT, temperature T", as far as the file has them.
@@ -218,8 +218,8 @@ std::string AcceptanceTable::rising() const {
     for (std::size_t rank = 1; rank < acceptance[depth].size(); ++rank)
       if (acceptance[depth][rank] > acceptance[depth][rank - 1] + kNoise)
         return fmt::format(
-            "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it that of the first ranks together, as "
-            "accuracies of the likeliest k tokens are (top_k: [[...]] takes those)? Each number is of its own rank alone",
+            "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it the share of the first ranks together, as "
+            "accuracies of the likeliest k tokens are (top_k: [[...]] takes those)? Each number must be the share of its own rank alone",
             depth + 1, acceptance[depth][rank - 1], rank, acceptance[depth][rank], rank + 1);
   return "";
 }
@@ -245,7 +245,7 @@ AcceptanceTable read_acceptance_table(const Value& value) {
     throw BadInput(file.where("tensor_parallel"), "tensor_parallel without a target, allowed: with the one that was cut");
   if (file.has("depths") && form.form != Form::by_rank && form.form != Form::top_k)
     throw BadInput(file.where("depths"),
-                   fmt::format("depths with {}, allowed: with acceptance or top_k, whose last row holds as deep", form.key));
+                   fmt::format("depths with {}, allowed: with acceptance or top_k, whose last row is repeated", form.key));
   const bool of_lengths = form.form == Form::lengths || form.form == Form::accepted;
   if (of_lengths != file.has("draft_length"))
     throw BadInput(of_lengths ? table.where : file.where("draft_length"),

@@ -76,15 +76,15 @@ void check_recorded_requests(Cell& cell, Diagnostics& diagnostics) {
   else if (too_short > 0)
     cell.notes.push_back(
         fmt::format("{} of the record's {} requests have fewer than the {} tokens that a round may emit, and "
-                    "give no round: tokens per round are those of the longer ones",
+                    "yield no round: tokens per round are those of the longer requests",
                     too_short, shape.starts.size(), tokens));
   const std::uint64_t output_tokens = cell.placement ? cell.placement->setting.output_tokens : 0;
   std::size_t going_on = 0;
   for (std::size_t i = 0; i < shape.starts.size(); ++i) going_on += shape.recorded_tokens(i) < output_tokens ? 1 : 0;
   if (going_on > 0)
     cell.notes.push_back(
-        fmt::format("output_tokens is {}, more than {} of the record's {} requests have: behind their end the "
-                    "placement's rounds go on with the next request's tokens",
+        fmt::format("output_tokens is {}, more than {} of the record's {} requests have: after their end the "
+                    "placement's rounds continue with the next request's tokens",
                     output_tokens, going_on, shape.starts.size()));
 }
 
@@ -99,16 +99,16 @@ void note_guesses_ahead(Cell& cell) {
   const bool by_marginals = shape.branches && shape.ranks_model && shape.on_target_state;
   if (by_marginals && kind != Kind::markov)
     cell.notes.push_back(
-        fmt::format("drafter {} in context process {}: what it drafts behind a sibling of the likeliest token is as often right as "
-                    "behind that token, an upper bound (measured: 22 % against 65 to 84 %, vLLM pull request 42910); process markov "
-                    "with states and merges has what was measured, as configs/examples/methods/block_trees.yaml",
+        fmt::format("drafter {} in context process {}: drafts after a sibling of the likeliest token are accepted as often as drafts "
+                    "after that token, an upper bound (measured: 22 %, not 65 to 84 %, vLLM pull request 42910); process markov "
+                    "with states and merges models the measurement, as in configs/examples/methods/block_trees.yaml",
                     block->drafter.name(), cell.contexts->name));
   if (!shape.from_root && (!shape.joins || shape.joins_whole)) return;
   if (kind == Kind::fixed || kind == Kind::by_depth || kind == Kind::by_rank) return;
   cell.notes.push_back(
       fmt::format("drafter {} predicts every position from the text before the block{}: in context process {} it has the first "
-                  "position's distribution for all of them, which no trained one does; by_depth and acceptance_table say what "
-                  "it knows of each",
+                  "position's distribution for all of them, unlike any trained drafter; by_depth and acceptance_table state the "
+                  "distribution at each position",
                   block->drafter.name(), shape.joins ? ", before its head's bias" : "", cell.contexts->name));
 }
 
@@ -123,12 +123,12 @@ void note_limits_of_distributions(Cell& cell) {
   const std::string& verifier = cell.verifier().info.name;
   if (verifier == "lenience")
     note("verifier lenience accepts more of synthetic distributions than of a recorded pair that they were fitted to");
-  if (verifier == "kseq") note("verifier kseq gains less from several chains on synthetic distributions than was published of it");
+  if (verifier == "kseq") note("verifier kseq gains less from several chains on synthetic distributions than published");
   const cost::Deployment* const deployment = cell.pricing ? cell.cost().deployment() : nullptr;
   const bool head = deployment != nullptr && deployment->draft && deployment->draft->fused_inputs > 0.0;
   const draft::BlockDrafter::Shape* const shape = cell.block() != nullptr ? &cell.block()->drafter->shape() : nullptr;
   if (head && shape != nullptr && shape->siblings != tokens::Siblings::point_mass && shape->nodes > cell.draft_length())
-    note("trees of an EAGLE head with drawn siblings emit more tokens on synthetic distributions than was published of them");
+    note("trees of an EAGLE head with drawn siblings emit more tokens on synthetic distributions than published");
 }
 
 // Limits of sums of squares and of addresses.
@@ -178,26 +178,26 @@ constexpr double kMaxBatchTokens = 1e8;
 std::string why_not_ahead(const BlockMethod& block) {
   const draft::BlockDrafter::Shape& shape = block.drafter->shape();
   const auto refused = [](std::string_view kind, const std::string& name, std::string_view why) {
-    return fmt::format("with {} {}, {}; allowed: another {}, or a placement that drafts behind the judgement", kind, name, why,
+    return fmt::format("with {} {}, {}; allowed: another {}, or a placement that drafts after verification", kind, name, why,
                        kind);
   };
   if (shape.on_target_state)
     return refused(
         "drafter", block.drafter.name(),
-        "which guesses from the target's state at the text's end, and behind a block there is none before it is judged");
+        "which drafts from the target's state at the text's end, and after a block that state exists only once it is judged");
   if (shape.looks_behind || shape.target_ranks > 0)
     return refused("drafter", block.drafter.name(),
-                   "which drafts what the target's pass over the block before predicts, and that has not ended");
+                   "which drafts the predictions of the target's pass over the block before, and that pass has not ended");
   if (block.drafter->start() != nullptr)
     return refused("drafter", block.drafter.name(),
-                   "which goes by what each round before emitted, and the last one has not ended");
+                   "which depends on the tokens that each earlier round emitted, and the last round has not ended");
   if (!block.policy) return "";
   if (block.policy->part->sequences() > 1 && block.policy->part->follows_acceptance())
     return refused("policy", block.policy->name(),
-                   "which gives the batch one draft length by what all of it accepted, and that is not known yet");
+                   "which sets the batch's draft length by the acceptance of all sequences, and that is not known yet");
   if (block.policy->part->foresees())
     return refused("policy", block.policy->name(),
-                   "which ends each block where it will be rejected, so that nothing drafted behind it is ever used");
+                   "which ends each block where it will be rejected, so drafts after it are never used");
   return "";
 }
 
@@ -207,11 +207,11 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
   if (block == nullptr || !placement.speculates()) return "";
   const draft::BlockDrafter& drafter = *block->drafter;
   if (block->policy && block->policy->part->shares_rows())
-    return fmt::format("with policy {}, which shares the batch's rows out; allowed: another policy, or no placement",
+    return fmt::format("with policy {}, which divides the batch's rows among sequences; allowed: another policy, or no placement",
                        block->policy->name());
   if (placement.draft_elsewhere() && drafter.work(drafter.shape().nodes).reused > 0.0)
     return fmt::format(
-        "with drafter {}, whose layers are the target's own; allowed: a placement whose draft lies beside the target",
+        "with drafter {}, whose layers are the target's own; allowed: a placement with the draft on the target's GPUs",
         block->drafter.name());
   if (placement.drafts_ahead()) return why_not_ahead(*block);
   const draft::BlockDrafter::Shape& shape = drafter.shape();
@@ -219,10 +219,10 @@ std::string why_not_placed(const placement::Placement& placement, const Cell& ce
   const bool head = deployment != nullptr && deployment->draft && deployment->draft->on_target();
   if (placement.draft_elsewhere() && ((shape.on_target_state && !head) || shape.looks_behind || shape.target_ranks > 0))
     return fmt::format(
-        "with drafter {}, which drafts from the target's {}; allowed: {}a placement whose draft lies beside the target",
+        "with drafter {}, which drafts from the target's {}; allowed: {}a placement with the draft on the target's GPUs",
         block->drafter.name(),
         shape.on_target_state ? "state at the text's end, whose size is not known"
-                              : "predictions in the pass before, of which none is sent",
+                              : "predictions in the pass before, which are not sent",
         shape.on_target_state ? "a head as the cost section's draft, or " : "");
   return "";
 }
@@ -258,7 +258,7 @@ void read_placement(const Value& section, const config::Arguments& workload, Cel
       setting.vocab = vocab;
       cell.notes.push_back(
           fmt::format("the network carries probabilities of the {} tokens of {}; pair.vocab, {}, is that of "
-                      "the distributions which say what is accepted",
+                      "the distributions that decide acceptance",
                       vocab, draft.name, cell.vocab));
     }
   }
@@ -326,7 +326,7 @@ TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& di
       const theory::ClosedFormPrediction answer =
           form->evaluate({0.5, std::vector<double>(static_cast<std::size_t>(length), 0.5), length, 0.1, 0.1, 1.0});
       if (!cell->pricing && (answer.speedup || answer.tokens_per_second))
-        diagnostics.add(theory.where("name"), fmt::format("closed form {} without a cost, of which it says a speedup, allowed: "
+        diagnostics.add(theory.where("name"), fmt::format("closed form {} predicts a speedup, but the config has no cost, allowed: "
                                                           "with cost: {{model: NAME, ...}}",
                                                           name));
     } catch (const InvariantBroken&) {

@@ -154,7 +154,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   if ((entry.by_times || entry.by_rows) && !cell.pricing) {
     diagnostics.add(
         parts.policy->where,
-        fmt::format("policy {} without a cost, by which it goes, allowed: with cost: {{model: NAME, ...}}", entry.info.name));
+        fmt::format("policy {} without a cost, on which it depends, allowed: with cost: {{model: NAME, ...}}", entry.info.name));
     return;
   }
   draft::LengthChoice choice{cell.draft_length(), {}, static_cast<int>(cell.workload.batch)};
@@ -170,7 +170,7 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   }
   const bool chain = drawn_chain(*block->drafter.part);
   if (entry.by_rows && (tree == nullptr || !tree->is_chain())) {
-    diagnostics.add(parts.policy->where, fmt::format("policy {} cuts chains, with drafter {}; allowed: a chain, drawn or chosen",
+    diagnostics.add(parts.policy->where, fmt::format("policy {} shortens chains, with drafter {}; allowed: a chain, drawn or chosen",
                                                      entry.info.name, block->drafter.name()));
     return;
   }
@@ -193,11 +193,11 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
     if (policy.part->looks() || policy.part->foresees()) {
       diagnostics.add(
           parts.policy->where,
-          fmt::format("policy {} goes token by token, allowed: with a chain that is drawn token by token", entry.info.name));
+          fmt::format("policy {} decides token by token, allowed: with a chain that is drawn token by token", entry.info.name));
     } else if (policy.part->sequences() == 1 && !policy.part->shares_rows() && cell.workload.batch > 1.0) {
       diagnostics.add(
           parts.policy->where,
-          fmt::format("policy {} gives each sequence a length of its own, at batch {:g} with drafter {}; allowed: batch 1, or "
+          fmt::format("policy {} gives each sequence its own length, at batch {:g} with drafter {}; allowed: batch 1, or "
                       "a policy of one length for the batch, such as goodput",
                       entry.info.name, cell.workload.batch, block->drafter.name()));
     }
@@ -222,7 +222,7 @@ void check_selection(const Cell& cell, Diagnostics& diagnostics) {
   if (!cell.contexts->process->shape().drawn) {
     if (!cell.argmax_draft())
       diagnostics.add(cell.places.drafter,
-                      fmt::format("drafted tokens are drawn, with context process {}, which knows ranked ones; "
+                      fmt::format("drafted tokens are drawn, with context process {}, which describes ranked ones; "
                                   "allowed: selection: argmax of a chain, siblings: top_k of a tree",
                                   name));
     return;
@@ -232,14 +232,14 @@ void check_selection(const Cell& cell, Diagnostics& diagnostics) {
                                          block->drafter->tree()->height() == block->drafter->tree()->drafted());
   if (!path || cell.argmax_draft())
     diagnostics.add(cell.places.drafter,
-                    fmt::format("drafted tokens are {}, with context process {} of selection: sampled, which knows drawn chains; "
+                    fmt::format("drafted tokens are {}, with context process {} of selection: sampled, which describes drawn chains; "
                                 "allowed: selection: sampled of a chain, siblings: top_k of a tree, in the order in which they "
                                 "were drawn",
                                 cell.argmax_draft() ? "the draft's likeliest" : "not those of a chain", name));
   else if (!cell.verifier().usual)
     diagnostics.add(
         cell.places.verifier,
-        fmt::format("verifier {} with context process {} of selection: sampled, which knows what {} accepted of drawn "
+        fmt::format("verifier {} with context process {} of selection: sampled, which describes the acceptance by {} of drawn "
                     "tokens; allowed: that",
                     cell.verifier().info.name, name, verify::usual_verifier().info.name));
 }
@@ -256,12 +256,12 @@ void check_ranked(const Cell& cell, Diagnostics& diagnostics) {
   if (block != nullptr && block->drafter->shape().alters)
     diagnostics.add(cell.places.drafter,
                     fmt::format("drafter {} changes the draft's distributions, with context process {}, which has none; allowed: "
-                                "without the settings that do, or a tree of one shape",
+                                "without the settings that change them, or a tree of one shape",
                                 block->drafter.name(), name));
   if (block != nullptr && block->policy && (block->policy->part->looks() || block->policy->part->shares_rows()))
     diagnostics.add(cell.places.drafter,
                     fmt::format("policy {} looks at the draft's probabilities, with context process {}, which has none; allowed: "
-                                "a policy that goes by what was accepted",
+                                "a policy that depends on acceptance",
                                 block->policy->entry->info.name, name));
   if (block != nullptr && block->drafter->tree() == nullptr)
     diagnostics.add(cell.places.drafter,
@@ -277,22 +277,22 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
   const bool fresh = cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0;
   if (fresh && shape.looks_behind)
     diagnostics.add(cell.places.context_fresh,
-                    fmt::format("fresh distributions with drafter {}, which asks the target about places behind its block; "
+                    fmt::format("fresh distributions with drafter {}, which uses the target's predictions for positions after its block; "
                                 "allowed: a pool, or another drafter",
                                 block.drafter.name()));
   if (const int contexts = cell.contexts != nullptr ? cell.contexts->process->shape().contexts : 1;
       plan_of(cell).joins() && contexts > kMostJoined)
     diagnostics.add(
         cell.places.drafter,
-        fmt::format("drafter {} with {} contexts, of which it joins each two, allowed: at most {}, or fresh distributions",
+        fmt::format("drafter {} with {} contexts, whose pairs it needs, allowed: at most {}, or fresh distributions",
                     block.drafter.name(), contexts, kMostJoined));
   if (fresh && block.policy && block.policy->part->shares_rows())
     diagnostics.add(
         cell.places.context_fresh,
-        fmt::format("fresh distributions with policy {}, which shares rows out, allowed: a pool", block.policy->name()));
+        fmt::format("fresh distributions with policy {}, which divides rows among sequences, allowed: a pool", block.policy->name()));
   else if (fresh && block.policy && block.policy->part->sequences() > 1)
     diagnostics.add(cell.places.context_fresh,
-                    fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences draft alike, allowed: a pool, "
+                    fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences share a draft length, allowed: a pool, "
                                 "or batch 1",
                                 block.policy->name(), cell.workload.batch));
   if (cell.contexts != nullptr && cell.contexts->process->shape().acceptance_only)

@@ -64,7 +64,7 @@ void check_memory(Experiment& experiment, Misfits misfits, Diagnostics& diagnost
   if (least == nullptr) return;
   if (misfits == Misfits::left_out && misfit_count < cells.size()) return leave_out(over, experiment);
   const std::string which =
-      cells.size() == 1 ? "" : fmt::format("{} of {} cells do not fit the GPU, the smallest: ", misfit_count, cells.size());
+      cells.size() == 1 ? "" : fmt::format("{} of {} cells do not fit the GPU; the smallest: ", misfit_count, cells.size());
   diagnostics.add(least->places.cost,
                   fmt::format("{}batch {:g} at context {:g} needs more memory than there is ({}), allowed: fewer sequences, "
                               "shorter contexts, fewer bits, or more tensor_parallel",
@@ -224,7 +224,7 @@ Experiment read_experiment(Value config, const std::string& file, const std::vec
         diagnostics.add(diagnostic.where, diagnostic.message);
     if (diagnostics.list().size() - before >= kMaxMistakes) {
       diagnostics.add({file, 0, 0},
-                      fmt::format("{} mistakes so far, the rest of the sweep was not read", diagnostics.list().size() - before));
+                      fmt::format("{} errors so far, the rest of the sweep was not read", diagnostics.list().size() - before));
       return experiment;
     }
     experiment.cells.push_back(std::move(cell));

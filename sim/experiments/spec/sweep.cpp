@@ -20,11 +20,11 @@ Value number_at(const Location& where, double x) {
 std::vector<Value> read_range(const std::string& path, const Value& range, Diagnostics& diagnostics) {
   static const std::vector<config::Parameter> parameters = {
       {"from", config::Type::number, {}, "first value", {}, {}},
-      {"to", config::Type::number, {}, "last value, reached when a step lands on it", {}, {}},
+      {"to", config::Type::number, {}, "last value, included if a step lands on it", {}, {}},
       {"step",
        config::Type::number,
        "",
-       "distance of neighbours (scale linear) or their ratio (scale log)",
+       "difference of neighbours (scale linear) or their ratio (scale log)",
        config::above(0),
        {}},
       {"count", config::Type::integer, "", "number of values, both ends included", config::between(1, kMaxCells), {}},
