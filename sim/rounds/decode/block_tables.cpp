@@ -11,7 +11,7 @@ namespace specsim::decode {
 
 namespace {
 
-// Numbers of children that a node can have, each once. A ranked tree lacks the children that the draft does not propose.
+// The distinct numbers of children that a node can have. A ranked tree lacks the children that the draft does not propose.
 std::vector<int> fan_outs_of(const draft::BlockDrafter& drafter) {
   std::vector<int> fan_outs;
   if (const tokens::Tree* tree = drafter.tree()) {

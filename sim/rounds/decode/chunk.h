@@ -17,8 +17,8 @@ constexpr std::uint32_t kLanes = 256;
 
 struct ChunkPlan {
   std::uint64_t first_sequence = 0;    // a multiple of kLanes
-  std::uint64_t rounds = 0;            // all sequences' together, dealt out one after the other; for requests, their number
-  std::uint32_t sequence_rounds = 64;  // 0: a sequence is a request, where the process has requests
+  std::uint64_t rounds = 0;            // total of all sequences, dealt out in turn; for requests, their number
+  std::uint32_t sequence_rounds = 64;  // 0: a sequence is a request, if the process has requests
 
   // For sequences that end after `sequence_rounds` rounds: the number of sequences, and the rounds of one. The last sequence may
   // have fewer rounds.
@@ -34,7 +34,7 @@ struct ChunkPlan {
 // Used when a sequence is a request that ends by itself (families::ContextShape::ends()).
 class RequestEnds {
  public:
-  // `sequence_rounds` above 0: a recorded text goes on with the request behind it, for as many rounds.
+  // `sequence_rounds` above 0: a recorded text continues with the next request, for as many rounds.
   RequestEnds(const families::ContextShape& shape, std::uint32_t sequence_rounds, std::uint32_t draft_length)
       : shape_(&shape),
         recorded_(sequence_rounds == 0 && shape.kind == families::ContextShape::Kind::trace),
@@ -46,7 +46,7 @@ class RequestEnds {
     const auto at = std::lower_bound(shape_->starts.begin(), shape_->starts.end(), first_context);
     return shape_->recorded_tokens(static_cast<std::size_t>(at - shape_->starts.begin()));
   }
-  // Whether no round follows once so many of its tokens are emitted.
+  // Whether the request is complete once `emitted` tokens are emitted.
   [[nodiscard]] bool done(std::uint64_t tokens, std::uint64_t emitted) const { return emitted + uncut_ >= tokens; }
 
  private:

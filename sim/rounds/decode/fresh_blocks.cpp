@@ -8,7 +8,7 @@ namespace specsim::decode {
 
 FreshBlocks::Positions::Positions(int positions) {
   shape_.kind = families::ContextShape::Kind::iid_fresh;
-  shape_.contexts = positions + 1;  // one more than has distributions: where the last token leads
+  shape_.contexts = positions + 1;  // one more than has distributions: the context after the last token
 }
 
 void FreshBlocks::Positions::start(rng::Key /*key*/, std::uint64_t /*first_sequence*/, std::size_t count,

@@ -1,4 +1,5 @@
-// Trees out of the distributions that a block drafter gives for all positions at once, which know nothing of each other's tokens.
+// Trees from the distributions that a block drafter gives for all positions at once, independently of the tokens at other
+// positions.
 #pragma once
 
 #include "sim/rounds/draft/drafter.h"
@@ -14,8 +15,9 @@ class MarginalTree final : public BlockDrafter {
  public:
   struct Budget {
     int nodes = 1;  // at most
-    int width = 0;  // likeliest tokens of a position that paths go through; 0: all
-    // The best node gets all its children at once, and the budget may end among them; else nodes come one by one, best first.
+    int width = 0;  // number of likeliest tokens per position that paths may use; 0: all
+    // True: the best node gets all its children at once, and the budget may end among them. False: nodes are added one by one,
+    // best first.
     bool families = false;
     // If row_time is above 0, nodes are added as long as they raise the expected tokens per time: 1 + the sum of the nodes'
     // probabilities, over 1 + draft_time + row_time times their number. Times are in target passes over one token.
@@ -29,7 +31,7 @@ class MarginalTree final : public BlockDrafter {
   [[nodiscard]] Work work(int nodes) const override;
 
  private:
-  // [position]: its likeliest tokens, falling; of equals the lower token first.
+  // [position]: its likeliest tokens, in decreasing order; ties: the lower token first.
   [[nodiscard]] std::vector<std::vector<Ranked>> marginals(Sight& sight) const;
   void grow_families(const std::vector<std::vector<Ranked>>& positions, ChosenBlock& block) const;
 

@@ -57,8 +57,7 @@ class Bandit final : public LengthPolicy {
 PolicyEntry bandit_policy() {
   using P = Bandit::Params;
   static const config::Fields<P> fields = {
-      {"arms", &P::arms, "lengths that are tried: 1 to so many, and no more than draft_length",
-       config::between(1, kMaxDraftLength)},
+      {"arms", &P::arms, "lengths that are tried: 1 to this number, at most draft_length", config::between(1, kMaxDraftLength)},
   };
   return {{"bandit", "tries each draft length in turn, then uses the one with the most tokens per time",
            "Hou et al. (BanditSpec), arXiv 2505.15141; sail-sg/BanditSpec, generate_utils.py (ucb_length_spec_generate), commit "

@@ -39,7 +39,7 @@ class Goodput final : public LengthPolicy {
   }
 
  private:
-  // The draft length of the most expected tokens per time.
+  // The draft length with the most expected tokens per time.
   [[nodiscard]] int best(double alpha) const {
     double tokens = 0.0;
     double next = 1.0;
@@ -66,7 +66,8 @@ PolicyEntry goodput_entry(const char* name, const char* summary, bool of_batch) 
   static const config::Fields<P> fields = {
       {"first_alpha", &P::first_alpha, "the estimate before the first round", config::between(0, 1)},
       {"weight", &P::weight, "weight of the newest round in the moving average", config::above(0, 1)},
-      {"probe", &P::probe, "after so many rounds in a row without drafts one token is drafted, to see", config::between(1, 1e6)},
+      {"probe", &P::probe, "after this many rounds in a row without drafts, one token is drafted as a trial",
+       config::between(1, 1e6)},
   };
   return {
       {name, summary, "Liu et al. (SmartSpec), arXiv 2406.14066", fields},
