@@ -85,7 +85,7 @@ with tempfile.TemporaryDirectory() as name:
 
     # `run` accepts the experiment that `fit` writes, without changes.
     text = (folder / "fit/spread.yaml").read_text()
-    assert "tree_dynamic" in text and "Left out" not in text, text
+    assert "tree_dynamic" in text and "Omitted" not in text, text
     for arguments in (("run", folder / "fit/spread.yaml", "--dry-run"), ("compare", folder / "fit/spread.yaml", "--quiet")):
         done = call(*arguments)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)

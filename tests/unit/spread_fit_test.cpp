@@ -93,7 +93,7 @@ TEST_CASE("fit_spread recovers known parameters within its standard errors", "[f
       const fit::SpreadFit fit = fit::fit_spread(recorded(truth[0], truth[1], truth[2], truth[3], ++seed));
       INFO(fit.yaml());
       CHECK(fit.warning().empty());
-      CHECK_THAT(fit.yaml(), Catch::Contains("{kind: tree_dynamic, depth: 4") && !Catch::Contains("Left out"));
+      CHECK_THAT(fit.yaml(), Catch::Contains("{kind: tree_dynamic, depth: 4") && !Catch::Contains("Omitted"));
       const double z[] = {off(fit.sigma, truth[0]), off(fit.sigma_spread, truth[1]), off(fit.noise, truth[2]),
                           off(fit.noise_spread, truth[3])};
       for (const double one : z) {

@@ -52,7 +52,7 @@ TEST_CASE("fit_table uses every rank of the first depth and leaves parameters at
   CHECK(chain.noise_spread.value == 0.7);
   CHECK_FALSE(chain.drift.fitted);
   CHECK(chain.figures.at(0).role == fit::FigureRole::fitted);
-  CHECK_THAT(chain.warning(), Catch::Contains("does not tell"));
+  CHECK_THAT(chain.warning(), Catch::Contains("does not determine"));
   CHECK_THAT(chain.yaml(), Catch::Contains("default, not determined by the table") && !Catch::Contains("tree_dynamic, depth"));
   // Mutant: ranks that the fit ignores, which would leave both at the chain's spread.
   const fit::TableFit good = fitted({{0.6, 0.15, 0.07}});
