@@ -116,7 +116,7 @@ LENT = {
     "math/series.h": ["base"],
 }
 
-# A second header of a .cpp, for its tests; the two form one unit.
+# Second headers of a .cpp, used by its tests. The .cpp and both headers form one unit.
 SECOND_HEADERS = {"sim/foundation/rng/philox_instructions": "sim/foundation/rng/philox"}
 
 GENERATED = {"specsim_version.h"}

@@ -287,7 +287,7 @@ def shards_of_specsim(shards):
         files = sorted(folder.iterdir())
         for file in files:
             if file.name not in own or (file.is_dir() and not file.is_symlink()):
-                raise BadInput(f"{file}: no manifest.yaml beside it lists it, allowed: another --out, or none of this name there")
+                raise BadInput(f"{file}: no manifest.yaml in its folder lists it, allowed: another --out, or none of this name there")
         found.append((folder, files))
     return found
 
@@ -317,12 +317,12 @@ def claimed(options):
         unlike = [key for key in wanted if found.get(key) != wanted[key]]
         if unlike:
             what = "another text of the config" if unlike == ["text"] else "other " + ", ".join(key for key in unlike if key != "text")
-            raise BadInput(f"{out}: holds tasks of {what}, allowed: the same again, another --out, or --force to begin anew")
+            raise BadInput(f"{out}: holds tasks of {what}, allowed: the same again, another --out, or --force to start again")
     elif out.is_dir() and any(out.iterdir()) and not options.force:
         raise BadInput(f"{out}: holds something else, allowed: an empty or new directory, or --force")
     for name in RESULTS:
         if not options.force and os.path.lexists(out / name) and not (out / "manifest.yaml").exists():
-            raise BadInput(f"{out / name}: is here without a manifest.yaml that says what made it, allowed: another --out, or --force to begin anew")
+            raise BadInput(f"{out / name}: is here without a manifest.yaml that shows what made it, allowed: another --out, or --force to start again")
     if options.force:
         shards_of_specsim(out / "shards")  # refuses what is somebody else's before anything is touched
     if options.dry_run:
@@ -477,7 +477,7 @@ def read(arguments):
     parser.add_argument("--array", default="1000", help="most tasks in one array job (the site's MaxArraySize less 1)")
     parser.add_argument("--at-once", help="most tasks of an array that run together")
     parser.add_argument("--name", help="name of the jobs")
-    parser.add_argument("--force", action="store_true", help="begin anew where --out holds other tasks")
+    parser.add_argument("--force", action="store_true", help="start again if --out holds other tasks")
     parser.add_argument("--dry-run", action="store_true", help="say what it would take and what is missing, and submit nothing")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.add_argument("--format", default="table", choices=["table"], help="what is printed is text")

@@ -440,7 +440,7 @@ def write(path, gpu, fits, source=SHIPPED, beside=None):
                        f"    correction: \"{numbers(f['correction'], '%.3f')}\"\n"))
     order = list(KINDS)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# Kernel prices of {gpu}, written by scripts/kernels/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
+        file.write(f"# Fitted kernel times of {gpu}, written by scripts/kernels/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
                    "# fit did not see; errors: median and 90th percentile on them, percent. Correction: docs/results/prices.md.\n"
                    f"source: {source}\nfits:\n")
         file.writelines(piece for _, piece in sorted(pieces, key=lambda p: order.index(p[0])))
@@ -469,10 +469,10 @@ def main():
     parser.add_argument("--corrections", action="store_true", help="figures stay as the files in --out have them, corrections alone are fitted")
     parser.add_argument("--report", help="a .csv of the errors on held-out shapes by kind, GPU, dtype and rows")
     parser.add_argument("--source", help="where one table is from")
-    parser.add_argument("--beside", help="with one table: the folder of the fits that stay where it says nothing")
+    parser.add_argument("--beside", help="with one table: the folder of the fits that stay for kinds that the table lacks")
     options = parser.parse_args()
     if os.path.isfile(options.tables) and (len(options.only or []) != 1 or not options.source or not options.beside):
-        parser.error("one table needs --only KIND, --source and --beside")
+        parser.error("one table needs --only KIND, --source and the folder of the fits that stay (see --help)")
     hardware = read_hardware(options.hardware)
     by_gpu = {}
     if options.keep and os.path.exists(options.keep):

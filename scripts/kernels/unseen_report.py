@@ -14,9 +14,9 @@ def in_spreads(error, of):
 
 
 def within(spreads, most):
-    """Percent of rows within so many spreads; empty where too few shapes were held out to tell."""
-    told = spreads[~np.isnan(spreads)]
-    return f"{100 * np.mean(told <= most):.0f}" if len(told) else ""
+    """Percent of rows within `most` spreads; empty if too few shapes were held out."""
+    known = spreads[~np.isnan(spreads)]
+    return f"{100 * np.mean(known <= most):.0f}" if len(known) else ""
 
 
 def write_report(path, by_gpu, kinds, small):
@@ -31,13 +31,13 @@ def write_report(path, by_gpu, kinds, small):
                 error = 100 * np.concatenate([f["held_out"][c] for f, c in zip(of, counts)])
                 spreads = np.concatenate([f["in_spreads"][c] for f, c in zip(of, counts)])
                 rows = np.concatenate([f["held_rows"][c] for f, c in zip(of, counts)])
-                beside = 100 * np.concatenate([f["neighbours"] for f in of])
-                beside = f"{np.median(beside):.1f},{np.percentile(beside, 90):.1f}" if len(beside) else ","
+                neighbours = 100 * np.concatenate([f["neighbours"] for f in of])
+                neighbours = f"{np.median(neighbours):.1f},{np.percentile(neighbours, 90):.1f}" if len(neighbours) else ","
                 bands = {"all": (-1, 1e18), **(BANDS if kind not in ("attention_decode", "attention_latent", "allreduce") else {})}
                 for band, (over, most) in bands.items():
                     at = (rows > over * 1.0001) & (rows <= most * 1.0001)
                     if at.any():
                         lines.append(f"{kind},{gpu},{dtype},{band},{at.sum()},{np.median(error[at]):.1f},{np.percentile(error[at], 90):.1f},"
-                                     f"{beside if band == 'all' else ','},{within(spreads[at], 1)},{within(spreads[at], 2)}")
+                                     f"{neighbours if band == 'all' else ','},{within(spreads[at], 1)},{within(spreads[at], 2)}")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

@@ -280,7 +280,7 @@ def speedup_claims(runs, specsim):
     figures = [simulated(top, "speedup", None, f"{name}, k = {top[LENGTH]:g}", sizes.name) for (name, _, _), top in zip(cases, tops)]
     figures.append(Figure("125M: rounds of 1 or 2 tokens", None, few, few_se, sizes.name))
     widened(figures)
-    yield Claim("M11", "70B target: the 7B draft wins; a 30B gives no meaningful speedup; a 125M mostly 1 or 2 tokens a round", "7B first; 30B about 1x",
+    yield Claim("M11", "70B target: the 7B draft wins; a 30B gives no meaningful speedup; a 125M mostly 1 or 2 tokens per round", "7B first; 30B about 1x",
                 f"125M {tops[0]['speedup']:.2f}x, 7B {tops[1]['speedup']:.2f}x, 30B {tops[2]['speedup']:.2f} / {tops[3]['speedup']:.2f} / {tops[4]['speedup']:.2f}x", figures,
                 [all(figures[1].low > f.high for f in figures[:5] if f is not figures[1]), figures[2].low <= 1.1, figures[5].low > 0.5],
                 f"the middle wins and the 125M gives 1 or 2 tokens in {100 * few:.0f} % of rounds; a gain of 1.1x and more at c = 2, 2.5, 3 is meaningful", sizes.name,

@@ -136,7 +136,7 @@ def main():
     write_lines(out / "small.csv", ["gpu", "dtype", "megabytes", "count", "outside_percent"],
                 ([*key, len(outside), f"{100 * sum(outside) / len(outside):.0f}"] for key, outside in sorted(small.items())))
     write_rows(out / "attention.csv", sorted(attention, key=lambda r: (r["gpu"], r["kernel"], float(r["tokens"]), float(r["context"]))))
-    text = ("Median and 90th percentile of the error of a kernel's price, percent, over all measured rows of all engines (products: 1 to 512 rows with "
+    text = ("Median and 90th percentile of the error of a kernel's estimated time, percent, over all measured rows of all engines (products: 1 to 512 rows with "
             "weights from memory; decode and latent attention: caches beyond the second-level cache).\n\n"
             "| GPU | type | " + " | ".join(kinds) + " |\n|---|---|" + "---|" * len(kinds) + "\n")
     cells = {}

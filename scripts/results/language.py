@@ -76,7 +76,7 @@ EAGLE_2_MEANS = "Li et al. (EAGLE-2), arXiv 2406.16858, Table 1, means over six 
 SEQUOIA = "Chen et al. (Sequoia), arXiv 2402.12374, Tables 1 and 3"
 RANKS = "Chen et al. (Sequoia), its repository, acceptance-rate-vector.pt; pair and temperature not stated, taken for 0"
 HEADS = "Cai et al. (Medusa), its repository, assets/medusa_acc.csv, the first head"
-MTP = "vLLM pull request 56724 (gf239, September 2026): Qwen3.5-9B and its MTP module, temperature 1; the draft length, which is not said, taken for 3"
+MTP = "vLLM pull request 56724 (gf239, September 2026): Qwen3.5-9B and its MTP module, temperature 1; draft length assumed to be 3, as it is not stated"
 SIBLINGS = "Chen et al. (Sequoia), arXiv 2402.12374, appendix E: Llama-3 70B with 8B, CNN"
 
 
@@ -280,8 +280,8 @@ def write(out, rows):
         file.write("\n")
         for name in FAMILIES:
             errors = sorted(abs(row[name] / row["published"] - 1) for row in rows if row["role"] == "predicted" and name in row)
-            file.write(f"* {name}: {len(errors)} predictions, off by {100 * errors[len(errors) // 2]:.1f} % in the middle, "
-                       f"{100 * errors[-1]:.1f} % at worst.\n")
+            file.write(f"* {name}: {len(errors)} predictions, median error {100 * errors[len(errors) // 2]:.1f} %, "
+                       f"largest {100 * errors[-1]:.1f} %.\n")
 
 
 if __name__ == "__main__":

@@ -175,12 +175,12 @@ def main():
                 request = {"contexts": sorted({context for context, _ in passes}), "tokens": TOKENS, "repetitions": 7, "vocab": config["vocab_size"],
                            "prompt": prompt}
                 (folder / "request.json").write_text(json.dumps(request))
-                said = json.loads(called("node", "scripts/results/llama_cpp.mjs", gguf, folder / "request.json", modules).splitlines()[-1])
-                if said["argmax"] != argmax:
-                    stop(f"argmaxes {said['argmax']}, not {argmax}: another model")
+                answer = json.loads(called("node", "scripts/results/llama_cpp.mjs", gguf, folder / "request.json", modules).splitlines()[-1])
+                if answer["argmax"] != argmax:
+                    stop(f"argmaxes {answer['argmax']}, not {argmax}: another model")
                 for key, ms in passes.items():
                     times["specsim"].setdefault(key, []).append(ms)
-                for key, samples in said["ms"].items():
+                for key, samples in answer["ms"].items():
                     times["llama.cpp"].setdefault(tuple(map(int, key.split())), []).append(statistics.median(samples))
             for key in sorted(times["llama.cpp"]):
                 own, other = (statistics.median(times[who][key]) for who in ("specsim", "llama.cpp"))

@@ -43,7 +43,7 @@ def price(specsim, engine, rows):
                    published_over_simulated=f"{published / priced[row['tokens']]:.3f}")
 
 
-def told(rows):
+def error_cells(rows):
     """Count, median of published / simulated with least and most, and the error's median and 90th percentile in percent."""
     ratios = [float(row["published_over_simulated"]) for row in rows]
     if not ratios:
@@ -82,11 +82,11 @@ def main():
     few = [row for row in rows if int(row["tokens"]) <= FEW]
     for mixture, name in ((False, "without experts"), (True, "with experts")):
         groups[f"to {FEW} tokens, {name}"] = [row for row in few if mixture == any(word in row["model"] for word in MIXTURES)]
-    text = ("llama-bench's passes of one sequence against engine llama_cpp's prices: rows, published / simulated in the middle (least and most; above 1 the "
-            "simulator is too fast), and the error's median and 90th percentile, percent.\n\n"
+    text = ("llama-bench's passes of one sequence, compared with the estimates of engine llama_cpp: rows, median of published / simulated (least and most; "
+            "above 1 the simulator is too fast), and the error's median and 90th percentile, percent.\n\n"
             "| rows |" + "".join(f" {words} | ratio | error |" for words in SETS.values()) + "\n|---|" + "---|---|---|" * len(SETS) + "\n")
     for name, group in groups.items():
-        text += f"| {name} |" + "".join(told([row for row in group if row["set"] == kind]) for kind in SETS) + "\n"
+        text += f"| {name} |" + "".join(error_cells([row for row in group if row["set"] == kind]) for kind in SETS) + "\n"
     (arguments.out / "llama_cpp.md").write_text(text)
     print(text, end="")
     return 0

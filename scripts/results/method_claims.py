@@ -136,7 +136,7 @@ def main():
             return f"{row['method'].split(' | ')[1]} {text(gain)}"
         shipped = [best([kind]) for kind in SHIPPED[batch]]
         others = {"each sequence for itself, the batch waiting for the longest": best(["goodput_per_sequence", "additive", "ratio_tiers"]),
-                  "as transformers' rule was meant, a threshold set anew each round": meant,
+                  "as transformers' rule was meant, a new threshold for each round": meant,
                   "by the draft's distribution, with a threshold tuned to this text": best(["entropy", "confidence"])}
         duels = [(row, duel(specsim, out, "adaptive", row, fixed)) for row in shipped]
         gains[batch] = {row["method"].split(" | ")[1].split()[0]: gain for row, gain in duels}

@@ -42,7 +42,7 @@ class Row:
 
 
 class Asked:
-    """Passes that a script's price() asks for, in its order."""
+    """Records the passes that a script estimates, in its order."""
 
     def __init__(self, module):
         self.list = []

@@ -84,10 +84,10 @@ def main():
                "hardware", "tensor_parallel", "target", "draft", "weight_bits", "target_engine", "draft_engine", "host_us_per_layer", "method", "draft_passes", "draft_tokens", "verify_tokens",
                "batch", "context", "tokens_per_round", "inputs"]
     write_rows(out / "published_speedups.csv", rows, columns)
-    text = ("Published figures against the roofline's, tokens per round given. Host time of a round by method is one figure for all sources, as engine "
-            "transformers has it (configs/engines/transformers.yaml): estimated on an A100, from the rows of Spec-Bench that are not scored, and on a "
-            "machine that its source does not name; where a source says how slow its plain passes are, its host is taken as that slow. Speedups: published / simulated above 1 means that the "
-            "simulator promises too little. Times: above 1 means that it is too fast.\n\n"
+    text = ("Published values compared with the roofline's, for given tokens per round. Host time of a round by method is the same for all sources, that of "
+            "engine transformers (configs/engines/transformers.yaml). It was estimated on an A100, from the rows of Spec-Bench that are not scored, and on "
+            "a machine that its source does not name. If a source gives the time of its passes without speculation, its host is assumed to be as slow. "
+            "Speedups: published / simulated above 1 means that the simulator promises too little. Times: above 1 means that it is too fast.\n\n"
             "| quantity | rows of | rows | published / simulated: geometric mean | spread (factor) | least | most | within 10 % |\n|---|---|---|---|---|---|---|---|\n")
     order = {"speedup": 0, "plain_ms": 1, "verify_ms": 2, "cost_ratio": 3}
     for (quantity, name), ratios in sorted(groups.items(), key=lambda g: (order[g[0][0]], g[0][1] == "all", g[0][1])):
@@ -99,7 +99,7 @@ def main():
     text += ("\n| row | quantity | published | simulated | published / simulated | scored | inputs assumed; where it misses 10 %, the term |\n|---|---|---|---|---|---|---|\n"
              + "".join(lines))
     text += ("\nNot here: Leviathan's T5 (encoder and decoder, no shape for it), Chen's Chinchilla (its tokens per round come from its speedup), Medusa's and "
-             "EAGLE's Table 1 and EAGLE-2 (no GPU stated beside the figures). Sources are in published_speedups.csv.\n")
+             "EAGLE's Table 1 and EAGLE-2 (no GPU stated for the values). Sources are in published_speedups.csv.\n")
     (out / "published_speedups.md").write_text(text)
     return 0
 

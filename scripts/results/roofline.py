@@ -130,8 +130,8 @@ HEAD = ("| rows | number | ms, to 128 tokens | ratio to one token, to 128 | ms, 
 
 
 def write_md(rows, path):
-    text = ("Matrix products of a pass as the shipped roofline prices them, against published kernel times (tests/data/pass_times.csv; MIT-licensed "
-            "profiles of Vidur and LLMServingSim). Mean / worst error in percent. One parameter set a GPU, fitted to llama-2-7b and llama-2-70b (4090: "
+    text = ("Matrix products of a pass as the built-in roofline estimates them, compared with published kernel times (tests/data/pass_times.csv; "
+            "MIT-licensed profiles of Vidur and LLMServingSim). Mean / worst error in percent. One parameter set per GPU, fitted to llama-2-7b and llama-2-70b (4090: "
             "every third number of tokens). Goals: mean 3 and worst 10 to 128 tokens, 5 and 17 to 512; * marks a miss.\n\n"
             "## The summary rows\n\n" + HEAD)
     misses = []
@@ -150,16 +150,16 @@ def write_md(rows, path):
              f"{'; not on ' + ', '.join(misses) if misses else ''}.\n")
     for gpu in misses:
         own = [row for row in rows if row["gpu"] == gpu and row["summary"]]
-        text += f"\nWhat {gpu} falls short by:\n\n"
+        text += f"\nMissed goals of {gpu}:\n\n"
         for reach, mean_goal, worst_goal in REACHES:
             for key, name in (("error", "ms"), ("ratio_error", "ratio")):
                 mean, worst, count = score(own, reach, key)
                 if mean > mean_goal or worst > worst_goal:
-                    text += (f"- {name} to {reach} tokens: mean {mean:.2f} % against {mean_goal:g}, worst {worst:.1f} % against {worst_goal:g}, over "
+                    text += (f"- {name} to {reach} tokens: mean {mean:.2f} % (goal {mean_goal:g}), worst {worst:.1f} % (goal {worst_goal:g}), over "
                              f"{count} rows\n")
     text += ("\nThe H100's summary set is one model whose library steps back: qkv (4096 x 12288) takes 65 us at 72 to 96 tokens and 41 us at 112 to 128, "
-             "for to 96 rows its tiles have 64 rows, which its calibration says (most_small_rows); gate and up (4096 x 22016) takes 128 to 130 us at 200 to "
-             "256 and 108 to 110 us at 264 to 384, which no formula that grows with the tokens follows.\n\n## All rows\n\n" + HEAD)
+             "since up to 96 rows its tiles have 64 rows (most_small_rows of its calibration). Gate and up (4096 x 22016) takes 128 to 130 us at 200 to "
+             "256 and 108 to 110 us at 264 to 384. No formula that grows with the tokens follows this.\n\n## All rows\n\n" + HEAD)
     for gpu in MAIN:
         kinds = (("seen by the fit", lambda r: r["in_fit"] == "1"),
                  ("shapes of a model seen by the fit", lambda r: r["in_fit"] == "0" and r["model"] == "llama-3-70b"),
@@ -173,7 +173,7 @@ def write_md(rows, path):
                 for tp in ("1", "2", "4", "8"):
                     part = [row for row in own if row["tp"] == tp]
                     text += table_line(f"{gpu}, {name}, tp {tp}", part, True)[0]
-    text += "\nOf lesser standing (another library's unfused projections at the price of fused ones; weak fits):\n\n" + HEAD
+    text += "\nLess reliable rows (another library's unfused projections, estimated as fused ones; weak fits):\n\n" + HEAD
     for gpu, work in (("h100-sxm", "products_unfused"), ("a40", "products"), ("rtx-3090", "products_unfused")):
         for name, keep in (("seen", "1"), ("unseen", "0")):
             own = [row for row in rows if row["gpu"] == gpu and row["work"] == work and row["in_fit"] == keep]

@@ -140,8 +140,8 @@ def table_of_choices(rows):
                 wrong += (seen[row["row"]] > seen["plain"]) != (made[row["row"]] > made["plain"])
                 signs += 1
         lines.append(f"| {group[0]['source']}, {group[0]['hardware']}, {group[0]['clients']} clients{', ' + group[0]['workload'] if group[0]['workload'] else ''} | {len(seen)} | {fastest} | {chosen} | {loss:.1f} |\n")
-    head = (f"Of {len(losses)} servers with several settings (not drafting is one where it was timed) the simulator's fastest is the measured one of {best}; what "
-            f"it\nchooses loses {sorted(losses)[len(losses) // 2]:.1f} % in the middle and {max(losses):.1f} % at most. Whether drafting pays it says rightly of "
+    head = (f"{len(losses)} servers have several settings, including no drafting if it was timed. The simulator's fastest setting is the measured one for {best}. Its "
+            f"choice\nloses {sorted(losses)[len(losses) // 2]:.1f} % (median) and {max(losses):.1f} % at most. It predicts correctly whether drafting pays for "
             f"{signs - wrong} of {signs} settings.\n\n| server | settings | fastest measured | fastest simulated | loses, percent |\n|---|---|---|---|---|\n")
     return head + "".join(lines)
 
@@ -174,7 +174,7 @@ def main():
     text = (f"{len(scored)} scored rows of {len({row['source'] for row in scored})} texts and tables, {len(rows) - len(scored)} more that are not scored; tokens per round as measured "
             "there. Measured over simulated: of a speedup above 1 the simulator promises too little, of a time above 1 it is too fast.\n")
     text += table_of_groups(scored) + "\n" + table_of_choices(scored)
-    text += "\nEvery row; times in ms.\n\n| row | tokens a round | speedup measured, simulated | plain step | round | ratios | scored | inputs |\n|---|---|---|---|---|---|---|---|\n"
+    text += "\nEvery row; times in ms.\n\n| row | tokens per round | speedup measured, simulated | plain step | round | ratios | scored | inputs |\n|---|---|---|---|---|---|---|---|\n"
     for row in rows:
         cells = [", ".join(row[f"{kind}_{quantity}"] or "-" for kind in ("measured", "simulated")) for quantity in QUANTITIES]
         text += (f"| {row['row']} | {row['tokens_per_round'] or '-'} | {' | '.join(cells)} | {', '.join(row[f'{q}_ratio'][:4] or '-' for q in QUANTITIES)} | "

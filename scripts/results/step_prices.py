@@ -48,7 +48,7 @@ def errors(rows):
     return len(rows), quantile(ratios, 0.5), quantile(off, 0.5), quantile(off, 0.9), max(off)
 
 
-def told(group):
+def error_cells(group):
     """A group's columns of a table in Markdown."""
     count, ratio, middle, high, worst = group
     return f"{count} | {ratio:.2f} | {middle:.1f} / {high:.1f} / {worst:.1f}"
@@ -105,7 +105,7 @@ def served_groups(rows):
 
 
 def prose_groups(rows):
-    """Groups of served rows that results/notes/prices.md discusses besides its table."""
+    """Groups of served rows that the notes on latency discuss besides their table."""
     cut = [row for row in rows if "DeepSeek" in row["model_path"] and row["system"] == "b200_sxm" and row["backend"] == "trtllm"]
     found = {(f"DeepSeek {post}", precision):
              [row for row in cut if row["backend_version"].endswith(post) and row["precision"] == precision]
@@ -118,7 +118,7 @@ def prose_groups(rows):
 
 def markdown(columns, groups):
     lines = ["| " + " | ".join([*columns, "rows", "ratio", "error"]) + " |", "|---" * (len(columns) + 3) + "|"]
-    return "\n".join(lines + [f"| {' | '.join(key)} | {told(errors(rows))} |" for key, rows in groups.items()]) + "\n"
+    return "\n".join(lines + [f"| {' | '.join(key)} | {error_cells(errors(rows))} |" for key, rows in groups.items()]) + "\n"
 
 
 def main():
