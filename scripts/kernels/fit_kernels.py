@@ -441,7 +441,7 @@ def write(path, gpu, fits, source=SHIPPED, beside=None):
     order = list(KINDS)
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"# Fitted kernel times of {gpu}, written by scripts/kernels/fit_kernels.py. spread: standard deviation of the logarithm on shapes that the\n"
-                   "# fit did not see; errors: median and 90th percentile on them, percent. Correction: docs/results/prices.md.\n"
+                   "# fit did not see; errors: median and 90th percentile on them, percent. Correction: `docs/results/prices.md`.\n"
                    f"source: {source}\nfits:\n")
         file.writelines(piece for _, piece in sorted(pieces, key=lambda p: order.index(p[0])))
 
