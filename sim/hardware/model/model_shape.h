@@ -238,7 +238,7 @@ struct ModelShape {
 
   // It reads the target's hidden states and cannot run without the target.
   [[nodiscard]] bool on_target() const { return fused_inputs > 0.0 || prediction_heads > 0.0; }
-  // Keys and values are one cached vector, for which kernels of separate heads give no estimate.
+  // Keys and values are one cached vector; fits of kernels for separate heads do not apply.
   [[nodiscard]] bool over_one_vector() const { return latent || one_vector; }
   // Tokens per entry of those that an indexer scores.
   [[nodiscard]] double index_entry_tokens() const { return picks_entries() ? compressed->picked_tokens : 1.0; }
@@ -288,7 +288,7 @@ std::string made_for_another(const ModelShape& target, const ModelShape& draft);
 // all those of the pass, also verified ones.
 double expected_experts(double experts, double per_token, double tokens);
 // Distinct experts of a layer that the tokens of a pass use on one GPU. If several GPUs share the experts, this is the GPU with
-// the most, for which the others wait: the mean, plus the expectation of the largest of this many normal numbers.
+// the most, because the others wait for it: the mean, plus the expectation of the largest of this many normal numbers.
 double met_experts(const ModelShape& model, double tokens);
 
 // The parameters of a model's description, for the reference page.

@@ -1,4 +1,4 @@
-// Where the models run: a static batch of sequences decoded in lockstep on one GPU, on two, or across a network, in simulated
+// Placements of the models: a static batch of sequences decoded in lockstep on one GPU, on two, or across a network, in simulated
 // time.
 //
 // Common to all placements. All sequences arrive at 0 with prompts of equal length. The target's prefill yields each sequence's

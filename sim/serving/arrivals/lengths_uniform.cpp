@@ -29,7 +29,7 @@ LengthsEntry uniform_lengths() {
       {"from", &P::from, "tokens at least", config::between(1, kMostTokens), config::required},
       {"to", &P::to, "tokens at most", config::between(1, kMostTokens), config::required},
   };
-  return {{"uniform", "every whole number of tokens from one to another equally often", "", fields, ""},
+  return {{"uniform", "every whole number of tokens from one to another with the same probability", "", fields, ""},
           [](const config::Value& value, const config::PartInfo& info,
              Diagnostics& diagnostics) -> std::unique_ptr<LengthDistribution> {
             const std::size_t before = diagnostics.list().size();
