@@ -263,7 +263,7 @@ LINES = [
      "no.gguf: cannot be read: No such file or directory, allowed: a readable GGUF file"),
     ([*CALIBRATE, "--prompts", PROMPTS, "--overlong", "some"], '--overlong: "some", allowed: error, skip, cut'),
     (["fit", "tests/data/acceptance/trace_t1.jsonl", "--kind", "none"],
-     "tests/data/acceptance/trace_t1.jsonl: no request of kind none, allowed: a kind that it has"),
+     "tests/data/acceptance/trace_t1.jsonl: no request of kind none, allowed: a kind in this file"),
     (["fit", "tests/data/acceptance/lookup_prefixes.jsonl", "--draft-length", "11"],
      "--draft-length: 11, allowed: 1 to 10 (what tests/data/acceptance/lookup_prefixes.jsonl holds)"),
     (["fit", "tests/data/acceptance/rounds_t1.jsonl", "--draft-length", "3"],

@@ -426,7 +426,7 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
   CHECK(says(good).empty());
   CHECK(says("{\"draft_length\": 3, \"rounds\": [1]}\n") == ": 1 requests, allowed: at least 10");
   CHECK(says(good + "{\"draft_length\": 3, \"rounds\": [4]}\n") ==
-        ":11: round 1 accepted 4, allowed: an integer up to what was drafted");
+        ":11: round 1 accepted 4, allowed: an integer up to the number of drafted tokens");
   CHECK(says(good + "{\"draft_length\": 3, \"rounds\": [1], \"drafted\": [0]}\n").find(":11: round 1 accepted 1") == 0);
   CHECK(says(good + "{\"draft_length\": 0, \"rounds\": [0]}\n").find(":11: no record of rounds") == 0);
   CHECK(says(good + "{\"overlap\": [0.5, 1]}\n")

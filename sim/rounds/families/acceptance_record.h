@@ -10,14 +10,15 @@
 namespace specsim::families {
 
 enum class RecordForm {
-  // {"draft_length": D, "accepted": [a0, a1, ...]}: the prefix that a round starting at each output position would have had
-  // accepted, drafting D tokens. Holds every draft length up to D, with what it depends on.
+  // {"draft_length": D, "accepted": [a0, a1, ...]}: the number of tokens that a round would have accepted if it started at each
+  // output position and drafted D tokens. Contains the results of every draft length up to D, and all dependence on context.
   accepted,
-  // {"draft_length": D, "rounds": [accepted, ...]}, and "drafted": [...] where rounds were cut: what happened, round by round.
-  // Holds draft length D; of shorter ones, the same rounds cut short. Answers of Spec-Bench, vLLM and AIPerf are such rounds.
+  // {"draft_length": D, "rounds": [accepted, ...]}, and "drafted": [...] if rounds were cut: the rounds as they happened.
+  // Contains draft length D; shorter lengths are the same rounds cut short. Answers of Spec-Bench, vLLM and AIPerf are such
+  // rounds.
   rounds,
-  // {"overlap": [o0, o1, ...]}: the probability that a draft for this position is accepted once it is reached. Holds nothing of
-  // how acceptance depends on the depth in the block.
+  // {"overlap": [o0, o1, ...]}: the probability that a draft token for this position is accepted if it is reached. Contains no
+  // dependence of acceptance on the depth in the block.
   overlap,
   // {"target": [DISTRIBUTION, ...], "draft": [DISTRIBUTION, ...]}: both models' distributions at each position.
   distributions,
@@ -31,8 +32,8 @@ struct RecordedPair {
 // One request. `form` decides which of the lists is filled.
 struct AcceptanceRecord {
   RecordForm form = RecordForm::overlap;
-  int draft_length = 0;                 // tokens that each entry of `accepted` or round of `rounds` drafted
-  std::vector<int> accepted;            // [position] where `form` is accepted, [round] where it is rounds
+  int draft_length = 0;                 // tokens drafted per entry of `accepted` or per round of `rounds`
+  std::vector<int> accepted;            // [position] if `form` is accepted, [round] if it is rounds
   std::vector<int> drafted;             // [round]
   std::vector<double> overlap;          // [position]
   std::vector<RecordedPair> positions;  // [position], with both distributions

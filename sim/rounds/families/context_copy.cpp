@@ -62,8 +62,8 @@ ContextEntry copy_context() {
   return {{"copy", "text that repeats itself: stretches that copy a prompt, between free text", "", fields,
            "While the text copies position i, the target is fidelity one_hot(prompt[i]) + (1 - fidelity) pair.target, and it "
            "goes on to i + 1 as long as prompt[i] is emitted; any other token leads to free text, whose target is pair.target, "
-           "or into the prompt again. Which token leads where is fixed: the process is markov over prompt_tokens + 1 states. "
-           "Every sequence starts in free text, and drafters that look into the text see the prompt before it.",
+           "or into the prompt again. Each token's next state is fixed: the process is markov over prompt_tokens + 1 states. "
+           "Every sequence starts in free text, and drafters that search the text see the prompt before it.",
            "prompt_tokens: 4, fidelity: 0.7"},
           [](const config::Arguments& arguments, ContextBuilder& builder) {
             const P params = fields.read(arguments);

@@ -70,7 +70,7 @@ ContextEntry markov_context() {
   static const config::Fields<P> fields = {
       {"order", &P::order, "last tokens that a distribution depends on; vocab^order states, at most 4096",
        config::between(1, 12)},
-      {"states", &P::states, "instead of order: a hash of state and token moves among so many states, for large vocabularies",
+      {"states", &P::states, "instead of order: number of states, chosen by a hash of state and token; for large vocabularies",
        config::between(1, kMaxStates)},
       {"merges", &P::merges,
        "with states: share of a state's tokens that lead to one and the same state, so that a sibling of the "
@@ -91,7 +91,8 @@ ContextEntry markov_context() {
         if (hashed && arguments.given("order"))
           builder.diagnostics().add(arguments.where("order"), "order is given together with states, allowed: one of them");
         if (!hashed && params.merges > 0.0)
-          builder.diagnostics().add(arguments.where("merges"), "merges is given without states, allowed: with states: N");
+          builder.diagnostics().add(arguments.where("merges"),
+                                    "merges is given without states, allowed: merges together with states: N");
         if (hashed) {
           states = *params.states;
         } else {
@@ -99,7 +100,7 @@ ContextEntry markov_context() {
           if (states > kMaxStates) {
             builder.diagnostics().add(
                 arguments.where("order"),
-                fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or instead states: N (hashed)",
+                fmt::format("order is {} at vocab {}, allowed: vocab^order of at most {} states, or states: N (hashed) instead",
                             params.order, vocab, kMaxStates));
             return model;
           }

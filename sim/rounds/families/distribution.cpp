@@ -10,8 +10,8 @@ namespace {
 
 constexpr int kMaxNesting = 32;
 
-// "from: target": the target model's own distribution, before the target's sampling settings, as a draft that shares its logits
-// has it.
+// "from: target": the target model's own distribution, before the target's sampling settings, for a draft that shares the
+// target's logits.
 class TargetItself final : public Distribution {
  public:
   void draw(const DistributionAddress&, const TargetDistributions& target, std::span<double> distribution) const override {

@@ -1,4 +1,4 @@
-// Normal noise on logits: the transform of that name, and what a draft gathers on the way down a block.
+// Normal noise on logits: the transform logit_noise, and the drift of a draft along a block.
 #pragma once
 
 #include "sim/rounds/families/distribution.h"

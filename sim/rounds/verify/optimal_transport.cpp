@@ -37,8 +37,8 @@ class WeightsPick final : public Pickable {
   const std::vector<double>& weights_;
 };
 
-// The best coupling of the set of tokens that siblings are with the target's token: a largest flow from the sets, as likely as
-// the draft makes them, to the tokens, as likely as the target does, where a set leads to its own tokens only.
+// The best coupling of a set of sibling tokens with the target's token. It is a maximum flow from the sets (with the draft's
+// probabilities) to the tokens (with the target's), where a set is connected only to its own tokens.
 class Coupling final : public NodePlan {
  public:
   Coupling(const math::RatioTable& distributions, int children) : vocab_(distributions.vocab()) {
@@ -63,7 +63,7 @@ class Coupling final : public NodePlan {
   }
 
   static std::size_t bytes(std::size_t vocab) {
-    // A set's shares are pushed onto a full vector, which doubles.
+    // A set's shares are appended to a vector, which doubles when it is full.
     const std::size_t set = sizeof(double) + sizeof(std::vector<double>) + 2 * vocab * sizeof(double) + kHeapBytes;
     return sizeof(Coupling) + (set << vocab) + vocab * sizeof(double) + 4 * kHeapBytes;
   }
@@ -72,8 +72,8 @@ class Coupling final : public NodePlan {
   [[nodiscard]] const std::vector<double>& residual() const { return rest_; }
 
  private:
-  // A shortest path of free capacity from a set with mass left to a token with mass left, forth along flow and back against it
-  // (Edmonds and Karp), filled. False: there is none.
+  // Augments the flow along a shortest path of free capacity from a set with mass left to a token with mass left, forward along
+  // edges and backward along flow (Edmonds and Karp). False: there is no such path.
   bool augment() {
     const std::size_t sets = flow_.size();
     constexpr std::size_t kUnseen = std::numeric_limits<std::size_t>::max();

@@ -1,5 +1,5 @@
-// Chains judged position by position as blocks, by distributions that are used once: those of a simulation where every text
-// position has its own, and those of real models. Draws scan a distribution, since a table of it would cost more than it saves.
+// Judges chains position by position, as blocks, for distributions that are used once: in simulations where every text position
+// has its own, and in real models. Draws scan a distribution, because a table would take longer to build than it saves.
 #pragma once
 
 #include "sim/foundation/math/scan.h"
@@ -12,7 +12,7 @@
 
 namespace specsim::verify {
 
-// A draw from `weights`, of which `sums` were made; both must outlive it.
+// A draw from `weights`, whose running sums are `sums`; both must outlive it.
 class ScannedPick final : public Pickable {
  public:
   ScannedPick(const math::ScanSums& sums, std::span<const double> weights) : sums_(sums), weights_(weights) {}
