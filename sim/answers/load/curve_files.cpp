@@ -12,7 +12,7 @@ namespace {
 
 using report::csv_real;
 
-// Figures of a point that have intervals, which say what their mean is.
+// Figures of a point that have intervals, with the meaning of their mean.
 struct IntervalFigure {
   const char* name;
   CurveFigure (*of)(const CurvePoint&);
@@ -56,7 +56,7 @@ report::Column<CurveLine> column_of(const serve::SummaryFigure& one) {
           }};
 }
 
-// The name of the first column is the load's.
+// The first column is named after the load.
 std::vector<report::Column<CurveLine>> curve_columns(const std::string& load) {
   using Line = CurveLine;
   std::vector<report::Column<Line>> columns = {

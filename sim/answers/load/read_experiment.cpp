@@ -159,14 +159,14 @@ const std::vector<Parameter>& replica_parameters() {
   return parameters;
 }
 
-// {SELECTOR: NAME, ...} by a registry, or the name alone.
+// {SELECTOR: NAME, ...} from a registry, or the name alone.
 template <class Entry>
 config::Choice<Entry> choose(const config::Registry<Entry>& registry, const config::Value& value, const char* selector,
                              const std::string& what, Diagnostics& diagnostics) {
   return config::choose(registry, config::spelled_out(value, selector), selector, what, diagnostics);
 }
 
-// The cost model's config with the engine of the scheduler, where it takes one and names none.
+// The cost model's config with the scheduler's engine, if it takes an engine and names none.
 config::Value with_engine(const config::Value& cost, const serve::SchedulerEntry* scheduler) {
   if (scheduler == nullptr || scheduler->engine[0] == '\0' || !cost.is_map() || cost.find("engine") != nullptr) return cost;
   const config::Value* const model = cost.find("model");
@@ -189,7 +189,7 @@ std::shared_ptr<const cost::CostModel> read_cost(const config::Value& value, Dia
   return cost;
 }
 
-// The one cell of the config's own distributions and method.
+// The single cell of the config's own distributions and method.
 std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const std::string& file, const Location& where,
                                             Diagnostics& diagnostics) {
   config::Value own = config;
@@ -226,7 +226,7 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   return cell;
 }
 
-// Whether decode's method drafts what the server's policy asks for.
+// Checks that decode's method can draft the lengths of the server's policy.
 void check_lengths(const serve::ServerPolicy& policy, const spec::Cell& cell, const Location& where, Diagnostics& diagnostics) {
   const std::vector<int> lengths = policy.lengths();
   const bool cut = serve::executed_offers(cell, 1) && cell.draft_length() > 1;
@@ -246,7 +246,7 @@ void check_lengths(const serve::ServerPolicy& policy, const spec::Cell& cell, co
     }
 }
 
-// Whether each length that the policy may choose can be drafted where acceptance is stated.
+// Checks that every length that the policy may choose can be drafted with the stated acceptance.
 void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& acceptance, const Location& where,
                    Diagnostics& diagnostics) {
   for (const int length : policy.lengths())
@@ -261,7 +261,7 @@ void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& a
 
 using KnowsDrafts = std::function<bool(draft::Confidence)>;
 
-// What a policy goes by and nobody tells it, of stated acceptance or of executed rounds.
+// The message for a policy that needs information on drafts which stated acceptance or executed rounds do not provide.
 std::string unknown_confidence(draft::Confidence confidence, const KnowsDrafts& knows, bool stated) {
   const char* const name = confidence == draft::Confidence::head ? "head" : "estimate";
   if (!stated)
@@ -313,7 +313,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
     if (acceptance && policy) check_lengths(*policy, *acceptance, where, diagnostics);
   } else if (config.find("pair") == nullptr || config.find("decode") == nullptr) {
     const std::unique_ptr<serve::ServerPolicy> policy = read_policy({}, {});
-    if (policy && policy->longest() == 0)  // nothing is drafted, so that nothing can be accepted
+    if (policy && policy->longest() == 0)  // without drafts nothing can be accepted
       speculation.acceptance = std::make_shared<const serve::StatedAcceptance>(serve::ClassRates{{{1.0, {0.0}, true}}});
     else if (policy)
       diagnostics.add(value.where,
@@ -338,7 +338,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
   return speculation;
 }
 
-// The link between engines that compute prompts and those that decode.
+// The link from prompt engines to decoding engines.
 void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* scheduler, ServeExperiment& experiment,
                Diagnostics& diagnostics) {
   if (scheduler != nullptr && *scheduler->not_apart != '\0')
@@ -454,7 +454,7 @@ ServeExperiment read_serve_experiment(const config::Value& config, const std::st
         !experiment.arrivals || !experiment.arrivals->with_requests(1) || arrivals.arguments.given("requests");
   }
   experiment.lengths_where = serve.where("arrivals");
-  // Arrivals that bring their own leave them unused, so that one config serves a trace and a rate.
+  // Arrivals with their own lengths ignore these, so that one config serves a trace and a rate.
   if (experiment.arrivals && (serve.has("lengths") || !arrivals.entry->brings_lengths)) {
     const std::size_t before_lengths = diagnostics.list().size();
     const config::Value lengths =

@@ -15,7 +15,7 @@ serve::DraftMethod read_method(const config::Arguments& arguments, const Specula
   const cost::Deployment* const known = cost != nullptr ? cost->deployment() : nullptr;
   const bool has_draft = known != nullptr && known->draft.has_value();
   const bool without_passes = speculation.executed() != nullptr && serve::drafts_without_passes(*speculation.executed());
-  // Whatever reads the target's hidden states is a head of it; a model of its own reads tokens.
+  // A draft that reads the target's hidden states is a head; an independent draft model reads tokens.
   const bool own_model = has_draft && !known->draft->on_target() && !known->draft->shares_lm_head;
   const std::string method = without_passes            ? "ngram"
                              : arguments.has("method") ? arguments.text("method")

@@ -61,7 +61,7 @@ struct PassLine {
   const PricedPass* priced = nullptr;
 };
 
-// A part of the pass's time, in milliseconds.
+// One part of the pass's time, in milliseconds.
 report::Column<PassLine> time_column(const char* name, const char* meaning, double cost::PassTime::*seconds) {
   return {name, "ms", meaning, [seconds](const PassLine& line) { return report::csv_real(1e3 * (line.priced->time.*seconds)); }};
 }

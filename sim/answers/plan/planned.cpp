@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::uint64_t kDefaultRounds = 200000;
 
-// A line of plan.csv: a draft length of a cell's plan.
+// A line of plan.csv: one draft length of a cell's plan.
 struct PlanLine {
   const spec::Cell* cell = nullptr;
-  std::size_t index = 0;  // the cell's, among those that are planned for
+  std::size_t index = 0;  // of the cell among the planned ones
   PlanPoint point;
   bool best = false;
 };
@@ -143,7 +143,7 @@ void check_placements(const std::vector<const spec::Cell*>& cells) {
 
 std::vector<Planned> plan_cells(const std::vector<const spec::Cell*>& cells, const PlanningOptions& options) {
   std::vector<Planned> planned;
-  std::map<std::string, AcceptanceCurve> kept;  // [what the counts depend on]
+  std::map<std::string, AcceptanceCurve> kept;  // [settings that determine the counts]
   for (const spec::Cell* cell : cells) {
     Planned own{cell, {}, {}};
     if (options.own) {

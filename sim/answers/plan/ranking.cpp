@@ -22,7 +22,7 @@ using ByReplicate = std::vector<double>;
 
 double half_width(const ByReplicate& samples) { return report::half_width(report::mean_of(samples), kRankingLevel); }
 
-// The text is kept as it was first written: another one would change every committed ranking.
+// This text must not change: another one would change every committed ranking.
 spec::Cell in_replicate(const spec::Cell& cell, int replicate) {
   return spec::reseeded(cell, rng::hash_text(fmt::format("seed {} world {}", cell.seed, replicate)), cell.rounds / kReplicates);
 }
@@ -35,7 +35,7 @@ RoundPrice price_of(const judge::Row& row) {
   return {&row.cell->cost(), row.cell->workload, row.verified_rows(), row.round_time()};
 }
 
-// Cells that are ranked together, by their places in the list of all.
+// Cells that are ranked together, by their indices in the list of all.
 struct Group {
   std::string workload;
   std::vector<std::size_t> cells;
@@ -84,7 +84,7 @@ std::vector<Group> groups_of(const std::vector<const spec::Cell*>& cells) {
   return groups;
 }
 
-// What the replicates have shown so far.
+// The results of the replicates so far.
 class Samples {
  public:
   explicit Samples(const std::vector<const spec::Cell*>& cells) : cells_(&cells) {
@@ -97,7 +97,7 @@ class Samples {
     counts_.resize(leaders_.size());
   }
 
-  // Runs the replicates before `end` that these cells have not had yet; false if it was stopped.
+  // Runs the missing replicates of these cells up to `end`; false if it was stopped.
   bool run(const std::vector<bool>& wanted, int end, const run::RunOptions& options) {
     std::vector<bool> leads(leaders_.size());
     for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -114,7 +114,7 @@ class Samples {
     for (const spec::Cell& cell : replicates) all.push_back(&cell);
     run::RunOptions own = options;
     double batch = 0.0;
-    if (options.progress)  // counts against the most that there can be
+    if (options.progress)  // relative to the largest possible number
       own.progress = [&, most = static_cast<double>(leaders_.size()) * kReplicates](double done, double rounds) {
         batch = rounds;
         options.progress(done_ + done, rounds * most / static_cast<double>(all.size()));
@@ -129,7 +129,7 @@ class Samples {
     return true;
   }
 
-  // A cell in the first `replicates` of its replicates: all but its place in the ranking. `speedups`: in each.
+  // A cell's figures from its first `replicates` replicates, except its rank. `speedups`: in each replicate.
   [[nodiscard]] Contender contender(std::size_t cell, int replicates, ByReplicate& speedups) const {
     Contender one;
     one.row.cell = (*cells_)[cell];
@@ -137,7 +137,7 @@ class Samples {
     ByReplicate tokens_per_round;
     decode::Counts sum;
     double tokens = 0.0;
-    double time = 0.0;  // in passes of plain decoding
+    double time = 0.0;  // in passes of decoding without speculation
     for (int replicate = 0; replicate < replicates; ++replicate) {
       one.row.counts = counts_[leader_of_[cell]][static_cast<std::size_t>(replicate)];
       speedups.push_back(speedup_of(one.row));
@@ -151,7 +151,8 @@ class Samples {
     }
     one.row.counts = std::move(sum);
     one.tokens_per_round_error = report::mean_of(tokens_per_round).error;
-    // Replicates are priced one by one: a batch in lockstep is one replicate's, and pooled counts would mix them.
+    // Latencies are estimated replicate by replicate: a batch in lockstep belongs to one replicate, and pooled counts would mix
+    // them.
     one.speedup = tokens / time;
     one.speedup_half_width = half_width(speedups);
     const spec::PolicyChoice* policy = one.row.cell->policy();
@@ -166,7 +167,7 @@ class Samples {
 
  private:
   const std::vector<const spec::Cell*>* cells_;
-  std::vector<const spec::Cell*> leaders_;           // cells that are simulated
+  std::vector<const spec::Cell*> leaders_;           // simulated cells
   std::vector<std::size_t> leader_of_;               // [cell]
   std::vector<std::vector<decode::Counts>> counts_;  // [leader][replicate]
   double done_ = 0.0;                                // rounds
@@ -189,11 +190,12 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
   const std::size_t leader = order[0];
   for (std::size_t i = 0; i < contenders.size(); ++i)
     if (!longest(i)) contenders[i].speedup *= contenders[leader].speedup / samples.speedup(group.cells[leader], replicates[i]);
-  // Who left the race was behind somebody, who may have been overtaken: no such method is put before the one that came in first.
+  // A method that was dropped was slower than some other method, which may have been overtaken since. No dropped method is
+  // placed before the first.
   std::stable_sort(order.begin() + 1, order.end(),
                    [&](std::size_t a, std::size_t b) { return contenders[a].speedup > contenders[b].speedup; });
 
-  // The fastest that somebody can run; of nothing but foreseeing ones, the fastest of all.
+  // The fastest method that a user can run; if all foresee acceptance, the fastest of all.
   const auto runs = std::find_if(order.begin(), order.end(), [&](std::size_t i) { return !contenders[i].foresees; });
   const std::size_t first_method = runs != order.end() ? *runs : order[0];
   const double method_speedup = contenders[first_method].speedup;
@@ -222,10 +224,10 @@ Ranking ranking_of(const Group& group, const Samples& samples, const std::vector
   return ranking;
 }
 
-// Who is still in the race for the first place of a group.
+// The methods still in the race for first place in a group.
 struct Race {
   std::vector<bool> in;         // [member]
-  std::vector<int> replicates;  // [member]: until it left, or the race was over
+  std::vector<int> replicates;  // [member]: until it was dropped, or the race ended
   bool over = false;
 };
 
@@ -299,7 +301,7 @@ std::vector<Ranking> rank_methods(const std::vector<const spec::Cell*>& cells, c
 
 const tokens::Tree* tree_of(const spec::Cell& cell) {
   const tokens::Tree* tree = cell.judges_blocks() ? cell.block()->drafter->tree() : nullptr;
-  return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no drawing
+  return tree != nullptr && tree->drafted() > tree->height() ? tree : nullptr;  // a chain needs no picture
 }
 
 namespace {

@@ -36,7 +36,8 @@ LastRateHeldOn last_rate_held_on(int measured) {
     if (preset.kind != cost::PresetKind::acceptance) continue;
     const spec::AcceptanceTable table = spec::named_acceptance_table(preset.name, {});
     std::vector<double> rates = table.of_chain();
-    while (rates.size() > 1 && rates[rates.size() - 1] == rates[rates.size() - 2]) rates.pop_back();  // repeated, not recorded
+    // drop repeated rates, which were not recorded
+    while (rates.size() > 1 && rates[rates.size() - 1] == rates[rates.size() - 2]) rates.pop_back();
     const int whole = static_cast<int>(rates.size());
     if (table.one_pass || table.draft == "none" || measured < 1 || whole <= measured) continue;
     const std::vector<double> known(rates.begin(), rates.begin() + measured);
@@ -53,7 +54,7 @@ LastRateHeldOn last_rate_held_on(int measured) {
 AcceptanceCurve table_acceptance(const std::string& name, const Location& where, int longest) {
   const spec::AcceptanceTable table = spec::named_acceptance_table(name, where);
   const std::vector<double> rates = table.of_chain();
-  // A block has the positions that it was trained with.
+  // A block has as many positions as it was trained with.
   if (table.one_pass) longest = std::min(longest, static_cast<int>(rates.size()));
   AcceptanceCurve curve = conditional_acceptance(rates, longest);
   if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());

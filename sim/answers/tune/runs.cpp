@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kMostTokens = 1e7;
 
-// What a column of numbers allows, and where its number goes.
+// A column of numbers: its allowed values, and the field that it sets.
 struct NumberColumn {
   double least;
   double most;
