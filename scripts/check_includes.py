@@ -4,10 +4,14 @@
     scripts/check_includes.py              check sim/ and tests/ of this repository
     scripts/check_includes.py --self-test  check that every kind of violation is caught
 
-Refused: an include of a room (or file) that the table below does not allow, and an entry of the table that nothing uses; code in sim/ that
-includes tests or Catch2; quoted includes that are not rooted at the repository; headers without #pragma once; `using namespace` at file or
-namespace scope in a header; two types of one name in one program, of which the linker would silently take one's functions for both's (types
-in anonymous namespaces are their file's own); files of sim/, a header and its .cpp as one, that include each other in a circle.
+Violations:
+  - an include of a room (or file) that the table below does not allow, and an entry of the table that no file uses
+  - code in sim/ that includes tests or Catch2
+  - quoted includes that are not rooted at the repository
+  - headers without #pragma once, and `using namespace` at file or namespace scope in a header
+  - two types of the same name in one program: the linker would silently use the functions of one for both. Types in anonymous namespaces
+    belong to their file
+  - files of sim/ that include each other in a circle; a header and its .cpp count as one file
 """
 
 import re

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""An experiment over many tasks: an array job of Slurm, or processes of this machine. `specsim cluster` runs this.
+"""Runs an experiment as many tasks: an array job of Slurm, or processes of this machine. `specsim cluster` calls this script.
 
     specsim cluster slurm CONFIG... --tasks N --out DIR [options]    submit an array job of shards and a merge that waits for it
-    specsim cluster local:N CONFIG... --tasks M --out DIR [options]  the same here, N processes at a time
-    specsim cluster status DIR                                       what is done, what is missing
+    specsim cluster local:N CONFIG... --tasks M --out DIR [options]  the same on this machine, N processes at a time
+    specsim cluster status DIR                                       list finished and missing shards
 
-DIR/shards/I holds shard I; DIR gets what `specsim merge` makes of them, the same to the byte as one run. The same command again
-restarts only what is missing. A task that is cut off (preemption, time limit, reboot) goes on from its journal when it is
+DIR/shards/I holds shard I. `specsim merge` combines the shards in DIR; the files are the same to the byte as those of one run. The same
+command again restarts only missing shards. An interrupted task (preemption, time limit, reboot) continues from its journal when it is
 queued again.
 """
 import argparse

@@ -1,19 +1,19 @@
 #!/usr/bin/python3
-"""Fills README.md, docs/ and results/notes/ from the program and results/, and checks that they are equal.
+"""Fills README.md, docs/ and results/notes/ from the program and results/, and checks that they are up to date.
 
 usage: scripts/dev/docs_pages.py [--check]     (from the repository's root; SPECSIM names the program, build/specsim by default)
 
 Writes docs/reference.md (specsim reference) and fills the blocks of README.md, docs/**/*.md and results/notes/*.md, which end at <!-- end -->.
-Each drafter,
-verifier and policy of the registry has a page docs/methods/KIND-NAME.md, whose prose is written by hand; one that is missing is begun.
-  <!-- output: build/specsim ARGUMENTS ;; REGEX -->   what the command prints: the lines that the expression finds, all without one
-  <!-- include: PATH -->          a file as it stands; PATH#N: its Nth paragraph
+Each drafter, verifier and policy of the registry has a page docs/methods/KIND-NAME.md. Its prose is written by hand; a missing page is
+created with an outline.
+  <!-- output: build/specsim ARGUMENTS ;; REGEX -->   the command's output: the lines that match the expression, or all lines without one
+  <!-- include: PATH -->          the content of a file; PATH#N: its Nth paragraph
   <!-- code: PATH#NAME -->        the lines of a source between "[NAME]" and "[end of NAME]" in its comments; without #NAME: all
   <!-- table: NAME -->            a table that a function below makes
-  <!-- part: KIND/NAME -->        a method's kind and source; <!-- figures: KIND/NAME -->: its parameters, an example, simulated figures
-  <!-- value: NAME -->            a figure in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv;
-                                  "method:", "side by side:", "adaptive:" and "trees:" name a method's row and figure (see method_value and others)
---check writes nothing, prints the differences, and ends with status 1 where there are any.
+  <!-- part: KIND/NAME -->        a method's kind and source; <!-- figures: KIND/NAME -->: its parameters, an example, simulated values
+  <!-- value: NAME -->            a number in a sentence, from a CSV; "step: PAGE | GROUP | FIGURE" is one of results/fidelity/steps/errors.csv;
+                                  "method:", "side by side:", "adaptive:" and "trees:" name a method's row and column (see method_value and others)
+--check writes no files, prints the differences, and ends with status 1 if there are any.
 """
 import difflib
 import functools

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The rooms of sim/ as a map, from the table of scripts/check_includes.py: rooms.svg in DIR, and the walk of two commands through them, walks.svg; laid out by Graphviz.
+"""Draws the rooms of sim/ with Graphviz: rooms.svg, from the table of scripts/check_includes.py, and walks.svg, the path of two commands through them.
 
 usage: scripts/dev/plot_rooms.py DIR        (from the repository's root: scripts/dev/plot_rooms.py docs/development)
 

@@ -4,9 +4,9 @@ verification passes of shapes with random weights, then plain and assisted gener
 
     scripts/gpu/gpu_baselines.py --specsim DIRECTORY [--passes passes.csv] --out peers.csv
 
-DIRECTORY is what `specsim calibrate --device cuda --peers` wrote, passes.csv what a calibration of the same shapes did. Columns: what,
-model, tokens, context, specsim, transformers, unit. Every line is written as soon as it is measured, and a part that fails takes no
-other along. Exit status: 0; 1 where a part failed or logits are further apart than they may be; 2 without a GPU.
+DIRECTORY is the output of `specsim calibrate --device cuda --peers`, passes.csv that of a calibration of the same shapes. Columns: what,
+model, tokens, context, specsim, transformers, unit. Every line is written as soon as it is measured, and a failed part does not stop
+the others. Exit status: 0; 1 if a part failed or the difference of logits is above its limit; 2 without a GPU.
 """
 
 import argparse

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times what a decoding step is made of on this machine's GPU with PyTorch's kernels (cuBLAS, FlashAttention, Triton) in captured
-graphs: whole steps of transformers with random weights, products, attention of one and of several query tokens, and a launch.
+"""Measures the parts of a decoding step on this machine's GPU with PyTorch's kernels (cuBLAS, FlashAttention, Triton) in captured graphs:
+whole steps of transformers with random weights, products, attention of one and of several query tokens, and a launch.
 
     scripts/gpu/gpu_kernels.py --out DIRECTORY [--gpu h200-sxm] [--seconds 150]
 
-Nothing of specsim takes part: `specsim kernels DIRECTORY/products.csv --out ...` (attention.csv, steps.csv) shows how far specsim's estimates
-are from these measurements. --gpu: the name in configs/hardware; told from the device's where it is left out. Tables are
-written whole when their part is done; after --seconds no part goes on. Exit status: 0; 1 where a part failed; 2 without a GPU.
+The measurements do not use specsim. `specsim kernels DIRECTORY/products.csv --out ...` (attention.csv, steps.csv) shows how far specsim's
+estimates are from them. --gpu is the name in configs/hardware; by default it follows from the device's name. A table is written when its
+part is finished; after --seconds no part continues. Exit status: 0; 1 if a part failed; 2 without a GPU.
 """
 
 import argparse

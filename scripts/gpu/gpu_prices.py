@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Compares the measurements of scripts/gpu/gpu_calibrate with specsim's estimates, which know only the GPU's preset.
+"""Compares the measurements of scripts/gpu/gpu_calibrate with specsim's estimates, which use only the GPU's preset.
 
     scripts/gpu/gpu_prices.py build/specsim results/gpu/h200-sxm    writes prices.csv and prices.md there
 
-FOLDER's name is the GPU's in configs/hardware. Whole passes are estimated by `specsim pass`, products by `specsim kernels`. Tables that
-estimates were fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) are left out. Of PyTorch's two ways to attend several
-tokens, heads that share keys together or each apart, a step counts with the faster one.
+The folder's name is the GPU's in configs/hardware. Whole passes are estimated by `specsim pass`, products by `specsim kernels`. Tables that
+estimates were fitted to (kernels/attention_fa2.csv, attention_fa3.csv, products_w4a16.csv) are left out. PyTorch has two ways to attend
+several tokens, with heads that share keys together or apart; the faster one counts.
 """
 import sys
 import tempfile

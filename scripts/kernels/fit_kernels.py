@@ -4,17 +4,20 @@
     scripts/kernels/fit_kernels.py TABLES --out configs/kernels [--report FILE.csv] [--only KIND] [--gpu NAME]
     scripts/kernels/fit_kernels.py TABLE.csv --only KIND --source TEXT --beside configs/kernels --out FOLDER
 
-The second is what `specsim kernels TABLE.csv --fit --out FOLDER` runs: fits of one table, in FOLDER/GPU.kernels.yaml beside the shipped
-fits of everything else (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those fits.
+`specsim kernels TABLE.csv --fit --out FOLDER` runs the second form. It writes the fits of one table to FOLDER/GPU.kernels.yaml, together with
+the built-in fits of all other kinds (those that the GPU's file names), and FOLDER/GPU.yaml, a GPU of that name with those fits.
 
 TABLES is a folder with gemm_aic.csv.xz, attention_decode_aic.csv.xz, attention_prefill_aic.csv.xz, attention_verify.csv.xz,
-moe_aic.csv.xz, moe_more.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv does as well); latent attention's
-table is in configs/kernels/tables. A fit is a formula of a few figures with a physical meaning, which the program computes
-(sim/hardware/gpu/kernel_formulas.cpp; SPECSIM_PROGRAM, or else build/specsim), and a correction of its logarithm: piecewise linear in
-the logarithm of one figure (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others. A third of
-the shapes, drawn by a hash of the shape, is held out while the figures are fitted; --corrections takes the figures of the files in
---out as they are. The errors in the files are of rows priced by corrections that did not see their shape: the shapes are cut into five
-folds, and each is priced by a correction made from the other four. The correction in the files is fitted to all rows.
+moe_aic.csv.xz, moe_more.csv.xz, allreduce_aic.csv.xz, gemm_mi300x_aiter.csv.xz and moe_mi300x_aiter.csv.xz (.csv works as well). The table of
+latent attention is in configs/kernels/tables.
+
+A fit has two parts. The first is a formula with a few parameters of physical meaning. The program computes it
+(sim/hardware/gpu/kernel_formulas.cpp; SPECSIM_PROGRAM, by default build/specsim). The second is a correction of its logarithm, piecewise
+linear in the logarithm of one coordinate (rows, bytes, tokens), with weights that are piecewise linear in the logarithms of a few others.
+
+A third of the shapes, chosen by a hash of the shape, is held out while the parameters are fitted; --corrections keeps the parameters of
+the files in --out. The errors in the files are cross-validated: the shapes are cut into five folds, and each fold is estimated with a
+correction fitted to the other four. The correction in the files is fitted to all rows.
 
 Needs NumPy and SciPy (scripts/setup --fit).
 """

@@ -1,7 +1,7 @@
-"""The formulas of kernels over whole arrays, as the program computes them (sim/hardware/gpu/kernel_formulas.cpp), and what belongs to fitting
-them, by kind: start values and bounds of figures, and knots of corrections.
+"""The formulas of kernels over whole arrays, computed by the program (sim/hardware/gpu/kernel_formulas.cpp), and the settings of their fits
+by kind: start values and bounds of parameters, and knots of corrections.
 
-The program is SPECSIM_PROGRAM or else build/specsim. One process of it serves one formula on one set of shapes, over pipes
+The program is SPECSIM_PROGRAM, by default build/specsim. One process of it evaluates one formula on one set of shapes, over pipes
 (sim/doors/cli/command.h, kernel_formulas_command).
 """
 import contextlib

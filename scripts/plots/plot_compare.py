@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what specsim compare --out DIR wrote: compare.png (speedup of every method, workload by workload) and tree.png (the
+"""Draws the output of specsim compare --out DIR: compare.png (speedup of every method, workload by workload) and tree.png (the
 trees that came first).
 
 usage: scripts/plots/plot_compare.py DIR

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what specsim plan --out DIR wrote: plan.png (by draft length, and where a round's time goes) and map.png (where
+"""Draws the output of specsim plan --out DIR: plan.png (speedup by draft length, and the parts of a round's time) and map.png (where
 speculation pays, over batch, context and alpha).
 
 usage: scripts/plots/plot_plan.py DIR

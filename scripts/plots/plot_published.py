@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Published against simulated figures: published.png next to DIR/published.csv.
+"""Draws published values over simulated ones: published.png next to DIR/published.csv.
 
 usage: scripts/plots/plot_published.py DIR
 """

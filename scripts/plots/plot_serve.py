@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Draws what specsim serve --out DIR wrote: curve.png (latency, throughput and goodput over the load, with speculation and without,
-with intervals, capacities, where the SLO ends and where the curves cross),
-requests.png (TTFT and TPOT of every request and what their means go to, beside the plain server's where it ran too), steps.png (batch, queue,
-cache and draft length
-over time, where there is a steps.csv).
+"""Draws the output of specsim serve --out DIR.
 
 usage: scripts/plots/plot_serve.py DIR
+
+  curve.png      latency, throughput and goodput over the load, with and without speculation: intervals, capacities, the end of the SLO, and
+                 the points where the curves cross
+  requests.png   TTFT and TPOT of every request and the parts of their means, next to those without speculation if they were simulated
+  steps.png      batch, queue, cache and draft length over time, if there is a steps.csv
 """
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One look for all plots, and the little that they share. A plot_*.py has draw(FOLDER), which writes its pictures next to the tables."""
+"""The common style of all plots, and their helpers. A plot_*.py has draw(FOLDER), which writes its pictures next to the tables."""
 import os
 import re
 import stat

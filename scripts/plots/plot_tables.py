@@ -1,4 +1,4 @@
-"""The tables and manifests that pictures are drawn from, read with care: errors are reported with file and line, as by specsim."""
+"""Reads the tables and manifests that pictures are drawn from. Errors are reported with file and line, as by specsim."""
 import csv
 import io
 import math

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draws what scripts/results/timing_claims.py wrote to DIR: knees.png (L1), regimes.png (L9), context_placement_batch.png (M14).
+"""Draws the output of scripts/results/timing_claims.py in DIR: knees.png (L1), regimes.png (L9), context_placement_batch.png (M14).
 
 usage: scripts/plots/plot_timing_claims.py DIR
 """

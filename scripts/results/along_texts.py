@@ -3,10 +3,14 @@
 
     scripts/results/along_texts.py SPECSIM OUT    writes OUT/along_texts.csv, OUT/along_texts.md, OUT/along_texts.manifest.yaml
 
-Heads: of each pair the draft's `value` is moved until the acceptance at depth 0 is met at temperature 0, and `drift` until a chain of
-five is; the rest is predicted. Record: `specsim calibrate` keeps the distributions of two small models along 100 texts; `specsim fit` reads
-scales, spreads, persistence and the share between requests off them; what methods emit on the recorded distributions themselves is compared with
-the fit, beside the same pair without memory. Means over seeds, since 256 contexts leave acceptance to chance by .02.
+Heads: for each pair, the draft's `value` is fitted to the acceptance at depth 0 at temperature 0, and `drift` to a chain of five. The rest is
+predicted.
+
+Record: `specsim calibrate` keeps the distributions of two small models along 100 texts. `specsim fit` derives scales, spreads, persistence and
+the share between requests from them. The tokens of methods on the recorded distributions are compared with those of the fit, and with the
+same pair without memory.
+
+Values are means over seeds, since 256 contexts leave a random error of .02 in acceptance.
 """
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""The program as scripts call it: what it prints, or the end of the script."""
+"""Runs the program for scripts: returns its output, or ends the script if it fails."""
 import csv
 import io
 import subprocess

@@ -1,4 +1,4 @@
-"""Tools by which scripts/results/claims.py judges claims: runs and audits of specsim, figures with their intervals, verdicts."""
+"""Tools of scripts/results/claims.py: runs and audits of specsim, values with their intervals, verdicts."""
 import csv
 import math
 import re

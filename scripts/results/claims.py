@@ -5,9 +5,9 @@ usage: scripts/results/claims.py SPECSIM OUT        (from the repository's root:
 
 Runs configs/claims/*.yaml and writes to OUT
   claims.csv, claims.md   one row for each claim: claimed, measured, interval, verdict, reason
-  figures.csv             every figure that a verdict rests on
-  data_*.csv, manifest_*.yaml, unbiasedness.csv, mass_by_token.csv   what the figures come from
-Intervals hold at 99 % for all simulated figures of a claim together (Sidak). A claimed figure stands for all that round to it.
+  figures.csv             every value that a verdict depends on
+  data_*.csv, manifest_*.yaml, unbiasedness.csv, mass_by_token.csv   the sources of the values
+Intervals hold at 99 % for all simulated values of a claim together (Sidak). A claimed value stands for all numbers that round to it.
 """
 import math
 import re

@@ -3,20 +3,18 @@
 
 usage: scripts/results/fidelity.py SPECSIM TABLES OUT    (from the repository's root: scripts/results/fidelity.py build/specsim TABLES results/fidelity)
 
-TABLES is the folder of public measurements that scripts/kernels/fit_kernels.py names. Prices each of its seven tables, and that of latent
-attention in configs/kernels/tables, with `specsim kernels` and
-writes to OUT
+TABLES is the folder of public measurements that scripts/kernels/fit_kernels.py names. Estimates each of its seven tables, and that of latent
+attention in configs/kernels/tables, with `specsim kernels`, and writes to OUT
   fidelity.csv    count, median ratio, median and 90th percentile of the error in percent, by kind, GPU, type and rows; a row "all" for each
   ratios.csv      of products, by GPU, type and rows: 10th percentile, median, 90th
   attention.csv   attention over context by kernel, one sequence
-  small.csv       of products whose weights came from the second-level cache, how many prices are outside of what is possible, percent, by GPU,
-                  type and megabytes of the weights
+  small.csv       products whose weights came from the second-level cache: percent of estimates outside of the possible range, by GPU, type and
+                  megabytes of the weights
   fidelity.md     one line for each GPU and type
-  sample/         some rows of each table with their prices, which a test prices anew: it has no TABLES
+  sample/         some rows of each table with their estimates, for a test that has no TABLES
   ratios.png, attention.png, published.png   (scripts/plots/plot_fidelity.py; the last from results/roofline/published_speedups.csv)
   manifest.yaml
-The fits saw two thirds of the shapes for their figures and all rows for their correction: results/notes/prices.md has the errors on shapes
-that were held out.
+The parameters were fitted to two thirds of the shapes, the corrections to all rows. `results/notes/prices.md` has the errors on held-out shapes.
 """
 import lzma
 import sys

@@ -1,21 +1,25 @@
 #!/usr/bin/python3
-"""Compares synthetic distributions with published acceptance: one figure fits the draft, the others are predicted.
+"""Compares synthetic distributions with published acceptance: one value fits the draft, the others are predicted.
 
     scripts/results/language.py SPECSIM OUT [--keep]    writes OUT/language.csv, OUT/language.md and OUT/manifest.yaml
 
---keep takes the figures that OUT/language.csv has as they are, and makes those of new sets and families; the manifest says so.
+--keep keeps the values of OUT/language.csv, and computes those of new sets and families; the manifest records this.
 
-Each published set of figures comes from one pair of models. The draft's one free parameter is moved until one of them is met (its
-row says "fitted"); the rest are predictions. A family whose drafts cannot be as good as the fitted one has no figures there. Nine
-families of distributions are asked: `language`, whose contexts differ in how open they are and in how well the draft knows them;
-`head` and `weak draft`, the same with drafts that differ more from context to context; `chat target`, `language` with a
-surer target; `sure target`, a head whose target was trained to chat, asked where the temperature moves alone; `flat head`, a head whose
-logits, noise and all, are divided by a temperature of their own, 1.7, under a target that is surer than the first; `sharp module`, the same
-with .55 under a target that is a little more open, asked of the MTP module alone on which both were chosen; `one sharpness`, normal logits
-without those two spreads; and `one overlap`, a zipf target with the draft along its temperature, the same at every position. The one figure of
-`weak draft`, its spread, was chosen on the acceptance by rank of Sequoia's repository, that of `head` on EAGLE's trees of Vicuna-7B at
-temperature 0; the two of `flat head` on what temperature does: its own temperature on the three pairs of chains by their n-alpha at 0 and 1,
-the target's `sigma` on EAGLE-2's two trees at 1.
+Each published set of values comes from one pair of models. The draft's one free parameter is fitted to one of them ("fitted" in the table);
+the rest are predictions. A family whose drafts cannot be as good as the fitted value has no predictions for that set. Nine families of
+distributions are compared:
+  language       contexts differ in entropy and in how well the draft knows them
+  head, weak draft   the same, with drafts that differ more from context to context
+  chat target    `language` with a target of lower entropy
+  sure target    a head whose target was trained to chat; used where only the temperature changes
+  flat head      a head whose logits, including its noise, are divided by an extra temperature of 1.7, and a target of lower entropy than `head`'s
+  sharp module   the same with .55, and a target of slightly higher entropy; used for the MTP module alone, on which both values were chosen
+  one sharpness  normal logits without the two spreads of `language`
+  one overlap    a zipf target with the draft along its temperature, the same at every position
+
+Parameters chosen on published values: the spread of `weak draft` on the acceptance by rank of Sequoia's repository; that of `head` on EAGLE's
+trees of Vicuna-7B at temperature 0; the temperature of `flat head` on the three pairs of chains by their n-alpha at 0 and 1, and its target's
+`sigma` on EAGLE-2's two trees at 1.
 """
 import itertools
 import math

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Forward passes of the trained target, widened beyond the caches, and llama.cpp's on the same weights: one thread, turn by turn.
+"""Compares forward passes of the trained target, widened beyond the caches, with llama.cpp's on the same weights: one thread, alternating.
 
     scripts/results/llama_cpp.py build/specsim OUT            writes OUT/llama_cpp.csv and OUT/manifest.yaml
     scripts/results/llama_cpp.py build/specsim OUT --rounds 5 --node-modules DIR
 
-llama.cpp comes with npm's node-llama-cpp (its own prebuilt libraries); it is installed in build/baselines unless DIR has it. Both read the
-same weights in F32 or F16; llama.cpp's argmaxes on a golden prompt have to be those of scripts/golden/llm_golden.py, so that both are the same
-model. Seconds are wall clock; every figure is a median of medians over the rounds.
+llama.cpp comes with npm's node-llama-cpp (its own prebuilt libraries). It is installed in build/baselines unless DIR has it. Both read the
+same weights in F32 or F16. llama.cpp's argmaxes on a golden prompt must equal those of scripts/golden/llm_golden.py, so that both run the same
+model. Seconds are wall clock; every value is a median of medians over the rounds.
 """
 import argparse
 import csv

@@ -3,11 +3,13 @@
 
 usage: scripts/results/llama_cpp_prices.py SPECSIM OUT [--engine YAML]    (from the repository's root: scripts/results/llama_cpp_prices.py build/specsim results/roofline)
 
-Reads configs/published/llama_cpp.csv (tokens per second that llama-bench printed, with their sources) and writes to OUT llama_cpp.csv,
-each row with what it is priced at, and llama_cpp.md, which it also prints: published / simulated by GPU, tokens of a pass and context.
-Above 1: the simulator is too fast. `set` of a row: fit, the figures of configs/engines/llama_cpp.yaml are from these; held, they are not,
-other cards, models or authors; earlier, measured before a change to the kernels that the row names, and in no figure.
-pp is passes of so many tokens without logits but the last's, tg is plain decoding. --engine prices with another description of the engine.
+Reads configs/published/llama_cpp.csv (tokens per second that llama-bench printed, with their sources). Writes llama_cpp.csv, each row with
+its estimate, and llama_cpp.md to OUT, and prints the latter: published / simulated by GPU, tokens of a pass and context. A ratio above 1
+means that the simulator is too fast. --engine estimates with another description of the engine.
+
+Column `set`: "fit" rows determined the values of configs/engines/llama_cpp.yaml. "held" rows did not; they are of other cards, models or authors.
+"earlier" rows were measured before a change to the kernels that the row names, and enter no value. pp is a pass over many tokens that computes
+only the last one's logits; tg is decoding without speculation.
 """
 import argparse
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Judges what public texts on speculative decoding claim about methods: the variants they name (L8), adaptive lengths and trees (M14).
+"""Judges the claims of public texts on methods of speculative decoding: the variants they name (L8), adaptive lengths and trees (M14).
 
 usage: scripts/results/method_claims.py SPECSIM OUT    (from the repository's root: scripts/results/method_claims.py build/specsim results/method_claims)
 
 Runs `specsim compare` on configs/method_claims, and writes to OUT
-  variants/, adaptive/, trees/   rankings of each, drawn
-  duels/                         rankings of two, batch by batch: whom a verdict names, against whom
+  variants/, adaptive/, trees/   rankings of each, with pictures
+  duels/                         rankings of two methods, batch by batch, for each pair that a verdict compares
   method_claims.md               the verdicts; intervals hold at 99 %, over draws of the distributions
 """
 import math

@@ -1,17 +1,17 @@
 #!/usr/bin/python3
-"""Every method of configs/examples/methods as its page shows it, and all kinds of them on one workload, by batch.
+"""Runs every method of configs/examples/methods for its page, and all kinds of them on one workload, by batch.
 
 usage: scripts/results/methods.py SPECSIM OUT [CONFIG ...]
 (from the repository's root: scripts/results/methods.py build/specsim results/methods)
-With CONFIG, as block_trees, it makes the rows of these configs in methods.csv anew, and keeps all else of OUT.
+With CONFIG, such as block_trees, it rewrites the rows of these configs in methods.csv, and keeps all other results in OUT.
 
 Runs the configs with the cost model that they name, and configs/methods/side_by_side.yaml at batches 1, 8 and 32, and writes to OUT
-  methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows a round, speedup
+  methods.csv     cell by cell: tokens per round with its standard error, draft passes and verified rows per round, speedup
   side_by_side.csv  the methods that share a workload: tokens per round, and the speedup with its standard error by batch
   published.csv   published, by theory, simulated from the same acceptance: EAGLE's chains (theory.csv of results/methods), Medusa's and Sequoia's
                   trees (trees.csv of results/methods), Lookahead's formula
   methods.png     the methods that share a workload: speedup by batch
-  manifest_*.yaml what the figures come from
+  manifest_*.yaml the sources of the values
 """
 import shutil
 import sys

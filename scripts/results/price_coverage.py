@@ -3,13 +3,13 @@
 
 usage: scripts/results/price_coverage.py SPECSIM OUT    (from the repository's root: scripts/results/price_coverage.py build/specsim results/fidelity/coverage)
 
-Needs nothing but the repository. Estimates whole steps, served times (results/fidelity/steps), published passes and rounds
-(configs/published) anew, each with the error that the program states, and writes to OUT
-  coverage.csv    by set: rows, servers, stated error in the middle, percent within one and two errors, by kernels' errors alone and by all
+Needs only the repository. Estimates whole steps, served times (results/fidelity/steps), published passes and rounds (configs/published)
+again, each with the error that the program states, and writes to OUT
+  coverage.csv    by set: rows, servers, median stated error, percent within one and two errors, by kernels' errors alone and by all
   coverage.md, kernels.md   the same as tables for pages
   manifest.yaml
-A normal error lies within one standard error in 68 of 100 cases and within two in 95. Rows of one server (a text, an engine, a GPU, a
-model and its type) err together, so that servers count alike, whatever their rows. BANDS are the limits of a test for the last line.
+A normal error lies within one standard error in 68 of 100 cases and within two in 95. Errors of rows of one server (a text, an engine, a GPU, a
+model and its type) are correlated, so each server counts once, whatever its number of rows. BANDS are the limits of a test for the last line.
 """
 import csv
 import math

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Compares simulation with published figures of speculative decoding. Nothing is fitted.
+"""Compares simulation with published values of speculative decoding. Nothing is fitted.
 
 usage: scripts/results/published.py SPECSIM OUT     (from the repository's root: scripts/results/published.py build/specsim results/published)
 
-Runs configs/published/*.yaml, joins their cells with configs/published/rows.csv (figures and sources) and writes to OUT
+Runs configs/published/*.yaml, joins their cells with configs/published/rows.csv (values and sources) and writes to OUT
   published.csv, published.md   published, simulated with a 95 % interval, closed form, ratio, scored or not
-  data_*.csv, manifest_*.yaml   what the simulated figures come from
-A row is scored unless its inputs were inferred from its own figure (circular) or it has no figure of its own.
+  data_*.csv, manifest_*.yaml   the sources of the simulated values
+A row is scored unless its inputs were inferred from its own value (circular) or it has no value of its own.
 """
 import shutil
 import subprocess

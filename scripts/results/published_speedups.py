@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Compares the roofline with published speedups, pass times and cost ratios whose inputs are known. No row is tuned by itself.
+"""Compares the roofline with published speedups, pass times and cost ratios whose inputs are known. No parameter is tuned to a single row.
 
 usage: scripts/results/published_speedups.py SPECSIM OUT    (from the repository's root: scripts/results/published_speedups.py build/specsim results/roofline)
 
-Reads configs/published/speedups.csv (figures, sources, what was assumed) and writes to OUT published_speedups.csv and
-published_speedups.md. Tokens per round are the published ones: what is simulated is time.
+Reads configs/published/speedups.csv (values, sources, assumptions) and writes published_speedups.csv and published_speedups.md to OUT.
+Tokens per round are the published ones; only time is simulated. `plain` is the time of a pass without speculation.
   speedup     tokens_per_round plain / (draft_passes draft + verify + host)      published / simulated above 1: the simulator is too low
   plain_ms, verify_ms                                                     above 1: the simulator is too fast
   cost_ratio  draft_passes draft / plain

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Holds the order in which compare ranks methods against the order that others measured on one machine.
+"""Compares the order in which `specsim compare` ranks methods with the order that others measured on one machine.
 
 usage: scripts/results/rankings.py SPECSIM OUT    (from the repository's root: scripts/results/rankings.py build/specsim results/rankings)
 
-Reads configs/published/rankings.yaml and writes OUT/rankings.csv, OUT/rankings.md and OUT/manifest.yaml. Of engines, compare is given an acceptance
-preset and ranks all draft lengths at the batches that were measured; measured is the time per output token. Of Spec-Bench's
-leaderboard, tokens per round are the published ones and time is the roofline's. Pairs that stand the other way round are listed with their cause: what
-the pair's ratio of tokens per round and its ratio of round times differ by from the measured ones.
+Reads configs/published/rankings.yaml and writes OUT/rankings.csv, OUT/rankings.md and OUT/manifest.yaml. For engines, compare gets an acceptance
+preset and ranks all draft lengths at the measured batches; the measured quantity is the time per output token. For Spec-Bench's
+leaderboard, tokens per round are the published ones and time is the roofline's. Pairs in the opposite order are listed with their cause:
+the difference between the simulated and measured ratios of tokens per round and of round times.
 """
 import itertools
 import math

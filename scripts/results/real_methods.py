@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Methods on real models: tokens per round of held-out text.
+"""Measures tokens per round of methods on real models and held-out text.
 
     scripts/results/real_methods.py SPECSIM OUT    writes OUT/methods.csv, OUT/methods.md, and a folder for each method
 """

@@ -3,9 +3,9 @@
 
 usage: scripts/results/roofline.py SPECSIM OUT     (from the repository's root: scripts/results/roofline.py build/specsim results/roofline)
 
-Prices every row of tests/data/pass_times.csv with `specsim pass` and writes to OUT
+Estimates every row of tests/data/pass_times.csv with `specsim pass` and writes to OUT
   roofline.csv    measured and predicted times, and their ratios to one token, with errors in percent
-  roofline.md     errors for each GPU, to 128 and to 512 tokens, rows that the fit saw and others apart; the rows that miss, and why
+  roofline.md     errors for each GPU, to 128 and to 512 tokens, for fitted rows and others separately; the rows beyond the goals, and why
   roofline.png    measured and predicted over tokens (scripts/plots/plot_roofline.py)
   manifest.yaml
 """

@@ -1,18 +1,18 @@
 #!/usr/bin/python3
-"""Speculation of 2025 and 2026 in real servers, as public threads state it, compared with the simulator on the same inputs. Nothing is fitted.
+"""Compares speculation in real servers of 2025 and 2026, from public threads, with the simulator on the same inputs. Nothing is fitted.
 
 usage: scripts/results/served_speedups.py SPECSIM OUT    (from the repository's root: scripts/results/served_speedups.py build/specsim results/served)
 
-Reads configs/published/served_speedups.csv (figures, sources, what was assumed, which rows are scored and why not) and writes to OUT
-served_speedups.csv, served_speedups.md and manifest.yaml. Tokens per round are the measured ones: what is simulated is time. One
-rule for all rows: steps are priced by `specsim pass` over all clients at prompt plus half of the output,
+Reads configs/published/served_speedups.csv (values, sources, assumptions, which rows are scored and why not) and writes to OUT
+served_speedups.csv, served_speedups.md and manifest.yaml. Tokens per round are the measured ones; only time is simulated. One rule
+holds for all rows: steps are estimated by `specsim pass` over all clients at prompt plus half of the output,
 
-  plain step   pass over 1 token a sequence
+  plain step   pass over 1 token per sequence (without speculation)
   round        draft_passes passes of the draft, pass over verify_tokens, the engine's round_us
   metric       tpot_ms, user_tok_s, clients_tok_s (clients / TPOT): step / tokens per round, and a prompt's pass for each output of
                another client; output_tok_s: a request's steps and all clients' prompts; decode_tok_s: steps alone; ratio: speedups alone
 
-and the same terms are taken off what was measured, so that plain steps and rounds are scored beside the speedups.
+The same terms are subtracted from the measurements, so that plain steps and rounds are scored as well as speedups.
 Measured over simulated: of a speedup above 1 the simulator promises too little, of a time above 1 it is too fast.
 """
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Holds `specsim serve` to measured servers and writes results/serving: table.csv, runs.csv and index.md.
+"""Compares `specsim serve` with measured servers and writes results/serving: table.csv, runs.csv and index.md.
 
   scripts/results/serving.py --numbers SERVING_NUMBERS.yaml --runs vllm_runs [--out results/serving]
 
---numbers: published figures of servers under load, a row for each cell (target, draft, draft length, concurrency); --runs: real
-vLLM runs request by request. SPECSIM names the program. Each cell is simulated twice: with the roofline of the GPU and the models as
-they are, and with a few of its figures fitted to the rows without speculation of the same server. Nothing is fitted to a row by itself.
+--numbers: published measurements of servers under load, a row for each cell (target, draft, draft length, concurrency). --runs: real vLLM
+runs request by request. SPECSIM names the program. Each cell is simulated twice: with the roofline of the GPU and the models unchanged,
+and with a few of its values fitted to the rows without speculation of the same server. Nothing is fitted to a single row.
 """
 import argparse
 import json

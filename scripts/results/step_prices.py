@@ -3,11 +3,11 @@
 
 usage: scripts/results/step_prices.py SPECSIM TABLES OUT    (from the repository's root: scripts/results/step_prices.py build/specsim TABLES results/fidelity/steps)
 
-TABLES is the folder of public measurements, as scripts/results/fidelity.py takes it, or OUT itself: the rows that are kept there price anew without
-it, which a test does. Prices the three tables of SOURCES with `specsim kernels` and writes to OUT
-  TABLE.csv       the rows that are priced, with milliseconds as measured and as priced
+TABLES is the folder of public measurements, as for scripts/results/fidelity.py, or OUT itself: a test estimates the rows there again without
+the folder. Estimates the three tables of SOURCES with `specsim kernels` and writes to OUT
+  TABLE.csv       the estimated rows, with measured and estimated milliseconds
   errors.csv      by the groups of the pages: rows, median of estimated over measured, median error, 90th percentile and worst, percent
-  dense.md, linear.md, served.md   the tables of results/notes/prices.md, which includes them
+  dense.md, linear.md, served.md   the tables of `results/notes/prices.md`, which includes them
   manifest.yaml
 """
 import csv

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Judges what public texts on speculative decoding claim about time: the knee of a pass (L1), the three losing regimes (L9), what
-context, placement and batch do to the speedup (M14).
+"""Judges the claims of public texts on the time of speculative decoding: the knee of a pass (L1), the three losing regimes (L9), and the effect
+of context, placement and batch on the speedup (M14).
 
 usage: scripts/results/timing_claims.py SPECSIM OUT    (from the repository's root: scripts/results/timing_claims.py build/specsim results/timing_claims)
 
-Joins what `specsim pass`, `plan` and `run` print; every time in it is theirs. Writes to OUT
+Joins the outputs of `specsim pass`, `plan` and `run`; every time comes from them. Writes to OUT
   knees.csv       L1: verified tokens per sequence at which a target pass takes 1.1 times as long as over one token, and its parts
   crossings.csv   L1: cached tokens at which reading them takes as long as reading the weights
   regimes.csv     L9: the maps of `specsim plan`, pair by pair

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""How well `specsim tune` predicts servers from a few of their runs: writes results/tune.
+"""Measures how well `specsim tune` predicts servers from a few of their runs: writes results/tune.
 
   scripts/results/tune.py --servers DIR --numbers SERVING_NUMBERS.yaml [--out results/tune]
 
---servers: measured servers, a CSV file for each source; --numbers: published figures of servers under load. For each server with six
-cells or more, the runs that `--suggest` picks are given (none, 2, 4), and all other cells are predicted. SPECSIM names the program.
+--servers: measured servers, a CSV file for each source; --numbers: published measurements of servers under load. For each server with at
+least six cells, the runs that `--suggest` picks are given (none, 2, 4), and all other cells are predicted. SPECSIM names the program.
 
 cells.csv has each predicted cell with its interval, servers.csv the errors by server, table.csv those of all. Nothing is fitted here.
 """

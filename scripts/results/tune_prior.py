@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""The prior of a server's factors, from measured servers: writes prior.csv beside results/tune.
+"""Estimates the prior of a server's factors from measured servers: writes prior.csv to results/tune.
 
   scripts/results/tune_prior.py --servers DIR --numbers SERVING_NUMBERS.yaml [--out results/tune]
 
-The servers are those of tune.py. `specsim tune --predict` states for each run what the simulator expects and how that changes by each factor
-(slopes.csv). The standard deviations of the factors, of what no factor expresses and of the noise are those under which the measured values are most
-probable, with a weak prior of their own (empirical Bayes). A server's runs count together as `--weight` runs at most, so that a long sweep of one
-server does not outweigh ten others. SPECSIM names the program.
+The servers are those of tune.py. For each run, `specsim tune --predict` gives the simulator's estimate and its derivative by each factor
+(slopes.csv). The result is the most probable set of standard deviations, of the factors, of the part that no factor expresses and of the
+noise, with a weak prior of their own (empirical Bayes). A server's runs count together as at most `--weight` runs, so that a long sweep of
+one server does not outweigh ten others. SPECSIM names the program.
 
-prior.csv has each parameter: what the program assumes, and what was found here with and without each third of the servers.
+prior.csv has each parameter: the program's value, and the estimates with and without each third of the servers.
 """
 import argparse
 import csv
