@@ -217,7 +217,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--dtype", "fp8", "--target", "{preset: llama-2-7b}"],
      "--dtype: given with a --target in braces, allowed: inside the braces"),
     (["plan", "--alpha", "0.5", "--hardware", "v100", "--dtype", "bf16"],
-     "--dtype: the target's weights of bf16 are multiplied with activations of bf16, arithmetic that NVIDIA V100 32GB SXM does not have, allowed: "
+     "--dtype: the target's weights of bf16 are multiplied with activations of bf16, but NVIDIA V100 32GB SXM does not have this arithmetic, allowed: "
      "weights of fp16 with fp16, fp8 with fp16, int8 with fp16, int4 with fp16, int4_g32 with fp16, mxfp4 with fp16, q4_0 with int8, q4_k_m with int8, "
      "q5_k_m with int8, q6_k with int8, q8_0 with int8, int4_g64 with fp16"),
     (["plan", "--alpha", "0.5", "--engine", "tgi"], '--engine: unknown engine "tgi", allowed: <names of engine>, or the path of a .yaml file'),

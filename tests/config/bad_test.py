@@ -204,7 +204,7 @@ def check_warnings(scratch):
     path = scratch / "larger.yaml"
     path.write_text(Path(CONFIG).read_text() + "cost: {model: roofline, hardware: rtx-3090, target: llama-3.2-1b, draft: llama-2-7b}\n"
                     "sweep:\n  workload.batch: [1, 2, 4]\n")
-    expected = ["warning: NVIDIA GeForce RTX 3090: its figures are from memory, nobody has checked them",
+    expected = ["warning: NVIDIA GeForce RTX 3090: its figures are from memory, not verified",
                 "warning: the draft (llama-2-7b, 6.74B) is larger than the target (llama-3.2-1b, 1.24B)"]
     problems = []
     for more, lines in (([], expected), (["--quiet"], [])):

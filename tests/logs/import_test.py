@@ -54,13 +54,13 @@ def vllm():
     expect("vllm: lines were averaged", abs(figure(out, "mean acceptance length")[0] - (2.71 + 2.31 + 1 + 2.6) / 4) > 0.1)
     # A line whose figures contradict each other is reported with its number.
     out = imported("", text=(LOGS / "vllm.log").read_text().replace("Mean acceptance length: 2.31", "Mean acceptance length: 2.91"))
-    says("contradiction", out, "INCONSISTENT: printed figures:", "line 5: mean acceptance length 2.91 beside")
+    says("contradiction", out, "INCONSISTENT: printed figures:", "line 5: mean acceptance length 2.91, but")
     # Drafts cut short.
     out = imported("vllm_variable.log")
-    says("variable", out, "37 rounds, draft length 7", "note:         whole drafts: 6.757 draft tokens a round of at most 7")
+    says("variable", out, "37 rounds, draft length 7", "note:         whole drafts: 6.757 draft tokens per round of at most 7")
     # Lines that cannot be read are counted and named.
     status, out, err = run("import", "-", input="SpecDecoding metrics: Accepted: many tokens\n" + (LOGS / "vllm.log").read_text())
-    says("unread", err, 'warning: 1 line could not be read; line 1: no number behind "Accepted:"')
+    says("unread", err, 'warning: 1 line could not be read; line 1: no number after "Accepted:"')
     expect("unread: status", status == 0)
 
 
@@ -74,7 +74,7 @@ def vllm_v0():
     text = lower.format(900, 3000, 1500).replace("rate: 0.900", "rate: 0.300") + lower.format(1350, 1500, 1900)
     fallen = imported("", text=text)  # drafts fall, accepted and emitted tokens do not
     close("v0 restarted", figure(fallen, "mean acceptance length")[0], (1500 + 1900) / (1000 + 500))
-    says("v0", out, "counters restarted 1 time", "each for itself", "--at-draft-length 3")
+    says("v0", out, "counters restarted 1 time", "judged independently", "--at-draft-length 3")
 
 
 def counters():
@@ -337,7 +337,7 @@ def refusals():
         expect(f"{arguments}: status {status}, {err}", status == 2 and text in err)
     refused("no_such.log: cannot be read: no such file or directory, allowed: a readable server's log", "import", "no_such.log")
     refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines, metrics or answers of vLLM", "import", "-", of="a\nb\n")
-    refused('in 1 line (1 could not be read; line 1: no number behind "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
+    refused('in 1 line (1 could not be read; line 1: no number after "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
     idle = "SpecDecoding metrics: Draft acceptance rate: nan%, Accepted: 0 tokens, Drafted: 0 tokens\n"
     refused("nothing was drafted yet: 1 line of 2 counts no draft, allowed:", "import", "-", of="a\n" + idle)
     zero = re.sub(r"} [\d.]+$", "} 0.0", (LOGS / "vllm_metrics.txt").read_text(), flags=re.M)
@@ -366,12 +366,12 @@ def impossible():
     """Numbers that no server has counted."""
     def line(length, accepted, drafted, rates):
         return f"SpecDecoding metrics: Mean acceptance length: {length}, Accepted: {accepted} tokens, Drafted: {drafted} tokens, Per-position acceptance rate: {rates}\n"
-    refused_or_told("beyond 2^53", line(2.7, "1e18", "1e18", "0.9, 0.8, x"), 'line 1: no number behind "Accepted:"', 2)
+    refused_or_told("beyond 2^53", line(2.7, "1e18", "1e18", "0.9, 0.8, x"), 'line 1: no number after "Accepted:"', 2)
     for length in ("2.7", "1.0", "1.01"):
         refused_or_told(f"2^53 at length {length}", line(length, 2**53, 2**53, "0.9, 0.8"), "INCONSISTENT: printed figures: 1 of 1 lines", 0)
     for rates in ("nan, nan", "0.9, NaN", "1.9, 0.8", "-0.5", "0.9, inf", ", ".join(["0.5"] * 513)):
-        refused_or_told(f"rates {rates[:20]}", line(2.7, 100, 120, rates), 'line 1: no rates in [0, 1] behind "Per-position acceptance rate:"', 2)
-    refused_or_told("length nan", line("nan", 100, 120, "0.9, 0.8"), 'line 1: no number behind "Mean acceptance length:"', 2)
+        refused_or_told(f"rates {rates[:20]}", line(2.7, 100, 120, rates), 'line 1: no rates in [0, 1] after "Per-position acceptance rate:"', 2)
+    refused_or_told("length nan", line("nan", 100, 120, "0.9, 0.8"), 'line 1: no number after "Mean acceptance length:"', 2)
     refused_or_told("rising", line("2.50", 150, 200, "0.5, 1.0"), "INCONSISTENT: positions: position 2 is accepted in 100 rounds, position 1 before it in 50", 0)
     # A line that was cut after a comma absorbs the next one, whose first word must not be read as infinity.
     says("cut before INFO", imported("", text=line("1.75", 75, 200, "0.5, 0.25,") + "INFO 09-01 10:00:00\n"), "100 rounds, draft length 2")
@@ -383,29 +383,29 @@ def impossible():
     refused_or_told("vLLM's positions", re.sub(r'(per_pos_total.*position="0".* )[\d.]+$', r"\g<1>1750", vllm_text, flags=re.M),
                     "tokens accepted at position 0 of 1000 drafts", 2)
     for value in ("1e-308", "5e-324", "NaN", "-3", "1e300", "0.5"):
-        refused_or_told(f"drafted {value}", trtllm.replace(" 800.0", f" {value}"), 'no count of tokens or drafts behind "trtllm_spec_decode_num_draft_tokens"', 2)
+        refused_or_told(f"drafted {value}", trtllm.replace(" 800.0", f" {value}"), 'no count of tokens or drafts after "trtllm_spec_decode_num_draft_tokens"', 2)
         refused_or_told(f"drafts {value}", re.sub(r"^(vllm:spec_decode_num_drafts_total.* )\d+\.0$", rf"\g<1>{value}", vllm_text, flags=re.M),
-                        'no count of tokens or drafts behind "vllm:spec_decode_num_drafts"', 2)
+                        'no count of tokens or drafts after "vllm:spec_decode_num_drafts"', 2)
     v0 = "Speculative metrics: Draft acceptance rate: 0.6, Number of speculative tokens: 3, Number of accepted tokens: {}, Number of draft tokens: 300, Number of emitted tokens: {}.\n"
     refused_or_told("V0 accepted", v0.format(301, 200), "line 1: 301 accepted of 300 drafted tokens", 2)
-    refused_or_told("V0 emitted", v0.format(200, 401), "line 1: 401 emitted tokens beside 300 drafted ones at draft length 3", 2)
+    refused_or_told("V0 emitted", v0.format(200, 401), "line 1: 401 emitted tokens, but 300 drafted ones at draft length 3", 2)
     # A draft length that is walked step by step is not taken from any two counts.
     stats = '"specDecodingStats": {{"numDraftTokens": {}, "numAcceptedTokens": {}, "numRequestsWithDraftTokens": {}}}\n'
     refused_or_told("2e9 tokens a draft", stats.format(2_000_000_000, 1_900_000_000, 1), "INCONSISTENT: acceptance length: 1.9e+09 tokens a round", 0)
-    refused_or_told("requests", stats.format(20, 10, 30), "line 1: 30 requests with draft tokens beside 20 draft tokens", 2)
+    refused_or_told("requests", stats.format(20, 10, 30), "line 1: 30 requests with draft tokens, but 20 draft tokens", 2)
     totals = "statistics draft: #gen drafts = 10, #gen tokens = 50, #acc tokens = {}, #acc rate/pos = ({})\n"
     refused_or_told("llama.cpp's totals", totals.format(60, 0.5), "line 1: 60 accepted of 50 drafted tokens", 2)
-    refused_or_told("llama.cpp's rates", totals.format(40, "nan"), 'line 1: no rates in [0, 1] behind "#acc rate/pos"', 2)
+    refused_or_told("llama.cpp's rates", totals.format(40, "nan"), 'line 1: no rates in [0, 1] after "#acc rate/pos"', 2)
     refused_or_told("a gauge", 'sglang:spec_accept_length{a="b"} 9.5\nsglang:spec_num_steps{a="b"} 3.0\nsglang:spec_num_draft_tokens{a="b"} 4.0\n',
                     "INCONSISTENT: printed figures: 1 of 1 lines contradict themselves; line 1: accept length 9.5 at draft length 3", 0)
     refused_or_told("SGLang's report", "Total generated tokens: 5\nAccept length: 1e12\n", "of 5 generated tokens", 2)
     bench = (LOGS / "vllm_bench.txt").read_text()
-    refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), 'no rates in [0, 1] behind "Position 0:"', 2)
+    refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), 'no rates in [0, 1] after "Position 0:"', 2)
     # A counter whose name is the prefix alone (mutant: an exception), and a broken line that carriage returns are in.
     refused_or_told("a bare prefix", 'vllm:spec_decode_total{engine="0"} 400.0\n', "nothing of speculative decoding in 1 line", 2)
     refused_or_told("carriage returns", "a\ndraft acceptance = \nb\rc\rd\ndraft acceptance = \n", "line 2: no number behind", 2)
     # A long line is read only once.
-    refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "could not be read; line 1: an object of JSON that ends in the middle", 2)
+    refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "could not be read; line 1: an object of JSON that is incomplete", 2)
     names = "".join(f"statistics d{i}: #gen drafts = 10, #gen tokens = 50, #acc tokens = 30\n" for i in range(20_000))
     refused_or_told("names", names, "19744 lines could not be read; line 257: more than 256 drafters", 0)
 
@@ -449,7 +449,7 @@ def broken_lines():
             expect(f"{name} broken at {width}: {out}", out.partition("rounds")[2] == wanted)
     # plan reads the rest and reports the omitted lines.
     status, _, err = run("plan", *PLAN, "--log", "-", input=f"{whole}\n{whole[:complete - 2]}")
-    expect(f"plan of a cut log: {status} {err}", status == 0 and "1 line could not be read; line 2: it ends in the middle of its rates" in err)
+    expect(f"plan of a cut log: {status} {err}", status == 0 and "1 line could not be read; line 2: it ends within its rates" in err)
     # vLLM 0.5 counts tokens twice: 53716 / 4 rounds emitted 34244 tokens, 32594 of 53716 accepted.
     old = "Speculative metrics: Draft acceptance rate: 0.607, System efficiency: 0.510, Number of speculative tokens: 4, Number of accepted tokens: 32594, " \
           "Number of draft tokens tokens: 53716, Number of emitted tokens tokens: 34244.\n"
@@ -509,7 +509,7 @@ def forms():
             "| code | 1 | mtp | 759 | eog | 11.0 | 68.5 | 220 | 538/660 | 81.52% | 3.45 | 90.5% 80.5% 73.6% |\n| extract | 1 | mtp | 1024 | limit | 15 | 67 | 300 | 722/899 | 80.31% | 3.41 | 91.3% 80.0% 69.6% |\n"
     out = imported("", text=table)
     # 199 + 274, 177 + 240 and 162 + 209 of 520; the last draft of an answer may be short: mutant, INCONSISTENT.
-    says("llama-spec-bench", out, "520 rounds, draft length 3", "--position-rates 0.9096,0.8019,0.7135", "but for the last ones of answers")
+    says("llama-spec-bench", out, "520 rounds, draft length 3", "--position-rates 0.9096,0.8019,0.7135", "except for the last ones of answers")
     expect("llama-spec-bench: a contradiction", "INCONSISTENT" not in out)
     tabby = "Metrics (ID: a): 200 tokens generated in 3.2 seconds\n(Queue: 0.0 s, Generate: 62.5 T/s, Draft: 120 / 150 tokens accepted (80.00%))\n"
     usage = json.dumps({"usage": {"completion_tokens": 200, "completion_tokens_details": {"accepted_prediction_tokens": 120, "rejected_prediction_tokens": 30}}})

@@ -280,7 +280,7 @@ TEST_CASE("speculation_gate stops for good once the mean of a whole window is be
 TEST_CASE("Settings of batch policies that make no sense are refused") {
   CHECK(
       refused("{kind: adaptive, policy: additive, per: batch}") ==
-      "additive chooses for each sequence, allowed with per: batch: a policy whose batch drafts alike, as ema_tiers or goodput");
+      "additive chooses for each sequence, allowed with per: batch: a policy with one length per batch, as ema_tiers or goodput");
   CHECK(refused("{kind: adaptive, policy: ema_tiers, per: batch, batches: [1, 8, 8]}") ==
         "batches has 8, allowed: increasing integers from 1");
   CHECK(refused("{kind: adaptive, policy: ema_tiers, per: batch, batches: [2]}") ==

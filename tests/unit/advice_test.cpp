@@ -313,7 +313,7 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   grid.role = cost::Role::target;
   const auto warnings = plan::price_passes({bits}, grid).warnings;
   REQUIRE(warnings.size() == 1);
-  CHECK(holds(warnings[0], "priced as the middle of those that were measured"));
+  CHECK(holds(warnings[0], "estimated as the median of the measured ones"));
 }
 
 }  // namespace specsim::advice_test

@@ -160,10 +160,10 @@ TEST_CASE("an engine that counts rounds by method warns if none is named", "[cos
     for (const std::string& one : make_cost("roofline", start + more + "}")->warnings()) all += one;
     return all;
   };
-  CHECK(warnings("engine: transformers").find("goes by the method, and none is named") != std::string::npos);
-  CHECK(warnings("engine: transformers, proposal: eagle").find("goes by the method") == std::string::npos);
-  CHECK(warnings("engine: transformers, round_us: 0").find("goes by the method") == std::string::npos);
-  CHECK(warnings("engine: vllm").find("goes by the method") == std::string::npos);
+  CHECK(warnings("engine: transformers").find("depends on the method, and no method is named") != std::string::npos);
+  CHECK(warnings("engine: transformers, proposal: eagle").find("depends on the method") == std::string::npos);
+  CHECK(warnings("engine: transformers, round_us: 0").find("depends on the method") == std::string::npos);
+  CHECK(warnings("engine: vllm").find("depends on the method") == std::string::npos);
 }
 
 TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 runs: launches are a floor, else gaps are added",
@@ -190,7 +190,7 @@ TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 ru
         make_cost("roofline", "{hardware: l40s, target: {preset: qwen3-0.6b, kv_bits: " + kv + "}, draft: none, engine: vllm}")
             ->warnings();
     return std::any_of(warnings.begin(), warnings.end(),
-                       [](const std::string& text) { return text.find("is no whole graph") != std::string::npos; });
+                       [](const std::string& text) { return text.find("does not run as one graph") != std::string::npos; });
   };
   CHECK(said("8"));
   CHECK_FALSE(said("16"));

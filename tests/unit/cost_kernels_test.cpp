@@ -478,11 +478,11 @@ TEST_CASE("a pass beyond the measured range is reported with its dimension, a pa
     return all;
   };
   CHECK(told(64, 8, 2048).empty());
-  CHECK(told(64, 9, 2048) == "llama-3.1-8b: passes of more than 512 rows, beyond what kernels were measured with\n");
+  CHECK(told(64, 9, 2048) == "llama-3.1-8b: passes of more than 512 rows, beyond the measured range of its kernels\n");
   // Eight heads of 128 keys and as many values of two bytes: 4,096 bytes per token and layer, measured to 2^32.
   CHECK(told(32, 1, 32000).empty());
   CHECK(told(256, 1, 32000) ==
-        "llama-3.1-8b: passes of more than 4.295 GB of a layer's cache, beyond what kernels were measured with\n");
+        "llama-3.1-8b: passes of more than 4.295 GB of a layer's cache, beyond the measured range of its kernels\n");
   const auto plain = make_cost("roofline", "{hardware: h100-sxm, kernels: none, target: llama-3.1-8b, draft: llama-3.2-1b}");
   CHECK(plain->beyond_measured(Role::target, {1000, 9, 32000, 9}).empty());
 }

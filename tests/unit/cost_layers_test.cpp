@@ -360,7 +360,7 @@ TEST_CASE("what layers cannot be is refused", "[cost][models]") {
   CHECK(mistake("dtype: fp9").find("weights is \"fp9\", did you mean \"fp8\"? allowed: bf16, fp16, fp8") != std::string::npos);
   CHECK(mistake("dtype: {weights: nvfp4, activations: fp8}")
             .find("activations are fp8 with weights of nvfp4, allowed with them: nvfp4, bf16") != std::string::npos);
-  CHECK(mistake("dtype: int8").find("the target's weights of int8 are multiplied with activations of int8, arithmetic that") !=
+  CHECK(mistake("dtype: int8").find("the target's weights of int8 are multiplied with activations of int8, but") !=
         std::string::npos);
   CHECK(mistake("dtype: {weights: int8, activations: bf16}").empty());
   CHECK(mistake("dtype: [int8]").find("dtype") != std::string::npos);

@@ -52,7 +52,7 @@ TEST_CASE("what stays in the GPU's memory", "[cost][offload]") {
   const ModelShape shape = shape_of("llama-2-13b");
   REQUIRE(lines.size() == 3);
   CHECK(near(lines[0].bytes, shape.weight_bytes() - 0.75 * 2.0 * shape.layer_parameters()));
-  CHECK(lines[1].what == "target layers on their way");
+  CHECK(lines[1].what == "target layers being loaded");
   CHECK(near(lines[1].bytes, 2.0 * 2.0 * shape.layer_parameters() / 40));
   CHECK(!offloaded("llama-2-13b")->memory_budget({1, 1000}, 1, Kept::target)->fits());
   CHECK(offloaded("{preset: llama-2-13b, offload: {share: 0.75, link_gb_per_s: 10}}")

@@ -240,9 +240,9 @@ TEST_CASE("heads that guess several tokens make one pass for all of them", "[cos
     INFO(mistakes);
     CHECK(mistakes.find(text) != std::string::npos);
   };
-  refused("{preset: medusa-heads-7b, prediction_heads: 0, head_matrices: 0}", "layers is 0, allowed: beside prediction_heads");
+  refused("{preset: medusa-heads-7b, prediction_heads: 0, head_matrices: 0}", "layers is 0, allowed: with prediction_heads");
   refused("{preset: medusa-heads-7b, prediction_heads: 0}", "head_matrices is 5, allowed: 0 without prediction_heads");
-  refused("{preset: medusa-heads-7b, shares_lm_head: true}", "shares_lm_head is true, allowed: false beside prediction_heads");
+  refused("{preset: medusa-heads-7b, shares_lm_head: true}", "shares_lm_head is true, allowed: false with prediction_heads");
   refused("{preset: medusa-heads-7b, offload: {share: 0.5, link_gb_per_s: 20}}", "layers is 0 with offload");
   std::string mistakes;
   make_cost("roofline", fmt::format("{{hardware: {}, target: medusa-heads-7b, draft: none}}", kGpu), &mistakes);
@@ -427,7 +427,7 @@ TEST_CASE("warnings: figures that nobody checked, a draft larger than its target
   CHECK(make_cost("roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: tinyllama-1.1b}")->warnings().empty());
   const auto list = make_cost("roofline", "{hardware: rtx-3090, target: tinyllama-1.1b, draft: llama-2-7b}")->warnings();
   REQUIRE(list.size() == 2);
-  CHECK(list[0] == "NVIDIA GeForce RTX 3090: its figures are from memory, nobody has checked them");
+  CHECK(list[0] == "NVIDIA GeForce RTX 3090: its figures are from memory, not verified");
   CHECK(list[1].find("is larger than the target") != std::string::npos);
 }
 

@@ -246,7 +246,7 @@ TEST_CASE("table: lines that are no measurement", "[cost][table]") {
   says("target,2,1,0", "allowed: model,tokens,batch,context,ms");
   says("target,2,1,0,5,", "allowed: model,tokens,batch,context,ms");
   says("verify,2,1,0,5", "with model target or draft");
-  says("target,1,1,0,11", "this point stands on line 2 already, allowed: each once");
+  says("target,1,1,0,11", "this point is on line 2 already, allowed: each once");
   CHECK(Table(kDraft).mistakes() == "T: no target pass in the table, allowed: rows of both models");
   CHECK(Table("target,1,1,0,10\n").mistakes() == "T: no draft pass in the table, allowed: rows of both models");
   CHECK(Table("", "tokens,ms\n").mistakes() == "T:1: the header is \"tokens,ms\", allowed: model,tokens,batch,context,ms");

@@ -118,7 +118,7 @@ TEST_CASE("tables of steps are distinguished by their header and estimated row b
   REQUIRE(steps.rows.size() == 4);
   CHECK(steps.rows[0].priced_ms > 11.0);  // 65 GB of weights at 8 TB/s alone are 8 ms
   CHECK(steps.rows[0].priced_ms < 17.0);
-  CHECK(steps.rows[1].why == "experts on several GPUs in parallel are not priced");
+  CHECK(steps.rows[1].why == "experts on several GPUs in parallel are not estimated");
   CHECK(steps.rows[2].why == "no model Nobody-7B");
   CHECK(steps.rows[3].why == "no GPU x1");
   CHECK(step_gaps(steps).size() == 3);
@@ -133,13 +133,13 @@ TEST_CASE("steps of an unknown engine are estimated as another's, with a warning
       price_step_table("steps.csv", {kServer, {"b300", "mine 1.0", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
   CHECK(steps.rows[0].priced_ms > 10.0);
   REQUIRE(steps.warnings.size() == 1);
-  CHECK(steps.warnings[0] == "engine \"mine 1.0\" is not known: its steps are priced as vllm's; --engine names another");
+  CHECK(steps.warnings[0] == "engine \"mine 1.0\" is not known: its steps are estimated as vllm's; --engine names another");
 }
 
 TEST_CASE("steps in seconds or microseconds are a mistaken unit", "[cost][steps]") {
   for (const char* time : {"0.014", "14000"})
     CHECK(refusal({kServer, {"b300", "vllm", "Qwen3-32B", "1", "1", "8", "4096", time}})
-              .find("times the column median_ms in the middle, allowed: times in milliseconds") != std::string::npos);
+              .find("times the column median_ms, allowed: times in milliseconds") != std::string::npos);
 }
 
 TEST_CASE("served steps are of one engine's clients, shared experts too, and fit its memory", "[cost][steps]") {
@@ -161,8 +161,8 @@ TEST_CASE("served steps are of one engine's clients, shared experts too, and fit
   CHECK(priced(mixture, "64", "1", "16", "4", "1", "4").priced_ms != priced(mixture, "16", "1", "", "", "", "").priced_ms);
   CHECK(priced(mixture, "64", "4", "64", "1", "1", "4").priced_ms == priced(mixture, "64", "4", "", "", "", "").priced_ms);
   CHECK(priced(mixture, "64", "1", "4", "16", "4", "4").why ==
-        "attention on several GPUs by sequence is priced with one GPU for each, and the experts on as many");
-  CHECK(priced(mixture, "64", "4", "64", "1", "1", "8").why == "experts on another number of GPUs than a layer are not priced");
+        "attention on several GPUs by sequence is estimated with one GPU for each, and the experts on as many");
+  CHECK(priced(mixture, "64", "4", "64", "1", "1", "8").why == "experts on another number of GPUs than a layer are not estimated");
   CHECK(priced(mixture, "64", "4", "16", "", "1", "4").why == "how many engines share the clients is not given");
   CHECK(priced(dense, "2000", "1", "", "", "", "", "15000").why == "more sequences at once than the GPU's memory holds");
 }

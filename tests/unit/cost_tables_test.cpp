@@ -51,7 +51,7 @@ TEST_CASE("a table of kernels is estimated row by row", "[cost][kernels]") {
   CHECK(without.rows[1].priced_us == 0);
   REQUIRE(without.warnings.size() == 1);
   CHECK(without.warnings[0] ==
-        "a100-80gb-sxm, fp8: arithmetic that NVIDIA A100 80GB SXM does not have; these rows are not priced");
+        "a100-80gb-sxm, fp8: NVIDIA A100 80GB SXM does not have this arithmetic; these rows are not estimated");
   const auto errors = kernel_errors(table);
   REQUIRE(errors.size() == 3);
   CHECK(errors[0].rows == "all");
@@ -98,7 +98,7 @@ TEST_CASE("an error in a table is reported with its line", "[cost][kernels]") {
   CHECK(message_of({other}).find("in capitals, allowed: small letters") != std::string::npos);
   other = header;
   std::replace(other.begin(), other.end(), std::string("us"), std::string("ms"));
-  CHECK(message_of({other}) == "t.csv:1: column ms, allowed: us, for times are in microseconds");
+  CHECK(message_of({other}) == "t.csv:1: column ms, allowed: us, because times are in microseconds");
   CHECK(message_of({header}) == "t.csv:1: a header alone, allowed: rows of measured kernels below it");
   fields = product_table("100");
   fields[1][0] = "h100-smx";
@@ -119,7 +119,7 @@ TEST_CASE("some rows in another unit are reported with the first of them", "[cos
   }
   const PricedTable table = price_kernel_table("t.csv", fields);
   REQUIRE(table.warnings.size() == 1);
-  CHECK(table.warnings.front().find("t.csv:4: the price is ") == 0);
+  CHECK(table.warnings.front().find("t.csv:4: the estimated time is ") == 0);
   CHECK(table.warnings.front().find("times the column us, and 1 of 4 rows are as far off") != std::string::npos);
   fields.erase(fields.begin() + 3);
   CHECK(price_kernel_table("t.csv", fields).warnings.empty());
@@ -129,7 +129,7 @@ TEST_CASE("weights from memory come at the data sheet's bandwidth at most", "[co
   auto fields = product_table("10");  // 134 MB: 4 times the bandwidth of an H100, 5 times the estimate
   fields[0].push_back("set_over_l2");
   fields[1].push_back("9");
-  CHECK(message_of(fields).find("t.csv:1: column us says 4.01 times the GPU's bandwidth") == 0);
+  CHECK(message_of(fields).find("t.csv:1: by the median of column us, weights from memory are read at 4.01 times the GPU's bandwidth") == 0);
   fields[1].back() = "0.5";  // out of the cache
   CHECK_NOTHROW(price_kernel_table("t.csv", fields));
 }
@@ -171,12 +171,12 @@ TEST_CASE("kernels that cannot exist are refused with their column", "[cost][ker
           .ends_with(": gated is \"perhaps\", allowed: yes, no"));
   CHECK(message_of({{"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
                     {"h100-sxm", "vllm", "", "32", "5", "128", "bfloat16", "1", "1024", "10"}}) ==
-        "t.csv:2:19: kv_heads is 5 of 32 heads, allowed: a divisor, for each serves as many");
+        "t.csv:2:19: kv_heads is 5 of 32 heads, allowed: a divisor, because each serves equally many heads");
   CHECK(message_of({{"gpu", "engine", "kernel", "heads", "kv_heads", "head_dim", "kv_dtype", "batch", "context", "us"},
                     {"h100-sxm", "vllm", "", "32", "8", "128", "bfloat16", "1", "1e12", "10"}}) ==
         "t.csv:2:36: context is 1e+12, allowed: at most 1e+09");
   CHECK(message_of({{"gpu", "engine", "kernel", "gpus", "bytes", "us"}, {"h100-sxm", "vllm", "", "1", "1024", "10"}}) ==
-        "t.csv:2:16: gpus is 1, allowed: two or more, for one GPU has nothing to add up");
+        "t.csv:2:16: gpus is 1, allowed: two or more, because one GPU has nothing to add up");
 }
 
 }  // namespace specsim::cost_tables_test

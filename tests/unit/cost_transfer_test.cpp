@@ -164,8 +164,8 @@ TEST_CASE("int4 on Hopper: up to 32 rows cost vLLM what one does, and an H100 ta
         fmt::format("{{hardware: {}, target: {{preset: llama-3.1-70b, dtype: {}}}, draft: none, engine: vllm}}", gpu, dtype));
     return fmt::format("{}", fmt::join(model->warnings(), "\n"));
   };
-  CHECK(said("h100-sxm", "int4").find("products of int4_wo are priced with the fits of h200-sxm") != std::string::npos);
-  CHECK(said("h200-sxm", "int4").find("priced with the fits of") == std::string::npos);
+  CHECK(said("h100-sxm", "int4").find("products of int4_wo are estimated with the fits of h200-sxm") != std::string::npos);
+  CHECK(said("h200-sxm", "int4").find("estimated with the fits of") == std::string::npos);
   CHECK(said("h100-sxm", "bf16").find("products of") == std::string::npos);
 }
 
@@ -209,7 +209,7 @@ TEST_CASE("a GPU of which nothing but the data sheet is known takes the nearest 
     CHECK(near(mine->pass(Role::target, pass).total(), real->pass(Role::target, pass).total(), 0.03));
     CHECK(mine->kernel_error(Role::target, pass) > 3 * real->kernel_error(Role::target, pass));
   }
-  CHECK(warns(*mine, "mine: its kernels are priced with the fits of b200"));
+  CHECK(warns(*mine, "mine: its kernels are estimated with the fits of b200"));
   // A custom calibration overrides the built-in one.
   const auto own = on(kSheet.substr(0, kSheet.size() - 1) + ", calibration: {kernel_us: 500}}");
   CHECK(own->pass(Role::target, {1, 1, 0, 1}).total() > 32 * 4 * 500e-6);
@@ -237,7 +237,7 @@ TEST_CASE("more GPUs than the links join cause a warning, and a mesh has one lin
         "roofline",
         fmt::format("{{hardware: {}, target: {{preset: llama-3.1-70b, tensor_parallel: {}}}, draft: none}}", gpu, gpus));
   };
-  CHECK(warns(*on("h200-sxm", 16), "16 GPUs are priced as if its links joined them; they join 8"));
+  CHECK(warns(*on("h200-sxm", 16), "16 GPUs are estimated as if its links joined them; the links join 8"));
   CHECK_FALSE(warns(*on("h200-sxm", 8), "as if its links joined them"));
   CHECK_FALSE(warns(*on("gb200", 16), "as if its links joined them"));
   Hardware mesh;

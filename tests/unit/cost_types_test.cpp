@@ -111,17 +111,17 @@ TEST_CASE("a narrower type that its kernel makes slower than bf16 is reported, w
   };
   const std::string experts = "{preset: qwen3-30b-a3b, dtype: fp8}";
   // Experts by tensor that a version's kernel makes slower than those in blocks are estimated as blocks.
-  CHECK_FALSE(said("h200-sxm", experts, "vllm", "are priced at"));
+  CHECK_FALSE(said("h200-sxm", experts, "vllm", "times the time of bf16 at"));
   CHECK(
-      said("h200-sxm", experts, "vllm", "in fp8 by tensor they were measured at 1.5 times those in blocks or more at 16 tokens"));
+      said("h200-sxm", experts, "vllm", "fp8 experts scaled by tensor were measured at 1.5 times those scaled in blocks or more at 16 tokens"));
   const std::string blocks = "{preset: qwen3-30b-a3b, dtype: fp8_block}";
-  CHECK(said("h200-sxm", blocks, "trtllm", "experts of fp8_block are priced at"));
+  CHECK(said("h200-sxm", blocks, "trtllm", "experts of fp8_block cost "));
   CHECK(said("h200-sxm", blocks, "trtllm", "by trtllm's kernel moe_torch_flow_cutlass"));
-  CHECK_FALSE(said("h200-sxm", experts, "trtllm", "are priced at"));
+  CHECK_FALSE(said("h200-sxm", experts, "trtllm", "times the time of bf16 at"));
   CHECK_FALSE(said("h200-sxm", blocks, "vllm", "experts of"));
   CHECK(said("h100-sxm", "{preset: llama-3.1-8b, dtype: {weights: int8, activations: bf16}}", "vllm",
-             "products of int8_wo are priced at"));
-  CHECK_FALSE(said("h100-sxm", "{preset: llama-3.1-8b, dtype: fp8}", "vllm", "are priced at"));
+             "products of int8_wo cost "));
+  CHECK_FALSE(said("h100-sxm", "{preset: llama-3.1-8b, dtype: fp8}", "vllm", "times the time of bf16 at"));
 }
 
 TEST_CASE("an engine without experts of a type is estimated with the fastest of all engines'", "[cost][types]") {
@@ -168,7 +168,7 @@ TEST_CASE("products by the user's own efficiency are not warned of as fits", "[c
                                  fmt::format("engine: vllm{}", more))
                               ->warnings();
     return std::any_of(warnings.begin(), warnings.end(),
-                       [](const std::string& text) { return text.find("times those of bf16") != std::string::npos; });
+                       [](const std::string& text) { return text.find("times the time of bf16") != std::string::npos; });
   };
   CHECK(dearer(""));
   CHECK_FALSE(dearer(", quantized_efficiency: 0.9"));
@@ -179,15 +179,15 @@ TEST_CASE("a GPU with measured kernels reports which parts are another GPU's, an
   const auto has = [](const std::vector<std::string>& list, const std::string& text) {
     return std::any_of(list.begin(), list.end(), [&](const std::string& one) { return one.find(text) != std::string::npos; });
   };
-  CHECK(has(first("b200"), ": norms, activations and sampling are priced with what was measured on the H100"));
-  CHECK_FALSE(has(first("b200"), ": priced with what was measured"));
-  CHECK(has(first("gb200"), ": its kernels are priced with the fits of b200 at its own figures"));
+  CHECK(has(first("b200"), ": norms, activations and sampling are estimated from measurements on the H100"));
+  CHECK_FALSE(has(first("b200"), ": times are estimated from measurements"));
+  CHECK(has(first("gb200"), ": its kernels are estimated with the fits of b200 at its own figures"));
   CHECK(has(first("a10g"),
-            ": attention is priced with the fits of rtx-3090 at its own figures, all else with what was measured on "
+            ": attention is estimated with the fits of rtx-3090 at its own figures, everything else from measurements on "
             "the A40"));
   CHECK(has(first("mi300x"),
-            ": products in fp8 and fp8_block are priced with the fits of mi300x, attention and all else with what was "
-            "measured on the H100"));
+            ": products in fp8 and fp8_block are estimated with the fits of mi300x, attention and everything else from "
+            "measurements on the H100"));
 }
 
 TEST_CASE("a missing path is reported as a path, and key heads that do not divide the heads are refused",

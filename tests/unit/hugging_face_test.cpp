@@ -336,7 +336,7 @@ TEST_CASE("config.json: how a checkpoint is quantised", "[cost][models][hugging_
   const ModelShape three = shape_of_json(quantised(R"({"quant_method": "gptq", "bits": 3})"));
   REQUIRE(three.assumed.size() == 1);
   CHECK(three.weight_bits == 3);
-  CHECK(three.assumed[0].find("weights of 3 bits are priced by their bytes") != std::string::npos);
+  CHECK(three.assumed[0].find("weights of 3 bits are estimated by their bytes") != std::string::npos);
   const ModelShape odd = shape_of_json(quantised(R"({"quant_method": "quip"})"));
   CHECK(odd.weight_bits == 16);
   REQUIRE(odd.assumed.size() == 1);
@@ -365,7 +365,7 @@ TEST_CASE("config.json: unknown keys are reported, missing ones are refused at t
       "shared_expert_intermediate_size": 512, "full_attention_interval": 4, "vocab_size": 151936})");
   CHECK(hybrid.linear_layers == 36);
   CHECK(hybrid.kv_bytes_per_token() == 12.0 * 2 * 2 * 256 * 2);
-  CHECK(hybrid.assumed.back() == "36 layers without full attention are priced with its projections and no cache");
+  CHECK(hybrid.assumed.back() == "36 layers without full attention are estimated with its projections and no cache");
   // Qwen3.5 and those after it say what their linear attention is, in the language model's part.
   const ModelShape delta = shape_of_json(
       R"({"model_type": "qwen3_5", "text_config": {"model_type": "qwen3_5_text", "attn_output_gate": true, "hidden_size": 5120,
@@ -434,7 +434,7 @@ TEST_CASE("config.json: unknown keys are reported, missing ones are refused at t
   make_cost("roofline",
             fmt::format("{{hardware: h100-sxm, target: {}, draft: none}}", std::filesystem::temp_directory_path().string()),
             &mistakes);
-  CHECK(mistakes.find("the folder holds no config.json and no GGUF file, allowed: one that does") != std::string::npos);
+  CHECK(mistakes.find("the folder holds no config.json and no GGUF file, allowed: a folder with one of them") != std::string::npos);
 }
 
 // Configs of many kinds, for the mutations below.

@@ -126,7 +126,7 @@ TEST_CASE("a benchmark's report that contradicts itself is reported with both va
       "tokens: 200\nAccepted tokens: 150\nPer-position acceptance (%):\n  Position 0: 90.00\n  Position 1: 80.00\n"
       "==================================================\n");
   CHECK(all.contradictions == 1);
-  CHECK(holds(all.first_contradiction, "acceptance length 2.50 beside rates that add up to 2.700"));
+  CHECK(holds(all.first_contradiction, "acceptance length 2.50, but rates that add up to 2.700"));
 }
 
 TEST_CASE("alpha of tokens that were judged each for itself has a binomial's interval", "[logs]") {

@@ -416,11 +416,11 @@ TEST_CASE("safetensors in several files, some of them missing or broken", "[cost
   Diagnostics elsewhere;
   folder.put("model.safetensors.index.json", "{\"weight_map\": {\"lm_head.weight\": \"../b.safetensors\"}}");
   read_model(config::scalar(folder.path(), {"t", 1, 1}), "model", elsewhere);
-  CHECK(all_messages(elsewhere).find("allowed: a file's name, beside the index") != std::string::npos);
+  CHECK(all_messages(elsewhere).find("allowed: the name of a file next to the index") != std::string::npos);
 
   using Catch::Contains;
   CHECK_THAT(mistakes_of("lone.safetensors", safetensors({{"a", "BF16", {4, 4}, 32}})),
-             Contains("does not say how many heads a model has, allowed: one beside its config.json"));
+             Contains("does not state how many heads a model has, allowed: one next to its config.json"));
 }
 
 TEST_CASE("tensors are counted by part under the names of many classes", "[cost][models][weight_files]") {

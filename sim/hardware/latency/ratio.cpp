@@ -74,7 +74,7 @@ CostEntry ratio_cost() {
                               "with target_seconds",
                               ways == 0   ? "no ratio"
                               : ways == 1 ? (arguments.has("draft_seconds") ? "draft_seconds alone" : "target_seconds alone")
-                                          : "the ratio is given in more than one way"));
+                                          : "the ratio in more than one way"));
               return nullptr;
             }
             const double ratio = arguments.has("cost_ratio") ? arguments.number("cost_ratio")
