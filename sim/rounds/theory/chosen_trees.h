@@ -18,22 +18,22 @@ namespace specsim::theory {
 
 struct ChosenTree {
   TreeShape tree;
-  std::vector<int> tokens = {-1};  // [node]; siblings differ; the root's means nothing
+  std::vector<int> tokens = {-1};  // [node]; siblings differ; the root's entry is unused
 };
 
-// Every position guessed from the text before the block (Medusa, Cai et al. 2024): a child of rank r at depth d is the r-th
-// likeliest token of the draft's distribution for depth d in `state`, the lowest id first among equals. Nodes whose token that
-// distribution gives no probability are left out, and what is below them.
+// Every position is guessed from the text before the block (Medusa, Cai et al. 2024). A child of rank r at depth d is the r-th
+// likeliest token of the draft's distribution for depth d in `state` (ties: the lowest id first). Nodes whose token has
+// probability 0 in that distribution are left out, together with their subtrees.
 [[nodiscard]] ChosenTree guessed_tree(const TreeShape& shape, const Automaton& distributions, int state);
 
-// draft_length: of the longest path that tree_of gives.
+// draft_length: tokens on the longest path that tree_of returns.
 [[nodiscard]] RoundKernel chosen_kernel(const Automaton& distributions, const StateMatrix& transition, int draft_length,
                                         const std::function<ChosenTree(int state)>& tree_of);
 
-// Drafts out of the text so far, a chain.
+// Drafts from the text so far, a chain.
 using TextDraft = std::function<std::vector<int>(std::span<const int> text)>;
-// Prompt lookup (Saxena 2023): what followed the first occurrence of the text's last `longest` tokens, else of fewer, down to
-// `shortest`; at most draft_length tokens.
+// Prompt lookup (Saxena 2023): copies what followed the first occurrence of the text's last `longest` tokens, otherwise of fewer,
+// down to `shortest`; at most draft_length tokens.
 [[nodiscard]] TextDraft prompt_lookup_draft(int draft_length, int longest, int shortest);
 // Suffix decoding (Oliaro et al. 2024, arXiv 2411.04975) on one path. Takes all places at which the longest repeated suffix of
 // the text (at most `longest` tokens) occurs, and copies their most common continuation. Ties go to the continuation that the
@@ -74,10 +74,10 @@ struct SamDraft {
                                                      std::span<const double> start, std::span<const int> prompt,
                                                      const TextDraft& draft, int rounds);
 
-// The paths that a round drafts. `lengths`: of the text before each round, this one's last.
+// The paths that a round drafts. `lengths`: of the text before each round; the last entry is this round's.
 using HistoryDraft = std::function<std::vector<std::vector<int>>(std::span<const int> text, std::span<const int> lengths)>;
 
-// As text_moments(), for drafters that remember.
+// Like text_moments(), for drafters with a memory.
 [[nodiscard]] std::optional<RunMoments> history_moments(const Automaton& distributions, const StateMatrix& transition,
                                                         std::span<const double> start, std::span<const int> prompt,
                                                         const HistoryDraft& draft, int rounds);

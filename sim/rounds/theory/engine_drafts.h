@@ -22,8 +22,9 @@ struct SglangNgram {
 };
 [[nodiscard]] HistoryDraft sglang_ngram_draft(const SglangNgram& rule);
 
-// llama.cpp's ngram-simple (ngram-map.cpp): the last stretch of exactly `size` tokens that are the text's last ones, not at its
-// beginning; at most draft_length tokens behind it, the text's newest one not among them, and at least `size`.
+// llama.cpp's ngram-simple (ngram-map.cpp). Finds the last earlier occurrence of the text's last `size` tokens that is not at its
+// beginning, and copies at most draft_length tokens after it. The text's newest token is not copied, and at least `size` tokens
+// must follow.
 [[nodiscard]] TextDraft ngram_simple_draft(int draft_length, int size);
 
 // llama.cpp's ngram-mod (ngram-mod.cpp, speculative.cpp). Each n-gram is hashed by a polynomial in 6364136223846793005 modulo
@@ -37,7 +38,7 @@ struct NgramMod {
 };
 [[nodiscard]] HistoryDraft ngram_mod_draft(const NgramMod& rule);
 
-// llama.cpp's ngram-cache (ngram-cache.cpp). Of equals the one that comes first in a table of the standard library.
+// llama.cpp's ngram-cache (ngram-cache.cpp). Ties go to the first in the order of a standard library table.
 struct NgramCache {
   int draft_length = 1;
   std::vector<std::vector<int>> statistics;

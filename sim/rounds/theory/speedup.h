@@ -31,12 +31,12 @@ struct RatioCost {
 inline constexpr int kLongestSearched = 1024;
 
 struct BestDraftLength {
-  int draft_length = 0;  // 0: nothing beats plain decoding
+  int draft_length = 0;  // 0: decoding without speculation is fastest
   double speedup = 1.0;
 };
-// The draft length in 1..longest with the largest speedup, the shortest among equals; 0 and 1 if none exceeds 1.
+// The draft length in 1..longest with the largest speedup (ties: the shortest); 0 and 1 if none exceeds 1.
 [[nodiscard]] BestDraftLength best_draft_length(double alpha, const RatioCost& cost, int longest = kLongestSearched);
-// The same with tokens per round given: tokens_by_length[k] at draft length k (entry 0 is not read).
+// The same with tokens per round given: tokens_by_length[k] at draft length k (entry 0 is ignored).
 [[nodiscard]] BestDraftLength best_draft_length(std::span<const double> tokens_by_length, const RatioCost& cost);
 
 // The real draft length >= 0 that maximises (1 - a^(x+1)) / (1 - a) / (x c + v + o). With r = (v + o) / c, A = 1 - (r - 1) ln a
