@@ -55,14 +55,14 @@ LINES = [
     (["run", CONFIG, "--set"], "--set: given without a value, or with one that it does not take, allowed: path=value: override the configs, e.g. --set rounds=1e5"),
     # runs of a server
     (["tune", "tests/data/tune/sglang_old.jsonl"],
-     "tests/data/tune/sglang_old.jsonl:1:1: the run speculates and its draft length is not stated, allowed: tests/data/tune/sglang_old.jsonl@k=K"),
+     "tests/data/tune/sglang_old.jsonl:1:1: the run speculates, but its draft length is not stated, allowed: tests/data/tune/sglang_old.jsonl@k=K"),
     (["tune", "tests/data/tune/profile_export_aiperf.csv"],
      "tests/data/tune/profile_export_aiperf.csv:1:1: neither concurrency nor request rate is stated, allowed: "
      "tests/data/tune/profile_export_aiperf.csv@concurrency=N or tests/data/tune/profile_export_aiperf.csv@rate=R"),
-    (["tune", PROMPTS], PROMPTS + ":1:1: no result of a benchmark that is known, " + RUNS),
+    (["tune", PROMPTS], PROMPTS + ":1:1: no result of a known benchmark, " + RUNS),
     (["tune", "LICENSE"], 'LICENSE:1:1: "MIT License", ' + RUNS),
     (["tune", "tests/data/tune/vllm_k3.json@k=many"],
-     'tests/data/tune/vllm_k3.json@k=many: "k=many" behind @, allowed: COLUMN=NUMBER with commas between'),
+     'tests/data/tune/vllm_k3.json@k=many: "k=many" after @, allowed: COLUMN=NUMBER with commas between'),
     (["tune", "tests/data/tune/vllm_k3.json@k=2"],
      "tests/data/tune/vllm_k3.json:1:1: 3 position_rates for a draft_length of 2, allowed: one per position at most"),
     # --seed, --shard, --threads, --out
@@ -135,14 +135,14 @@ LINES = [
     (["compare", "--rounds", "1.5"], '--rounds: "1.5", allowed: an integer in [1, 10000000000000]'),
     (["compare", "--threads", "all"], '--threads: "all", allowed: an integer in [0, 1024]'),
     (["compare", "--batch", "1", "--rounds", "1000"],
-     "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\n--rounds: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of distributions that errors come from"),
+     "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\n--rounds: rounds is 1000, allowed: at least 1024, a sequence of 64 in each of the 16 draws of distributions from which errors are estimated"),
     (["compare", "--print-config", "configs/examples/methods/trees.yaml"], "--print-config: given with a config, allowed: without one, to print the built-in methods"),
     (["compare", "--batches", "4000", "--context", "8192"],
      "the built-in methods: 15 of 15 cells do not fit the GPU; the smallest: batch 4000 at context 8192 needs more memory than there is (target weights 14.96 GiB, "
      "target KV 4000.49 GiB, draft weights 2.30 GiB, draft KV 1000.12 GiB, look-ahead slots 1.22 GiB: 5019.09 of 47.15 GiB; set aside: the driver 0.50 GiB, "
      "beyond gpu_memory_utilization 0.9 7.91 GiB, activations and logits 24.08 GiB), allowed: fewer sequences, shorter contexts, fewer bits, or more tensor_parallel"),
     (["compare", "configs/examples/methods/trees.yaml", "configs/examples/methods/eagle.yaml", "--rounds", "200000"],
-     "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\nconfigs/examples/methods/eagle.yaml:3:1: distributions, seed or rounds of method_eagle are not those of method_trees, allowed among methods that are compared: one pair, context, seed and "
+     "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\nconfigs/examples/methods/eagle.yaml:3:1: distributions, seed or rounds of method_eagle differ from those of method_trees, allowed among compared methods: one pair, context, seed and "
      "number of rounds"),
     # plan
     (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
@@ -208,8 +208,8 @@ LINES = [
      '--set cost.target.weight_bits: given together with --target, which sets cost.target, allowed: one of them'),
     (["plan", "--alpha", "0.5", "--set", "cost.target=llama-2-7b", "--tensor-parallel", "2"],
      '--set cost.target: given together with --tensor-parallel, which sets cost.target, allowed: one of them'),
-    (["plan", "configs/examples/two_gpus.yaml"], 'configs/examples/two_gpus.yaml:21:14: placement "plain", allowed: serial or none, which is what a '
-     "plan prices; specsim run compares placements"),
+    (["plan", "configs/examples/two_gpus.yaml"], 'configs/examples/two_gpus.yaml:21:14: placement "plain", allowed: serial or none, which a '
+     "plan covers; specsim run compares placements"),
     (["plan", "--alpha", "0.5", "--batch", "0"], '--batch: "0", allowed: integers in [1, 1000000] with commas between'),
     (["plan", "--alpha", "0.5", "--dtype", "fp9"],
      '--dtype: weights is "fp9", did you mean "fp8"? allowed: bf16, fp16, fp8, fp8_block, int8, int4, int4_g32, nvfp4, mxfp4, '

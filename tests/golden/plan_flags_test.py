@@ -26,7 +26,7 @@ def main():
     model = flags(*pair, "--draft", "llama-3.2-1b", "--alpha", "0.8")
     head = flags(*pair, "--draft", "eagle-head-8b", "--alpha", "80%")
     assert '{"method": "draft_model", "model": "<path of llama-3.2-1b>", ' in model and "STANDALONE" in model and "--model-draft <path of llama-3.2-1b>" in model, model
-    assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "no: its EAGLE heads" in head, head
+    assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "no: it supports EAGLE heads" in head, head
 
     # What is cut over four GPUs has a draft that is cut over four, and is priced so.
     large = ["--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--context", "4096",

@@ -84,7 +84,7 @@ void take_through_commands(const Config& config, const std::string& part, const 
   } else {
     CHECK(compare.status == kRefused);
     CHECK(
-        compare.says("toy has a placement, allowed: none, since rounds are priced one after the other; specsim run times "
+        compare.says("toy has a placement, allowed: none, since rounds are timed one after the other; specsim run times "
                      "placements"));
   }
 

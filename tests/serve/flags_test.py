@@ -70,7 +70,7 @@ def plain_server(checks):
             (Path(folder) / "c.yaml").write_text(json.dumps(made))
             return " ".join(serve(folder, "c.yaml", "--alone", *more).stdout.split())
 
-    never = "a server without a draft is faster at every number of requests: do not speculate"
+    never = "a server without a draft is faster at every concurrency: do not speculate"
     # 1.1 tokens in 11.5 ms against 1 in 10, while a step without drafts keeps the draft's cache for 1.5.
     text = ends({"draft_fixed_ms": 1.5}, 0.1)
     checks.exact("slower than its drafts are worth", ("[[1, 8, 1]]" in text, never in text), (True, True))
@@ -78,7 +78,7 @@ def plain_server(checks):
     checks.exact("worth its price", ("[[1, 8, 1]]" in text, "without a draft" in text), (True, False))
     # With B requests 1.3 tokens in 11.5 + 2.5 B ms against 1 in 10 + B: equal at B = 1.25. The table drafts up to B = 3.
     text = ends({"draft_fixed_ms": 1.5, "draft_ms_per_token": 0.25, "target_ms_per_token": 1.0}, 0.3)
-    checks.holds("from two requests on a server without is faster", "from 2 requests at once on a server without a draft is faster: do not speculate if your load stays there" in text)
+    checks.holds("from two requests on a server without is faster", "from 2 concurrent requests on a server without a draft is faster: do not speculate if your load stays there" in text)
     text = ends({"draft_fixed_ms": 1.5}, 0.1, "--method", "ngram")
     checks.holds("a draft without passes has no cache to keep", "without a draft" not in text)
     server = [*SERVER[:5], "llama-3.2-1b", *SERVER[6:], "--alpha", "0.1", "--policy", "fixed:1"]

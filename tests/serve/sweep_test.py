@@ -138,7 +138,7 @@ def slo_limits(folder, checks):
     # A plain request takes 9 ms, one with drafts 5: what the clients ask for is no merit of the server.
     idle, busy = (program(folder, one_at_a_time(speculation=speculation), "--sweep", f"rate={rates}") for rates in ("40,80", "40,150"))
     checks.holds("both keep up", "both keep up with every rate tried" in idle.stdout and "raises output throughput" not in idle.stdout)
-    checks.holds("one does not", "where one of them is overloaded, speculation raises output throughput at every load tried" in busy.stdout)
+    checks.holds("one does not", "if one of them is overloaded, speculation raises output throughput at every load tried" in busy.stdout)
     closed = one_at_a_time(slo={"tpot_ms": 4.5, "percentile": 100})
     closed["serve"]["arrivals"] = {"process": "closed", "concurrency": 1, "requests": 60}
     closed["serve"]["scheduler"]["max_num_seqs"] = 64

@@ -209,7 +209,7 @@ TEST_CASE("a server without a draft is faster where it gains more than a hundred
   CHECK_FALSE(load::plain_is_faster(best, 4));
   CHECK(load::plain_is_faster(best, 60));
   CHECK_FALSE(load::plain_is_faster(best));
-  CHECK(holds(load::plain_text(best), "with 3 requests at once, from 5 requests at once on"));
+  CHECK(holds(load::plain_text(best), "with 3 concurrent requests, from 5 concurrent requests on"));
   best.plain_gain = {0.2, 0.3};
   CHECK(load::plain_is_faster(best));
   best.plain_gain.clear();

@@ -145,7 +145,7 @@ TEST_CASE("recorded rounds are exact at their draft length, and shorter ones are
   CHECK(curve.tokens_per_round[3] == Approx((4.0 + 1.0 + 2.0 + 3.0) / 4.0));  // the last round drafted one token alone
   CHECK(curve.full_rate[3] == Approx(0.25));
   CHECK(curve.tokens_per_round[1] == Approx((2.0 + 1.0 + 2.0 + 2.0 + 2.0) / 5.0));
-  CHECK_THAT(curve.source, Catch::Contains("good for draft length 3; shorter ones by the same rounds, cut"));
+  CHECK_THAT(curve.source, Catch::Contains("valid for draft length 3; shorter ones use the same rounds, cut"));
 }
 
 TEST_CASE("outcomes that are written as overlaps cause a warning that they lost their depth") {

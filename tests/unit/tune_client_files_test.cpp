@@ -140,9 +140,9 @@ TEST_CASE("Files that are no results are refused with their place", "[tune][clie
   using Catch::StartsWith;
   CHECK_THAT(refused(""), StartsWith("0:0: the file is empty, allowed: results of vllm bench serve"));
   CHECK_THAT(refused("\n  hello there\n"), StartsWith("2:1: "));
-  CHECK_THAT(refused("{\"answer\": 42}\n"), StartsWith("1:1: no result of a benchmark that is known"));
+  CHECK_THAT(refused("{\"answer\": 42}\n"), StartsWith("1:1: no result of a known benchmark"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0}\n\n  {\"answer\": 42}\n"),
-             StartsWith("3:3: no result of a benchmark"));
+             StartsWith("3:3: no result of a known benchmark"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": NaN}\n"), Contains("output_throughput is NaN, allowed: a number"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"mean_tpot_ms\": -Infinity}"),
              Contains("mean_tpot_ms is -Infinity, allowed: a number"));

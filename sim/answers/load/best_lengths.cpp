@@ -80,16 +80,16 @@ bool plain_is_faster(const BestLengths& best) {
 std::string plain_text(const BestLengths& best) {
   const std::vector<LengthRange> ranges = plain_ranges(best);
   if (ranges.empty()) return "";
-  if (plain_is_faster(best)) return "a server without a draft is faster at every number of requests: do not speculate";
+  if (plain_is_faster(best)) return "a server without a draft is faster at every concurrency: do not speculate";
   std::string text;
   for (const LengthRange& range : ranges) {
     const std::string separator = text.empty() ? "" : ", ";
     if (range.to == static_cast<int>(best.plain_gain.size()))
-      text += fmt::format("{}from {} requests at once on", separator, range.from);
+      text += fmt::format("{}from {} concurrent requests on", separator, range.from);
     else if (range.from == range.to)
-      text += fmt::format("{}with {} requests at once", separator, range.from);
+      text += fmt::format("{}with {} concurrent requests", separator, range.from);
     else
-      text += fmt::format("{}with {} to {} requests at once", separator, range.from, range.to);
+      text += fmt::format("{}with {} to {} concurrent requests", separator, range.from, range.to);
   }
   return text + " a server without a draft is faster: do not speculate if your load stays there";
 }

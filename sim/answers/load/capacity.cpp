@@ -117,7 +117,7 @@ bool hits_decide(const ServeExperiment& experiment, const arrivals::RequestTrace
 std::optional<double> saturated_rate(const ServeExperiment& experiment, const std::atomic<bool>* stop, const ShareDone& done) {
   try {
     return rate_of(experiment, stop, done);
-  } catch (const BadInput&) {  // the run itself reports the error, for its own requests
+  } catch (const BadInput&) {  // the run itself reports the error, with its own requests
     return std::nullopt;
   }
 }

@@ -93,7 +93,7 @@ arrivals::Picoseconds request_time(const ServeExperiment& experiment) {
 void check_memory(const ServeExperiment& experiment, std::size_t requests) {
   if (requests * (sizeof(serve::Sequence) + 64) > available_memory())
     throw BadInput({experiment.file, 0, 0},
-                   fmt::format("{} requests take more memory than this machine has free, allowed: fewer, as --requests {:.0f}",
+                   fmt::format("{} requests need more memory than this machine has free, allowed: fewer, such as --requests {:.0f}",
                                requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(serve::Sequence) + 64)));
 }
 
@@ -230,7 +230,7 @@ ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) 
                                         serve::executed_offers(*cell, 1) ? "up to " : "0 or ", cell->draft_length()));
   } else if (!make_acceptance(*speculation.stated(), rng::Key{})->offers(draft_length)) {
     throw BadInput(where,
-                   fmt::format("{} is longer than the drafts that the trace records, allowed: shorter ones", draft_length));
+                   fmt::format("{} is longer than the drafts in the trace, allowed: shorter ones", draft_length));
   }
   speculation.longest = draft_length;
   speculation.policy = serve::fixed_length(draft_length);

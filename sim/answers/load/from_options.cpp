@@ -50,7 +50,7 @@ class Composer {
       if (there == nullptr || (set != change.path && !inside && !set.starts_with(change.path + "."))) continue;
       if (!takes_preset(change.path) || set == change.path || inside || !there->is_map() || there->find("preset") != nullptr ||
           !change.value.is_scalar())
-        throw BadInput({"--set", 0, 0}, fmt::format("{} is set beside {}, allowed: one of them", set, where.file));
+        throw BadInput({"--set", 0, 0}, fmt::format("{} is set together with {}, allowed: one of them", set, where.file));
       // A GPU or model by name whose figures the user changes.
       config::Value changed = *there;
       changed.fields.insert(changed.fields.begin(), {"preset", where, std::move(change.value)});
@@ -119,7 +119,7 @@ config::Value policy_of(const std::string& text, Diagnostics& diagnostics) {
   }
   const std::string rest = text.substr(colon + 1);
   if (std::string_view(entry->worded).empty())
-    throw BadInput(where, fmt::format("{} takes no word behind it, allowed: {}", kind, kind));
+    throw BadInput(where, fmt::format("{} takes no word after it, allowed: {}", kind, kind));
   policy.fields.push_back(
       {entry->worded, where,
        entry->read_word != nullptr ? entry->read_word(rest, where, diagnostics) : config::scalar(rest, where)});
@@ -216,7 +216,7 @@ std::array<LoadOption, 3> load_options(const ServeRequest& request) {
 void take_arrivals(const ServeRequest& request, const LoadOption* given, Composer& composer) {
   if (composer.find("serve.arrivals.process") != nullptr) {
     if (given == nullptr) return;
-    throw BadInput({"--set", 0, 0}, fmt::format("serve.arrivals.process is set beside --{}, allowed: one of them", given->name));
+    throw BadInput({"--set", 0, 0}, fmt::format("serve.arrivals.process is set together with --{}, allowed: one of them", given->name));
   }
   const auto [rate, concurrency, trace] = load_options(request);
   const LoadOption& load = request.trace ? trace : request.concurrency || request.sweep == Load::concurrency ? concurrency : rate;
@@ -281,7 +281,7 @@ ServeExperiment read_request(const ServeRequest& request, Diagnostics& diagnosti
   Composer composer(request.config ? config::parse_file(file, diagnostics) : config::map({}, {file, 0, 0}), diagnostics);
   if (request.config) diagnostics.throw_if_any();
   if (request.alpha && request.position_rates)
-    throw BadInput({"--alpha", 0, 0}, "given beside --position-rates, allowed: one of them");
+    throw BadInput({"--alpha", 0, 0}, "given together with --position-rates, allowed: one of them");
   const LoadOption* load = nullptr;
   const auto loads = load_options(request);
   for (const LoadOption& one : loads)

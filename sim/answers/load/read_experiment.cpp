@@ -25,11 +25,11 @@ constexpr const char* kDefaultSeed = "20260117";
 const std::vector<Parameter>& top_parameters() {
   static const std::vector<Parameter> parameters = {
       {"experiment", Type::text, "serve", "name of the experiment", {}, {}},
-      {"description", Type::text, "", "what it is for", {}, {}},
-      {"seed", Type::integer, kDefaultSeed, "all randomness follows from it", config::between(0, 9.2e18), {}},
+      {"description", Type::text, "", "purpose of the experiment", {}, {}},
+      {"seed", Type::integer, kDefaultSeed, "seed of all random numbers", config::between(0, 9.2e18), {}},
       {"serve", Type::value, {}, "the server and its clients", {}, {}},
-      {"cost", Type::value, {}, "how long passes take: {model: NAME, ...}, in seconds", {}, {}},
-      {"pair", Type::value, "", "distributions whose rounds are executed, where speculation states no acceptance", {}, {}},
+      {"cost", Type::value, {}, "latency of passes: {model: NAME, ...}, in seconds", {}, {}},
+      {"pair", Type::value, "", "distributions whose rounds are executed, if speculation states no acceptance", {}, {}},
       {"context", Type::value, "", "how they change along the text", {}, {}},
       {"decode", Type::value, "", "drafter and verifier of those rounds", {}, {}}};
   return parameters;
@@ -37,34 +37,34 @@ const std::vector<Parameter>& top_parameters() {
 
 const std::vector<Parameter>& serve_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"scheduler", Type::value, "vllm_v1", "who computes what in a step: {kind: NAME, ...}", {}, {}},
+      {"scheduler", Type::value, "vllm_v1", "how steps are filled with tokens: {kind: NAME, ...}", {}, {}},
       {"kv", Type::value, "{}", "the paged cache", {}, {}},
       {"arrivals", Type::value, {}, "when requests are sent: {process: NAME, ...}", {}, {}},
       {"lengths",
        Type::value,
        "",
-       "{prompt: ..., output: ...}, or a workload: sharegpt, azure2023_conv, azure2023_code; where the arrivals bring none",
+       "{prompt: ..., output: ...}, or a workload: sharegpt, azure2023_conv, azure2023_code; used if the arrivals have no lengths",
        {},
        {}},
-      {"speculation", Type::value, "", "drafting; left out: plain decoding", {}, {}},
+      {"speculation", Type::value, "", "drafting; if omitted, plain decoding", {}, {}},
       {"replicas", Type::value, "1", "engines, a number or {count, routing}", {}, {}},
-      {"slo", Type::value, "{}", "limits that requests are to keep", {}, {}},
+      {"slo", Type::value, "{}", "limits that requests must keep", {}, {}},
       {"warm_up",
        Type::text,
        "0",
-       "first requests that no figure of requests counts: a number, or mser: as many as MSER-5 drops, half of them at most",
+       "first requests that figures exclude: a number, or mser: as many as MSER-5 drops, at most half of them",
        {},
        {}},
       {"frontend_ms",
        Type::number,
        "0",
-       "between a client's sending and the engine's queue: HTTP, tokens of the prompt",
+       "time from a client's sending to the engine's queue: HTTP, tokenisation of the prompt",
        config::between(0, 1e6),
        {}},
       {"horizon_s",
        Type::number,
        "",
-       "simulated seconds at most; requests that are left then count as unstable",
+       "most simulated seconds; if requests are left then, the run counts as unstable",
        config::between(1e-3, 4e6),
        {}}};
   return parameters;
@@ -76,16 +76,16 @@ const std::vector<Parameter>& speculation_parameters() {
       {"acceptance",
        Type::value,
        "",
-       "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; left "
-       "out: rounds of "
+       "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; if omitted, "
+       "rounds of "
        "pair and decode, executed",
        {},
        {}},
       {"method",
        Type::text,
        "",
-       "what drafts: eagle heads and draft_model keep a cache in the same blocks (a model also lays one row a sequence into the "
-       "budget), ngram neither computes nor keeps anything; left out: by the draft of cost, eagle where it knows none",
+       "the draft: eagle heads and draft_model keep a cache in the same blocks (a model also adds one row per sequence to the "
+       "budget), ngram neither computes nor keeps anything; if omitted, as the draft of cost, or eagle if cost has none",
        {},
        {"eagle", "draft_model", "ngram"}}};
   return parameters;
@@ -99,7 +99,7 @@ std::vector<std::string> preset_names() {
 
 const std::vector<Parameter>& slo_parameters() {
   static const std::vector<Parameter> parameters = {
-      {"preset", Type::text, "", "limits by name, which the others replace one by one", {}, preset_names()},
+      {"preset", Type::text, "", "limits by name; the other keys replace single limits", {}, preset_names()},
       {"ttft_ms", Type::number, "", "time to first token", config::between(0, 1e9), {}},
       {"tpot_ms", Type::number, "", "time per output token", config::between(0, 1e9), {}},
       {"e2el_ms", Type::number, "", "end to end", config::between(0, 1e9), {}},
@@ -119,7 +119,7 @@ const std::vector<Parameter>& length_parameters() {
       {"max_tokens",
        Type::integer,
        "",
-       "most output tokens that requests ask for: an output that ends before them ends unforeseen",
+       "most output tokens that requests ask for; the server does not know when a shorter output ends",
        config::between(1, arrivals::kMostTokens),
        {}}};
   return parameters;
@@ -128,24 +128,24 @@ const std::vector<Parameter>& length_parameters() {
 const std::vector<Parameter>& replica_parameters() {
   static const std::vector<Parameter> parameters = {
       {"count", Type::integer, "1", "engines", config::between(1, 4096), {}},
-      {"routing", Type::value, "round_robin", "who serves a request", {}, {}},
+      {"routing", Type::value, "round_robin", "which engine serves a request", {}, {}},
       {"prefill",
        Type::integer,
        "0",
-       "engines beside them that compute prompts alone, without speculation",
+       "additional engines that only compute prompts, without speculation",
        config::between(0, 4096),
        {}},
       {"link_gb_per_s",
        Type::number,
        "50",
-       "rate of the link that takes prompts' caches to the engines that decode, one after the other",
+       "rate of the link that carries prompts' caches to the decoding engines, one after the other",
        config::between(1e-3, 1e6),
        {}},
       {"link_ms", Type::number, "0", "its latency", config::between(0, 1e6), {}},
       {"first_token",
        Type::text,
        "prefill",
-       "engine whose first token the client gets: the one that computed the prompt, or, as behind vLLM's usual proxy, the one "
+       "engine whose first token the client gets: the one that computed the prompt, or, as with vLLM's usual proxy, the one "
        "that "
        "decodes, which computes the prompt's last token again",
        {},
@@ -153,7 +153,7 @@ const std::vector<Parameter>& replica_parameters() {
       {"kv_bytes_per_token",
        Type::number,
        "",
-       "size of a prompt's cache, where the cost model does not know it",
+       "size of a prompt's cache, if the cost model does not have it",
        config::between(1, 1e9),
        {}}};
   return parameters;
@@ -196,7 +196,7 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   std::erase_if(own.fields, [](const config::Field& field) { return field.key == "serve" || field.key == "cost"; });
   if (const config::Value* const kind = config::find_path(own, "decode.policy.kind"); kind != nullptr && kind->is_scalar())
     if (const draft::PolicyEntry* const policy = draft::policies().find(kind->text); policy != nullptr && policy->by_times) {
-      diagnostics.add(kind->where, fmt::format("policy {} in decode goes by round times, which are the server's, allowed: "
+      diagnostics.add(kind->where, fmt::format("policy {} in decode depends on round times, which the server determines, allowed: "
                                                "serve.speculation.policy: {{kind: goodput}} or {{kind: adaptive, policy: {}}}",
                                                kind->text, kind->text));
       return nullptr;
@@ -213,8 +213,8 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   }
   if (cell->policy() != nullptr && (*cell->policy())->shares_rows()) {
     diagnostics.add(where,
-                    fmt::format("decode's policy {} shares out the rows of a batch, and a server's batches are not decode's; "
-                                "allowed: one that chooses for each sequence",
+                    fmt::format("decode's policy {} divides the rows of a batch, and a server's batches are not those of decode; "
+                                "allowed: a policy that chooses for each sequence",
                                 cell->policy()->name()));
     return nullptr;
   }
@@ -266,14 +266,14 @@ std::string unknown_confidence(draft::Confidence confidence, const KnowsDrafts& 
   const char* const name = confidence == draft::Confidence::head ? "head" : "estimate";
   if (!stated)
     return fmt::format(
-        "confidence is {}, and drafts of fresh distributions or of recorded acceptance show nothing, allowed: "
+        "confidence is {}, and drafts of fresh distributions or of recorded acceptance have none, allowed: "
         "history, or contexts from a pool",
         name);
   const bool overlaps = knows(draft::Confidence::head);
   return fmt::format(
-      "confidence is {}, and {} of drafts, allowed: {}history, or pair and decode beside serve in place of "
+      "confidence is {}, and {} of drafts, allowed: {}history, or pair and decode next to serve instead of "
       "acceptance, whose rounds are executed",
-      name, overlaps ? "the trace tells overlaps" : "acceptance tells what is accepted and no more", overlaps ? "head, " : "");
+      name, overlaps ? "the trace records only overlaps" : "acceptance states only the acceptance", overlaps ? "head, " : "");
 }
 
 Speculation read_speculation(const config::Value& value, const config::Value& config, const std::string& file,
@@ -318,7 +318,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
     else if (policy)
       diagnostics.add(value.where,
                       "speculation states no acceptance, allowed: serve.speculation.acceptance, as {position_rates: [0.7, 0.5]}, "
-                      "or --alpha, --position-rates and their like; or pair and decode beside serve, whose rounds are executed");
+                      "or --alpha, --position-rates and similar; or pair and decode next to serve, whose rounds are executed");
   } else if (const std::shared_ptr<const spec::Cell> cell = read_cell(config, file, value.where, diagnostics)) {
     speculation.acceptance = cell;
     if (const auto policy = read_policy([&](int draft_length) { return serve::executed_offers(*cell, draft_length); },
@@ -326,7 +326,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
       speculation.longest = policy->longest();
       if (policy->shares_rows() && !serve::executed_cuts(*cell)) {
         diagnostics.add(where,
-                        fmt::format("policy {} verifies a part of what was drafted, and decode drafts whole trees, or by a "
+                        fmt::format("policy {} verifies a part of the drafted tokens, and decode drafts whole trees, or by a "
                                     "policy of its own; allowed: a chain without a policy, drawn or guessed",
                                     choice.entry->info.name));
         return speculation;
@@ -342,7 +342,7 @@ Speculation read_speculation(const config::Value& value, const config::Value& co
 void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* scheduler, ServeExperiment& experiment,
                Diagnostics& diagnostics) {
   if (scheduler != nullptr && *scheduler->not_apart != '\0')
-    diagnostics.add(replicas.where("prefill"), fmt::format("prefill stands beside scheduler {}, allowed: another one, for {}",
+    diagnostics.add(replicas.where("prefill"), fmt::format("prefill is set with scheduler {}, allowed: another one, since {}",
                                                            scheduler->info.name, scheduler->not_apart));
   double bytes = replicas.has("kv_bytes_per_token") ? replicas.number("kv_bytes_per_token") : 0.0;
   if (bytes == 0.0 && experiment.cost) {
@@ -352,7 +352,7 @@ void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* s
   }
   if (bytes == 0.0)
     diagnostics.add(replicas.where("prefill"),
-                    "the cost model does not know a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
+                    "the cost model does not have the size of a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
   experiment.link_ps_per_token = arrivals::kPicosecondsPerSecond * bytes / (1e9 * replicas.number("link_gb_per_s"));
   experiment.link_latency = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * replicas.number("link_ms"));
   experiment.first_token_of_decode = replicas.text("first_token") == "decode";
@@ -372,7 +372,7 @@ void read_replicas(const config::Value& value, const serve::SchedulerEntry* sche
     if (sharing != experiment.replicas || experiment.prefill_engines > 0)
       diagnostics.add(
           arguments.where(experiment.prefill_engines > 0 ? "prefill" : "count"),
-          fmt::format("count is {}, prefill {}, and expert_parallel of the target {:g}, allowed: count {:g} and prefill 0, for "
+          fmt::format("count is {}, prefill {}, and expert_parallel of the target {:g}, allowed: count {:g} and prefill 0, since "
                       "engines that share experts step together",
                       experiment.replicas, experiment.prefill_engines, sharing, sharing));
   }
@@ -399,7 +399,7 @@ serve::Slo read_slo(const config::Value& value, Diagnostics& diagnostics) {
   if (arguments.has("percentile")) slo.percentile = arguments.number("percentile");
   if (arguments.has("percentile") && !slo.any())
     diagnostics.add(arguments.where("percentile"),
-                    "percentile stands without a limit, allowed: beside ttft_ms, tpot_ms or e2el_ms, or a preset");
+                    "percentile is set without a limit, allowed: with ttft_ms, tpot_ms or e2el_ms, or a preset");
   return slo;
 }
 
@@ -409,11 +409,11 @@ const std::vector<spec::SectionInfo>& serve_sections() {
   static const std::vector<spec::SectionInfo> sections = {
       {"(top level of specsim serve)", "a server's config", top_parameters()},
       {"serve", "the server and its clients", serve_parameters()},
-      {"serve.kv", "the paged cache; left out, memory never ends", serve::kv_parameters()},
-      {"serve.lengths", "lengths of requests, where the arrivals bring none", length_parameters()},
+      {"serve.kv", "the paged cache; if omitted, memory is unlimited", serve::kv_parameters()},
+      {"serve.lengths", "lengths of requests, if the arrivals have none", length_parameters()},
       {"serve.speculation", "drafting", speculation_parameters()},
-      {"serve.replicas", "engines behind one queue of clients", replica_parameters()},
-      {"serve.slo", "limits that requests are to keep", slo_parameters()}};
+      {"serve.replicas", "engines that share one queue of clients", replica_parameters()},
+      {"serve.slo", "limits that requests must keep", slo_parameters()}};
   return sections;
 }
 

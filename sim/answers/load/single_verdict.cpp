@@ -96,8 +96,8 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
   const double after = speculative_summary.output_throughput;
   const std::string whether = !limited || each.falls() == (after > before)
                                   ? plan::verdict_text(each.gain(latency_error))
-                              : each.falls() ? "pays in TPOT and not in throughput"
-                                             : "pays in throughput and not in TPOT";
+                              : each.falls() ? "pays in TPOT but not in throughput"
+                                             : "pays in throughput but not in TPOT";
   const std::string throughput =
       limited ? fmt::format("output tokens/s {} -> {} ({})", digits(before), digits(after), percent(before, after))
               : "both servers keep up with the load";

@@ -164,14 +164,14 @@ std::vector<report::Column<LengthLimit>> limit_columns(const std::string& load) 
   return {{"draft_length", "tokens", "draft length of policy fixed; -1: the config's own policy",
            [](const Line& line) { return std::to_string(line.draft_length); }},
           {fmt::format("largest_{}_that_keeps", load), "1/s or 1",
-           "largest load that was found to keep the SLO; empty: none of those tried",
+           "largest load found that keeps the SLO; empty: none of those tried",
            [](const Line& line) { return csv_real(line.limit.keeps); }},
           {fmt::format("smallest_{}_that_does_not", load), "1/s or 1",
-           "smallest load above it that does not; empty: all of those tried keep it",
+           "smallest load above it that does not; empty: all loads tried keep it",
            [](const Line& line) { return csv_real(line.limit.fails); }},
           {"half_width", "1/s or 1", "half a 95 % interval of that limit, from the replications' own; empty: one replication",
            [](const Line& line) { return csv_real(line.limit.half_width); }},
-          {"capacity", "1/s", "rate that the server completes, above which no load keeps the SLO; empty where it is not known",
+          {"capacity", "1/s", "rate that the server completes, above which no load keeps the SLO; empty if unknown",
            [](const Line& line) { return csv_real(line.limit.capacity); }}};
 }
 
@@ -183,7 +183,7 @@ std::string limits_csv(const std::vector<LengthLimit>& limits, Load load) {
 
 report::FileInfo limits_info() {
   return {"slo.csv of serve", report::column_infos(limit_columns("rate")),
-          "Of a sweep over concurrency `concurrency` stands in the place of `rate`."};
+          "In a sweep over concurrency the column `concurrency` replaces `rate`."};
 }
 
 }  // namespace specsim::load

@@ -92,11 +92,11 @@ std::string throughput_line(const std::vector<Pair>& pairs, Load load) {
   std::vector<Pair> limited;
   for (const Pair& pair : pairs)
     if (load != Load::rate || overloaded(*pair.plain) || overloaded(*pair.speculative)) limited.push_back(pair);
-  if (limited.empty()) return "both keep up with every rate tried: output throughput is what the clients ask for";
+  if (limited.empty()) return "both keep up with every rate tried: output throughput equals the clients' demand";
   std::vector<bool> more;
   for (const Pair& pair : limited)
     more.push_back(figure(*pair.speculative, throughput).mean > figure(*pair.plain, throughput).mean);
-  return (limited.size() < pairs.size() ? "where one of them is overloaded, speculation raises output throughput "
+  return (limited.size() < pairs.size() ? "if one of them is overloaded, speculation raises output throughput "
                                         : "speculation raises output throughput ") +
          up_to(limited, more, load) + undecided(limited, throughput, load) + crossing(limited, more, throughput, false, load);
 }
@@ -125,7 +125,7 @@ std::string largest_stable(const std::vector<CurvePoint>& curve, bool speculativ
                      std::isnan(overload) ? "" : fmt::format("; overloaded at rate {:g}", overload));
 }
 
-// The loads at which clients sent for too short a time, without overloaded servers, for which no time is long enough.
+// The loads at which clients sent for too short a time. Excludes overloaded servers, since no time is long enough for them.
 std::string too_short(const std::vector<CurvePoint>& curve, Load load) {
   std::size_t needed = 0;
   std::string list;
@@ -138,8 +138,8 @@ std::string too_short(const std::vector<CurvePoint>& curve, Load load) {
   }
   if (list.empty()) return "";
   return fmt::format(
-      "run too short at {} {}: at least {} requests (--requests) make its figures those of a server that has been running for "
-      "long",
+      "run too short for steady state at {} {}: use --requests {} or "
+      "more",
       load_name(load), list, needed);
 }
 

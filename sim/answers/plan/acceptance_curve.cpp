@@ -146,15 +146,15 @@ AcceptanceCurve record_curve(const std::vector<families::AcceptanceRecord>& requ
   AcceptanceCurve curve;
   if (form == RecordForm::rounds)
     curve.source =
-        fmt::format("record of {} requests, {} rounds ({}), good for draft length {}; shorter ones by the same rounds, cut",
+        fmt::format("record of {} requests, {} rounds ({}), valid for draft length {}; shorter ones use the same rounds, cut",
                     requests.size(), positions, source, longest);
   else
     curve.source =
-        fmt::format("{} trace of {} requests, {} positions ({}), good for draft lengths to {}",
+        fmt::format("{} trace of {} requests, {} positions ({}), valid for draft lengths up to {}",
                     form == RecordForm::overlap ? "overlap" : "acceptance", requests.size(), positions, source, longest);
   if (form == RecordForm::overlap && all_outcomes(requests))
     curve.source +=
-        ", but outcomes without their depth: where acceptance falls with depth, long drafts look better than they are "
+        ", but outcomes without their depth: if acceptance falls with depth, long drafts look better than they are "
         "(a record of accepted prefixes or of rounds keeps it)";
   curve.measured = longest;
   const std::size_t parts = std::min(kParts, requests.size());
@@ -243,7 +243,7 @@ AcceptanceCurve length_acceptance(double mean_length, int draft_length, int long
 AcceptanceCurve rate_acceptance(double rate, int draft_length, int longest) {
   AcceptanceCurve curve = length_acceptance(1.0 + rate * draft_length, draft_length, longest);
   curve.source = fmt::format(
-      "{:.4g} of the tokens of {} drafted a round, as alpha {:.4f} at every position (if every round drafted {}: "
+      "{:.4g} of the tokens of {} drafted per round, as alpha {:.4f} at every position (if every round drafted {}: "
       "a confidence threshold such as llama.cpp's p-min drafts fewer, and makes this too high)",
       rate, draft_length, curve.equivalent_alpha(1), draft_length);
   return curve;
@@ -265,7 +265,7 @@ AcceptanceCurve overlap_acceptance(const std::vector<std::vector<double>>& overl
     requests.emplace_back();
     requests.back().overlap = request;
   }
-  if (requests.empty()) throw BadInput({source, 0, 0}, "no request with a position that was judged, allowed: at least one");
+  if (requests.empty()) throw BadInput({source, 0, 0}, "no request with a judged position, allowed: at least one");
   return record_curve(requests, source, longest);
 }
 

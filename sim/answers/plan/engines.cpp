@@ -52,7 +52,7 @@ bool is_assistant(const Deployment& d) { return drafts_as(d, "gemma_assistant");
 // Drafters that none of these versions supports.
 std::string unserved(const Deployment& d) {
   for (const char* word : {"domino", "dflare", "hydra"})
-    if (drafts_as(d, word)) return fmt::format("it serves no drafters of this kind ({})", word);
+    if (drafts_as(d, word)) return fmt::format("it supports no drafters of this kind ({})", word);
   return "";
 }
 bool is_pard(const Deployment& d) { return d.draft && !is_head(d) && d.draft->one_pass; }
@@ -91,14 +91,14 @@ std::string unfit_head(const Deployment& d, bool takes_medusa = false) {
     if (const std::string why = made_for_another(*d.target, *d.draft); !why.empty()) return why + ": refused";
   if (const std::string why = unserved(d); !why.empty()) return why;
   if (!d.draft || d.draft->prediction_heads == 0.0 || (takes_medusa && is_medusa(d))) return "";
-  return "has no heads of this kind";
+  return "it supports no heads of this kind";
 }
 
 // Notes that the latency estimate does not apply to an engine that splits the draft over as many GPUs as the target.
 void note_sizes(const Deployment& d, const char* engine, EngineCommand& own) {
   if (sizes_differ(d))
     own.notes.push_back(
-        fmt::format("{} runs the draft on the target's {:g} GPUs; the plan prices it on {:g}: plan again with "
+        fmt::format("{} runs the draft on the target's {:g} GPUs, but the plan assumes {:g}: plan again with "
                     "--draft-tensor-parallel {:g}",
                     engine, d.target->tensor_parallel, d.draft->tensor_parallel, d.target->tensor_parallel));
 }
@@ -113,8 +113,8 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
   // SpeculativeConfig.verify_equal_vocab_size_if_draft_model, vllm/config/speculative.py.
   if (vocabularies_differ(d)) {
     own.notes.push_back(vocabularies(d) +
-                        ": refused, unless \"use_heterogeneous_vocab\": true maps the tokens that both have and "
-                        "drafts them greedily, which accepts less than is planned here");
+                        ": rejected, unless \"use_heterogeneous_vocab\": true maps the tokens that both have and "
+                        "drafts them greedily, with lower acceptance than in this plan");
     return own;
   }
   if (const std::string why = unfit_head(d, true); !why.empty()) {
@@ -122,11 +122,11 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
     return own;
   }
   if (is_medusa(d) && draft_length > d.draft->prediction_heads) {
-    own.notes.push_back(fmt::format("draft length {}: the heads guess {:g} tokens", draft_length, d.draft->prediction_heads));
+    own.notes.push_back(fmt::format("draft length {}: the heads predict {:g} tokens", draft_length, d.draft->prediction_heads));
     return own;
   }
   if (draft_length > kMostDraftsVllm) {
-    own.notes.push_back(fmt::format("draft length {}: refused, at most {}", draft_length, kMostDraftsVllm));
+    own.notes.push_back(fmt::format("draft length {}: rejected, at most {}", draft_length, kMostDraftsVllm));
     return own;
   }
   const double shards = d.target->tensor_parallel;
@@ -155,9 +155,9 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
   }
   if (!by_batch.empty())
     own.notes.emplace_back(
-        "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; with it the full CUDA graphs are lost (7 to 22 % of "
+        "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; it disables full CUDA graphs (7 to 22 % of "
         "TPOT in issue "
-        "49548), which is not priced here");
+        "49548), which this plan does not include");
   own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}{}}}'",
                             path_of(*d.target), shards == 1.0 ? "" : fmt::format(" --tensor-parallel-size {:g}", shards),
                             (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "") + offloaded(*d.target),
@@ -171,7 +171,7 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
   // Since pull request 23838 a draft with another vocabulary is rejected. Earlier versions served it, and its tokens had other
   // meanings.
   if (vocabularies_differ(d)) {
-    own.notes.push_back(vocabularies(d) + ": refused (versions before pull request 23838 start, and write nonsense)");
+    own.notes.push_back(vocabularies(d) + ": rejected (versions before pull request 23838 start, but emit nonsense)");
     return own;
   }
   if (const std::string why = unfit_head(d); !why.empty()) {
@@ -179,7 +179,7 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     return own;
   }
   if (is_pard(d) || is_peagle(d)) {
-    own.notes.emplace_back("it drafts in one pass by heads on the target's features alone (DFLASH, DSPARK)");
+    own.notes.emplace_back("it drafts in one pass only with heads on the target's features (DFLASH, DSPARK)");
     return own;
   }
   std::string draft;
@@ -196,9 +196,9 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     draft = fmt::format("--speculative-algorithm NGRAM --speculative-num-draft-tokens {} --speculative-ngram-max-bfs-breadth 1",
                         draft_length + 1);
     own.notes.emplace_back(
-        "its NGRAM drafts out of a trie of what was emitted lately, not out of the prompt (drafter sglang_ngram): another "
+        "its NGRAM drafts from a trie of recently emitted tokens, not from the prompt (drafter sglang_ngram): another "
         "acceptance "
-        "than prompt look-up's");
+        "than with prompt look-up");
   } else {
     // With topk 1, num-draft-tokens must be num-steps + 1.
     draft = fmt::format(
@@ -224,23 +224,23 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
   EngineCommand own{kLlamaCpp, "", {}};
   if (d.target->offload) {
     own.notes.emplace_back(
-        "layers in the host's memory (--n-gpu-layers) are computed by its processor, which is not what is priced here");
+        "layers in host memory (--n-gpu-layers) run on the CPU, which this plan does not model");
     return own;
   }
   if (d.draft && !is_head(d) && std::abs(d.draft->vocab - d.target->vocab) > kVocabularyDifferenceLlamaCpp) {
-    own.notes.push_back(vocabularies(d) + fmt::format(": refused beyond {:g}", kVocabularyDifferenceLlamaCpp));
+    own.notes.push_back(vocabularies(d) + fmt::format(": rejected beyond a difference of {:g}", kVocabularyDifferenceLlamaCpp));
     return own;
   }
   if (is_assistant(d)) {
-    own.notes.emplace_back("it has no drafters that read the target's cache");
+    own.notes.emplace_back("it supports no drafters that read the target's cache");
     return own;
   }
   if (is_pard(d) || is_peagle(d)) {
-    own.notes.emplace_back("it drafts in one pass by heads on the target's features alone (draft-dflash, draft-dspark)");
+    own.notes.emplace_back("it drafts in one pass only with heads on the target's features (draft-dflash, draft-dspark)");
     return own;
   }
   if (is_head(d) && !is_eagle3(d) && !is_dflash(d) && !is_module(d)) {
-    own.notes.emplace_back("its EAGLE heads are those of EAGLE-3 alone (--spec-type draft-eagle3)");
+    own.notes.emplace_back("it supports EAGLE heads only of EAGLE-3 (--spec-type draft-eagle3)");
     return own;
   }
   if (const std::string why = unfit_head(d); !why.empty()) {
@@ -262,17 +262,17 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
   // ngram-simple makes no draft shorter than the looked-up tokens (common/ngram-map.cpp); ngram-map-k does.
   if (!d.draft)
     own.notes.push_back(fmt::format(
-        "its ngram-simple looks for {0} tokens and no fewer (drafter ngram_simple): another acceptance than prompt look-up's; "
-        "--spec-type ngram-map-k --spec-ngram-map-k-size-n {0} --spec-ngram-map-k-size-m {1} drafts no more behind them than was "
+        "its ngram-simple looks up exactly {0} tokens (drafter ngram_simple), so acceptance differs from prompt look-up; "
+        "--spec-type ngram-map-k --spec-ngram-map-k-size-n {0} --spec-ngram-map-k-size-m {1} drafts no more after them than were "
         "accepted there before (drafter ngram_map_k)",
         std::min(kLongestLookup, draft_length), draft_length));
-  if (is_module(d)) own.notes.emplace_back("the target's file must hold the module, which not every conversion keeps");
+  if (is_module(d)) own.notes.emplace_back("the target's file must contain the module, which some conversions drop");
   // By default llama-server places a model's layers on one GPU after the other.
   own.command = fmt::format("llama-server --model {}{}{}{} {}", path_of(*d.target),
                             d.target->tensor_parallel > 1.0 ? " --split-mode tensor" : "",
                             d.target->kv_bits < 16.0 ? " --cache-type-k q8_0 --cache-type-v q8_0" : "",
                             batch > 1.0 ? fmt::format(" --parallel {:g}", batch) : "", draft);
-  if (vocabularies_differ(d)) own.notes.push_back(vocabularies(d) + ": taken, if the tokens that both have are the same texts");
+  if (vocabularies_differ(d)) own.notes.push_back(vocabularies(d) + ": accepted, if the tokens that both have are the same texts");
   return own;
 }
 
@@ -295,11 +295,11 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
     return own;
   }
   if (d.draft && d.draft->one_pass) {
-    own.notes.emplace_back("how it is told of drafts that come of one pass is not known here");
+    own.notes.emplace_back("specsim does not know its option for drafts from one pass");
     return own;
   }
   if (is_head(d) && !is_eagle3(d) && !is_mtp(d)) {
-    own.notes.emplace_back("its PyTorch backend's EAGLE heads are those of EAGLE-3 alone (decoding_type: Eagle3)");
+    own.notes.emplace_back("its PyTorch backend supports EAGLE heads only of EAGLE-3 (decoding_type: Eagle3)");
     return own;
   }
   const std::string draft = !d.draft       ? fmt::format("decoding_type: NGram, max_matching_ngram_size: {}", kLongestLookup)

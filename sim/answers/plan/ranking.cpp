@@ -53,7 +53,7 @@ std::vector<Group> groups_of(const std::vector<const spec::Cell*>& cells) {
     if (cells[i]->pairing_group != first.pairing_group || cells[i]->seed != first.seed || cells[i]->work() != first.work())
       throw BadInput(
           cells[i]->places.config,
-          fmt::format("distributions, seed or rounds of {} are not those of {}, allowed among methods that are compared: one "
+          fmt::format("distributions, seed or rounds of {} differ from those of {}, allowed among compared methods: one "
                       "pair, context, seed and number of rounds",
                       cells[i]->experiment, first.experiment));
     if (!cells[i]->pricing)
@@ -62,21 +62,21 @@ std::vector<Group> groups_of(const std::vector<const spec::Cell*>& cells) {
                                  cells[i]->experiment));
     if (cells[i]->placement)
       throw BadInput(cells[i]->places.config,
-                     fmt::format("{} has a placement, allowed: none, since rounds are priced one after the "
+                     fmt::format("{} has a placement, allowed: none, since rounds are timed one after the "
                                  "other; specsim run times placements",
                                  cells[i]->experiment));
     const double plain = plain_time(*cells[i]);
     if (std::abs(plain - plain_time(first)) > 1e-9 * plain)
       throw BadInput(cells[i]->places.config,
-                     fmt::format("plain decoding of {} takes another time than that of {}, allowed among methods that are "
+                     fmt::format("plain decoding of {} takes another time than that of {}, allowed among methods to be "
                                  "compared: one target and one GPU",
                                  cells[i]->experiment, first.experiment));
     const std::uint64_t least = std::uint64_t{kReplicates} * cells[i]->sequence_rounds;
     if (cells[i]->rounds < least && !cells[i]->contexts->process->shape().ends()) {
       throw BadInput(
           cells[i]->places.rounds,
-          fmt::format("rounds is {}, allowed: at least {}, a sequence of {} in each of the {} draws of distributions that "
-                      "errors come from",
+          fmt::format("rounds is {}, allowed: at least {}, a sequence of {} in each of the {} draws of distributions from which "
+                      "errors are estimated",
                       cells[i]->rounds, least, cells[i]->sequence_rounds, kReplicates));
     }
     at->cells.push_back(i);
@@ -320,7 +320,7 @@ const std::vector<report::Column<NodeLine>>& node_columns() {
       {"method", "", "the workload's fastest: drafter, policy and verifier as a config writes them",
        [](const Line& line) { return line.ranking->contenders.front().row.cell->method_text; }},
       {"node", "1", "number of the node in its tree, from 0", [](const Line& line) { return std::to_string(line.at); }},
-      {"parent", "1", "number of the node that it follows; -1: it is the root",
+      {"parent", "1", "number of its parent node; -1: it is the root",
        [](const Line& line) { return std::to_string(line.node.parent); }},
       {"depth", "1", "drafted tokens on the path to it; 0: the root",
        [](const Line& line) { return std::to_string(line.node.depth); }},
@@ -354,7 +354,7 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
       {"lossless", "0 or 1", "whether the verifier keeps the target's distribution",
        [](const Line& line) { return line.contender->row.cell->lossless() ? "1" : "0"; }},
       {"engine_runs", "0 or 1",
-       "whether the engine that prices it has such drafts and such a verifier; empty: its file does not say",
+       "whether the engine in the cost supports such drafts and such a verifier; empty: its file does not state it",
        [](const Line& line) { return line.contender->engine_runs ? (*line.contender->engine_runs ? "1" : "0") : ""; }},
       of_row("tokens_per_round"),
       {"tokens_per_round_se", "tokens", "standard error of tokens_per_round, over the replicates",
@@ -372,10 +372,10 @@ const std::vector<report::Column<RankLine>>& rank_columns() {
       {"behind_half_width", "1", "half the width of its 99 % interval, from ratios within each replicate",
        [](const Line& line) { return csv_real(line.contender->behind_half_width); }},
       {"price_noise", "1",
-       "standard error of the logarithm of the fastest method's speedup over this one's, from the errors of prices",
+       "standard error of the logarithm of the fastest method's speedup over this one's, from the latency model's errors",
        [](const Line& line) { return csv_real(line.contender->price_noise); }},
       {"tokens_per_round_exact", "tokens",
-       "what theory says of an acceptance table, by a sum over the nodes; the column is there where such a table is ranked",
+       "by theory for an acceptance table, as a sum over the nodes; the column exists if such a table is ranked",
        [](const Line& line) {
          const judge::Prediction& exact = line.contender->row.exact;
          return exact.known ? csv_real(exact.tokens_per_round) : "";
@@ -406,7 +406,7 @@ std::string ranking_csv(const std::vector<Ranking>& rankings) {
 
 std::vector<report::FileInfo> ranking_file_infos() {
   return {{"ranking.csv of compare", report::column_infos(rank_columns())},
-          {"trees.csv of compare", report::column_infos(node_columns()), "Methods that draft chains have no lines."}};
+          {"trees.csv of compare", report::column_infos(node_columns()), "Methods with chains have no lines."}};
 }
 
 }  // namespace specsim::plan

@@ -18,7 +18,7 @@ AcceptanceCurve richest_curve(logs::Kind kind, const logs::Findings& findings, i
   if (findings.alpha.known()) return constant_acceptance(findings.alpha.value, longest);
   if (findings.draft_length > 0 && findings.acceptance_rate.known())
     return rate_acceptance(findings.acceptance_rate.value, findings.draft_length, longest);
-  throw BadInput(where, fmt::format("{} do not say the draft length, allowed: {}", logs::describe(kind), how));
+  throw BadInput(where, fmt::format("{} do not state the draft length, allowed: {}", logs::describe(kind), how));
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ AcceptanceCurve table_acceptance(const std::string& name, const Location& where,
   AcceptanceCurve curve = conditional_acceptance(rates, longest);
   if (!table.origin().empty()) curve.source += fmt::format(": {}", table.origin());
   if (table.selection != spec::Selection::unsaid && table.temperature != "0")
-    curve.source += table.selection == spec::Selection::sampled ? "; of drafts that are drawn (selection: sampled)"
-                                                                : "; of drafts that are chosen (selection: argmax)";
+    curve.source += table.selection == spec::Selection::sampled ? "; for drawn drafts (selection: sampled)"
+                                                                : "; for chosen drafts (selection: argmax)";
   return curve;
 }
 

@@ -187,7 +187,7 @@ class Result {
   }
   // Omits the result.
   bool skip(const std::string& why) {
-    notes.push_back(why + "; left out");
+    notes.push_back(why + "; omitted");
     return false;
   }
   // All requests were sent at once, so each counts as a client.
@@ -342,7 +342,7 @@ bool finish_llama_bench(Result& result) {
   const double depth = result.number("n_depth").value_or(0.0);
   const double speed = result.number("avg_ts").value_or(0.0);
   if (!(speed > 0.0)) return result.skip("no speed (avg_ts)");
-  if (prompt > 0.0 && depth > 0.0) return result.skip("a prompt behind a cached one (n_depth)");
+  if (prompt > 0.0 && depth > 0.0) return result.skip("a prompt after a cached one (n_depth)");
   result.run.concurrency = result.run.requests = 1.0;
   result.set("prompt_tokens", std::max(1.0, prompt + depth), "n_prompt");
   result.set("output_tokens", std::max(1.0, generated), "n_gen");
@@ -497,7 +497,7 @@ class ClientFile {
   void json(const std::string& text) {
     for (const Value& value : json_values(path_, text, diagnostics_))
       if (diagnostics_.empty() && !object(value)) {
-        diagnostics_.add(value.where, fmt::format("no result of a benchmark that is known, {}", kAllowed));
+        diagnostics_.add(value.where, fmt::format("no result of a known benchmark, {}", kAllowed));
         return;
       }
     finish_answers();
@@ -652,7 +652,7 @@ class ClientFile {
     if (groups.empty())
       diagnostics_.add(
           {path_, 0, 0},
-          "no two lines in a row have about as many running requests, allowed: a log with a load that stays for a while");
+          "no two lines in a row have about as many running requests, allowed: a log with a period of constant load");
     logs::LogReader reader;
     reader.add_text(text);
     const std::vector<logs::ReportedAcceptance> found = reader.finish().found;
@@ -746,7 +746,7 @@ class ClientFile {
     for (const auto& [column, value] : stated_)
       set_number(run, column, value, {path_, 0, 0}, fmt::format("{} is {:g}", column, value), diagnostics_);
     if (keep && result.speculates && run.draft_length == 0 && !result.is_stated("draft_length")) {
-      diagnostics_.add(run.where, fmt::format("the run speculates and its draft length is not stated, allowed: {}@k=K", path_));
+      diagnostics_.add(run.where, fmt::format("the run speculates, but its draft length is not stated, allowed: {}@k=K", path_));
     } else if (keep && !run.concurrency && !run.rate) {
       diagnostics_.add(
           run.where,
@@ -787,7 +787,7 @@ std::string split_stated(const std::string& path, std::map<std::string, double>&
                       not_among(fmt::format("unknown column {}", config::quote_for_message(column)), column, columns));
     else if (!value)
       diagnostics.add({path, 0, 0},
-                      fmt::format("{} behind @, allowed: COLUMN=NUMBER with commas between", config::quote_for_message(setting)));
+                      fmt::format("{} after @, allowed: COLUMN=NUMBER with commas between", config::quote_for_message(setting)));
     else
       stated[column] = *value;
   }
@@ -836,7 +836,7 @@ std::vector<Run> read_runs_text(const std::string& name, const std::string& text
     reader.json(text);
   } else if (is_plain_csv(first_line)) {
     runs = read_runs_csv(name, text, own);
-    if (!stated.empty()) own.add({name, 0, 0}, "values behind @ for a CSV file that has columns for them, allowed: none");
+    if (!stated.empty()) own.add({name, 0, 0}, "values after @ for a CSV file that has columns for them, allowed: none");
   } else if (first_line.starts_with("Metric,")) {
     reader.aiperf_csv(text);
   } else if ((has(" t/s |") && (has("| test ") || has(" test |"))) || (has("n_prompt") && has("avg_ts") && has(","))) {
@@ -856,8 +856,8 @@ std::vector<Run> read_runs_text(const std::string& name, const std::string& text
   for (Run& run : reader.take_runs()) runs.push_back(std::move(run));
   const std::vector<std::string> notes = reader.take_warnings();
   if (own.empty() && runs.empty())
-    own.add({name, 0, 0}, notes.empty() ? "the file holds no run, allowed: one at least"
-                                        : fmt::format("every run was left out ({}), allowed: one at least", notes.front()));
+    own.add({name, 0, 0}, notes.empty() ? "the file contains no run, allowed: at least one"
+                                        : fmt::format("every run was omitted ({}), allowed: at least one", notes.front()));
   for (const Diagnostic& mistake : own.list()) diagnostics.add(mistake.where, mistake.message);
   if (warnings != nullptr) warnings->insert(warnings->end(), notes.begin(), notes.end());
   return own.empty() ? runs : std::vector<Run>{};

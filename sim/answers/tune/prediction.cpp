@@ -197,7 +197,7 @@ Benchmark benchmark_of(const load::ServeRequest& server, const Run& run, const s
   load::ServeExperiment experiment = load::read_request(request, diagnostics);
   diagnostics.throw_if_any();
   if (experiment.cost->deployment() == nullptr)
-    throw BadInput({experiment.file, 0, 0}, "the cost model knows no GPU and engine, allowed: cost model roofline");
+    throw BadInput({experiment.file, 0, 0}, "the cost model has no GPU and engine, allowed: cost model roofline");
   if (!run.speculates() && experiment.speculation) experiment = load::without_speculation(std::move(experiment));
   arrivals::RequestTrace requests = load::make_requests(experiment);
   scale_to(requests, &arrivals::Request::prompt, run.prompt_tokens);
