@@ -40,7 +40,7 @@ class Action {
   }
 
   explicit operator bool() const { return call_ != nullptr; }
-  // Calls a copy, which lies on the stack: the action itself may be overwritten meanwhile.
+  // Calls a copy on the stack, because the action itself may be overwritten meanwhile.
   void operator()() const { call_(storage_); }
 
  private:

@@ -68,7 +68,7 @@ std::uint64_t EventLoop::run_some(SimTime until, std::uint64_t most) {
     --live_;
     ++executed_;
     now_ = SimTime::from_ps(time_ps);
-    event.action();  // works on a copy of itself: its place is free to be taken by what it schedules
+    event.action();  // works on a copy of itself, so that events which it schedules may reuse its place
   }
   return executed_ - before;
 }

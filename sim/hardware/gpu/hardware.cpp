@@ -141,7 +141,7 @@ const std::vector<Parameter>& hardware_parameters() {
       {"name", Type::text, "", "name that its maker gave it", {}, {}},
       {"aliases", Type::value_list, "", "further names", {}, {}},
       {"source", Type::text, "", "where the figures come from", {}, {}},
-      {"unverified", Type::boolean, "false", "figures from memory, nobody has checked them", {}, {}},
+      {"unverified", Type::boolean, "false", "figures from memory, not verified", {}, {}},
       figure("memory_gb", {}, "memory, 1e9 bytes"),
       figure("bandwidth_gb_per_s", {}, "bandwidth of that memory, by the data sheet"),
       figure("bf16_tflops", {}, "dense bf16 arithmetic, by the data sheet"),
@@ -207,8 +207,8 @@ const config::Fields<Calibration>& calibration_fields() {
   using C = Calibration;
   const config::Interval us = config::between(0, 1e6);
   static const config::Fields<C> fields = {
-      {"source", &C::source, "what it was fitted to"},
-      {"fitted_on", &C::fitted_on, "another GPU, whose measurements these are"},
+      {"source", &C::source, "measurements that it was fitted to"},
+      {"fitted_on", &C::fitted_on, "another GPU, the source of these measurements"},
       {"memory_efficiency", &C::memory_efficiency, "share of the bandwidth that a long stream of weights reaches",
        config::between(0.01, 1.2)},
       {"feed_tb_per_s", &C::feed_tb_per_s, "operands into all multiprocessors, through the second-level cache",

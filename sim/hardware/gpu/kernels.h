@@ -35,8 +35,8 @@ const Dtype* find_dtype(const std::string& name);
 std::vector<std::string> dtype_names();
 
 // How attention over several tokens reads the cached keys. unused: no pass uses it. prompt: a prompt's kernel whose blocks take a
-// multiprocessor each; no pass is estimated by it either. walked: each block reads all keys. shared: blocks share the keys. The
-// last one: a decode kernel timed by others, with launches or with another engine's plan, of which only the growth over a single
+// multiprocessor each; no pass is estimated by it either. walked: each block reads all keys. shared: blocks share the keys.
+// grown: a decode kernel timed by others, with launches or with another engine's plan, of which only the growth over a single
 // token is used.
 enum class KeyReading { unused, prompt, walked, shared, grown };
 // Their names in configs/kernels, in this order.
@@ -89,8 +89,8 @@ struct KernelFit {
   // The part of those microseconds that a product of the shape takes at least: launches, and kernels that quantise activations.
   [[nodiscard]] double floor_us(const Hardware& hardware, const KernelShape& shape) const;
   // Time of a prompt's chunk of few tokens over many cached keys, if the kernel gives a block of 256 queries a multiprocessor
-  // alone (trtllm-gen's on data-centre Blackwell): as long as the waves of blocks that read all keys. The time per key is what a
-  // longer prompt of one head adds, whose last block reads all of it.
+  // alone (trtllm-gen's on data-centre Blackwell): as long as the waves of blocks need to read all keys. The time per key is the
+  // extra time of a longer prompt of one head, whose last block reads all of it.
   [[nodiscard]] double walk_us(const Hardware& hardware, const KernelShape& shape) const;
   // Whether experts of a single layer were measured; estimates for other layers are then a guess.
   [[nodiscard]] bool of_one_layer() const;
@@ -154,7 +154,7 @@ const KernelFits& built_in_kernel_fits(const std::string& name);
 std::shared_ptr<const KernelFits> on_board(const KernelFits& fits, const Hardware& measured, const Hardware& board,
                                            std::optional<double> attention_share);
 
-// `fits`, and of `other`, another GPU's, those of kinds, engines and dtypes that `fits` has none of, as borrowed from `name`.
+// `fits`, plus the fits of `other` (another GPU) for kinds, engines and dtypes that `fits` lacks, marked as borrowed from `name`.
 std::shared_ptr<const KernelFits> with_missing(const KernelFits& fits, const KernelFits& other, const std::string& name);
 
 // `fits` with the all-reduces of `other`, the fits called `name`, in place of its own.

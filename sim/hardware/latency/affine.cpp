@@ -104,7 +104,7 @@ CostEntry affine_cost() {
          "arithmetic of a draft pass for each new token, joined with its other times by the 4-norm")};
   return {{"affine", "a pass is a fixed time, a time per token and a time per cached token",
            "SmartSpec, arXiv 2406.14066; preset: SpecDecode-Bench's simulator", std::move(parameters),
-           "Linear regression as serving engines fit it; a knee between memory-bound and compute-bound only where "
+           "Linear regression as serving engines fit it; a knee between memory-bound and compute-bound only if "
            "compute_ms_per_token is given."},
           [](const config::Arguments& arguments, Diagnostics& diagnostics) -> std::unique_ptr<CostModel> {
             std::array<double, kNames.size()> values{};

@@ -51,7 +51,7 @@ class MeasuredAttention final : public Kernel<AttentionWork> {
     const KernelFit* one = nullptr;
     const KernelFit* walked = nullptr;
     const KernelFit* split = nullptr;
-    // The kernel for so many new tokens of a sequence.
+    // The kernel for this many new tokens of a sequence.
     [[nodiscard]] const KernelFit* for_tokens(double tokens) const;
   };
   [[nodiscard]] const Fits& fits(double cache_bits) const { return cache_bits < 16.0 ? narrow_ : wide_; }
@@ -67,7 +67,7 @@ class MeasuredAttention final : public Kernel<AttentionWork> {
 
   const KernelLibrary& library_;
   KeySplitting splitting_;
-  std::vector<std::shared_ptr<const KernelFit>> borrowed_;  // fits of other GPUs, where this one has none
+  std::vector<std::shared_ptr<const KernelFit>> borrowed_;  // fits of other GPUs, if this one has none
   Fits wide_;
   Fits narrow_;
 };
@@ -81,7 +81,7 @@ class LatentAttention final : public Kernel<AttentionWork> {
   [[nodiscard]] std::optional<double> seconds(const AttentionWork& work) const override;
   [[nodiscard]] KernelError error(const AttentionWork& work) const override;
   [[nodiscard]] KernelLabel label(const AttentionWork& work) const override;
-  // The fit for a cache of so many bits; nullptr for none.
+  // The fit for a cache of this many bits; nullptr for none.
   [[nodiscard]] const KernelFit* fit(double cache_bits) const;
 
  private:
@@ -90,7 +90,7 @@ class LatentAttention final : public Kernel<AttentionWork> {
 
   const KernelLibrary& library_;
   std::string latent_library_;
-  std::shared_ptr<const KernelFit> triton_;  // where the GPU has none of its own; may be none
+  std::shared_ptr<const KernelFit> triton_;  // used if the GPU has no fit of its own; may be null
 };
 
 }  // namespace specsim::cost

@@ -122,7 +122,7 @@ class CostModel {
   // Standard deviation of the logarithm of a pass's time, from the server's factors and its kernels; 0: not stated.
   [[nodiscard]] double relative_error(Role role, const Pass& pass) const;
   [[nodiscard]] const Deployment* deployment() const;
-  // Empty where sizes are not known.
+  // Empty if sizes are not known.
   [[nodiscard]] std::optional<MemoryBudget> memory_budget(const Workload& workload, int look_ahead, Kept kept) const;
   [[nodiscard]] std::unique_ptr<CostModel> on_twice_the_gpus() const;
   [[nodiscard]] std::unique_ptr<CostModel> scaled(double bandwidth, double host) const;

@@ -27,7 +27,7 @@ class MeasuredExperts final : public Kernel<ExpertsWork> {
   // ratio of experts by tensor to those by block from which the latter's kernel is used
   static constexpr double kMuchSlower = 1.5;
   struct Choice {
-    const KernelFit* kernel = nullptr;  // nullptr where none was measured
+    const KernelFit* kernel = nullptr;  // nullptr if none was measured
     double us = 0.0;
     Basis basis = Basis::others;
   };

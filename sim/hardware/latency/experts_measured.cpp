@@ -55,7 +55,7 @@ bool belongs_to(const KernelFit& fit, const std::string& library) {
          (library == kTensorRt && fit.kernel.find(kGenerated) != std::string::npos);
 }
 
-// Whether the kernel computes experts with so many matrices.
+// Whether the kernel computes experts with this many matrices.
 bool computes(const KernelFit& fit, const KernelShape& x) {
   return x.matrices < 3.0 || fit.kernel.find(kNongatedKernel) == std::string::npos;
 }

@@ -39,7 +39,7 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
   virtual ~Kernel() = default;
-  // Seconds of the work once; empty where this implementation does not compute such work.
+  // Seconds of the work once; empty if this implementation does not compute such work.
   [[nodiscard]] virtual std::optional<double> seconds(const Work& work) const = 0;
   // Called only for work that it computes.
   [[nodiscard]] virtual KernelError error(const Work& work) const = 0;

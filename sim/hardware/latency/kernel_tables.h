@@ -45,7 +45,7 @@ struct UngatedLayer {
   double width = 0.0;  // of one expert of the whole model
 };
 const std::vector<UngatedLayer>& ungated_layers();
-// An engine whose version had no experts without a gate: it measured the same layers with one.
+// An engine whose version supported no experts without a gate, so that it measured the same layers with a gate.
 constexpr std::string_view kAlwaysGatedEngine = "sglang";
 constexpr std::string_view kAlwaysGatedVersion = "0.5.10";
 

@@ -13,7 +13,7 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr const char* kAllowed = "allowed: what llama-bench -o csv, json, jsonl or md prints";
+constexpr const char* kAllowed = "allowed: output of llama-bench -o csv, json, jsonl or md";
 
 // One test as the output names its figures: n_prompt, n_gen, n_depth, avg_ts.
 using Test = std::map<std::string, std::string>;
@@ -123,7 +123,7 @@ std::vector<LlamaBenchTest> read_llama_bench_tests(const std::string& file, cons
   for (const auto& [test, line] : json ? json_of(file, text, diagnostics) : lines_of(text, markdown ? '|' : ',')) {
     const auto prompt = figure(test, "n_prompt");
     const auto generated = figure(test, "n_gen");
-    const double depth = figure(test, "n_depth").value_or(0.0);  // versions before it had none
+    const double depth = figure(test, "n_depth").value_or(0.0);  // earlier versions had none
     const auto speed = figure(test, "avg_ts");
     if (!prompt || !generated || !speed || !(*speed > 0.0) || *prompt < 0.0 || *generated < 0.0 || depth < 0.0) {
       diagnostics.add({file, line, 0}, fmt::format("no n_prompt, n_gen and avg_ts in this test, {}", kAllowed));

@@ -1,4 +1,4 @@
-// Times of passes from what llama.cpp's llama-bench prints.
+// Times of passes from the output of llama.cpp's llama-bench.
 #pragma once
 
 #include "sim/foundation/base/error.h"

@@ -35,7 +35,7 @@ std::vector<std::string> beyond_measured_range(const ModelLatency& latency, cons
     const KernelFit* const vectors = latent ? kernels.latent_attention()->fit(model.kv_bits) : nullptr;
     look(vectors, bytes, kGiga, "GB of a layer's cache");
     if (vectors != nullptr && keys > kSlack * vectors->most_of_others(0))
-      list.push_back(fmt::format("{}: attention to more than {:.0f} cached tokens, beyond what was measured", model.name,
+      list.push_back(fmt::format("{}: attention to more than {:.0f} cached tokens, beyond the measured range", model.name,
                                  vectors->most_of_others(0)));
     if (model.over_one_vector()) continue;
     look(fits.one, bytes, kGiga, "GB of a layer's cache");
@@ -44,12 +44,14 @@ std::vector<std::string> beyond_measured_range(const ModelLatency& latency, cons
     const KernelFit* several = fits.walked != nullptr ? fits.walked : fits.split;
     if (several == nullptr) continue;
     if (several->rows < kFewRowsOfSeveral && several->reads_keys == KeyReading::grown && pass.tokens > kSlack * several->most())
-      list.push_back(fmt::format("{}: attention of more than {:.0f} tokens to cached ones, beyond what was measured", model.name,
-                                 several->most()));
+      list.push_back(
+          fmt::format("{}: attention of more than {:.0f} tokens to cached ones, beyond the measured "
+                      "range",
+                      model.name, several->most()));
     if (several->by.empty() || several->by[0].empty()) continue;
     const double most = std::exp2(several->by[0].back());
     if (keys > kSlack * most)
-      list.push_back(fmt::format("{}: attention of several tokens to more than {:.0f} cached ones, beyond what was measured",
+      list.push_back(fmt::format("{}: attention of several tokens to more than {:.0f} cached ones, beyond the measured range",
                                  model.name, most));
   }
   return list;

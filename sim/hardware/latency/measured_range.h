@@ -1,4 +1,4 @@
-// Passes beyond what kernels were measured with.
+// Passes beyond the measured range of their kernels.
 #pragma once
 
 #include "sim/hardware/latency/model_latency.h"

@@ -12,7 +12,7 @@
 
 namespace specsim::cost {
 
-// How weights are stored, and what multiplies them.
+// How weights are stored, and in which type they are multiplied.
 struct WeightType {
   double bits = 16.0;
   std::string_view name;      // a Dtype's name; empty: the kernel is chosen by the bits

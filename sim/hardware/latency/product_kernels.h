@@ -34,7 +34,7 @@ class KernelLibrary {
   KernelLibrary(const Hardware& hardware, std::string name) : hardware_(hardware), name_(std::move(name)) {}
   [[nodiscard]] const Hardware& hardware() const { return hardware_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  // The library's own fit, or the nearest other one; nullptr where nothing of the dtype was measured.
+  // The library's own fit, or the nearest other one; nullptr if nothing of the dtype was measured.
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
   // The fit for weights of that type: by its name, or by its bits, fp8 before int8 before weights alone.
   [[nodiscard]] const KernelFit* fit_of(KernelKind kind, const WeightType& type) const;

@@ -36,7 +36,7 @@ std::vector<config::Parameter> roofline_parameters() {
       {"engine",
        config::Type::value,
        "vllm",
-       "what host and launches add: a name (specsim list engine), a file, or {preset: NAME, ...}",
+       "time that host and launches add: a name (specsim list engine), a file, or {preset: NAME, ...}",
        {},
        {}},
       {"kernels",
@@ -50,7 +50,7 @@ std::vector<config::Parameter> roofline_parameters() {
        config::Type::text,
        "automatic",
        "how several tokens of a sequence read the cache, with kernels. serial: each block reads all keys (FlashAttention 2); "
-       "split: blocks share the keys; automatic: what the GPU's kernel does",
+       "split: blocks share the keys; automatic: as the GPU's kernel does",
        {},
        attention_kernels()},
       {"proposal",

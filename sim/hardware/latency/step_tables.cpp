@@ -69,7 +69,8 @@ struct Precision {
 };
 
 std::optional<Precision> precision_of(const std::string& precision, const std::string& products) {
-  // Servers of checkpoints of 8 bits and nvfp4 keep keys and values in fp8 as well, those of int4 do not (InferenceX's scripts).
+  // Servers of checkpoints of 8 bits and nvfp4 keep keys and values in fp8 as well; servers of int4 checkpoints do not
+  // (InferenceX's scripts).
   if (products == "fp8_block") return Precision{"fp8", "fp8_block", "fp8"};
   for (const Precision& one :
        {Precision{"", "", ""}, {"bf16", "", ""}, {"fp8", "fp8", "fp8"}, {"fp4", "nvfp4", "fp8"}, {"int4", "int4", ""}})
@@ -85,7 +86,7 @@ bool narrow_cache(const Precision& precision, const std::string& engine, const H
          (engine != "sglang" || hardware.compute_capability >= kBlackwell || precision.weights == "fp8_block");
 }
 
-// A line of a table, whose fields are found by the header.
+// A line of a table, with its fields found by the header.
 class StepLine {
  public:
   StepLine(const std::string& file, const std::vector<std::string>& header, const std::vector<std::string>& fields,

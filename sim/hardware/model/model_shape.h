@@ -42,7 +42,7 @@ struct Product {
   Module module = Module::dense;
 };
 
-// Layers whose attention is alike.
+// Layers with equal attention.
 struct AttentionKind {
   double layers = 0.0;
   double kv_heads = 0.0;
@@ -57,7 +57,7 @@ struct AttentionKind {
   double compression = 0.0;
   double heads = 0.0;      // query heads
   double value_dim = 0.0;  // width of a head's value
-  double borrowing = 0.0;  // of these layers, those that read the keys and values of others and cache none
+  double borrowing = 0.0;  // of these layers, the number that read the keys and values of others and cache none
   // How many of `context` cached tokens, uncompressed, a new token attends to; with chunks the mean over the places in one.
   [[nodiscard]] double seen(double context) const;
   // How many entries the `tokens` new tokens of a sequence read of `context` cached tokens and their own; and how many each
@@ -69,7 +69,7 @@ struct AttentionKind {
   [[nodiscard]] double kept(double tokens) const;
 };
 
-// Layers whose products are alike.
+// Layers with equal products.
 struct LayerKind {
   double layers = 0.0;
   bool mixture = false;           // every token goes through some of the experts as well
@@ -204,7 +204,7 @@ struct ModelShape {
   // Kind of drafter, if servers depend on it (eagle, eagle3, p_eagle, mtp, dflash, dspark, domino, pard, ...); empty: from the
   // shape.
   std::string drafter;
-  std::optional<double> longest_draft;  // tokens that a block drafter can draft at most
+  std::optional<double> longest_draft;  // most tokens that a block drafter can draft
   std::optional<double> target_hidden;  // width of the target that it was made for
   std::optional<double> target_vocab;   // tokens of that target
   std::optional<double> target_layers;  // layers of that target

@@ -14,7 +14,7 @@
 
 namespace specsim::placement {
 
-// A pass, or several, in whole picoseconds.
+// Time of one or several passes, in whole picoseconds.
 struct Priced {
   Duration model;
   Duration sampling;

@@ -182,7 +182,7 @@ PlacementEntry network_placement() {
   static const config::Fields<P> fields = {
       {"latency_ms", &P::latency_ms, "one way", config::between(0, 1e6), config::required},
       {"gbit_per_second", &P::gbit_per_second, "bandwidth of either direction", config::above(0, 1e6), config::required},
-      {"send", &P::probabilities, "what goes up with each draft: its id, or the draft's whole distribution as well",
+      {"send", &P::probabilities, "data sent with each draft token: its id, or the draft's whole distribution as well",
        config::one_of<bool>({{"ids", false}, {"probabilities", true}})},
       {"id_bytes", &P::id_bytes, "bytes of a token id, and of an accepted count", config::between(1, 64)},
       {"probability_bits", &P::probability_bits,

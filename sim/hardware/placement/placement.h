@@ -50,7 +50,7 @@ struct Generation {
 // The parts of the time to the last token: every moment belongs to exactly one of them.
 struct Parts {
   Duration prefill;   // prompts, read by either model
-  Duration draft;     // drafting while no verification goes on
+  Duration draft;     // drafting while no verification runs
   Duration verify;    // verification, also if drafting runs at the same time
   Duration sampling;  // logits to tokens, for either model
   Duration host;      // the processor while the GPU waits, for either model's passes and for rounds
@@ -135,7 +135,7 @@ struct PlacedBatch {
   std::uint64_t batch = 1;
   std::uint64_t prompt_tokens = 1;
   std::uint64_t output_tokens = 128;  // the most that a sequence emits
-  double end_token_rate = 0.0;        // chance that an emitted token ends its sequence
+  double end_token_rate = 0.0;        // probability that an emitted token ends its sequence
   int vocab = 0;
   States states;
   bool shrink = true;

@@ -87,7 +87,7 @@ class SharedRun final : public Lockstep {
       case Stage::again:
         if (!whole) return next_draft_pass();
         return block_drafted();
-      case Stage::ahead:  // verification goes on
+      case Stage::ahead:  // verification continues
         if (!whole) return next_draft_pass();
         ahead_done_ = true;
         ahead_end_ = engine_.now();
@@ -182,7 +182,7 @@ class SharedRun final : public Lockstep {
   bool ahead_done_ = false;
   std::uint64_t drafting_ = 0;
   std::uint64_t batch_ = 0;
-  double block_context_ = 0.0;  // cached tokens where the block that is being drafted begins
+  double block_context_ = 0.0;  // cached tokens at the start of the block that is being drafted
   draft::Work drafted_block_;   // the block that is being drafted
   std::size_t pass_ = 0;        // its passes that are done
 };

@@ -496,7 +496,7 @@ class ConfigJson {
           break;
         }
     };
-    if (find({"linear_num_value_heads"}) != nullptr) {  // Qwen3-Next and those after it
+    if (find({"linear_num_value_heads"}) != nullptr) {  // Qwen3-Next and later
       tell("gated_deltanet", required({"linear_num_value_heads"}), required({"linear_num_key_heads"}),
            required({"linear_value_head_dim"}), optional({"linear_key_head_dim"}).value_or(required({"linear_value_head_dim"})),
            optional({"linear_conv_kernel_dim"}).value_or(4), 0);
@@ -560,7 +560,7 @@ class ConfigJson {
       if (is("granitemoehybrid") && find({"shared_intermediate_size"}) != nullptr) ffn = required({"shared_intermediate_size"});
       if (ffn == 0 && architecture_ != nullptr && !architecture_->gated) ffn = 4 * widths_.hidden;  // GPT-2, Falcon, BLOOM
       if (ffn == 0) ffn = required(wide);
-      if (truth("use_double_wide_mlp"))  // Gemma 4: where keys and values are another layer's
+      if (truth("use_double_wide_mlp"))  // Gemma 4: layers whose keys and values are another layer's
         ffn += ffn * count([](const FileLayer& layer) { return layer.borrows; }) / std::max<std::int64_t>(1, layer_count());
       widths_.ffn = ffn;
       put_number("ffn", ffn, where(wide));

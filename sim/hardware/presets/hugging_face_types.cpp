@@ -531,7 +531,7 @@ class Resolver {
   }
 
   const Value& file_;
-  const Value& inner_;  // where modelopt's side file has its keys
+  const Value& inner_;  // place of the keys in modelopt's side file
   std::vector<std::string>& assumed_;
   Diagnostics& diagnostics_;
   std::string method_;

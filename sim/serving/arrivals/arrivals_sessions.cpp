@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint32_t kBlock = 16;  // tokens per hash
 
 struct SessionSetting {
-  double rate = 1.0;  // sessions a second
+  double rate = 1.0;  // sessions per second
   std::size_t requests = 1000;
   double gap_s = 10.0;       // mean, between the turns of a session
   std::uint32_t prefix = 0;  // tokens that all sessions begin with
@@ -112,7 +112,7 @@ ArrivalsEntry sessions_arrivals() {
     std::uint32_t most = 32768;
   };
   static const config::Fields<P> fields = {
-      {"rate", &P::rate, "sessions that begin a second, a Poisson process", config::between(1e-9, 1e9), config::required},
+      {"rate", &P::rate, "sessions that begin per second, a Poisson process", config::between(1e-9, 1e9), config::required},
       requests_field(&P::requests),
       {"turns", &P::turns, "requests of a session", config::Default{"{geometric: {mean: 4}}"}},
       {"gap_s", &P::gap_s, "mean time between two turns of a session, exponential", config::between(1e-6, 1e6)},

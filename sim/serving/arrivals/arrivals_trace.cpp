@@ -347,8 +347,8 @@ class Reader {
 
   bool too_many_hashes(std::size_t place) {
     return wrong(place,
-                 fmt::format("this line makes over {} hashes of blocks in the trace, or it is no list of them, allowed: at "
-                             "most so many, whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
+                 fmt::format("this line makes over {} hashes of blocks in the trace, or it is no list of hashes, allowed: at "
+                             "most this many, whole numbers below 2^63 and ranges, as 0-146 or 3 7-9",
                              kMostHashesInAll));
   }
 

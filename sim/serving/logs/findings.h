@@ -21,7 +21,7 @@ struct Figure {
 struct Check {
   std::string what;  // "a constant alpha"
   bool holds = true;
-  std::string told;   // what was found
+  std::string told;   // result of the check
   bool note = false;  // false: if it fails, the text does not contradict itself, it just has this property
 };
 

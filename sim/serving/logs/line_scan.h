@@ -12,7 +12,7 @@ namespace specsim::logs {
 
 // Above 2^53 not every whole number is a double; no server's counters get there.
 constexpr double kLargestNumber = 9007199254740992.0;  // 2^53
-// Positions of a draft; no server drafts so many tokens.
+// Most positions of a draft; no server drafts as many tokens.
 constexpr std::size_t kMostPositions = 512;
 
 // The text after `key`; nothing if the key is not in the line.

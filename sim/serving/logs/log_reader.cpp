@@ -32,7 +32,7 @@ void LogReader::add_sample(ReportedAcceptance& acceptance, const Sample& sample)
       samples[i] = {a.rounds + b.rounds, a.accepted + b.accepted, a.judged + b.judged};
     }
     samples.resize(samples.size() / 2);
-    for (auto& [id, slot] : llama_slots_) slot.request = 0;  // none of them lies where it did
+    for (auto& [id, slot] : llama_slots_) slot.request = 0;  // the lines were moved
     pieces_.clear();
   }
   samples.push_back(sample);

@@ -105,7 +105,7 @@ bool take_figure(const KeyedFigure& figure, std::string_view key, std::string_vi
   const std::string_view cell = as_name ? skip_to_cell(*rest) : *rest;
   const auto value = number_behind(cell, "");
   if (value && report.take(figure.role, *value * figure.scale, 0)) return true;
-  return as_name ? false : bad();  // of a block, another line may say it
+  return as_name ? false : bad();  // of a block, another line may have it
 }
 
 // The number of rounds that fits a length, accepted and drafted tokens and rates: the whole number that is consistent with all of

@@ -36,7 +36,7 @@ enum class Kind {
   llama_spec_bench,      // the table of ik_llama.cpp's llama-spec-bench, one run per line
   trtllm_steps,          // specDecodingStats of TensorRT-LLM's iteration statistics
   trtllm_counters,       // trtllm_spec_decode_* of /prometheus/metrics, totals
-  trtllm_bench,          // "DECODING STATISTICS" of what trtllm-bench prints, averages over the requests of a run
+  trtllm_bench,          // "DECODING STATISTICS" in the output of trtllm-bench, averages over the requests of a run
   trtllm_bench_serving,  // "Avg Decoded Tokens per Iter" of its benchmark_serving, likewise
   tabby_answers,         // tabbyAPI's "Draft:" and usage
   aiperf_report,         // AIPerf's table and its JSON, a run
@@ -265,7 +265,7 @@ class LogReader : private JsonUser {
   LogContents contents_;
   std::size_t line_ = 0;  // that is being read
   Held held_;
-  std::string before_;                                  // the line before, where it is as long as a broken one
+  std::string before_;                                  // the line before, if it is as long as a broken one
   std::vector<std::unique_ptr<Report>> blocks_;         // that have begun, by reader
   std::vector<std::unique_ptr<JsonText>> json_;         // of the text, and of log lines within its JSON
   std::size_t level_ = 0;                               // which of them reads

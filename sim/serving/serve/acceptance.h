@@ -88,7 +88,7 @@ struct ClassRates {
   struct Class {
     double up_to = 1.0;  // share of requests up to and with this class
     PlaceRates rates;
-    bool everywhere = false;  // the config gives one rate for all places, so that no place lies beyond the measured ones
+    bool everywhere = false;  // the config gives one rate for all places, so that it holds for drafts of any length
   };
   std::vector<Class> classes;
 };

@@ -98,7 +98,7 @@ const config::Fields<AdaptiveParams>& adaptive_fields() {
        "what has a length of its own: each request, or the batch, whose sequences then draft equally many "
        "tokens",
        config::one_of<bool>({{"request", false}, {"batch", true}})},
-      {"longest", &P::longest, "tokens that a sequence drafts at most", config::between(1, kMaxDraftLength)},
+      {"longest", &P::longest, "most tokens that a sequence drafts", config::between(1, kMaxDraftLength)},
       {"batch", &P::batch, "requests of the step that a request's policy by times or by batch plans with; default: 1",
        config::between(1, 1e6)},
       {"batches", &P::batches,

@@ -84,7 +84,7 @@ class Goodput final : public ServerPolicy {
 ServerPolicyEntry goodput_policy() {
   using P = Goodput::Params;
   static const config::Fields<P> fields = {
-      {"longest", &P::longest, "draft length that is tried at most", config::between(1, kMaxDraftLength)},
+      {"longest", &P::longest, "longest draft length that is tried", config::between(1, kMaxDraftLength)},
       {"prior", &P::prior, "acceptance of each position before anything is seen", config::between(0, 1)},
       {"memory", &P::memory, "factor on all earlier observations per step", config::between(0, 1)},
       {&P::disable, disable_fields()},

@@ -75,8 +75,7 @@ std::vector<std::string> Scheduler::idle_sentences(const RequestTraits& traits, 
   if (by_priority && traits.one_priority)
     lines.push_back(fmt::format("{} priority changes nothing: all requests have the same (column priority of a trace)", policy));
   if (caching && !traits.shared_prefixes)
-    lines.push_back(
-        fmt::format("{} changes nothing: no prompts share a prefix (sessions, and traces with hashes, have such)", cache));
+    lines.push_back(fmt::format("{} changes nothing: no prompts share a prefix (sessions and traces with hashes do)", cache));
   return lines;
 }
 

@@ -48,9 +48,9 @@ struct alignas(64) Sequence {
   std::uint32_t output = 0;          // tokens at which it ends
   std::uint32_t limit = 0;           // tokens at which the server expects it to end, at least `output`
   std::uint32_t emitted = 0;         // tokens that the engine has seen
-  std::uint32_t computed = 0;        // tokens whose keys and values exist or are in flight, drafts too
+  std::uint32_t computed = 0;        // tokens whose keys and values exist or are being computed, including drafts
   std::uint32_t spec = 0;            // drafts for its next step
-  std::uint32_t placeholders = 0;    // tokens in flight, where steps are scheduled ahead
+  std::uint32_t placeholders = 0;    // tokens in flight, if steps are scheduled ahead
   std::uint32_t held = 0;            // blocks
   std::uint32_t prefill_target = 0;  // tokens that it had at its last admission
   Status status = Status::unsent;

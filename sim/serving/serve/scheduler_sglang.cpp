@@ -310,7 +310,7 @@ SchedulerEntry sglang_scheduler() {
        "most requests that run at once; 0: the server's default, 48 with speculation, else 512 for each max_model_len that the "
        "pool holds, between 2,048 and 4,096",
        config::between(0, 1e9)},
-      {"max_model_len", &P::max_model_len, "prompt and output of a request at most", config::between(2, 1e9)},
+      {"max_model_len", &P::max_model_len, "most tokens of a request, prompt and output", config::between(2, 1e9)},
       {"schedule_conservativeness", &P::schedule_conservativeness, "factor on the share of outputs that an admission reserves",
        config::between(0.01, 10)},
       {"schedule_policy", &P::order,

@@ -315,7 +315,7 @@ SchedulerEntry vllm_v1_scheduler() {
   static const config::Fields<P> fields = {
       {"max_num_batched_tokens", &P::max_num_batched_tokens, "most tokens that a step computes", config::between(1, 1e9)},
       {"max_num_seqs", &P::max_num_seqs, "most requests that run at once", config::between(1, 1e9)},
-      {"max_model_len", &P::max_model_len, "prompt and output of a request at most", config::between(2, 1e9)},
+      {"max_model_len", &P::max_model_len, "most tokens of a request, prompt and output", config::between(2, 1e9)},
       {"long_prefill_token_threshold", &P::long_prefill_token_threshold, "most tokens of one request in a step; 0: no limit",
        config::between(0, 1e9)},
       {"chunked_prefill", &P::chunked_prefill, "a prompt may be cut into several steps"},

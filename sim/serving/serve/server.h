@@ -140,7 +140,7 @@ class Server {
   std::uint32_t largest_chunk_ = 0;        // the largest chunk of the running step
   bool per_request_ = false;
   std::unordered_set<std::uint64_t> remembered_;  // hashes
-  std::vector<double> draft_rows_;                // [pass]: of the running step, where sequences draft blocks of their own
+  std::vector<double> draft_rows_;                // [pass]: of the running step, if sequences draft blocks of their own
   std::vector<std::uint32_t> verified_;           // [position]: for the policy
   std::vector<std::uint32_t> accepted_;
   // If the policy shares out rows:
