@@ -63,7 +63,7 @@ TEST_CASE("a B200's attention over more tokens than were timed causes a warning,
   const auto blackwell = make_cost("roofline", "{hardware: b200, target: llama-3.1-8b, draft: llama-3.2-1b}");
   CHECK(blackwell->beyond_measured(Role::target, {1, 8, 2048, 8}).empty());
   CHECK(blackwell->beyond_measured(Role::target, {1, 9, 2048, 9}) ==
-        std::vector<std::string>{"llama-3.1-8b: attention of more than 8 tokens to cached ones, beyond what was measured"});
+        std::vector<std::string>{"llama-3.1-8b: attention of more than 8 tokens to cached ones, beyond the measured range"});
   const ModelShape& shape = *blackwell->deployment()->target;
   const KernelsOf kernels(blackwell->deployment()->hardware, "vllm", shape, engine_of_library("vllm"));
   CHECK(kernels.attention_error(1) < 0.1);
