@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim schema against every config and every bad one; completion in a real bash; the manual page; specsim init --ask.
+"""specsim schema with every good and bad config; completion in a real bash; the manual page; specsim init --ask.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

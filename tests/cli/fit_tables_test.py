@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""specsim fit of tables of acceptance: what the simulator itself accepts with a known draft comes back, spread.yaml is taken by run and compare and
-shows the table's acceptance, and bad tables are refused with their place."""
+"""specsim fit of tables of acceptance. The fit recovers a known draft from the simulator's own acceptance. run and compare accept spread.yaml and
+reproduce the table's acceptance. Bad tables are refused with their place.
+"""
 import csv
 import itertools
 import os

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The formulas of kernels as scripts/kernels/fit_kernels.py sees them: one shape of each kind by hand, on a GPU of round figures, and what its
-correction looks at. tests/unit/cost_kernels_test.cpp has the same times of KernelFit."""
+"""The formulas of kernels as scripts/kernels/fit_kernels.py gets them: one shape of each kind by hand, on a GPU with round numbers, and the
+coordinates of its correction. tests/unit/cost_kernels_test.cpp has the same times of KernelFit.
+"""
 import math
 import os
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What every command writes for programs: JSON and CSV whose columns have names of their own, and whose numbers are numbers.
+"""Output of every command for programs: JSON and CSV with unique column names and numeric values.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

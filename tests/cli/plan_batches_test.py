@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""specsim plan over several batches: one that does not fit the GPU is left out and named; where none fits, the plan is refused. And the draft
-that a table of acceptance names stays where --set changes other figures, or single ones of a round. A plan on a table of one pass is what
-compare says of its chains, and ends with the block; of the lengths that were measured it names the best."""
+"""specsim plan over several batches. A batch that does not fit the GPU is left out and named; if none fits, the plan is refused. The draft of a
+table of acceptance stays if --set changes other values, or single ones of a round. A plan on a table of one pass equals compare's result for
+its chains, and ends with the block; it recommends the best of the measured lengths.
+"""
 import csv
 import os
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""specsim plot: it draws what every command writes that has pictures, tells what is wrong with damaged tables by file and line, and replaces
-nothing but its own pictures.
+"""specsim plot: it draws the output of every command that has pictures, reports damaged tables with file and line, and replaces only its own
+pictures.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim cluster local:N and status: bytes of one run, only what is missing again, refusals. tests/slow/slurm_test.py has a real Slurm.
+"""specsim cluster local:N and status: the same bytes as one run, restart of missing shards only, refusals. tests/slow/slurm_test.py uses a real Slurm.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""specsim cluster and hostile names: no path or option is read as a command, and --force removes what specsim wrote and nothing else.
+"""specsim cluster and hostile names: no path or option is read as a command, and --force removes only files that specsim wrote.
 
-A program called sbatch stands in for Slurm's: it keeps what it was given and runs the job as Slurm would, its arguments unread by any shell.
+A program called sbatch replaces Slurm's: it records its arguments and runs the job as Slurm would, without a shell that reads them.
 Runs at the root of the repository; SPECSIM names the program.
 """
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim cluster: signals that end it, plans that are broken, output that nobody takes, and what --force and --dry-run leave alone.
+"""specsim cluster: signals that end it, broken plans, unread output, and files that --force and --dry-run must not touch.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

@@ -2,18 +2,18 @@
 """Bad configs and bad command lines: each is refused with exit code 2, exactly the message on record, and nothing written.
 
     tests/config/bad_test.py            check the cases of tests/config/bad/*.cases, and the command lines of bad_lines.py
-    tests/config/bad_test.py --update   write the messages of the cases anew, to be read before they are committed
+    tests/config/bad_test.py --update   rewrite the messages of the cases; read them before you commit
 
-Runs at the root of the repository; SPECSIM names the program. A table of cases begins with the config that all of them vary:
+Runs at the root of the repository; SPECSIM names the program. A table of cases begins with the config that all cases vary:
 
     base:
-      KEY: VALUE              of the config, two columns in
+      KEY: VALUE              a section of the config, indented by two
 
     === NAME
-    KEY: VALUE                a section that replaces the base's, or follows it
+    KEY: VALUE                a section that replaces the base's, or is added
     without: KEY              a section of the base that is left out
     --- refused
-    FILE:9:5: MESSAGE         what standard error says, FILE for the config's path; <names of KIND> for what specsim list prints of it
+    FILE:9:5: MESSAGE         standard error; FILE is the config's path, <names of KIND> the names that specsim list prints
 
 Instead of sections a case may have "whole:" and a config, or "bytes:" and a file as a Python literal.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the program does when the machine says no: files in the way, a full disk, a closed pipe, too little memory.
+"""The program on a machine with faults: files in the way, a full disk, a closed pipe, too little memory.
 
     tests/config/io_test.py
 

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""scripts/gpu/gpu_baselines.py without PyTorch and without a GPU: what specsim writes for it, on the host's twin, against a forward pass in
-NumPy in transformers' place; and that comparisons see what is wrong."""
+"""scripts/gpu/gpu_baselines.py without PyTorch and without a GPU: specsim's files for it, from the host's twin, are compared with a forward pass
+in NumPy in place of transformers. The comparison must detect errors.
+"""
 import contextlib
 import io
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Reads the timeline of a traced run as a viewer would, and looks for effects before their causes.
+"""Reads the timeline of a traced run as a viewer would, and checks that no effect comes before its cause.
 
     tests/engine/timeline_test.py
 

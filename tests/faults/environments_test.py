@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Every command in environments that are not its author's: no HOME, other languages, narrow terminals, closed streams, full disks.
+"""Every command in unusual environments: no HOME, other languages, narrow terminals, closed streams, full disks.
 
     tests/faults/environments_test.py
 
-Variables change no byte of what is written or printed. Streams that fail change no file, and the status only where what is printed is
-all there is. Where files cannot be written, the message names the file, nothing half-written is left, and what was there before stays.
+Variables change no byte of files and output. A stream that fails changes no file, and changes the status only if the printed text is the only
+result. If a file cannot be written, the message names it, no partial file remains, and earlier files stay.
 Runs at the root of the repository; SPECSIM names the program.
 """
 

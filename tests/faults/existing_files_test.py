@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What stands where a command is to write: another run's results, somebody's files, pipes. None of it is lost without --force.
+"""Existing files at the place of a command's output: another run's results, a user's files, pipes. None of them is lost without --force.
 
     tests/faults/existing_files_test.py
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""What happens when things go wrong around the program: calls that fail, folders that vanish, two writers, files that change.
+"""Faults around the program: calls that fail, folders that vanish, two writers, files that change.
 
     tests/faults/faults_test.py
 
 Each fault ends in a clear error and a documented status, or in the same bytes as without it. Runs at the root of the repository;
-SPECSIM names the program. Ends that come as a surprise (kill -9) are in tests/golden/reproducible_test.py.
+SPECSIM names the program. Sudden ends (kill -9) are in tests/golden/reproducible_test.py.
 """
 
 import errno

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Links among the results, pipes that nobody reads, an activated environment of Python, a stack and a memory that end, names that no XML has.
+"""Links among the results, pipes that nobody reads, an activated environment of Python, an exhausted stack and memory, names that XML does not allow.
 
     tests/faults/hostile_places_test.py
 

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Every command that works for long or writes files, ended and disturbed at random moments.
+"""Every command that runs for long or writes files, interrupted and disturbed at random moments.
 
     tests/faults/interruptions_test.py
 
-SIGTERM and SIGKILL at any moment, a folder that is removed meanwhile, two writers, a wall clock that jumps: each ends in a documented
-status and a clear error, or in the same bytes as without it; and the same command afterwards gives those bytes. Runs at the root of the
-repository; SPECSIM names the program. The moments are drawn from a fixed seed; what they hit depends on the machine, what must hold
-does not.
+SIGTERM and SIGKILL at any moment, a folder that is removed during the run, two writers, a wall clock that jumps: each ends in a documented
+status and a clear error, or in the same bytes as without it. The same command afterwards gives those bytes. Runs at the root of the
+repository; SPECSIM names the program. The moments are drawn from a fixed seed. The interrupted operation depends on the machine; the
+requirements do not.
 """
 
 import os

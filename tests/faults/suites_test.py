@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""scripts/test --all with a build, a ctest and a cmake that fail as told: it goes on, and says at the end what failed where.
+"""scripts/test --all with a build, a ctest and a cmake that fail on demand: it continues, and reports each failure at the end.
 
     tests/faults/suites_test.py
 

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""README.md and docs/ show what the program and results/ give and are plain English; their links lead somewhere; the map of rooms is of the
-rooms as they are; files that repeat CMakeLists.txt's version agree with it; and, where mkdocs is installed, the site builds without a warning.
+"""README.md and docs/ agree with the program and results/ and are plain English; their links lead somewhere; the map of rooms agrees with the
+sources; files that repeat CMakeLists.txt's version agree with it; and, if mkdocs is installed, the site builds without a warning.
 
-Runs at the root of the repository; SPECSIM names the program. scripts/update_golden.sh writes the pages anew.
+Runs at the root of the repository; SPECSIM names the program. scripts/update_golden.sh rewrites the pages.
 """
 import re
 import shutil

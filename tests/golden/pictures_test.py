@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""Every committed picture is what its script draws of the tables beside it, pixel by pixel, and every picture has its script.
+"""Every committed picture equals its script's drawing of the tables next to it, pixel by pixel, and every picture has its script.
 
-Runs at the root of the repository. Pictures depend on the version of matplotlib: where it is not the one that drew them (Debian 12's), as many
-pixels may differ as another version's text moves, and a picture of other figures may pass; the map of rooms is compared where Graphviz is there.
+Runs at the root of the repository. Pictures depend on the version of matplotlib. With another version than that of the committed pictures
+(Debian 12's), as many pixels may differ as moved text causes, so a picture of other data may pass. The map of rooms is compared if
+Graphviz is installed.
 """
 import importlib
 import shutil

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The commands that specsim plan ends with start servers: sizes and vocabularies are those that the engines demand, heads are no draft
-models, and what nobody said is told. Its break-even, table and lists hang together.
+"""The commands that specsim plan prints start servers: sizes and vocabularies meet the engines' requirements, heads are not passed as draft
+models, and assumed settings are listed. Its break-even, table and lists are consistent.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""results/real_methods is what the program does: the first prompts of each method anew, round by round; and its tables are those
-of its rounds.
+"""results/real_methods agrees with the program: the first prompts of each method are run again, round by round, and the tables follow from
+the rounds.
 
     tests/golden/real_methods_test.py
 
-Runs at the root of the repository; SPECSIM names the program. The record was made with AVX2, whose sums have the same bits on
-every processor that has it and no wider vectors: there every round must be as on record. Other instruction sets add in another
-order, and where two logits nearly tie a text may go another way: at most SPLIT of a method's requests may differ from the record.
+Runs at the root of the repository; SPECSIM names the program. The record was made with AVX2, whose sums have the same bits on every
+processor that has it and no wider vectors: there every round must equal the record. Other instruction sets add in another order, and
+if two logits nearly tie a text may continue differently: at most SPLIT of a method's requests may differ from the record.
 """
 import contextlib
 import json

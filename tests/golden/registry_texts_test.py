@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""No text of the registries of drafters, policies and verifiers states a measured figure: such figures go out of date. They stand on the
-pages of docs/methods, which scripts/dev/docs_pages.py fills from results/.
+"""No text of the registries of drafters, policies and verifiers contains a measured value, because such values go out of date. They belong to
+the pages of docs/methods, which scripts/dev/docs_pages.py fills from results/.
 
 Runs at the root of the repository.
 """

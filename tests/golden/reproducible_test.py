@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The same config gives the same bytes: over threads, over shards, and over any number of sudden ends.
+"""The same config gives the same bytes: over threads, over shards, and over any number of interruptions.
 
     tests/golden/reproducible_test.py
 

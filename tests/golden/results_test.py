@@ -1,8 +1,9 @@
 #!/usr/bin/python3
-"""results/roofline, results/timing_claims and results/fidelity/steps and coverage, and prices of results/gpu and of the kernels in results/fidelity/sample, are what their
-scripts make of the program as it is; results/method_claims is of the configs as they are, and a ranking with fewer rounds agrees with the one on record.
+"""results/roofline, results/timing_claims, results/fidelity/steps and coverage, and estimates of results/gpu and of the kernels in
+results/fidelity/sample agree with their scripts' output on the current program. results/method_claims belongs to the current configs, and a
+ranking with fewer rounds agrees with the one on record.
 
-Runs at the root of the repository; SPECSIM names the program. Figures may differ in their last digit.
+Runs at the root of the repository; SPECSIM names the program. Values may differ in their last digit.
 """
 import csv
 import os

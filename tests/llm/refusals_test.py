@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""What calibrate and validate refuse: models that this machine cannot hold, with figures and before any weight is made, drafts that are none,
-a user's journal.txt."""
+"""Models that calibrate and validate refuse: ones that do not fit this machine (with sizes, before any weight is made), drafts that do not exist,
+and a user's journal.txt.
+"""
 import re
 import resource
 import sys

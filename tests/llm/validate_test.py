@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""specsim validate on six prompts: what validation.csv says of acceptance follows from its own figures, of texts
-that are shorter than a round of the longest drafts too."""
+"""specsim validate on six prompts: the acceptance in validation.csv follows from its other columns, also for texts that are shorter than a round
+of the longest drafts.
+"""
 import csv
 import math
 import subprocess

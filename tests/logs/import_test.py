@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim import and plan --log: figures of logs and metrics of each server, worked out here from the same numbers.
+"""specsim import and plan --log: values from logs and metrics of each server, calculated here from the same numbers.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Collectors record what the program reads: vLLM's and transformers' by stand-ins for the interfaces that they use.
+"""The program reads the recorders' files: vLLM's and transformers', with stand-ins for the interfaces that they use.
 
     SPECSIM=build/specsim tests/logs/record_test.py        (at the root of the repository)
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How long specsim run --dry-run says that a run takes, against the run: within a factor of 5, for chains, trees, pools and fresh distributions.
+"""The run time that specsim run --dry-run estimates is within a factor of 5 of the run, for chains, trees, pools and fresh distributions.
 
 Both are processor time on one thread. Runs at the root of the repository; SPECSIM names the program.
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""The same M/M/1 queue in specsim's engine and in SimPy: speed of both, and whether they agree on the mean wait.
+"""The same M/M/1 queue in specsim's engine and in SimPy: the speed of both, and whether they agree on the mean wait.
 
     tests/perf/engine_simpy_test.py
 
-SPECSIM_PERF names the program with the timings. Skipped with a message where SimPy (Debian: python3-simpy3) is missing.
+SPECSIM_PERF names the program with the timings. Skipped with a message if SimPy (Debian: python3-simpy3) is missing.
 """
 
 import math

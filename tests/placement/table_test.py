@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What specsim run prints of placements tells them apart, as data.csv does: by the end, not by the round alone.
+"""The table of specsim run distinguishes placements, as data.csv does: by the end, not by the round alone.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Server policy adaptive_verification: a budget that never binds is policy fixed, and what a budget gives is what enumeration says.
+"""Server policy adaptive_verification: a budget that never binds equals policy fixed, and the effect of a budget equals enumeration.
 
 The theory here shares nothing with the program: the accepted tokens of a round by all patterns of accepted and rejected drafts, the budget by a
-search of all of them. A round's expectation given how much of it is verified holds whatever was verified before, so that sums of differences are
-martingales. What is wrong must be rejected: drafts that are judged although they were dropped, executed rounds that end where longer ones
-did, budgets that forget what the draft takes. Runs at the root of the repository; SPECSIM names the program.
+search of all budgets. A round's expectation given its verified part holds whatever was verified before, so that sums of differences are
+martingales. Mutants that must be rejected: drafts that are judged although they were dropped, executed rounds that end where longer ones
+did, budgets that ignore the draft's time. Runs at the root of the repository; SPECSIM names the program.
 """
 import csv
 import itertools

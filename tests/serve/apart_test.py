@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Engines that compute prompts and engines that decode, with a link between them: every moment of a request, worked out by hand.
+"""Engines that compute prompts and engines that decode, with a link between them: every moment of a request, calculated by hand.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

@@ -1,7 +1,7 @@
-"""What the tests of queues share: a run of `specsim serve` (or of the reference, with a mutant) as arrays, and p-values.
+"""Helpers of the queueing tests: a run of `specsim serve` (or of the reference, with a mutant) as arrays, and p-values.
 
-A statistical check gives a p-value; the level is set once all are counted, so that the whole file raises a false alarm in one of
-ten thousand choices of its seeds (Sidak). Each check also runs on something that is wrong and must be rejected there.
+A statistical check gives a p-value. The level is set once all are counted, so that the whole file raises a false alarm in one of
+ten thousand choices of its seeds (Sidak). Each check also runs on a wrong result that it must reject.
 """
 import csv
 import json

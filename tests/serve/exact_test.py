@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""`specsim serve` decides, step by step, as the plain reference beside this file does: every row of requests.csv and steps.csv.
+"""`specsim serve` decides, step by step, as the plain reference in this folder does: every row of requests.csv and steps.csv.
 
-Small configs made at random over all options of the scheduler, in overload: chunks, preemption, speculation with accepted
-drafts from a file, prefix caching, priorities, synchronous and asynchronous. Every deliberate mistake of reference.MUTANTS must
-make at least one comparison fail. Runs at the root of the repository; SPECSIM names the program. `exact_test.py --self` does
-without the program and shows that the configs tell the mutants apart.
+Small random configs over all options of the scheduler, in overload: chunks, preemption, speculation with accepted drafts from a file,
+prefix caching, priorities, synchronous and asynchronous. Every deliberate mistake of reference.MUTANTS must make at least one comparison
+fail. Runs at the root of the repository; SPECSIM names the program. `exact_test.py --self` runs without the program and shows that the
+configs detect each mutant.
 """
 import csv
 import json

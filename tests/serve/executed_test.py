@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Rounds that `specsim serve` executes are those of `specsim run` and of its theory: every drafter, every verifier, decode's policies.
 
-Each method is served to requests of a fixed length, several at once, and its tokens per round are held to the exact theory that
-`specsim run` prints, or, where a method remembers what went before, to the long run of `specsim run` itself. A round's expected tokens are
-the same wherever an output ends (Wald), so a request's tokens minus the expectation times its rounds have mean zero. The rows that
-are verified must be the tree's nodes, exactly. What is wrong must be rejected: a tree of which only the eldest children are judged,
-and a chain's length that nobody adapts. Runs at the root of the repository; SPECSIM names the program.
+Each method is served to requests of a fixed length, several at once. Its tokens per round are compared with the exact theory that `specsim run`
+prints, or, if a method remembers earlier rounds, with a long run of `specsim run` itself. A round's expected tokens are the same wherever an
+output ends (Wald), so a request's tokens minus the expectation times its rounds have mean zero. The verified rows must be exactly the
+tree's nodes. Mutants that must be rejected: a tree of which only the eldest children are judged, and a chain whose length is not
+adapted. Runs at the root of the repository; SPECSIM names the program.
 """
 import csv
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What `specsim serve` ends with: the draft length by requests in the step, and the flags of the engine whose scheduler was simulated.
+"""The end of the output of `specsim serve`: the draft length by requests in the step, and the flags of the engine whose scheduler was simulated.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

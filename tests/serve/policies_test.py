@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Draft lengths of `specsim serve` that follow from what its policies are told: a length for each request, by batch and context, by queue.
+"""Draft lengths of `specsim serve` that follow from the inputs of its policies: a length for each request, by batch and context, by queue.
 
 Acceptance 1 and 0 and fixed times leave one right answer for every round. Runs at the root of the repository; SPECSIM names the
 program.

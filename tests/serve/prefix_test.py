@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""What conversations share is computed once: the rows of prompts that vLLM's and SGLang's caches leave, and SGLang's queue orders.
+"""Shared prefixes of conversations are computed once: the prompt rows that vLLM's and SGLang's caches leave, and SGLang's queue orders.
 
-Turns that never overlap leave one right count of rows, and one request at a time one right order. Runs at the root of the repository;
-SPECSIM names the program.
+Turns that never overlap leave one right count of rows, and one request at a time leaves one right order. Runs at the root of the
+repository; SPECSIM names the program.
 """
 import json
 import sys

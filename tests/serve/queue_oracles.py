@@ -1,4 +1,4 @@
-"""Queueing theory of a server's waits: formulas that share nothing with the simulator, each with the config that reaches it
+"""Queueing theory of a server's waits: formulas that share nothing with the simulator, each with a config for which it holds
 (oracles_test.py): M/D/1, Erlang, Pollaczek-Khinchine with a speculative service time, Erlang C, processor sharing, Inoue's batches,
 saturation, heavy traffic.
 """

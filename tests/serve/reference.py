@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 """A plain reference of one serving engine: vLLM V1's scheduler, step by step, in whole picoseconds.
 
-It shares no code with sim/serving/serve and is written for reading: reference_pool.py has the pool of blocks, reference_scheduler.py the
-scheduler, reference_engine.py acceptance, prices and time; the config, the tables and the list of mutants are here. Sources:
+It shares no code with sim/serving/serve and is written for reading. reference_pool.py has the pool of blocks, reference_scheduler.py the
+scheduler, reference_engine.py acceptance, latency and time; the config, the tables and the list of mutants are here. Sources:
 vllm/v1/core/sched/scheduler.py, async_scheduler.py and vllm/v1/core/kv_cache_manager.py of vLLM (2026).
 
     reference.py CONFIG --out DIR [--mutant NAME]
 
-reads the `serve:` and `cost:` sections of the same YAML as `specsim serve` and writes requests.csv and steps.csv. Cost model
-affine only. Random arrivals and lengths are its own: a comparison row by row uses traces, closed loops and fixed lengths.
-A mutant is a deliberate mistake (MUTANTS): a comparison that does not notice it is no comparison.
+reads the `serve:` and `cost:` sections of the same YAML as `specsim serve` and writes requests.csv and steps.csv. It knows only the cost
+model affine. Random arrivals and lengths are its own, so a comparison row by row uses traces, closed loops and fixed lengths.
+A mutant is a deliberate mistake (MUTANTS) that a comparison must detect.
 """
 import argparse
 import csv

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Engines that share a mixture's experts: their steps begin and end together, and one's prompt holds up the other's tokens.
+"""Engines that share a mixture's experts: their steps begin and end together, and a prompt on one engine delays the other's tokens.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

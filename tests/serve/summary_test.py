@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""summary.csv worked out again from requests.csv, with numpy's percentiles, with and without the first requests; when a server is
-called overloaded; and the verdict of a single run, worked out again from both servers' requests.
+"""summary.csv calculated again from requests.csv, with numpy's percentiles, with and without the first requests; the condition for an
+overloaded server; and the verdict of a single run, calculated again from both servers' requests.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

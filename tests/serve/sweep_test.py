@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Sweeps of `specsim serve`: the same bytes for any number of threads and after any end; the largest load that keeps an SLO; timelines.
+"""Sweeps of `specsim serve`: the same bytes for any number of threads and after any interruption; the largest load that keeps an SLO; timelines.
 
-Servers whose capacity is known to the picosecond bound what bisection may find. Runs at the root of the repository; SPECSIM names the
+Servers whose capacity is known to the picosecond bound the result of the bisection. Runs at the root of the repository; SPECSIM names the
 program.
 """
 import csv

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Recorded acceptance in `specsim serve`: the rounds of each form, walked by hand.
+"""Recorded acceptance in `specsim serve`: the rounds of each form, calculated by hand.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

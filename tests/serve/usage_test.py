@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What whoever uses `specsim serve` meets besides its figures: where files are looked for, what is assumed, what is written and said.
+"""Use of `specsim serve` apart from its results: where files are looked for, what is assumed, and which files and messages are written.
 
 Runs at the root of the repository; SPECSIM names the program.
 """

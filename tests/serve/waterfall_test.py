@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Where the time to the first token and the time of a token go, worked out by hand to the picosecond, and books kept wrongly.
+"""The parts of the time to first token and of the time per token, calculated by hand to the picosecond, and runs with wrong accounts.
 
-The means by cause of summary.csv are held to what a few requests must spend. Then the same run is booked wrongly in the ways in
-which such books go wrong, and each must be noticed. Runs at the root of the repository; SPECSIM names the program.
+The means by cause in summary.csv are compared with the times that a few requests must spend. Then typical accounting mistakes are made in the
+same run, and each must be detected. Runs at the root of the repository; SPECSIM names the program.
 """
 import sys
 import tempfile

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The tables that README.md and docs/results rest on are what their committed commands make of the program as it is: claims, methods,
-published figures, methods on real models, claims about methods.
+"""The tables that README.md and docs/results depend on equal the output of their commands with the current program: claims, methods, published
+values, methods on real models, claims about methods.
 
     tests/slow/headline_tables_test.py [NAME...]
 
-Runs at the root of the repository; SPECSIM names the program. Each script writes to a folder of its own; every CSV and every text that
-is committed for it must be made again. Numbers may differ in the last digit that is printed.
+Runs at the root of the repository; SPECSIM names the program. Each script writes to its own folder; every CSV and every text that is
+committed for it must be made again. Numbers may differ in the last printed digit.
 """
 import os
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Whether intervals that the program prints hold the truth as often as they say: serve's relative changes, import's figures, and the
-standard deviation over draws of the distributions that run states. (run's own: tests/stat/coverage_test.cpp; compare's: tests/unit/
+"""Whether the program's intervals hold the truth at their stated rate: serve's relative changes, import's values, and the standard
+deviation over draws of the distributions that run prints. (run's own: tests/stat/coverage_test.cpp; compare's: tests/unit/
 ranking_test.cpp; plan's: tests/unit/plan_test.cpp; serve's means and percentiles: tests/serve/intervals_test.cpp.)
 
 Runs at the root of the repository; SPECSIM names the program. Seeds are fixed: a failure is repeated exactly.

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """scripts/record/record_llama_cpp.mjs on a real llama.cpp (npm's node-llama-cpp) with the trained pair of tests/data/models.
 
-At temperature 0 its rounds must emit the text that the target alone does; at temperature 1 they must accept as often as the two models'
-distributions overlap; the program must read what was recorded. Without npm, node or the package it says so and passes. Runs at the root
-of the repository; SPECSIM names the program, SPECSIM_NODE_MODULES a folder with node-llama-cpp where it is not to be installed in build/baselines.
+At temperature 0 its rounds must emit the text of the target alone; at temperature 1 they must accept as often as the two models'
+distributions overlap; the program must read the record. Without npm, node or the package it prints a message and passes. Runs at the root
+of the repository; SPECSIM names the program, SPECSIM_NODE_MODULES a folder with node-llama-cpp (by default it is installed in build/baselines).
 """
 import json
 import os

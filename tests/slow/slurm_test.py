@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""specsim cluster slurm on a real Slurm of this machine: munged, slurmctld and slurmd from Debian's packages, in a folder of their own.
+"""specsim cluster slurm on a real Slurm of this machine: munged, slurmctld and slurmd from Debian's packages, in their own folder.
 
-An array job of shards is submitted, one task is killed in its middle and goes on from its journal, another is requeued, the dependent
-merge runs, and the bytes are those of one run. Without the packages (slurmctld, slurmd, slurm-client, munge), or without root, it says
-so and passes. Runs at the root of the repository; SPECSIM names the program.
+An array job of shards is submitted, one task is killed during its work and continues from its journal, another is requeued, the dependent
+merge runs, and the bytes are those of one run. Without the packages (slurmctld, slurmd, slurm-client, munge), or without root, it prints a
+message and passes. Runs at the root of the repository; SPECSIM names the program.
 """
 import os
 import re

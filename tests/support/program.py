@@ -1,4 +1,4 @@
-"""The program under test, for scripts that run it: where it is, its statuses, a call of it, a terminal to run on; and what was expected."""
+"""The program under test, for scripts that run it: its path, its statuses, calls of it, a terminal to run on, and expectations."""
 
 import fcntl
 import os
