@@ -4,7 +4,7 @@ namespace specsim::engine {
 
 namespace {
 
-// Not commutative, so that order counts; two multiplications a word are enough to spread every bit.
+// Not commutative, so that the order matters; two multiplications per word are enough to spread every bit.
 constexpr std::uint64_t stir(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9fb21c651e98df25ULL;
   hash ^= hash >> 32;

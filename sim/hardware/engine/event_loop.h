@@ -1,4 +1,4 @@
-// A discrete-event engine: a clock, and events that happen in order. It knows nothing of tokens.
+// A discrete-event engine: a clock, and events that run in order. It does not depend on tokens.
 //
 // Order. Events run by (time, priority, sequence): earlier first, then the lower priority number, then first scheduled first
 //   run. The only comparator is `<` on the key of key_heap.h. Memory addresses, hashes and threads do not affect the order, so a
@@ -135,7 +135,7 @@ class EventLoop : boost::noncopyable {
   // Runs up to `most` events that are due at `until` or before.
   std::uint64_t run_some(SimTime until, std::uint64_t most);
 
-  KeyHeap heap_;  // the live keys and the dead ones
+  KeyHeap heap_;  // live and cancelled keys
   std::vector<Event> events_;
   std::uint32_t first_free_ = kNoSlot;
   std::size_t live_ = 0;

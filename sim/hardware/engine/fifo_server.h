@@ -29,7 +29,7 @@ class FifoServer : boost::noncopyable {
   // The engine, and a timeline if there is one, must outlive the server.
   FifoServer(EventLoop& engine, std::string lane, unsigned capacity = 1, Priority finish_priority = kNormal);
 
-  // Asks for `service` of one unit. The name is for the timeline and must stay valid.
+  // Requests `service` time of one unit. The name is for the timeline and must stay valid.
   void request(Duration service, Action on_finish = {}, Action on_start = {}, const char* name = "job") {
     in_system_.up(engine_.now());
     ++requested_;

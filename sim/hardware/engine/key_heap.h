@@ -41,7 +41,7 @@ constexpr std::size_t precedes(Key a, Key b) { return static_cast<std::size_t>((
 
 constexpr std::int64_t time_of(Key key) { return static_cast<std::int64_t>(key >> 64); }
 constexpr unsigned priority_of(Key key) { return static_cast<unsigned>(static_cast<std::uint64_t>(key) >> (64 - kPriorityBits)); }
-// Sequence and slot: an event's name, never given twice.
+// Sequence and slot: an event's name, never reused.
 constexpr std::uint64_t id_of(Key key) { return static_cast<std::uint64_t>(key) & ((std::uint64_t{1} << 60) - 1); }
 constexpr std::uint64_t make_id(std::uint64_t sequence, std::uint32_t slot) { return sequence << kSlotBits | slot; }
 constexpr std::uint64_t sequence_of(std::uint64_t id) { return id >> kSlotBits; }
@@ -85,7 +85,7 @@ class KeyHeap {
     for (std::size_t i = kRoot + 1; i <= kRoot + 4; ++i) visit(keys_[i]);
   }
 
-  // Takes the least key away: its place is a hole until the next push or top. Only right after top().
+  // Removes the least key: its place is a hole until the next push or top. Only right after top().
   void pop() { hole_ = true; }
 
   // Keeps the keys for which keep(key) is true, in O(n).

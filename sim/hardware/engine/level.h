@@ -12,7 +12,7 @@ namespace specsim::engine {
 class Level {
  public:
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  // Times must not go back: a failed check.
+  // Times must not decrease: a failed check.
   void up(SimTime now) {
     pass(now);
     ++count_;

@@ -213,13 +213,15 @@ const config::Fields<Calibration>& calibration_fields() {
        config::between(0.01, 1.2)},
       {"feed_tb_per_s", &C::feed_tb_per_s, "operands into all multiprocessors, through the second-level cache",
        config::between(0.01, 1000)},
-      {"overlap_power", &C::overlap_power, "p-norm of memory, arithmetic and feed: 1 one after the other, large all at once",
+      {"overlap_power", &C::overlap_power, "p-norm of memory, arithmetic and feed: 1: one after the other, large: all at once",
        config::between(1, 100)},
       {"kernel_us", &C::kernel_us, "a matrix product's fixed time", us},
       {"split_us", &C::split_us, "a second kernel that adds up partial sums", us},
-      {"odd_rows_penalty", &C::odd_rows_penalty, "relative, of products over 65 rows and more, well below a power of two",
+      {"odd_rows_penalty", &C::odd_rows_penalty,
+       "extra time, relative, of products over 65 rows and more, well below a power "
+       "of two",
        config::between(0, 10)},
-      {"wide_penalty", &C::wide_penalty, "relative, of memory traffic beyond 16 rows", config::between(0, 10)},
+      {"wide_penalty", &C::wide_penalty, "extra time, relative, of memory traffic beyond 16 rows", config::between(0, 10)},
       {"attention_efficiency", &C::attention_efficiency, "share of the bandwidth that reading keys and values reaches",
        config::between(0.01, 1.2)},
       {"attention_us", &C::attention_us, "attention's fixed time in a layer", us},
@@ -264,7 +266,7 @@ const std::vector<Hardware>& measured_gpus() {
 
 namespace {
 
-// The GPU that the fits of that name were measured on; none for a file of the user's.
+// The GPU that the fits of that name were measured on; none for a user's file.
 std::optional<Hardware> gpu_of_fits(const std::string& kernels) {
   const std::vector<std::string> names = preset_names(PresetKind::hardware);
   if (std::find(names.begin(), names.end(), kernels) == names.end()) return std::nullopt;

@@ -13,7 +13,7 @@ namespace specsim::cost {
 
 constexpr double kActivationBytes = 2.0;  // bytes of an activation, which engines keep in 16 bits
 
-// How a GPU's matrix products depart from the data sheet; fitted to measured ones, see configs/hardware.
+// How a GPU's matrix products differ from the data sheet; fitted to measured products, see configs/hardware.
 struct Calibration {
   std::string source;
   std::string fitted_on;              // another GPU, the source of these measurements; empty: this GPU
@@ -51,7 +51,7 @@ struct Hardware {
   double compute_capability = 0.0;  // NVIDIA's number of the architecture, 9.0 for Hopper; 0: not known
   double link_bandwidth = 0.0;      // bytes per second, one direction, of all links of the GPU
   std::optional<double> mesh_gpus;  // GPUs that share those links out, one link for each pair; none: a switch joins them
-  double linked_gpus = 0.0;         // GPUs that the links join; beyond them is a network
+  double linked_gpus = 0.0;         // GPUs that the links join; more GPUs need a network
   double link_latency = 0.0;        // seconds, of an all-reduce that is launched
   double graph_link_latency = 0.0;  // the same in a captured graph
   Calibration calibration;

@@ -281,7 +281,7 @@ double corrected(const KernelFit& fit, const Coordinates& x) {
 // The weight of the fit for small products in the estimate: 1 up to the largest size of that fit; 0 from the smallest size of the
 // other fit on, or from four times that largest; between them linear in the logarithm of the size.
 double share_of_small(const KernelFit& fit, const Coordinates& x) {
-  constexpr std::size_t kSize = 2;  // among KernelFit::by; one further among the coordinates
+  constexpr std::size_t kSize = 2;  // index among KernelFit::by; one more among the coordinates
   if (fit.small == nullptr || fit.by[kSize].empty() || fit.small->by[kSize].empty()) return 0.0;
   const double low = std::min(fit.small->by[kSize].back(), fit.by[kSize].front() - 1.0);
   const double high = std::min(fit.by[kSize].front(), low + 2.0);
@@ -339,7 +339,7 @@ const KernelFormula& kernel_formula(KernelKind kind) { return kernel_formulas()[
 const KernelFormula& kernel_formula(const std::string& name) {
   const auto& all = kernel_formulas();
   const auto at = std::find_if(all.begin(), all.end(), [&](const KernelFormula& formula) { return name == formula.name; });
-  SPECSIM_CHECK(at != all.end(), "no kind of kernel is called {}", name);
+  SPECSIM_CHECK(at != all.end(), "no kind of kernel has the name {}", name);
   return *at;
 }
 
@@ -383,7 +383,7 @@ double KernelFit::walk_us(const Hardware& hardware, const KernelShape& shape) co
 }
 
 bool KernelFit::of_one_layer() const {
-  return kind == KernelKind::experts && by[0].size() == 1 && by[2].size() == 1;  // their number, and how many a token meets
+  return kind == KernelKind::experts && by[0].size() == 1 && by[2].size() == 1;  // number of experts, and experts per token
 }
 
 double KernelFit::most() const { return std::exp2(over.back()); }

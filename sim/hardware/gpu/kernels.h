@@ -22,7 +22,7 @@ enum class KernelKind { product, attention_decode, attention_latent, attention_p
 // The kind's name in configs/kernels.
 const char* kernel_kind_name(KernelKind kind);
 
-// Bytes of a weight (or of a cached key), of an activation, and which of a GPU's peaks the arithmetic has.
+// Bytes of a weight (or of a cached key), of an activation, and the GPU's peak that the arithmetic uses.
 enum class Arithmetic { bf16, fp8, int8, fp4 };
 struct Dtype {
   std::string_view name;
@@ -30,7 +30,7 @@ struct Dtype {
   double activation_bytes;
   Arithmetic arithmetic;
 };
-// nullptr for a name that is not known.
+// nullptr for an unknown name.
 const Dtype* find_dtype(const std::string& name);
 std::vector<std::string> dtype_names();
 
@@ -74,13 +74,13 @@ struct KernelFit {
   Dtype dtype{};
   std::string kernel;
   KeyReading reads_keys = KeyReading::unused;  // attention_verify alone
-  double rows = 0.0;                           // how many measured rows it was fitted to
+  double rows = 0.0;                           // number of measured rows that it was fitted to
   double spread = 0.0;                         // standard deviation of the logarithm, on shapes that the fit had not seen
   double median_error = 0.0;                   // median of the absolute error on those shapes, percent
   double high_error = 0.0;                     // 90th percentile
   std::array<double, kMostFigures> figures{};  // in the order of KernelFormula::figures
   std::vector<double> over;                    // knots of the first coordinate, log2
-  std::vector<std::vector<double>> by;         // knots of the others; empty: not looked at; one: the same in every row
+  std::vector<std::vector<double>> by;         // knots of the other coordinates; empty: not used; one: the same in every row
   std::vector<double> correction;              // over.size() rows of 1 + all knots of `by`
   std::shared_ptr<const KernelFit> small;      // a product's fit for sizes below those of this one; may be none
   std::string borrowed_from;                   // the GPU whose fit serves in place of a missing measurement; may be empty
@@ -102,7 +102,7 @@ struct KernelFit {
   [[nodiscard]] double most_of_others(std::size_t which) const;
 };
 
-// The formula of a kind. Nothing else computes it: scripts/kernels/fit_kernels.py, which fits its figures, asks the program
+// The formula of a kind. It exists only here: scripts/kernels/fit_kernels.py, which fits its figures, calls the program
 // (sim/doors/cli/kernel_formulas.cpp).
 struct KernelFormula {
   static constexpr std::size_t kMostCoordinates = 7;

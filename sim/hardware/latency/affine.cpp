@@ -12,7 +12,7 @@ struct Line {
   double fixed = 0.0;
   double per_token = 0.0;
   double per_kv_token = 0.0;
-  double compute_per_token = 0.0;  // arithmetic, which many tokens are bound by
+  double compute_per_token = 0.0;  // arithmetic, which limits passes over many tokens
 };
 
 // Memory and arithmetic of a pass overlap, but not fully: the 4-norm of the two follows measured steps between the two bounds.
@@ -90,10 +90,10 @@ CostEntry affine_cost() {
        "ones",
        {},
        {kPresets[0].name}},
-      ms("target_fixed_ms", "time of a target pass, whatever it holds"),
+      ms("target_fixed_ms", "fixed time of a target pass"),
       ms("target_ms_per_token", "time of a target pass for each new token of the batch"),
       ms("target_ms_per_kv_token", "time of a target pass for each cached token of the batch"),
-      ms("draft_fixed_ms", "time of a draft pass, whatever it holds"),
+      ms("draft_fixed_ms", "fixed time of a draft pass"),
       ms("draft_ms_per_token", "time of a draft pass for each new token of the batch"),
       ms("draft_ms_per_kv_token", "time of a draft pass for each cached token of the batch"),
       ms("draft_fixed_ms_per_round", "time of drafting per round"),

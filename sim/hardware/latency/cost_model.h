@@ -115,7 +115,7 @@ class CostModel {
   // Whether draft pass number `index` of a round exists: heads that guess several tokens at once need one pass only.
   [[nodiscard]] bool makes_draft_pass(int index) const;
   [[nodiscard]] bool drafts_at_once() const { return draft_form().one_pass; }
-  // Draft tokens of a round that the draft can guess one after the other.
+  // Draft tokens of a round that the draft can propose one after the other.
   [[nodiscard]] int most_drafts() const;
   [[nodiscard]] double kernel_error(Role role, const Pass& pass) const;
   [[nodiscard]] double shared_variance(Role role) const;

@@ -86,7 +86,7 @@ struct KernelRule {
   [[nodiscard]] bool holds(double compute_capability, bool mixture) const;
 };
 
-// In a few words: "allreduce: kernel TRTLLM of trtllm on GPUs of compute capability 9 to 10.3".
+// A short description: "allreduce: kernel TRTLLM of trtllm on GPUs of compute capability 9 to 10.3".
 std::string describe(const KernelRule& rule);
 
 struct Engine {
@@ -96,7 +96,8 @@ struct Engine {
   std::vector<KernelRule> implementations;  // exceptions to that library's first kernels
   bool graphs = false;                      // passes are captured; rows are padded up to the next captured number
   double largest_graph = 512.0;             // rows of the largest captured pass
-  bool fused_quantisation = false;          // activations are quantised by the kernel before a product, not by one of its own
+  // activations are quantised by the kernel before a product, not by a kernel of its own
+  bool fused_quantisation = false;
   // rows of a captured pass up to which shared experts run at the same time as the others; 0: none
   double shared_rows = 0.0;
   // time of attention over a live server's contexts, over that of as many equal contexts

@@ -25,7 +25,7 @@ constexpr double kFewerExperts = 3.0;  // binary logarithm, of those that the co
 constexpr const char* kMarlin = "marlin";
 // TensorRT-LLM's kernel for experts without a gate, which computes no others.
 constexpr const char* kNongatedKernel = "nongated";
-constexpr const char* kTensorRt = "trtllm";  // has kernels of its own for weights alone
+constexpr const char* kTensorRt = "trtllm";  // engine with weight-only kernels of its own
 constexpr const char* kGenerated = "flashinfer_trtllm";
 
 // Standard deviation of the logarithm of an estimate for a layer that differs from those measured with its kernel, or by another

@@ -39,7 +39,7 @@ struct HostSeconds {
   double idle = 0.0;
   double behind = 0.0;
 };
-// `clients`: tokens leave as text, to clients. `rows` are whole.
+// `clients`: tokens are sent as text to clients. `rows` are whole.
 HostSeconds target_host_seconds(const HostTime& host, double sequences, double rows, bool clients, double gpu);
 
 // Seconds that a pass takes longer than `whole` ones because its kernels are launched one by one, or because its draft is

@@ -48,7 +48,7 @@ class ModelKernels {
     bool counted = false;  // the engine states how many there are, so that their bytes are counted kernel by kernel
   };
   [[nodiscard]] LayerKernels layer_kernels() const;
-  // Whether measured layers of experts leave the router's scores to a product of their own.
+  // Whether measured layers of experts exclude the router's scores, which are then a product of their own.
   [[nodiscard]] bool routes_apart(const ExpertsWork& work) const;
 
   // nullptr: no kernel of the GPU was measured, or kernels are switched off.

@@ -244,7 +244,7 @@ std::vector<KernelFit> borrowed_fits(const Hardware& hardware, KernelKind kind, 
     const KernelFit* fit = measured.kernels->nearest(kind, engine, dtype, kernel);
     if (fit == nullptr) continue;
     fits.push_back(*fit);
-    std::fill(fits.back().correction.begin(), fits.back().correction.end(), 0.0);  // it is of a library on another chip
+    std::fill(fits.back().correction.begin(), fits.back().correction.end(), 0.0);  // the library is for another chip
     fits.back().small.reset();                                                     // and so is this
     if (kind == KernelKind::product)
       fits.back().figures[1] *= std::sqrt(hardware.multiprocessors / measured.multiprocessors * hardware.flops / measured.flops);
@@ -343,7 +343,7 @@ void check_columns(const Location& where, const std::vector<std::string>& header
 
 // Refuses a table without rows, and one without any known GPU, because there are no errors to report.
 void check_rows(const std::string& file, const PricedTable& table, bool known_gpu) {
-  if (table.rows.empty()) throw BadInput({file, 1, 0}, "a header alone, allowed: rows of measured kernels below it");
+  if (table.rows.empty()) throw BadInput({file, 1, 0}, "there is only a header, allowed: rows of measured kernels below it");
   if (known_gpu) return;
   std::vector<std::string> names;
   for (const Preset& preset : presets())

@@ -42,7 +42,7 @@ PricedTable price_kernel_table(const std::string& file, const std::vector<std::v
 // A layer of experts that aiconfigurator's collectors measure without a gate, although their rows do not state it: Nemotron's.
 struct UngatedLayer {
   double hidden = 0.0;
-  double width = 0.0;  // of one expert of the whole model
+  double width = 0.0;  // for one expert of the whole model
 };
 const std::vector<UngatedLayer>& ungated_layers();
 // An engine whose version supported no experts without a gate, so that it measured the same layers with a gate.

@@ -49,7 +49,7 @@ double over_whole_experts(double met, const Seconds& seconds) {
   return met == fewer ? low : low + (met - fewer) * (seconds(fewer + 1.0) - low);
 }
 
-// Attention of one layer: `sequences` alike, each with `tokens` new tokens over `cached` ones.
+// Attention of one layer: `sequences` of equal length, each with `tokens` new tokens over `cached` ones.
 struct AttentionWork {
   AttentionKind kind;
   double heads = 1.0;   // query heads of the whole model
@@ -63,7 +63,7 @@ struct AttentionWork {
   double sequences = 0.0;
   double cached = 0.0;       // tokens of each sequence before the pass
   double tokens = 0.0;       // new tokens of each
-  double pairs = 0.0;        // tokens that a new token sees on average, itself included, if there were no window
+  double pairs = 0.0;        // tokens that a new token attends to on average, itself included, if there were no window
   bool prompt = false;       // the new tokens are a prompt's
   bool with_prompt = false;  // the pass also holds a chunk of another sequence's prompt
   double unequal = 1.0;      // time over that of as many sequences of equal contexts: the longest one delays the kernel
@@ -71,7 +71,7 @@ struct AttentionWork {
 
   // Keys and values are one cached vector, which kernels for heads do not read.
   [[nodiscard]] bool over_one_vector() const { return latent > 0.0 || one_vector; }
-  // Cached tokens that the newest token sees through its window.
+  // Cached tokens that the newest token attends to within its window.
   [[nodiscard]] double seen() const { return kind.seen(cached); }
   // Bytes of the cache that one GPU reads: once per sequence, whatever the number of tokens that look at it.
   [[nodiscard]] double bytes() const {
@@ -129,7 +129,7 @@ struct Operation {
   Stream stream = Stream::main;
 };
 
-// The shape of its work in a few words: "8 x 4096 x 6144, fp8".
+// The shape of its work: "8 x 4096 x 6144, fp8".
 std::string describe(const Operation& operation);
 
 }  // namespace specsim::cost

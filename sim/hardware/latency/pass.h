@@ -31,7 +31,8 @@ struct Segment {
   double sequences = 0.0;
   double rows = 0.0;    // new tokens of all of them
   double cached = 0.0;  // tokens of all of them before the pass
-  // Pairs of a new token and one that it looks at, itself too: the sum over sequences of rows x (cached + (rows + 1) / 2).
+  // Pairs of a new token and one that it attends to, including itself: the sum over sequences of rows x (cached + (rows + 1) /
+  // 2).
   double pairs = 0.0;
 };
 

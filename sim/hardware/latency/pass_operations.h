@@ -39,7 +39,7 @@ struct Attending {
   double sequences = 0.0;
   double cached = 0.0;   // tokens of each
   double tokens = 0.0;   // new tokens of each
-  double pairs = 0.0;    // tokens that a new one sees on average, itself included, if there were no window
+  double pairs = 0.0;    // tokens that a new one attends to on average, itself included, if there were no window
   bool prompt = false;   // the new tokens are a prompt's
   double unequal = 1.0;  // as in AttentionWork
 };

@@ -36,7 +36,7 @@ class KernelLibrary {
   [[nodiscard]] const std::string& name() const { return name_; }
   // The library's own fit, or the nearest other one; nullptr if nothing of the dtype was measured.
   [[nodiscard]] const KernelFit* fit(KernelKind kind, const std::string& dtype, const std::string& kernel = "") const;
-  // The fit for weights of that type: by its name, or by its bits, fp8 before int8 before weights alone.
+  // The fit for weights of that type: by its name, or by its bits: fp8 before int8 before weight-only types.
   [[nodiscard]] const KernelFit* fit_of(KernelKind kind, const WeightType& type) const;
   [[nodiscard]] KernelLabel label(const KernelFit& fit) const;
 
@@ -71,7 +71,7 @@ class MeasuredProduct final : public Kernel<ProductWork> {
 // A product, or several in one kernel, by the data sheet and the GPU's calibration (product_seconds of hardware.h).
 class CalibratedProduct final : public Kernel<ProductWork> {
  public:
-  // `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, where a config gives it.
+  // `efficiency`: share of a plain kernel's bandwidth that narrow weights reach, if a config gives it.
   CalibratedProduct(const Hardware& hardware, const Engine& engine, std::optional<double> efficiency)
       : hardware_(hardware),
         weight_only_(other_backend(engine, hardware) ? other_backend_kernels(engine) : engine.weight_only),

@@ -156,7 +156,9 @@ CostEntry roofline_cost() {
         if (arguments.has("proposal")) add_proposal(engine, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
         if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
         if (target.on_target())
-          diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");
+          diagnostics.add(arguments.where("target"),
+                          "the target is a head that needs a target of its own, allowed: a whole "
+                          "model");
         if (draft && draft->tensor_parallel > target.tensor_parallel)
           diagnostics.add(arguments.where("draft"),
                           fmt::format("the draft's tensor_parallel is {}, allowed: at most the target's {}",

@@ -27,7 +27,7 @@ constexpr double kSamplingCopies = kSorting + 1.0 + 0.5;
 // of the bonus tokens in bf16 (0.5) and fp32 (1), and the drafts' rows in fp32 twice (2).
 constexpr double kRejectionCopies = kSorting + 1.0 + 0.5 + 1.0 + 2.0;
 
-// Elements that a layer's products hold at once for one row: the wider of attention's and the MLP's.
+// Elements that a layer's products need at once for one row: the larger of attention's and the MLP's.
 double layer_elements(const ModelShape& model) {
   const double shards = model.tensor_parallel;
   const double parts = model.gated ? 3.0 : 2.0;  // gate and up projections, and their product
@@ -49,7 +49,7 @@ double largest_decode_graph(const Hardware& hardware, int gpus) {
                                                      : 512.0;
 }
 
-// Sizes that prompts' graphs are captured for, up to that of a chunk: every 4 tokens up to 32, 16 up to 256, and so on.
+// Sizes that prompts' graphs are captured for, up to that of a chunk: every 4 tokens up to 32, every 16 up to 256, and so on.
 std::uint32_t prefill_graphs(std::uint32_t chunk) {
   struct Stretch {
     std::uint32_t from, to, every;

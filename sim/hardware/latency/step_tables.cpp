@@ -259,7 +259,7 @@ double served_step(const CostModel& model, const Clients& clients, double share)
 // together.
 struct Served {
   double seconds;
-  double share;  // of their time in which clients decode
+  double share;  // share of their time in which clients decode
 };
 Served served_seconds(const CostModel& model, const Clients& clients) {
   constexpr int kRounds = 12;  // the share is then within .1 % of its limit
@@ -316,7 +316,7 @@ void price_served_step(const StepLine& line, const CostModel* model, PricedStep&
   const Served served = served_seconds(*model, clients);
   const Pass step = decode_step(clients, served.share);
   if (const auto memory = model->memory_budget({step.batch, step.context}, 1, Kept::target); memory && !memory->fits()) {
-    row.why = "more sequences at once than the GPU's memory holds";
+    row.why = "more sequences at once than fit the GPU's memory";
     return;
   }
   row.priced_ms = 1e3 * served.seconds;

@@ -38,7 +38,7 @@ struct PricedSteps {
 // gpu,engine,model,tp,phase,batch,new_tokens,context,ms, or backend,model_path,system,precision,isl,osl,tp_size,concurrency,
 // silicon_tpot_ms.
 bool is_step_table(const std::vector<std::string>& header);
-// The columns of each of these, with commas between.
+// The columns of each of these, separated by commas.
 std::vector<std::string> step_table_columns();
 // Estimates the table's rows. `own`: GPUs that replace presets of the same name. `engine`, if given, replaces the engine that
 // each row names. Throws BadInput with the line of `file`.

@@ -278,7 +278,7 @@ void read_bench(const config::Arguments& arguments, const char* key, std::map<Po
                       fmt::format("a second test of {:g} tokens at depth {:g}, allowed: each once", pass.tokens, pass.context));
 }
 
-// Fills in the rows, from the CSV or from two outputs of llama-bench. Returns the file that messages name.
+// Fills in the rows, from the CSV or from two outputs of llama-bench. Returns the file for messages.
 std::string read_measured(const config::Arguments& arguments, Rows& rows, Diagnostics& diagnostics) {
   const bool benched = arguments.has("target_bench") && arguments.has("draft_bench");
   if (arguments.has("file") == benched || arguments.has("target_bench") != arguments.has("draft_bench")) {

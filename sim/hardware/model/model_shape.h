@@ -65,14 +65,14 @@ struct AttentionKind {
   // than exist.
   [[nodiscard]] double read(double context, double tokens) const;
   [[nodiscard]] double looked_at(double context, double pairs) const;
-  // How many entries stay in the cache of `tokens`.
+  // How many entries the cache of `tokens` tokens keeps.
   [[nodiscard]] double kept(double tokens) const;
 };
 
 // Layers with equal products.
 struct LayerKind {
   double layers = 0.0;
-  bool mixture = false;           // every token goes through some of the experts as well
+  bool mixture = false;           // every token also goes through some of the experts
   std::vector<Product> products;  // the part that every token passes, fused as engines fuse it
 };
 

@@ -42,7 +42,7 @@ struct Generation {
   double round_cost = 0.0;  // added to each round, in passes without speculation
   std::uint64_t prompt_tokens = 1;
   std::vector<std::uint64_t> output_tokens;  // [sequence], at least 1 each
-  int vocab = 0;                             // rows of the probabilities that a network may have to carry
+  int vocab = 0;                             // rows of the probabilities that a network may have to transmit
   States states;                             // the part of them that a network has to carry
   bool shrink = true;                        // a finished sequence leaves the batch; else its place costs time until the end
 };
@@ -71,7 +71,7 @@ struct Result {
   std::uint64_t rounds = 0;           // rounds of the whole batch
   std::uint64_t sequence_rounds = 0;  // sum over sequences
   std::uint64_t emitted = 0;          // sum of output_tokens
-  std::uint64_t drafted = 0;          // verified drafts, over all paths: of a chain, draft_length a sequence and round
+  std::uint64_t drafted = 0;          // verified drafts, over all paths: of a chain, draft_length per sequence and round
   std::uint64_t accepted = 0;         // verified drafts that were emitted
   std::uint64_t cut_rounds = 0;       // last rounds that would have emitted more than was left
   std::uint64_t cut_tokens = 0;       // tokens of these beyond the end
@@ -129,7 +129,7 @@ config::Registry<PlacementEntry>& placements();
 // No speculation: the baseline that placements are compared with.
 std::unique_ptr<Placement> plain_decoding();
 
-// A placement as an experiment asks for it, and the batch that it serves.
+// The placement of an experiment, and the batch that it serves.
 struct PlacedBatch {
   std::shared_ptr<const Placement> placement;
   std::uint64_t batch = 1;

@@ -57,7 +57,7 @@ class SharedRun final : public Lockstep {
     again_began_ = engine_.now();
     again_sampling_host_ = {};
     draft_began_ = engine_.now();
-    if (block_is_whole()) return block_drafted();  // a copy of the text takes no pass
+    if (block_is_whole()) return block_drafted();  // copying from the text takes no pass
     next_draft_pass();
   }
   void block_drafted() {

@@ -91,7 +91,7 @@ class OverlappedRun final : public Lockstep {
   Priced draft_;
   Priced verify_;
   Priced ahead_;
-  Duration block_;  // drafting that the block under verification took
+  Duration block_;  // time of drafting the block under verification
   SimTime began_;
   std::uint64_t batch_ = 0;
   std::uint64_t rejected_ = 0;

@@ -235,7 +235,7 @@ class DrafterReader {
     const double layers = required({"num_hidden_layers", "num_layers"});
     const double hidden = required({"hidden_size", "n_embd"});
     read_ends(find({"draft_vocab_size"}) == nullptr);
-    if (word == "dflare") {  // a weighted sum in place of a product, and keys and values of the context by matrices of their own
+    if (word == "dflare") {  // a weighted sum instead of a product, and separate matrices for keys and values of the context
       const double heads = required({"num_attention_heads"});
       const double own_kv = 2.0 * count({"num_key_value_heads"}).value_or(heads) * count({"head_dim"}).value_or(hidden / heads);
       number("fused_inputs", text("use_heterogeneous_kv") == "false" ? 1.0 / hidden : layers * own_kv / hidden);

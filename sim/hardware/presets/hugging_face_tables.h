@@ -92,7 +92,7 @@ inline constexpr std::array<RefusedType, 22> kRefusedTypes = {
      {"xlstm", "has no attention, allowed: models with layers that attend"},
      {"recurrent_gemma", "has recurrent units that are not modelled, allowed: Gated DeltaNet, Mamba and similar"},
      {"zamba", "repeats shared blocks, allowed: layers with weights of their own"},
-     {"openelm", "gives each layer a shape of its own, allowed: layers that are alike"},
+     {"openelm", "gives each layer a shape of its own, allowed: equal layers"},
      {"longcat_flash",
       "has two attentions and experts without weights in a layer, allowed: layers of attention and feed-forward"},
      {"bert", "is an encoder, allowed: decoders"},

@@ -92,7 +92,7 @@ class Pattern {
     if (kind != Kind::expression) return;
     any_layer_ = std::none_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     try {
-      std::string portable = text;  // an inline flag that std::regex does not know
+      std::string portable = text;  // an inline flag that std::regex does not support
       bool folded = false;
       if (portable.starts_with("(?i)")) {
         portable.erase(0, 4);

@@ -25,7 +25,7 @@ struct Preset : BuiltInFile {
   PresetKind kind;
 };
 const std::vector<Preset>& presets();              // generated, see cmake/presets.cmake
-const std::vector<BuiltInFile>& kernel_presets();  // configs/kernels: fits of single kernels, apart because they are long
+const std::vector<BuiltInFile>& kernel_presets();  // configs/kernels: fits of single kernels, separate because they are long
 
 // Names and aliases of a kind's presets, in order.
 std::vector<std::string> preset_names(PresetKind kind);

@@ -25,7 +25,7 @@ struct SessionSetting {
   double gap_s = 10.0;       // mean, between the turns of a session
   std::uint32_t prefix = 0;  // tokens that all sessions begin with
   std::uint32_t most = 0;    // tokens of a prompt; a session ends before a longer one
-  bool closed = false;       // a turn is sent when the one before has ended and the client has thought
+  bool closed = false;       // a turn is sent when the one before has ended, after the client's thinking time
   std::shared_ptr<const LengthDistribution> turns;
   std::shared_ptr<const LengthDistribution> prompts;
   std::shared_ptr<const LengthDistribution> outputs;

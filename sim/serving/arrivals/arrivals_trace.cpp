@@ -387,7 +387,7 @@ class Reader {
     if (ids != nullptr)
       for (const config::Value& id : ids->items) {
         const auto hash = config::as_integer(id);
-        if (!hash || *hash < 0) return wrong(1, "hash_ids holds something else, allowed: whole numbers from 0 to below 2^63");
+        if (!hash || *hash < 0) return wrong(1, "hash_ids has something else, allowed: whole numbers from 0 to below 2^63");
         if (workload.hashes.size() == kMostHashesInAll) return too_many_hashes(1);
         workload.hashes.push_back(static_cast<std::uint64_t>(*hash));
       }

@@ -38,7 +38,7 @@ LengthsEntry uniform_lengths() {
             if (diagnostics.list().size() != before) return nullptr;
             const P params = fields.read(arguments);
             if (params.to < params.from) {
-              diagnostics.add(arguments.where("to"), "to is less than from, allowed: at least from");
+              diagnostics.add(arguments.where("to"), "to is less than from, allowed: from or more");
               return nullptr;
             }
             return std::make_unique<UniformLength>(params.from, params.to);

@@ -21,7 +21,7 @@ constexpr std::size_t kMostDepth = 128;
 constexpr std::size_t kMostValues = 4096;  // of a list or object, including nested values
 constexpr std::size_t kLongestKey = 256;
 
-// Keys under which loggers wrap a line: Docker and Fluentd, journald, many others, Google Cloud.
+// Keys under which loggers wrap a line: Docker and Fluentd, journald, several others, Google Cloud.
 constexpr std::array<std::string_view, 5> kLogKeys = {"log", "MESSAGE", "message", "msg", "textPayload"};
 
 struct Place {

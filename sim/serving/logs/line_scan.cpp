@@ -133,7 +133,7 @@ std::optional<MetricLine> metric_line(std::string_view line, std::string_view pr
     read.labels = line.substr(0, line.size() - rest.size());
     line = rest;
   }
-  // Prometheus' page has a bar before the value, promtool an arrow.
+  // The Prometheus page prints a bar before the value, promtool an arrow.
   if (const std::size_t from = line.find_first_not_of(" \t|=>\""); from != std::string_view::npos) line.remove_prefix(from);
   const auto value = number_behind(line, "");
   if (!value && !begins_with_bad_number(line)) return std::nullopt;

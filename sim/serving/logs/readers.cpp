@@ -167,7 +167,7 @@ bool Report::take(Role role, double value, std::size_t at) {
     if (value > 1.0 + 1e-9 || at >= kMostPositions) return false;
     value = std::min(value, 1.0);
   }
-  if (role == Role::emitted_each) {  // a round emits a token at least: 0 is an answer that failed
+  if (role == Role::emitted_each) {  // a round emits at least one token: 0 is an answer that failed
     if (at > kMostPositions) return false;
     if (at == 0) return true;
     role = Role::histogram;
@@ -211,7 +211,7 @@ std::span<const Reader> readers() {
         {R::emitted, "Number of emitted tokens:"}, {R::emitted, "Number of emitted tokens tokens:"},
         {R::rate, "Draft acceptance rate:"}}},
        false, 0.0, 0.0051, &LogReader::take_vllm_v0},
-      // The very first of V1 (before vllm-project/vllm#15902), of an interval.
+      // The first version of V1 (before vllm-project/vllm#15902), counts of an interval.
       Reader{Kind::vllm_log, Form::line, "Speculative metrics:", "", "",
        {R::accepted, R::drafted},
        {{{R::accepted, "Number of accepted tokens:"}, {R::drafted, "Number of draft tokens:"}}}},

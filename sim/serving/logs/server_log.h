@@ -25,14 +25,14 @@ enum class Kind {
   vllm_answers,          // its answers with --per-request-spec-decode-metrics
   lmdeploy_counters,     // lmdeploy:spec_decode_*, vLLM's counters by another name
   sglang_log,            // "Decode batch ... accept len:", an average of some steps
-  sglang_gauges,         // sglang:spec_accept_length of /metrics, the same average, the last one made
+  sglang_gauges,         // sglang:spec_accept_length of /metrics, the latest of these averages
   sglang_bench,          // "Accept length:" of sglang.bench_serving, a run
   sglang_answers,        // meta_info of its answers and of "Finish:" lines
   sglang_server_info,    // /get_server_info, the mean since its start
   llama_requests,        // "draft acceptance", one request per line
   llama_totals,          // "statistics draft:", totals of a server
   llama_example,         // n_drafted, n_accept of llama-speculative
-  llama_answers,         // "timings" of the server's answers, a request each
+  llama_answers,         // "timings" of the server's answers, one request each
   llama_spec_bench,      // the table of ik_llama.cpp's llama-spec-bench, one run per line
   trtllm_steps,          // specDecodingStats of TensorRT-LLM's iteration statistics
   trtllm_counters,       // trtllm_spec_decode_* of /prometheus/metrics, totals
@@ -112,7 +112,7 @@ class RisingCounts {
   // Whether the current moment has a value (or a beginning) of this counter already, which means that a new moment has begun.
   [[nodiscard]] bool has(const std::string& name) const { return now_.contains(name); }
   [[nodiscard]] bool has_beginning(const std::string& name) const { return beginnings_now_.contains(name); }
-  // Ends the moment. A counter's first value counts whole unless `growth_alone`.
+  // Ends the moment. A counter's first value counts fully unless `growth_alone`.
   void settle(bool growth_alone);
   [[nodiscard]] std::size_t restarts() const { return restarts_; }
   [[nodiscard]] bool knows(const std::string& name) const {

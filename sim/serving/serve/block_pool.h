@@ -1,4 +1,4 @@
-// The paged cache: blocks of tokens, counted, and with prefix caching each with its content's hash.
+// The paged cache: a pool of blocks of tokens. With prefix caching each block has its content's hash.
 //
 // As vLLM's V1 block pool: one block, the null block, is never handed out; a freed block keeps its content until it is handed out
 // again; free blocks are taken in the order in which they were freed, a sequence's last block freed first.
@@ -58,7 +58,7 @@ class BlockPool {
   void use(Block block);
   // A block for new content. The pool must have a free one.
   Block take_one();
-  // Gives the block a hash by which it is found from now on.
+  // Gives the block a hash under which it is found from now on.
   void name(Block block, std::uint64_t hash);
   // A sequence gives up its blocks, the last one first; those that no other sequence uses are free from now on.
   void release(const std::vector<Block>& blocks);

@@ -127,7 +127,7 @@ double slo_margin(std::span<const Summary> runs, const Slo& slo);
 Summary summarise(const arrivals::RequestTrace& workload, const SimulationResult& result, const Slo& slo, std::uint32_t replicas,
                   const WarmUp& warm_up);
 
-// A figure of a run, as summary.csv and curve.csv have it.
+// A figure of a run, with its name in summary.csv and curve.csv.
 struct SummaryFigure {
   std::string name;
   std::string unit;

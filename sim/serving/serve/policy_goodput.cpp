@@ -85,7 +85,7 @@ ServerPolicyEntry goodput_policy() {
   using P = Goodput::Params;
   static const config::Fields<P> fields = {
       {"longest", &P::longest, "longest draft length that is tried", config::between(1, kMaxDraftLength)},
-      {"prior", &P::prior, "acceptance of each position before anything is seen", config::between(0, 1)},
+      {"prior", &P::prior, "assumed acceptance of each position before anything is observed", config::between(0, 1)},
       {"memory", &P::memory, "factor on all earlier observations per step", config::between(0, 1)},
       {&P::disable, disable_fields()},
   };

@@ -47,7 +47,7 @@ ServerPolicyEntry speculation_gate_policy() {
   static const config::Fields<P> fields = {
       {"draft_length", &P::draft_length, "tokens that every sequence drafts", config::between(1, kMaxDraftLength),
        config::required},
-      {"window", &P::window, "steps that the mean goes over (acceptance_rate_window_size)", config::between(1, 1e6),
+      {"window", &P::window, "steps over which the mean is taken (acceptance_rate_window_size)", config::between(1, 1e6),
        config::required},
       {"threshold", &P::threshold, "accepted / drafted below which nothing is drafted any more (acceptance_rate_threshold)",
        config::between(0, 1), config::required},

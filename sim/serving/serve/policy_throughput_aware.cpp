@@ -35,13 +35,13 @@ const config::Fields<ThroughputParams>& throughput_fields() {
   using P = ThroughputParams;
   static const config::Fields<P> fields = {
       {"candidates", &P::candidates,
-       "[[smallest batch, draft lengths ...], ...]; the program demands them, these are its example", config::between(0, 1e9)},
+       "[[smallest batch, draft lengths ...], ...]; SGLang requires them, the default is its example", config::between(0, 1e9)},
       {"first", &P::first,
        "draft length at the start, --speculative-num-steps of SGLang; default, also if it is no candidate: the median "
        "candidate of batch 1",
        config::between(1, kMaxDraftLength)},
       {"window", &P::window, "steps over which a position's rate is averaged", config::between(1, 1e5)},
-      {"every", &P::every, "steps from one choice to the next", config::between(1, 1e6)},
+      {"every", &P::every, "steps between two choices", config::between(1, 1e6)},
       {"context", &P::context, "cached tokens of each request of the timed steps", config::between(0, 1e9)},
       {"largest_batch", &P::largest_batch, "the largest batch that is timed", config::between(1, 1e5)},
   };

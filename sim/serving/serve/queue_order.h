@@ -39,7 +39,7 @@ class OrderedQueue {
   void order_at_random(std::deque<arrivals::RequestId>& queue) const;
 
   QueueOrder order_;
-  std::uint64_t orderings_ = 0;  // steps that asked for an order: the address of random's numbers
+  std::uint64_t orderings_ = 0;  // number of orderings so far: the address of the random numbers
   std::uint64_t sorted_ = 0;
   std::uint64_t joined_count_ = 0;
   bool changed_ = false;                                    // requests that wait since the queue was last sorted

@@ -123,7 +123,7 @@ struct EngineState {
   // sequences draft blocks of their own, so that not all have as many rows as the policy's length
   bool uneven = false;
   std::uint32_t widest = 0;      // most rows of a sequence's drafts
-  std::uint32_t lookahead = 0;   // slots that a scheduled sequence needs beyond its tokens, for drafts
+  std::uint32_t lookahead = 0;   // extra slots that a scheduled sequence needs for drafts
   std::uint32_t extra_rows = 0;  // most extra rows per sequence in a step, for the draft
   bool drafts_cached = false;    // the draft keeps keys and values: the last block of a cached prefix is computed again
   arrivals::Picoseconds now = 0;
@@ -155,7 +155,7 @@ struct RequestTraits {
 };
 
 struct RunningLimit {
-  std::uint32_t requests;  // the most requests that run at once while the server speculates
+  std::uint32_t requests;  // most requests that run at once while the server speculates
   std::string_view unset;  // the parameter and flag that would raise it, if it was not set; "" if it was
 };
 

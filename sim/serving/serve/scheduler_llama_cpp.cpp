@@ -143,7 +143,10 @@ SchedulerEntry llama_cpp_scheduler() {
       {"context", &P::context, "tokens of a slot, prompt and output; an output ends there", config::between(2, 1e9)},
       {"n_batch", &P::batch, "tokens of a batch, which prompts fill up in the order of the slots", config::between(1, 1e9)},
       {"n_ubatch", &P::ubatch, "tokens of a pass: a batch takes as many passes as it needs", config::between(1, 1e9)},
-      {"draft_min", &P::draft_min, "drafts below which a slot drafts nothing (--draft-min)", config::between(0, 64)},
+      {"draft_min", &P::draft_min,
+       "smallest draft: a slot that would draft fewer tokens drafts nothing "
+       "(--draft-min)",
+       config::between(0, 64)},
   };
   return {{"llama_cpp", "slots that draft one after another, then one batch of their tokens and of prompts",
            "llama.cpp, tools/server/server-context.cpp (2026)", fields,

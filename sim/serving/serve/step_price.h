@@ -17,11 +17,11 @@ enum class DraftMethod {
   ngram         // no passes and no cache
 };
 
-// When the processor does a step's work.
+// When the processor does the work of a step.
 enum class HostTime {
   as_the_engine,  // as the cost model's engine has it
   behind_gpu,     // while the GPU computes the step before, also of an engine whose host works between steps
-  between_steps   // with the GPU idle, also of an engine that hides it
+  between_steps   // with the GPU idle, also for an engine that hides it
 };
 
 // The work of a step.

@@ -96,7 +96,7 @@ std::vector<SummaryFigure> all_figures() {
        of("fewest_free_blocks", "blocks", "fewest blocks of it that were free", &Summary::fewest_free_blocks),
        of("fitting_requests", "requests", "requests of the run's mean length, at their ends, that it holds at once",
           &Summary::fitting_requests),
-       of("draft_cost_requests", "requests", "how many fewer it holds than without a draft", &Summary::draft_cost_requests),
+       of("draft_cost_requests", "requests", "how many fewer it holds because of the draft", &Summary::draft_cost_requests),
        of("uniform_steps", "1",
           "steps in which every request computes equally many rows and none a "
           "prompt",
@@ -108,7 +108,7 @@ std::vector<SummaryFigure> all_figures() {
   add_causes(list, "ttft_", "a request's time to first token", &Summary::ttft_by_cause_ms);
   add_causes(list, "tpot_", "a request's time per output token", &Summary::tpot_by_cause_ms);
   list.push_back(
-      of("warm_up_requests", "requests", "first requests, which no latency and no share counts", &Summary::warm_up_requests));
+      of("warm_up_requests", "requests", "first requests, excluded from latencies and shares", &Summary::warm_up_requests));
   list.push_back(
       of("prefix_hit_tokens", "tokens", "tokens found in the prefix cache, at every admission", &Summary::prefix_hit_tokens));
   return list;
