@@ -426,7 +426,7 @@ def rankings(figure):
 
 
 VALUES = {
-    "served settings": lambda: served_choices(r"Of (\d+) servers with several settings.*?is the measured one of (\d+)"),
+    "served settings": lambda: served_choices(r"(\d+) servers have several settings.*?is the measured one for (\d+)"),
     "drafters": lambda: str(sum(kind == "drafter" for kind, _ in parts(REFERENCE.read_text()))),
     "verifiers": lambda: str(sum(kind == "verifier" for kind, _ in parts(REFERENCE.read_text()))),
     "claims": lambda: f"{claims_counted()[0]}",
