@@ -99,7 +99,7 @@ TEST_CASE("an error in a table is reported with its line", "[cost][kernels]") {
   other = header;
   std::replace(other.begin(), other.end(), std::string("us"), std::string("ms"));
   CHECK(message_of({other}) == "t.csv:1: column ms, allowed: us, because times are in microseconds");
-  CHECK(message_of({header}) == "t.csv:1: a header alone, allowed: rows of measured kernels below it");
+  CHECK(message_of({header}) == "t.csv:1: there is only a header, allowed: rows of measured kernels below it");
   fields = product_table("100");
   fields[1][0] = "h100-smx";
   CHECK(message_of(fields).find(
