@@ -15,9 +15,9 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr double kTheoryTolerance = 1e-9;  // theory sums in another order than the audit
+constexpr double kTheoryTolerance = 1e-9;  // theory and audit sum in different orders
 
-// The enumerated distributions of accepted tokens against the theory that `specsim check` would hold the cell to.
+// Compares the enumerated distributions of accepted tokens with the theory that `specsim check` uses for the cell.
 std::string theory_text(const spec::Cell& cell, const audit::AuditReport& report, bool& agrees) {
   const judge::DistributionFacts facts = judge::gather_facts(cell, spec::plan_of(cell), nullptr);
   std::string why = facts.missing;

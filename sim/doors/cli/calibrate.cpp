@@ -1,4 +1,5 @@
-// specsim calibrate: what two real models' passes cost here, how often the target accepts the draft, and what speculation gives.
+// specsim calibrate: measures the latency of two real models' passes on this machine, how often the target accepts the draft,
+// and the speedup.
 #include "sim/doors/cli/calibrate_gpu.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/model_commands.h"
@@ -50,7 +51,7 @@ void print_acceptance(const calibrate::TemperatureAcceptance& acceptance, int dr
                tally.kl_infinite > 0 ? "inf" : fmt::format("{:.3f}", tally.kl / condition.judged()),
                fmt::format("{:.3f}", tally.target_entropy / condition.judged())});
   }
-  if (!table.empty()) print_output("{}", table.text(output_width()));  // else blocks were judged, and no position by itself
+  if (!table.empty()) print_output("{}", table.text(output_width()));  // otherwise blocks were judged, not single positions
 }
 
 void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::Settings& settings) {
@@ -70,7 +71,7 @@ void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::S
   print_output("{}", table.text(output_width()));
 }
 
-// Files whose names have the temperature in them.
+// Files with the temperature in their names.
 constexpr const char* kRounds = "rounds_t{:g}.jsonl";
 constexpr const char* kDistributions = "distributions_t{:g}.jsonl";
 constexpr const char* kTrace = "trace_t{:g}.jsonl";
@@ -113,7 +114,7 @@ ExitCode calibrate_on_cpu(const ModelOptions& options) {
   if (models.random && settings.drafts_blocks())
     throw BadInput({"--drafter", 0, 0},
                    "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
-  const bool passes_vary = settings.drafts_blocks();  // by the text, or by the level of a tree
+  const bool passes_vary = settings.drafts_blocks();  // with the text, or with the level of a tree
   if (!passes_vary) {
     const calibrate::Passes passes = calibrate::time_passes(models, settings, PhaseProgress());
     folder.write("cost_table.csv", report::csv(calibrate::cost_table_columns(), calibrate::measured_passes(passes.rows)));

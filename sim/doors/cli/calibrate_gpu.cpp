@@ -1,5 +1,5 @@
-// specsim calibrate --device cuda: bandwidth, passes, rounds and whole decoding runs on a GPU, and what the simulator says of the
-// runs from the passes.
+// specsim calibrate --device cuda: measures bandwidth, passes, rounds and whole decoding runs on a GPU, and compares the runs
+// with the simulator's predictions from the passes.
 #include "sim/doors/cli/calibrate_gpu.h"
 
 #include "sim/doors/cli/command.h"
@@ -21,14 +21,14 @@ namespace {
 
 constexpr double kGiB = 0x1.0p30;
 
-// Prints at once: such runs are watched, and may be cut short.
+// Prints at once, since users watch such runs and may stop them.
 template <class... Values>
 void say(fmt::format_string<Values...> format, Values&&... values) {
   print_output(format, std::forward<Values>(values)...);
   flush_output();
 }
 
-// Files go into the folder, and a line for the reader is printed as things are measured.
+// Writes files into the folder, and prints a line per measurement.
 class GpuPrinter final : public calibrate::GpuObserver {
  public:
   GpuPrinter(report::OutputFolder& folder, const calibrate::GpuSetup& setup) : folder_(folder), setup_(setup) {}
@@ -113,7 +113,7 @@ std::vector<std::string> gpu_file_names(const calibrate::Settings& settings, con
   return names;
 }
 
-// Everything that is measured of two models. The number of passes, or runs, that were timed.
+// Measures everything for two models. Returns the number of timed passes, or runs.
 std::size_t measure(calibrate::GpuSetup& setup, GpuPrinter& printer) {
   if (setup.gpu.for_baselines) {
     printer.placed(setup.place());

@@ -27,7 +27,7 @@ std::string disagreement(const judge::Row& row) {
                      spec::expects_refuted(row.cell->theory) ? " (this closed form was expected to be refuted)" : "");
 }
 
-// No theory, though the config did not say so.
+// There is no theory, although the config does not declare this.
 bool lacks_theory(const judge::Row& row) {
   return row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory);
 }
@@ -75,7 +75,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
       "their z as one, not as many. Leak seen: the smallest leak of the draft's distribution into the output that the "
       "checks reject with power .99.\n",
       level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
-  constexpr std::size_t kShown = 20;  // lines for each kind of finding: a wrong base shows in every cell of a grid
+  constexpr std::size_t kShown = 20;  // lines per kind of finding, since a wrong base shows in every cell of a grid
   const auto list = [&](const std::vector<const judge::Row*>& which, const std::string& what, const auto& describe) {
     for (std::size_t i = 0; i < std::min(which.size(), kShown); ++i)
       text += fmt::format("{}: {} cell {}: {}\n", what, which[i]->cell->experiment, which[i]->cell->index, describe(*which[i]));

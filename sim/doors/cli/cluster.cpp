@@ -1,4 +1,4 @@
-// specsim cluster: shards of an experiment as tasks of Slurm or of this machine, by the script that knows them.
+// specsim cluster: runs shards of an experiment as tasks of Slurm or of this machine, with the script scripts/cluster.py.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
@@ -12,7 +12,7 @@
 namespace specsim::cli {
 
 ExitCode cluster_command(const std::vector<std::string>& arguments) {
-  // The script reads them; here they are declared and checked.
+  // The script interprets these options; they are declared and checked here.
   std::vector<std::string> what;
   std::vector<std::string> sets;
   std::vector<std::string> of_jobs;

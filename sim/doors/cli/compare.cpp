@@ -1,4 +1,4 @@
-// specsim compare: which method of drafting and verifying is fastest on a workload, and by how much for sure.
+// specsim compare: which method of drafting and verifying is fastest on a workload, and with what confidence.
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/engine_methods.h"
 #include "sim/answers/plan/race.h"
@@ -30,7 +30,7 @@ namespace {
 using plan::Contender;
 using plan::Ranking;
 
-// A line for each node, children indented below their parent.
+// One line per node; children are indented below their parent.
 void draw_node(const tokens::Tree& tree, int node, const std::string& indent, std::vector<std::string>& lines) {
   const tokens::Tree::Node& own = tree.nodes[static_cast<std::size_t>(node)];
   for (int i = 0; i < own.children; ++i) {
@@ -52,25 +52,25 @@ void print_tree(const tokens::Tree& tree) {
 }
 
 std::string shown(const std::string& method) {
-  constexpr std::size_t kLongest = 100;  // letters, where the method's names and single figures take no more
+  constexpr std::size_t kLongest = 100;  // widest column of methods, in characters
   return report::short_method(method, kLongest);
 }
 
-// What a method is called in a table.
+// The name of a method in a table.
 std::string method_words(const Contender& one) {
   return shown(one.row.cell->method_text) + (one.row.cell->lossless() ? "" : " (not lossless)") +
          (one.engine_runs.value_or(true) ? "" : fmt::format(" (not in {})", plan::engine_of(*one.row.cell))) +
          (one.foresees ? " (no method: it knows what will be accepted)" : "");
 }
 
-// The fastest that somebody can run; nullptr: none.
+// The fastest method that a user can run; nullptr: none.
 const Contender* first_method(const Ranking& ranking) {
   for (const Contender& one : ranking.contenders)
     if (!one.foresees) return &one;
   return nullptr;
 }
 
-// Which methods the noise of prices leaves as fast as the first.
+// Prints the methods that tie with the first within the latency error.
 void print_ties(const Ranking& ranking) {
   std::vector<std::string> ranks;
   double noise = 0.0;
@@ -87,7 +87,7 @@ void print_ties(const Ranking& ranking) {
                  fmt::join(ranks, ", "), ranks.size() == 1 ? "s" : "", 100.0 * noise);
 }
 
-// The fastest that the engine has, where that is not the first.
+// Prints the fastest method that the engine supports, if it is not the first.
 void print_fastest_of_engine(const Ranking& ranking) {
   const Contender* const first = first_method(ranking);
   if (first == nullptr || first->engine_runs.value_or(true)) return;
@@ -163,16 +163,16 @@ struct CompareOptions {
   bool print_config = false;
 };
 
-// What the built-in methods' distributions are made by.
+// The parameters of the built-in methods' distributions.
 struct BuiltIn {
   double alpha = plan::kDefaultAlpha;
   double temperature = 1.0;
-  spec::AcceptanceTable table;  // acceptance by depth and rank, in place of alpha and temperature; empty: there is none
+  spec::AcceptanceTable table;  // acceptance by depth and rank, replaces alpha and temperature; empty: none
 
   [[nodiscard]] RecordedPair recorded() const { return recorded_pair(table); }
 };
 
-// How a table's drafts were chosen, as a sentence behind others; "" at temperature 0, where it makes no difference.
+// How a table's drafts were chosen, as a sentence to append; "" at temperature 0, where it makes no difference.
 std::string of_selection(const spec::AcceptanceTable& table) {
   if (table.temperature == "0") return "";
   if (table.selection == spec::Selection::sampled)
@@ -184,7 +184,7 @@ std::string of_selection(const spec::AcceptanceTable& table) {
                                                                 : table.selection_from);
 }
 
-// What the order of the built-in methods rests on.
+// Prints the assumptions on which the ranking of the built-in methods depends.
 void print_assumptions(const WorkloadOptions& options, const BuiltIn& built_in, const std::string& cost) {
   if (const std::string assumed = assumptions(options, built_in.recorded()); !assumed.empty())
     print_output("ASSUMED, for nothing else was said: {}\n", assumed);
@@ -284,7 +284,7 @@ constexpr const char* kCompareExamples =
     "  specsim compare --alpha 0.8 --target llama-3.1-70b --tensor-parallel 4 --print-config > methods.yaml\n"
     "  scripts/plots/plot_compare.py build/compare\n";
 
-// Throws BadInput for options that a config leaves no room for.
+// Throws BadInput for options that contradict a config.
 BuiltIn read_built_in(const CommandLine& line, const CompareOptions& options) {
   line.check({{"force", {"out"}, {}, ""},
               {"print-config", {}, {"out"}, "is where rankings go, of which none is made"},
@@ -302,7 +302,7 @@ BuiltIn read_built_in(const CommandLine& line, const CompareOptions& options) {
   return built_in;
 }
 
-// What a few runs say, while the others are still to come.
+// Prints the result of a few runs while the others are still running.
 void print_first_answer(const std::vector<Ranking>& rankings) {
   print_error("first answer, from {} of {} runs:\n", plan::kFirstAnswer, plan::kReplicates);
   for (const Ranking& ranking : rankings) {

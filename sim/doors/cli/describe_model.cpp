@@ -124,7 +124,7 @@ const char* words_of(const std::string& part) {
   return "";
 }
 
-// What the headers of its weight files hold.
+// Prints the contents of its weight files' headers.
 void print_stored(const std::vector<cost::StoredTensors>& stored) {
   report::Table table(
       {{"in the weight files", Align::left}, {"type", Align::left}, {"tensors"}, {"elements"}, {"bytes"}, {"GiB"}},

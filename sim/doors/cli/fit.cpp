@@ -62,7 +62,7 @@ void refuse(const CommandLine& line, const std::vector<std::string>& names, cons
       throw BadInput({"--" + name, 0, 0}, fmt::format("{}, allowed: {}", text, allowed));
 }
 
-// spread.yaml alone, with what led to it.
+// Writes only spread.yaml, with the inputs of the fit.
 void write_spread(const FitOptions& options, report::OutputFolder& folder, const std::string& yaml, double started) {
   folder.write(fit::kSpreadFile, yaml);
   report::Manifest manifest = report::new_manifest(command_line());
@@ -80,7 +80,7 @@ void claim_spread(const FitOptions& options, const Claim& claim, std::optional<r
   folder->claim(claim({fit::kSpreadFile}));
 }
 
-// Distributions whose acceptance is that of a table.
+// Fits distributions to a table's acceptance.
 void fit_published(const CommandLine& line, const FitOptions& options, const NamedTable& table, const Claim& claim,
                    double started) {
   refuse(line, {"kind", "draft-length", "held-out"}, "with recorded acceptance");
@@ -96,7 +96,7 @@ void fit_published(const CommandLine& line, const FitOptions& options, const Nam
   if (folder) write_spread(options, *folder, fit.yaml(), started);
 }
 
-// Distributions like those of the record, where it holds more than outcomes: the fit is then of these alone.
+// Fits distributions to the record, if it contains more than outcomes. Then no process is fitted.
 void fit_distributions(const CommandLine& line, const FitOptions& options, const fit::SpreadRecord& record, const Claim& claim,
                        double started) {
   refuse(line, {"draft-length", "held-out"}, "with recorded rounds or accepted prefixes");

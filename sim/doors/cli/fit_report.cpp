@@ -78,7 +78,7 @@ void print_processes(const fit::FitReport& report) {
   print_table(parameters);
 }
 
-// What the fits say of draft lengths that they have not seen.
+// Prints the fits' predictions for draft lengths that they have not seen.
 void print_foretold(const fit::FitReport& report) {
   if (report.processes[0].foretold.empty()) return;
   std::vector<report::Head> columns = {{"K"}, {"recorded"}, {"+-"}};

@@ -31,7 +31,7 @@ bool names_table(const std::string& file) {
   return std::find(names.begin(), names.end(), file) != names.end();
 }
 
-// The temperature of the table, and where that is from.
+// The temperature of the table, and its source.
 double temperature_of(const spec::AcceptanceTable& table, const std::string& option, std::string& from) {
   const bool stated = !table.temperature.empty() && table.temperature != "unknown";
   if (!stated) {
@@ -49,7 +49,7 @@ double temperature_of(const spec::AcceptanceTable& table, const std::string& opt
   return *own;
 }
 
-// Whether the ranks are of chosen drafts, which makes a difference above temperature 0.
+// Whether the ranks are of chosen drafts, which matters above temperature 0.
 bool chosen_drafts(const spec::AcceptanceTable& table, double temperature) {
   if (temperature > 0.0 && table.selection == spec::Selection::unsaid)
     throw BadInput(table.where,
@@ -65,7 +65,7 @@ bool chosen_drafts(const spec::AcceptanceTable& table, double temperature) {
 
 namespace {
 
-// The fit asks no model of the table; whoever takes the table on to plan or compare does.
+// Warns about an unknown model in the table. The fit does not need it, but plan and compare do.
 void warn_of_unknown(const std::string& model, const Location& where) {
   std::error_code ignored;
   if (model.empty() || model == "none" || model.find('{') != std::string::npos || std::filesystem::exists(model, ignored)) return;

@@ -1,4 +1,4 @@
-// specsim import: what a server's log or metrics say of acceptance, and the options that take it to plan and serve.
+// specsim import: extracts acceptance from a server's log or metrics, and prints options for plan and serve.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
@@ -21,13 +21,13 @@ namespace {
 
 std::string end_of_interval(double x) { return std::isnan(x) ? "" : fmt::format("{:.4f}", x); }
 
-// What lines are of, in words; "" where the text around the tables says it.
+// The kind of lines in words; "" if the text around the tables states it.
 std::string lines_in_table(const logs::ReportedAcceptance& one) {
   if (!tables_alone()) return "";
   return one.name.empty() ? describe(one.kind) : fmt::format("{}, {}", describe(one.kind), one.name);
 }
 
-// A table with a column before all others that says what lines its rows are of, where it stands alone.
+// A table with an additional first column that states the kind of lines, if the table is printed without text around it.
 class TableOfLines {
  public:
   TableOfLines(std::vector<report::Head> heads, std::string lines)
@@ -67,7 +67,7 @@ void print_figures(const logs::Findings& findings, const std::string& lines) {
   positions.print();
 }
 
-// Whether figures hold together: lines of text, or a table where nothing else is printed.
+// Prints whether figures are consistent: as lines of text, or as a table if nothing else is printed.
 void print_checks(const std::vector<logs::Check>& checks, const std::string& lines, const char* indent) {
   for (const logs::Check& check : checks)
     print_output("{}{} {}: {}\n", indent,
@@ -150,7 +150,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
     findings.push_back(logs::find(one, draft_length));
     print_acceptance(one, findings.back());
   }
-  if (shown.empty()) one_acceptance(contents, server, draft_length, {"--server", 0, 0});  // says what there is instead
+  if (shown.empty()) one_acceptance(contents, server, draft_length, {"--server", 0, 0});  // reports why there is none
   for (std::size_t i = 0; i < shown.size(); ++i)
     for (std::size_t j = i + 1; j < shown.size(); ++j)
       if (shown[i]->kind != shown[j]->kind && logs::server_name(shown[i]->kind) == logs::server_name(shown[j]->kind)) {

@@ -1,4 +1,4 @@
-// specsim init: three questions and a config of one's own, or the configs that come with the program.
+// specsim init: three questions and a new config, or the configs that come with the program.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/named_parts.h"
 #include "sim/doors/cli/options.h"
@@ -32,7 +32,7 @@ std::vector<std::string> names_of(const std::string& kind) {
   return names;
 }
 
-// A line of standard input without its end; false where there is none. Throws BadInput where it goes on and on.
+// Reads a line of standard input without its end; false at the end of input. Throws BadInput if the line is too long.
 bool read_line(std::string& line) {
   constexpr std::size_t kLongest = 4096;
   line.clear();
@@ -45,8 +45,8 @@ bool read_line(std::string& line) {
   return !line.empty();
 }
 
-// Asks until the answer is one of `allowed`; an empty one takes `usual`. At a terminal a wrong answer is asked again; from
-// elsewhere it is refused. Throws BadInput.
+// Asks until the answer is one of `allowed`; an empty answer means `usual`. At a terminal a wrong answer leads to another
+// question; otherwise it is rejected. Throws BadInput.
 std::string ask(const std::string& question, const std::string& usual, const std::vector<std::string>& allowed) {
   const bool terminal = isatty(STDIN_FILENO) == 1;
   while (true) {
@@ -105,8 +105,8 @@ std::string own_config(const std::string& hardware, const std::string& target, c
       hardware, target, draft, heads ? "                    # n-grams, or heads inside the target" : "");
 }
 
-// Whether the config can be written: somebody's is replaced where that is asked for, a link or a pipe never. Throws BadInput.
-// `base`: the directory that was named; a link below it leads elsewhere, and is not followed.
+// Checks that the config can be written. An existing file is replaced only on request, a link or a pipe never. Throws BadInput.
+// `base`: the named directory; a link below it leads elsewhere, and is not followed.
 void check_place(const fs::path& base, const fs::path& file, bool force) {
   std::error_code ignored;
   for (fs::path folder = file.parent_path(); folder != base && folder.has_relative_path(); folder = folder.parent_path())

@@ -6,7 +6,7 @@ namespace {
 
 using report::csv_real;
 
-// A line of the table and its price.
+// A line of the table and its latency estimate.
 template <class Priced>
 struct PricedLine {
   const std::vector<std::string>* fields = nullptr;
@@ -66,7 +66,7 @@ std::string priced(const Table& table, const std::vector<report::Column<Line>>& 
   return report::csv(columns, lines);
 }
 
-// Columns that both tables of errors have.
+// Columns common to both tables of errors.
 template <class Errors>
 std::vector<report::Column<Errors>> error_columns() {
   return {{"median_ratio", "1", "priced over measured, median", [](const Errors& e) { return csv_real(e.median_ratio, 5); }},

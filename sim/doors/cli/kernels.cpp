@@ -1,4 +1,4 @@
-// specsim kernels: measured kernels beside their prices.
+// specsim kernels: measured kernel latencies compared with the estimates.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/kernel_files.h"
 #include "sim/doors/cli/numbers.h"
@@ -36,7 +36,7 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr const char* kFitted = "fitted";  // the folder in --out for GPUs' files
+constexpr const char* kFitted = "fitted";  // the folder in --out for GPU files
 
 #ifdef SPECSIM_WITH_LZMA
 std::string unpacked(const std::string& packed, const std::string& path) {
@@ -89,7 +89,7 @@ std::vector<std::vector<std::string>> read_lines(const std::string& path) {
   return lines;
 }
 
-// Files, and a table of errors on standard output.
+// Writes the files, and prints a table of errors.
 void write_steps(const cost::PricedSteps& table, const std::string& path, bool bands, report::OutputFolder& folder) {
   const std::vector<cost::StepErrors> errors = cost::step_errors(table);
   folder.write("priced.csv", priced_csv(table));
@@ -153,8 +153,8 @@ void write_kernels(const cost::PricedTable& table, const std::string& path, bool
       count([](const cost::PricedKernel& row) { return row.warm; }), shown.text(output_width()));
 }
 
-// The GPUs of --hardware, by the names that rows may have for them: the file as it was given, its name without folder and ending,
-// and the name that it says.
+// The GPUs of --hardware, by all names that rows may use for them: the path as given, the file name without folder and
+// extension, and the name in the file.
 std::map<std::string, cost::Hardware> own_hardware(const std::vector<std::string>& files) {
   std::map<std::string, cost::Hardware> own;
   for (const std::string& name : files) {
@@ -167,7 +167,7 @@ std::map<std::string, cost::Hardware> own_hardware(const std::vector<std::string
   return own;
 }
 
-// Throws BadInput where no row is on a GPU of --hardware: it would change nothing.
+// Throws BadInput if no row is on a GPU of --hardware, since the option would have no effect.
 template <class Row>
 void check_own_used(const std::map<std::string, cost::Hardware>& own, const std::vector<Row>& rows) {
   if (own.empty() || std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return own.contains(row.gpu); })) return;
@@ -179,7 +179,7 @@ void check_own_used(const std::map<std::string, cost::Hardware>& own, const std:
                                                    fmt::join(gpus, ", "), fmt::join(called, " or ")));
 }
 
-// Fits of the table, made by the script that made the shipped ones, in the folder `fitted` of `out`.
+// Fits the table with the script that fitted the shipped GPU files, and writes to the folder `fitted` of `out`.
 ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, const std::string& out) {
   namespace fs = std::filesystem;
   const fs::path fitted = fs::path(out) / kFitted;
@@ -203,7 +203,7 @@ ExitCode fit_kernels(const std::string& path, const cost::PricedTable& table, co
   return ExitCode::fine;
 }
 
-// A table of which nothing is priced has said nothing: a script is told so by the status.
+// If no row has an estimate, there is no result; the exit status tells scripts so.
 ExitCode priced_any(const std::string& path, std::size_t rows, bool any) {
   if (any) return ExitCode::fine;
   print_error("{}: none of {} rows is priced, so that there is no error to tell\n", path, rows);

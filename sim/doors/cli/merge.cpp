@@ -1,4 +1,4 @@
-// specsim merge: counts of shards add up; everything else is computed anew.
+// specsim merge: adds up the counts of shards, and computes all other results from them.
 #include "sim/doors/cli/check_summary.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
@@ -22,22 +22,22 @@ namespace specsim::cli {
 
 namespace {
 
-// The shards of one run: what their manifests say, which agree.
+// The shards of one run, and the contents of their manifests, which must agree.
 struct Shards {
   std::vector<spec::Experiment> experiments;
-  std::string identity;            // the identity of the whole run, without the shard
-  std::vector<std::string> files;  // the configs that the first manifest lists, and all others must list; read once
+  std::string identity;            // of the whole run, without the shard
+  std::vector<std::string> files;  // the configs in the first manifest, which all others must list too; read once
   std::vector<std::string> configs;
   std::vector<FileSum> inputs;
   double seconds = 0.0;  // wall time of all shards, added up
   unsigned threads = 1;
   std::uint64_t of = 0;
   std::map<std::uint64_t, std::string> directories;       // [number of the shard]
-  std::map<std::uint64_t, std::vector<FileSum>> results;  // files that its manifest lists
+  std::map<std::uint64_t, std::vector<FileSum>> results;  // files in its manifest
 };
 
-// The directories of shards: as named, or those within a named folder that is no shard itself, by name, but for `out`. So many
-// shards that a shell could not name them all are one word.
+// The directories of shards: those named, or all in a named folder that is not a shard itself, sorted by name, without `out`. A
+// folder allows more shards than fit on a command line.
 std::vector<std::string> shard_directories(const std::vector<std::string>& named, const std::string& out) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -57,7 +57,7 @@ std::vector<std::string> shard_directories(const std::vector<std::string>& named
   return directories;
 }
 
-// Throws BadInput where another program made the shard, or its run is unfinished.
+// Throws BadInput if another program version made the shard, or if its run is unfinished.
 report::Manifest read_shard_manifest(const std::string& directory) {
   std::error_code ignored;
   const std::string path = directory + "/manifest.yaml";
@@ -73,7 +73,7 @@ report::Manifest read_shard_manifest(const std::string& directory) {
   return own;
 }
 
-// Throws BadInput unless the shard belongs to those before it.
+// Throws BadInput unless the shard belongs to the same run as those before it.
 void add_shard(const std::string& directory, const std::string& first, Shards& shards) {
   const std::string path = directory + "/manifest.yaml";
   const report::Manifest own = read_shard_manifest(directory);
@@ -110,7 +110,7 @@ void add_shard(const std::string& directory, const std::string& first, Shards& s
                                              shards.of, place->second));
 }
 
-// All shards of a run. Throws BadInput where one is missing or given twice.
+// All shards of a run. Throws BadInput if one is missing or given twice.
 Shards read_shards(const std::vector<std::string>& directories) {
   Shards shards;
   for (const std::string& directory : directories) add_shard(directory, directories.front(), shards);
@@ -121,8 +121,8 @@ Shards read_shards(const std::vector<std::string>& directories) {
   return shards;
 }
 
-// Adds the counts of all shards to those of the rows. Throws BadInput where they are not what a manifest has the checksum of, or
-// not those of the whole run.
+// Adds the counts of all shards to those of the rows. Throws BadInput if counts do not match a manifest's checksum, or do not
+// add up to the whole run.
 void add_counts(const Shards& shards, const std::string& first, std::vector<judge::Row>& rows) {
   std::map<std::pair<std::string, std::size_t>, decode::Counts*> counts;
   for (judge::Row& row : rows) counts[{row.cell->experiment, row.cell->index}] = &row.counts;
@@ -202,7 +202,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   manifest.inputs = shards.inputs;
   manifest.verdict = summary.verdict;
   print_output("wrote {}/{}\n", out, write_results(folder, rows, manifest, true));
-  // Shards of a run that nobody wanted checked may be too few rounds for it.
+  // Shards of a run without check may have too few rounds for one.
   return summary.status == ExitCode::disagree ? ExitCode::disagree : ExitCode::fine;
 }
 

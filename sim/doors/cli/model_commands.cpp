@@ -62,8 +62,8 @@ void add_model_options(CommandLine& line, ModelOptions& options) {
 
 namespace {
 
-// Reads --drafter. Only drafters that run on real models are allowed; those that need trained heads or early exits exist in
-// simulations alone, where made-up distributions stand for these.
+// Reads --drafter. Only drafters that run on real models are allowed. Drafters that need trained heads or early exits exist only
+// in simulations, with synthetic distributions.
 void read_block_drafter(const CommandLine& line, calibrate::Settings& settings) {
   Diagnostics diagnostics;
   const config::Value section = config::parse_text(settings.drafter, "--drafter", diagnostics);
@@ -96,7 +96,7 @@ void read_block_drafter(const CommandLine& line, calibrate::Settings& settings) 
   settings.batches = {1};
 }
 
-// What --drafter says.
+// Reads the value of --drafter.
 void read_drafter(const CommandLine& line, calibrate::Settings& settings) {
   constexpr std::string_view kExit = "early-exit:";
   if (settings.drafter.starts_with("{")) return read_block_drafter(line, settings);
@@ -114,7 +114,7 @@ void read_drafter(const CommandLine& line, calibrate::Settings& settings) {
   settings.drafter = "early-exit";
 }
 
-// The drafter and the verifier. Whether a model of --draft is needed.
+// Reads the drafter and the verifier. Returns whether a model of --draft is needed.
 bool read_method(const CommandLine& line, ModelOptions& options) {
   calibrate::Settings& settings = options.settings;
   read_drafter(line, settings);
@@ -135,7 +135,7 @@ bool read_method(const CommandLine& line, ModelOptions& options) {
   return needs_draft;
 }
 
-// A first look, but for what was asked for.
+// Reduces the settings for a first look, except those that the user gave.
 void take_quick(const CommandLine& line, calibrate::Settings& settings) {
   const calibrate::Settings quick = calibrate::quick_settings();
   const auto unless_given = [&](const char* option, auto& what, const auto& value) {

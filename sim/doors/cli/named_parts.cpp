@@ -34,7 +34,7 @@ void add(std::vector<NamedPart>& parts, const std::string& kind, const Registry&
   for (const auto& entry : registry.entries()) parts.push_back({kind, entry.info, mark(entry)});
 }
 
-// An engine's figures, with the comments' worth of them in the file that the source names.
+// An engine's figures. Their explanations are comments in the file that the source names.
 config::PartInfo engine_info(const char* name, const config::Value& value, Diagnostics& diagnostics) {
   const cost::Engine engine = cost::read_engine(value, diagnostics);
   config::PartInfo info{name, engine.name, engine.source, {}, ""};
@@ -57,7 +57,7 @@ config::PartInfo engine_info(const char* name, const config::Value& value, Diagn
   return info;
 }
 
-// What of the layers is not alike, and how keys and values are kept.
+// Which layers differ from the others, and how keys and values are cached.
 std::string layers_by_kind(const cost::ModelShape& shape) {
   std::string text;
   if (shape.experts > 0.0) text += fmt::format(" {:.3f}B of them meet a token.", 1e-9 * shape.active_parameters());

@@ -78,7 +78,7 @@ void check_tables(const std::vector<const spec::Cell*>& cells, unsigned threads,
 }
 
 void check_not_read(const std::string& path, const std::string& option, const FilesRead& read) {
-  std::error_code ignored;  // one that is not there yet is nobody's
+  std::error_code ignored;  // a path that does not exist yet is not a file that was read
   for (const FileSum& one : read.sums())
     if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, one.name, ignored))
       throw BadInput({option, 0, 0}, fmt::format("{} is what was read here, allowed: another file", path));
@@ -120,8 +120,8 @@ std::string duration_text(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
-// One line for a terminal of so many columns, the last of them left free: where it is narrow, first the bar shrinks and goes,
-// then the rate.
+// One line for a terminal with `columns` columns, of which the last stays free. On a narrow terminal the bar shrinks and then
+// disappears, then the rate does.
 std::string progress_line(double share, const std::string& rate, const std::string& left, std::size_t columns) {
   constexpr std::size_t kWidest = 30;
   constexpr std::size_t kNarrowest = 5;

@@ -1,4 +1,4 @@
-// specsim pass: what one forward pass takes on a GPU, part by part.
+// specsim pass: the latency of one forward pass on a GPU, part by part.
 #include "sim/answers/plan/passes.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
@@ -58,7 +58,7 @@ struct PassOptions {
   bool explain = false;
 };
 
-// One GPU and model, cut and quantised as said.
+// One GPU and model, with the given split and quantisation.
 PassSetting read_setting(const CommandLine& line, const PassOptions& options, const std::string& hardware,
                          const std::string& model, const std::string& shards, const std::string& bits) {
   const cost::Role role = options.grid.role;
@@ -67,7 +67,7 @@ PassSetting read_setting(const CommandLine& line, const PassOptions& options, co
   };
   PresetChoice chosen = preset(model, "model");
   chosen.changes.push_back({"tensor_parallel", shards, at_option("tensor-parallel")});
-  // What nobody said is the model's own.
+  // Options that are not given default to the model's own values.
   for (const auto& [option, key, text] : {std::tuple{"weight-bits", "weight_bits", bits},
                                           {"kv-bits", "kv_bits", options.kv_bits},
                                           {"kv-window", "kv_window", options.kv_window},
@@ -95,7 +95,7 @@ PassSetting read_setting(const CommandLine& line, const PassOptions& options, co
   return setting;
 }
 
-// The models and GPUs that the options name, one setting for each combination.
+// A setting for each combination of the models and GPUs in the options.
 std::vector<PassSetting> read_settings(const CommandLine& line, const PassOptions& options) {
   std::vector<PassSetting> settings;
   for (const std::string& hardware : options.hardware)
@@ -151,7 +151,7 @@ void print_passes(const std::vector<PassSetting>& settings, const std::vector<Pr
       plural(first_tokens, "token"));
 }
 
-// The operations of each pass, with the kernel that computes each.
+// The operations of each pass, with the kernel of each.
 void print_operations(const std::vector<PassSetting>& settings, const plan::PassGrid& grid) {
   for (const PassSetting& setting : settings) {
     const std::unique_ptr<cost::CostModel> model = cost::make_roofline(setting.deployment);
@@ -175,7 +175,7 @@ void print_operations(const std::vector<PassSetting>& settings, const plan::Pass
       "\ntimes: how often in the pass; us: once; +- %: standard error of that. Work on two streams at once counts less.\n");
 }
 
-// How many rows of each sequence go through the LM head at most: all of them, none, or a number.
+// The most rows per sequence through the LM head: all of them, none, or a number.
 double read_logits(const std::string& text, const std::string& option) {
   const config::Interval rows = config::between(0, 1e6);
   if (text == "all") return 1e9;
@@ -257,7 +257,7 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   if (options.csv && for_machines()) throw BadInput({"--csv", 0, 0}, "given with --format, allowed: one of them");
   refuse_two_types(line, options.dtype.value_or(""));
   grid.most_logits = grid.products_only ? 0.0 : read_logits(options.logits, "--logits");
-  constexpr double kMostVerified = 256.0;  // no draft, chain or tree, has as many tokens
+  constexpr double kMostVerified = 256.0;  // no draft, chain or tree, has more tokens
   if (*std::max_element(grid.tokens.begin(), grid.tokens.end()) > kMostVerified && !line.given("logits") && !grid.products_only &&
       grid.role == cost::Role::target)
     print_warning(

@@ -1,4 +1,4 @@
-// specsim plan: which draft length, when not to speculate, and the flags to start a server with.
+// specsim plan: the best draft length, when not to speculate, and the flags to start a server.
 #include "sim/answers/plan/advice.h"
 #include "sim/answers/plan/built_in.h"
 #include "sim/answers/plan/planned.h"
@@ -35,7 +35,7 @@ struct PlanOptions {
   unsigned threads = 0;
 };
 
-// Options, and changes by --set, that nothing is left for where the acceptance is stated: nothing is simulated then.
+// Rejects options, and changes by --set, that have no effect if the acceptance is stated, since nothing is simulated then.
 void check_effects(const CommandLine& line, const PlanOptions& options) {
   const std::string why = "says the acceptance, so that nothing is simulated";
   line.check({{"server", {"log"}, {}, ""},
@@ -54,7 +54,7 @@ void check_effects(const CommandLine& line, const PlanOptions& options) {
   }
 }
 
-// What the table of --acceptance was recorded with.
+// The models with which the table of --acceptance was recorded.
 RecordedPair recorded_models(const PlanOptions& options) {
   if (options.acceptance.table.empty()) return {};
   return recorded_pair(spec::named_acceptance_table(options.acceptance.table, {"--acceptance", 0, 0}));
@@ -66,7 +66,7 @@ std::vector<spec::Experiment> experiments_of(const PlanOptions& options) {
   std::vector<spec::Override> changes =
       workload_overrides(options.workload, built_in, built_in ? recorded_models(options) : RecordedPair());
   if (!built_in) {
-    // The plan looks for the draft length itself, whatever the config sweeps.
+    // The plan searches the draft length itself, whatever the config sweeps.
     changes.push_back(spec::override_setting("decode.drafter.draft_length", std::int64_t{1}, {"specsim plan", 0, 0}));
     return read_experiments(configs, spec::Misfits::left_out, changes);
   }
@@ -139,7 +139,7 @@ ExitCode plan_command(const std::vector<std::string>& arguments) {
   std::optional<report::OutputFolder> folder;
   if (options.out) {
     folder.emplace(*options.out);
-    // A log may come from standard input: what it says stands for it.
+    // The log's figures are part of the identity, since a log may come from standard input.
     const std::string logged =
         !options.acceptance.log.empty() ? fmt::format("{}", fmt::join(planning.own->tokens_per_round, " ")) : "";
     const std::string what = run::identity(experiments) + logged;

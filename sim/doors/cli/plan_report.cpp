@@ -77,7 +77,7 @@ void print_points(const Plan& plan, bool in_seconds) {
   if (plan.best_point().time_error > 0.0) print_output("low, high: 95 % interval of the speedup\n");
 }
 
-// What is assumed of drafts longer than those that were measured, and the best of these.
+// Prints the assumption about drafts longer than the measured ones, and the best measured length.
 void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
   if (curve.measured >= curve.longest()) return;
   std::string text =
@@ -95,7 +95,7 @@ void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
   print_words(text + ")");
 }
 
-// Why drafting does not pay, in words.
+// The reason why drafting does not pay.
 std::string reason_text(const Advice& advice) {
   const Plan& plan = advice.plan;
   if (plan.points.size() == 1) return "no draft fits into memory beside the target and its cache";
@@ -113,7 +113,7 @@ std::string reason_text(const Advice& advice) {
   }
 }
 
-// The last batch up to which speculation pays, by the scan.
+// The last batch up to which speculation pays, from the scan.
 std::string limit_text(const std::vector<ScanPoint>& points) {
   const ScanPoint* last = nullptr;
   for (const ScanPoint& point : points) {
@@ -125,7 +125,7 @@ std::string limit_text(const std::vector<ScanPoint>& points) {
   return last == nullptr ? "" : fmt::format("pays up to batch {:g}, the largest that fits or is covered", last->at);
 }
 
-// The command of the engine that was priced, else the first that can do it.
+// The command of the plan's engine, otherwise of the first engine that supports the pair.
 const plan::EngineCommand* start_command(const plan::Planned& planned, const Advice& advice) {
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   const auto starts = [&](const plan::EngineCommand& one) { return !one.command.empty(); };
@@ -141,9 +141,9 @@ const plan::EngineCommand* start_command(const plan::Planned& planned, const Adv
   return at == advice.commands.end() ? nullptr : &*at;
 }
 
-// The answer in five lines: what to do, what it gains, how far that carries, how to start, what would make it surer.
+// The answer in five lines: the recommendation, the gain, its range, the start command, and how to make it more certain.
 void print_answer(const plan::Planned& planned, const Advice& advice) {
-  constexpr double kWide = 0.08;  // standard error of a speedup above which measuring is advised
+  constexpr double kWide = 0.08;  // above this standard error of a speedup the output recommends measuring
   const Plan& plan = advice.plan;
   const PlanPoint& best = plan.best_point();
   const auto interval = [](const plan::Gain& gain) { return gain.error > 0.0 ? fmt::format(" (95 %: {:.2f} to {:.2f})", gain.low(), gain.high()) : std::string(); };
@@ -279,10 +279,10 @@ void print_commands(const std::vector<plan::EngineCommand>& commands) {
     for (const std::string& note : own.notes)
       if (!own.command.empty()) table.add({"", "(" + note + ")"});
   }
-  print_output("start a server with\n{}", table.text());  // commands are not wrapped: they are copied
+  print_output("start a server with\n{}", table.text());  // commands are not wrapped, so that they can be copied
 }
 
-// Memory, and how to start a server, of each of a few cells.
+// Memory and start commands for each of a few cells.
 void print_servers(const std::vector<plan::Planned>& planned) {
   constexpr std::size_t kFew = 8;
   if (planned.size() > kFew) {

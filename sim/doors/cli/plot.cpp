@@ -1,4 +1,4 @@
-// specsim plot: pictures of what another command wrote, by the script that knows its files.
+// specsim plot: draws another command's results with the script for these files.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/resources.h"
@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 namespace {
 
 struct Script {
-  const char* file;    // the file that tells what wrote the folder
-  const char* script;  // what draws it
+  const char* file;    // a file that only this command writes
+  const char* script;  // the script that draws it
 };
-// The first that fits draws the folder.
+// The first entry that matches draws the folder.
 constexpr std::array<Script, 6> kScripts = {{{"plan.csv", "plot_plan.py"},
                                              {"ranking.csv", "plot_compare.py"},
                                              {"validation.csv", "plot_validation.py"},
@@ -56,7 +56,7 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
     std::vector<std::string> words = {folder};
     if (force) words.emplace_back("--force");
     const int status = run_script(fmt::format("scripts/plots/{}", script->script), words);
-    // The script has told what is wrong.
+    // The script has already reported the error.
     for (const ExitCode told : {ExitCode::bad_input, ExitCode::io_failed, ExitCode::interrupted})
       if (status == static_cast<int>(told)) return told;
     if (status != 0) throw IoError(fmt::format("{} ended with status {}", script->script, status));

@@ -19,9 +19,9 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr double kMostRuns = 1e5;  // of a sweep: their summaries are kept
+constexpr double kMostRuns = 1e5;  // per sweep, since their summaries are kept
 
-// Options that belong to a sweep, or to a single run.
+// Checks options that belong to a sweep, or to a single run.
 void check_modes(const CommandLine& line, const load::ServeExperiment& experiment) {
   const bool swept = line.given("sweep");
   const auto needs = [&](const char* option, bool met, const char* what) {
@@ -36,7 +36,7 @@ void check_modes(const CommandLine& line, const load::ServeExperiment& experimen
   needs("draft-lengths", swept, "--sweep");
   needs("draft-lengths", experiment.slo.any(), "--slo");
   needs("draft-lengths", experiment.speculation.has_value(), "speculation");
-  // Whoever tries policies one after the other leaves the acceptance as it is: that it says nothing of a plain server is told.
+  // Users who compare policies keep the acceptance options, so for a server without speculation this is only a warning.
   const bool drafts = experiment.speculation && experiment.speculation->longest > 0;
   std::vector<std::string> of_drafts = acceptance_options();
   of_drafts.emplace_back("method");
@@ -52,10 +52,10 @@ void check_modes(const CommandLine& line, const load::ServeExperiment& experimen
   needs("steps", line.given("out"), "--out");
 }
 
-// The acceptance that the options state, as rates by position; and the models that a table of it was recorded with, where no
-// config and no option says any.
+// Applies the acceptance that the options state, as rates by position. If neither config nor options name models, also applies
+// those of the acceptance table.
 void take_acceptance(const CommandLine& line, const AcceptanceOptions& options, load::ServeRequest& request) {
-  constexpr int kPositions = 16;  // rates of positions; a server's draft length beyond them holds the last one on
+  constexpr int kPositions = 16;  // number of rates; longer drafts of a server repeat the last one
   const std::optional<plan::AcceptanceCurve> stated = stated_acceptance(line, options, kPositions, false);
   if (!stated) return;
   request.alpha = options.alpha;
@@ -113,7 +113,7 @@ Sweep read_sweep(const std::string& text, const std::string& option) {
   } else {
     for (const std::int64_t value : read_integers(list, option, allowed)) sweep.values.push_back(static_cast<double>(value));
   }
-  // A verdict goes from the lowest load to the highest; the same load again would be the same run.
+  // The verdict needs ascending loads, and the same load twice would be the same run.
   std::sort(sweep.values.begin(), sweep.values.end());
   sweep.values.erase(std::unique(sweep.values.begin(), sweep.values.end()), sweep.values.end());
   return sweep;
@@ -170,9 +170,9 @@ void read_serve_task(const CommandLine& line, const FilesRead& read, ServeTask& 
   task.experiment = read_served(line, task);
   check_modes(line, task.experiment);
   check_single_files({{"--timeline", task.timeline, kTimelineStart}}, read, task.out, kServeFiles, task.force);
-  for (const int length : task.lengths)  // each can be drafted
+  for (const int length : task.lengths)  // checks that each can be drafted
     if (length > 0) static_cast<void>(load::with_fixed_length(task.experiment, length));
-  // A server that never drafts is the plain one, under its name too.
+  // A server that never drafts runs once, under the name of the one without speculation.
   if (task.lengths.empty() && task.experiment.speculation && task.experiment.speculation->longest == 0)
     task.experiment = load::without_speculation(task.experiment);
   const double runs = task.sweep ? static_cast<double>(task.sweep->values.size()) * task.replications : 1.0;

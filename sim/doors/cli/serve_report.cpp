@@ -120,7 +120,7 @@ void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, co
 
 namespace {
 
-// The server's flags: with the table where its engine takes one, else with the length for steps of so many requests.
+// Prints the server's flags: with a table if its engine supports one, otherwise with the length for steps of so many requests.
 void print_flags(const load::ServeExperiment& experiment, const load::LengthTable& table, double requests) {
   const std::string& engine = experiment.product;
   const cost::Deployment* const deployment = experiment.cost->deployment();

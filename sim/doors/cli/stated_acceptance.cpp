@@ -14,7 +14,7 @@ namespace {
 
 using plan::AcceptanceCurve;
 
-// A share that holds for all positions together. A list is refused: whoever gives one means rates by position.
+// A share for all positions together. A list is rejected, since its user means rates by position.
 double read_one_share(const std::string& text, const std::string& option) {
   if (text.find(',') != std::string::npos)
     throw BadInput({option, 0, 0},
@@ -24,7 +24,7 @@ double read_one_share(const std::string& text, const std::string& option) {
   return read_share(text, option);
 }
 
-// What a server's log says of acceptance, and warnings of what it contradicts.
+// The acceptance in a server's log, with warnings about contradictions.
 AcceptanceCurve logged_acceptance(const AcceptanceOptions& options, int longest) {
   const std::string& path = options.log;
   const int at = options.at_length.value_or(0);

@@ -1,4 +1,4 @@
-// specsim theory: closed forms at given parameters, or at what a server's log shows.
+// specsim theory: closed forms at given parameters, or at figures from a server's log.
 #include "sim/answers/plan/acceptance_curve.h"
 #include "sim/answers/plan/closed_form_answers.h"
 #include "sim/doors/cli/command.h"
@@ -22,11 +22,11 @@ namespace {
 
 using report::Align;
 
-// What the options say of acceptance: alpha by position, given that it is reached. No rates: there is --requests alone.
+// The acceptance that options state: alpha by position, given that it is reached. No rates: only --requests is given.
 struct StatedRates {
   std::vector<double> rates;
   std::string heading;
-  bool from_one_figure = false;  // the rates follow from one figure of a log, over all positions
+  bool from_one_figure = false;  // the rates follow from one figure of a log for all positions
 };
 
 struct Requests {
@@ -67,7 +67,7 @@ std::vector<double> shares_by_position(const std::string& list, const std::strin
   return values;
 }
 
-// Throws BadInput unless acceptance is stated in one way, or not at all beside --requests.
+// Throws BadInput unless acceptance is stated in exactly one way; with --requests it may be omitted.
 void check_one_way(const CommandLine& line) {
   int given = 0;
   for (const char* name : {"alpha", "alphas", "position-rates", "acceptance-rate", "mean-acceptance-length"})
@@ -102,7 +102,7 @@ StatedRates read_rates(const TheoryOptions& options) {
   return {};
 }
 
-// A draft pass / a target pass, as either option gives it.
+// Draft pass / target pass, from either option.
 double cost_ratio_of(const TheoryOptions& options) {
   if (options.cost_ratio && options.target_to_draft_ratio)
     throw BadInput({"--cost-ratio", 0, 0}, "given together with --target-to-draft-ratio, allowed: one of them");
@@ -129,7 +129,7 @@ std::string best_text(const theory::BestDraftLength& best) {
                      best.speedup);
 }
 
-// Lines of a label and what belongs to it.
+// Lines with a label and its values.
 report::Table labelled_lines() { return report::Table({{"", Align::left}, {"", Align::left}}, {.headless = true}); }
 void print_rates(const StatedRates& stated, int draft_length, const theory::RatioCost& cost) {
   print_output("{}, draft length {}, cost ratio {:g}\n", stated.heading, draft_length, cost.cost_ratio);
@@ -173,7 +173,7 @@ void print_rates(const StatedRates& stated, int draft_length, const theory::Rati
   print_table(table);
 }
 
-// Requests of unequal alpha, each of the same length in tokens: the truth, and the figures that pooling gives instead.
+// Requests with different alpha and the same length in tokens: the true figures, and those that pooling gives instead.
 void print_requests(const Requests& requests, int draft_length, const theory::RatioCost& cost) {
   const plan::RequestAnswers answers = plan::answers_of_requests(requests.alphas, requests.weights, draft_length, cost);
   report::Table table(

@@ -1,4 +1,4 @@
-// specsim tune: learns how a server differs from the estimate, from benchmark runs of it, and says what to measure next.
+// specsim tune: learns from benchmark runs how a server differs from the estimate, and suggests what to measure next.
 #include "sim/answers/tune/suggest.h"
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/options.h"
@@ -21,7 +21,7 @@ namespace specsim::cli {
 
 namespace {
 
-constexpr double kDisagrees = 0.3;  // weight of a run below which it is named
+constexpr double kDisagrees = 0.3;  // weight below which a run is reported
 
 const std::vector<std::string> kTuneFiles = {"server.yaml", "runs.csv", "predicted.csv", "slopes.csv"};
 
@@ -44,14 +44,14 @@ struct TuneTask {
   tune::Question question = tune::Question::best_draft_length;
   int draft_length = 3;
   std::optional<double> minutes;
-  double settled = 0.5;  // percent, below which nothing more is suggested
+  double settled = 0.5;  // percent; below it no run is suggested
   std::string out;
   bool force = false;
 };
 
 bool is_config(const std::string& path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
-// The lengths of the runs that suggestions are to be like: those of the last run, or what the user says.
+// The lengths for suggested runs: those of the last run, or of the options.
 tune::Run typical(const TuneTask& task) {
   tune::Run run;
   if (!task.request.runs.empty()) run = task.request.runs.back();
@@ -122,7 +122,8 @@ void read_files(TuneTask& task) {
   if (task.suggest && task.predict.empty()) task.request.cells = tune::usual_candidates(typical(task), task.longest, task.clients);
 }
 
-// The factors that the runs say something of: change of GPU time in percent, or milliseconds of host time, with 95 % intervals.
+// The factors on which the runs have information: change of GPU time in percent, or milliseconds of host time, with 95 %
+// intervals.
 void print_factors(const tune::TuneResult& result) {
   report::Table table(report::heads("<factor,<unit,before,before low,before high,after,after low,after high,<what it scales or adds"));
   for (std::size_t i = 0; i < cost::kFactors; ++i) {
@@ -178,7 +179,7 @@ std::string runs_csv(const TuneTask& task, const tune::TuneResult& result) {
   return csv.text();
 }
 
-// The benchmark as the user's client runs it. What the run leaves open is left to the client.
+// The benchmark command for the user's client. Settings that the run does not fix keep the client's defaults.
 std::string client_command(const tune::Run& run, const std::string& engine, const std::string& model) {
   const auto option = [](const char* name, const std::optional<double>& value) {
     return value ? fmt::format(" {} {:.6g}", name, std::round(*value)) : std::string();
@@ -217,7 +218,7 @@ void print_suggestions(const TuneTask& task, const tune::TuneResult& result) {
     table.add({fmt::format("{}", i + 1), run.name, fmt::format("{}", run.draft_length), fmt::format("{:.0f}", run.concurrency.value_or(0.0)),
                fmt::format("{:.1f}", own), fmt::format("{:.2f}", 100.0 * one.value), fmt::format("{:.2f}", 100.0 * one.open_after),
                client_command(run, engine, task.request.server.target.value_or("MODEL"))});
-    // A server is known by neither kind of run alone.
+    // One kind of run is not enough to know a server.
     if (one.open_after < settled && (i > 0 || !task.request.runs.empty())) break;
   }
   if (table.empty())

@@ -1,4 +1,4 @@
-// The lab's commands in a program that is built without the lab (SPECSIM_LAB=OFF): each one says how to get it.
+// The lab's commands in a program built without the lab (SPECSIM_LAB=OFF): each prints how to get it.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/lab_files.h"
 #include "sim/doors/cli/options.h"

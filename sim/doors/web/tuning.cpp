@@ -1,4 +1,4 @@
-// What benchmark results that a user pastes teach about the server.
+// Learns a server's factors from benchmark results that a user pastes.
 #include "sim/answers/tune/tune.h"
 #include "sim/doors/web/questions.h"
 #include "sim/foundation/base/error.h"

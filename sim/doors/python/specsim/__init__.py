@@ -2,7 +2,7 @@
 
     import specsim
     result = specsim.run("configs/quickstart.yaml", rounds=1e5)
-    result["tokens_per_round"]           # a NumPy array, a value a cell
+    result["tokens_per_round"]           # a NumPy array, one value per cell
     result.to_pandas()
 
 The core of the program runs inside: results are those of `specsim run`, bit for bit. What is wrong with an input is raised as
