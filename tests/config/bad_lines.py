@@ -29,13 +29,13 @@ LINES = [
     (["run", CONFIG, "--set", "rounds=many"],
      '--set rounds:1:1: rounds is "many", allowed: an integer in [1, 10000000000000]'),
     (["run", CONFIG, "--set", "rounds=[1"],
-     '--set rounds:1:1: the list opened at 1:1 is not closed, allowed: "]" behind its last value'),
+     '--set rounds:1:1: the list opened at 1:1 is not closed, allowed: "]" after its last value'),
     (["run", CONFIG, "--set", "rounds=1: 2: 3"],
-     '--set rounds:1:5: ":" is out of place, allowed: one "key: value" in a line, or quotes around a text that has ": "'),
+     '--set rounds:1:5: ":" is out of place, allowed: one "key: value" per line, or quotes around a text that has ": "'),
     (["run", CONFIG, "--set", "rounds.x=5"],
      '--set rounds.x: path "rounds.x" runs through "rounds", which is 20000, allowed: a map or a list'),
     (["run", CONFIG, "--set", "pair.target.probabilities.5=0"],
-     '--set pair.target.probabilities.5: path "pair.target.probabilities.5" asks for item "5" of "pair.target.probabilities", '
+     '--set pair.target.probabilities.5: path "pair.target.probabilities.5" names item "5" of "pair.target.probabilities", '
      "which is a list of 5, allowed: an item from 0 to 4"),
     (["run", CONFIG, "--set", "pair..vocab=5"],
      '--set pair..vocab: path "pair..vocab" has an empty part, allowed: keys joined by "."'),

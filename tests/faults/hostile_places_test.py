@@ -72,7 +72,7 @@ class HostilePlaces(WithResults):
         for command, option in ((SERVING, "--timeline"), (["run", timed], "--trace"), (["check", timed], "--junit")):
             result = run(*command, option, pipe)
             self.assertEqual(result.returncode, IO_FAILED, result.stderr)
-            self.assertIn(f"{pipe}: is a pipe that nobody reads, allowed: a file, or a pipe with a reader", result.stderr)
+            self.assertIn(f"{pipe}: is a pipe without a reader, allowed: a file, or a pipe with a reader", result.stderr)
         shown = self.scratch / "shown"  # a file: another pipe would fill, and stop the reader
         with shown.open("wb") as file:
             reader = subprocess.Popen(["cat", pipe], stdout=file)

@@ -228,7 +228,7 @@ class Reproducible(unittest.TestCase):
         self.refused(merged(a, unfinished, c), f"{unfinished}/journal.txt: the run of this shard is unfinished, "
                                                "allowed: finish it with --resume, or run it anew with --force\n")
         no_manifest = Path(shard("h", "2/3"))
-        for text, message in (("just: text\n", ":1:1: no manifest of a run: shard or experiments are missing"),
+        for text, message in (("just: text\n", ":1:1: not the manifest of a run: shard or experiments are missing"),
                               ("", ": the file is empty, allowed: one YAML document"),
                               ('shard: "3/2"\nexperiments: []\n', ':1:8: shard is "3/2", allowed: i/n'),
                               ('shard: "1/3"\nexperiments: [{file: x}]\n', ":2:15: an experiment lacks file or config")):

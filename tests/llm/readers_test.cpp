@@ -106,7 +106,7 @@ TEST_CASE("broken model files are refused by name", "[llm]") {
   CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("has 3840 bytes") !=
         std::string::npos);
   CHECK(refusal(in_header("[0,3840]", "[3840,0]")).find("data_offsets are [3840, 0], allowed: from 0 to") != std::string::npos);
-  CHECK(refusal(in_header("[0,3840]", "[-1,3840]")).find("no list of counts") != std::string::npos);
+  CHECK(refusal(in_header("[0,3840]", "[-1,3840]")).find("not a list of counts") != std::string::npos);
   CHECK(refusal(in_header("[3840,7680]", "[3836,7676]"))
             .find("begins at byte 3836 of the data, allowed: 3840, where the one before it ends") != std::string::npos);
   CHECK(refusal(in_header("model.norm.weight", "model.nerm.weight")) ==
@@ -131,7 +131,7 @@ TEST_CASE("a tensor's file that is cut while it is read is refused", "[llm]") {
   file.read(norm, 0, bytes);
   CHECK(std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; }));
   std::filesystem::resize_file(path, norm.offset + norm.bytes - 1);
-  CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("allowed: a file that nobody changes while it is read"));
+  CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("allowed: a file that does not change while it is read"));
   std::filesystem::resize_file(path, 0);
   CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("ends at byte " + std::to_string(norm.offset)));
 }
@@ -266,7 +266,7 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
         "prompts out, --overlong cut keeps the first tokens of each");
   CHECK(says("{\"prompt\": \"x\"}\n") == ":1: a text, allowed for a model without a tokenizer: {\"tokens\": [ids]}");
   CHECK(says("{\"a\": 1}\n") == ":1: neither or both of \"prompt\" and \"tokens\", allowed: one of them");
-  CHECK(says("hello\n").find(":1:1: this is no JSON") == 0);
+  CHECK(says("hello\n").find(":1:1: this is not JSON") == 0);
   CHECK(says("{\"tokens\": [1], \"kind\": \"a b\"}\n").find(":1: kind is \"a b\"") == 0);
   write_whole_file(folder.file("p"), "{\"tokens\": [1,2,3,4,5,6,7,8,9,10,11,12]}\n{\"tokens\": [7]}\n");
   const llm::PromptFile skipped = llm::read_prompts(folder.file("p"), nullptr, model, 5, llm::Overlong::skip);

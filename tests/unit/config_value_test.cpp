@@ -126,9 +126,9 @@ TEST_CASE("the first of two equal keys stays and all mistakes are reported", "[c
 
 TEST_CASE("broken YAML is reported at the place of the error", "[config]") {
   const std::string colon =
-      "\":\" is out of place, allowed: one \"key: value\" in a line, or quotes around a text that has \": \"";
-  CHECK(mistakes_in("a: [1, 2\nb: 3") == "t:2:2: the list opened at 1:4 is not closed, allowed: \"]\" behind its last value");
-  CHECK(mistakes_in("a: {b: [1]\nc: 2") == "t:2:1: the map opened at 1:4 is not closed, allowed: \"}\" behind its last value");
+      "\":\" is out of place, allowed: one \"key: value\" per line, or quotes around a text that has \": \"";
+  CHECK(mistakes_in("a: [1, 2\nb: 3") == "t:2:2: the list opened at 1:4 is not closed, allowed: \"]\" after its last value");
+  CHECK(mistakes_in("a: {b: [1]\nc: 2") == "t:2:1: the map opened at 1:4 is not closed, allowed: \"}\" after its last value");
   CHECK(mistakes_in("a: ]\n").find("a bracket is closed that was not opened") != std::string::npos);
   CHECK(mistakes_in("a: b: c\n") == "t:1:5: " + colon);
   CHECK(mistakes_in("a: 1\n b: 2\n") == "t:2:3: " + colon);
@@ -159,8 +159,8 @@ TEST_CASE("text that is no text", "[config]") {
   CHECK(mistakes_in(std::string("\xFF\xFE"
                                 "a\0",
                                 4)) == "t:1:1: the text is UTF-16 or UTF-32, allowed: UTF-8");
-  CHECK(mistakes_in("a\rb") == "t:1:2: a carriage return stands alone, allowed: lines that end in a line feed");
-  CHECK(mistakes_in("a\xEF\xBB\xBF") == "t:1:2: a byte order mark stands inside the text, allowed: at its start only");
+  CHECK(mistakes_in("a\rb") == "t:1:2: a carriage return without a line feed, allowed: lines that end in a line feed");
+  CHECK(mistakes_in("a\xEF\xBB\xBF") == "t:1:2: a byte order mark is inside the text, allowed: at its start only");
 }
 
 TEST_CASE("text made to exhaust is refused, not obeyed", "[config]") {
@@ -304,7 +304,7 @@ TEST_CASE("paths find and set", "[config]") {
   CHECK(set("pair.vocab.x", "1") ==
         "--set pair.vocab.x:1:1: path \"pair.vocab.x\" runs through \"pair.vocab\", which is 20, allowed: a map or a list");
   CHECK(set("pair.parts.2", "1") ==
-        "--set pair.parts.2:1:1: path \"pair.parts.2\" asks for item \"2\" of \"pair.parts\", which is a list of 2, "
+        "--set pair.parts.2:1:1: path \"pair.parts.2\" names item \"2\" of \"pair.parts\", which is a list of 2, "
         "allowed: an item from 0 to 1");
   CHECK(set("pair..x", "1").find("has an empty part, allowed: keys joined by \".\"") != std::string::npos);
   CHECK(set("", "1").find("has an empty part") != std::string::npos);

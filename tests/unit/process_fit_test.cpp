@@ -434,7 +434,7 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
                   "process trace of specsim run take, allowed here: {\"draft_length\", \"rounds\": [...]}, or {") == 0);
   CHECK(says(good + "{\"draft_length\": 3, \"accepted\": [1, 0]}\n")
             .find(":11: accepted prefixes by position behind accepted tokens by") == 0);
-  CHECK(says(good + "nonsense\n").find(":11:2: this is no JSON") == 0);
+  CHECK(says(good + "nonsense\n").find(":11:2: this is not JSON") == 0);
 }
 
 TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in stretches: prompt lookup on real text",

@@ -399,7 +399,7 @@ TEST_CASE("what transforms refuse", "[transforms]") {
         std::string::npos);
   CHECK(refusal("{from: target}", 4, true).find("lacks \"transform\"") != std::string::npos);
   CHECK(refusal("{transform: top_k, value: 2}", 4, true).find("lacks \"from\"") != std::string::npos);
-  CHECK(refusal("{family: uniform, transform: top_k, value: 2}", 4, true).find("family beside from or transform") !=
+  CHECK(refusal("{family: uniform, transform: top_k, value: 2}", 4, true).find("both family and from or transform") !=
         std::string::npos);
   CHECK_FALSE(refusal("{from: target, transform: temperature, value: 0}", 4, true).empty());
   CHECK_FALSE(refusal("{from: target, transform: mix_noise, value: 1.5}", 4, true).empty());

@@ -148,8 +148,8 @@ TEST_CASE("Files that are no results are refused with their place", "[tune][clie
              Contains("mean_tpot_ms is -Infinity, allowed: a number"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"mean_tpot_ms\": -3}"),
              Contains("mean_tpot_ms is -3, allowed: a number from 0.0001"));
-  CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0,\n"), Contains("this is no JSON"));
-  CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"itls\": [[1, 2"), Contains("this is no JSON"));
+  CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0,\n"), Contains("this is not JSON"));
+  CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"itls\": [[1, 2"), Contains("this is not JSON"));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"accept_length\": 2.5}"),
              Contains("draft length is not stated, allowed: "));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0, \"accept_length\": 2.5}", "@k=1"),

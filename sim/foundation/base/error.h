@@ -7,7 +7,7 @@
 
 namespace specsim {
 
-// A place in a file; line and column count from 1, 0 where unknown.
+// A place in a file; line and column count from 1, 0 if unknown.
 struct Location {
   std::string file;
   int line = 0;
@@ -17,7 +17,7 @@ struct Location {
 // "file:line:col"; without a line, the file alone.
 std::string to_string(const Location& where);
 
-// One mistake: where, and "what was found, what is allowed" in lower case.
+// One mistake: its place, and "what was found, what is allowed" in lower case.
 struct Diagnostic {
   Location where;
   std::string message;
@@ -29,14 +29,14 @@ class Diagnostics {
   void add(Location where, std::string message);
   [[nodiscard]] bool empty() const { return list_.empty(); }
   [[nodiscard]] const std::vector<Diagnostic>& list() const { return list_; }
-  // Throws BadInput with everything collected; does nothing when there is nothing.
+  // Throws BadInput with all collected mistakes; does nothing if there are none.
   void throw_if_any() const;
 
  private:
   std::vector<Diagnostic> list_;
 };
 
-// File by file in the order of their first mistake, each from its first line to its last; what has no line comes last.
+// File by file in the order of their first mistake, each from its first line to its last; mistakes without a line come last.
 std::vector<Diagnostic> by_place(std::vector<Diagnostic> list);
 
 class BadInput : public std::runtime_error {
@@ -54,7 +54,7 @@ class IoError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The candidate nearest to `word` by edit distance (case ignored), or "" when none is close enough to be meant.
+// The candidate nearest to `word` by edit distance (case ignored), or "" if none is close enough to be meant.
 std::string nearest_name(const std::string& word, const std::vector<std::string>& candidates);
 // The part of a message after an unknown word and before the allowed words: `, did you mean "NEAREST"?`, or "," alone.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& candidates);

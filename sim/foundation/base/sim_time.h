@@ -37,7 +37,7 @@ class Duration {
  public:
   constexpr Duration() = default;
   static constexpr Duration from_ps(std::int64_t ps) { return Duration(detail::known_ps(ps)); }
-  // To the nearest picosecond; halves go up.
+  // Rounds to the nearest picosecond; halves are rounded up.
   static Duration from_ps(double ps) {
     if (!(ps >= 0.0 && ps < 0x1.0p63)) [[unlikely]]
       detail::fail_time("not a duration, ps", ps);

@@ -1,4 +1,4 @@
-// Text files that a user names: where they lie and what they hold.
+// Text files that a user names: how they are found and read.
 #pragma once
 
 #include "sim/foundation/base/error.h"

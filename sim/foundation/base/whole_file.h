@@ -9,8 +9,7 @@
 
 namespace specsim {
 
-// Whether what is written to a path goes to something that is no place for a file to be replaced at: a pipe, a terminal, a
-// standard stream.
+// Whether a path is written directly because it is not a replaceable file: a pipe, a terminal, a standard stream.
 bool is_written_through(const std::string& path);
 
 // Writes a file piece by piece next to `path`, as `path`.part. commit() forces it to disk and then renames it to `path`. Without
@@ -30,13 +29,13 @@ class WholeFileWriter {
  private:
   void open_through();
   void open_beside();
-  bool make_pieces();  // false with errno where they cannot be made
+  bool make_pieces();  // false with errno if they cannot be made
 
   std::string path_;
-  std::string target_;     // what is replaced: `path_`, or the file that it links to
-  std::string temporary_;  // "" where `path_` is written through
+  std::string target_;     // the file to replace: `path_`, or the file that it links to
+  std::string temporary_;  // "" if `path_` is written directly
   int file_ = -1;
-  bool remains_ = false;  // the pieces lie at temporary_
+  bool remains_ = false;  // the pieces are at temporary_
 };
 
 // Writes `text` next to `path`, forces it to disk and renames it into place, as WholeFileWriter does. Throws IoError with the
@@ -47,13 +46,14 @@ void write_whole_file(const std::string& path, std::string_view text);
 // a signal handler may call. Nothing is written after it: a thread that begins a file waits for the end of the program.
 void remove_unfinished_files();
 
-// How many files this program has written, pieces of none.
+// Number of files that this program has written, without unfinished ones.
 std::size_t whole_files_written();
 
-// Why a file could not be read whole; what() is "PATH: what is wrong".
+// The reason why a file could not be read whole; what() is "PATH: what is wrong".
 class ReadError : public IoError {
  public:
-  // `found`: "cannot be read: no such file or directory"; `allowed`: "a readable {}" or another text, with {} for what is wanted.
+  // `found`: "cannot be read: no such file or directory"; `allowed`: "a readable {}" or another text, with {} for the wanted kind
+  // of file.
   ReadError(const std::string& path, std::string found, std::string allowed);
   // "it is a directory, allowed: a YAML file", for a message that names the file already; `wanted`: "YAML file".
   [[nodiscard]] std::string message(const std::string& wanted) const;
@@ -63,11 +63,11 @@ class ReadError : public IoError {
   std::string allowed_;
 };
 
-// More is read of no file: what a user names may be a device that never ends.
+// The most bytes read of any file, since a user may name a device that never ends.
 constexpr std::size_t kMostFileBytes = std::size_t{512} << 20U;
 
-// The file's contents, at most `limit` bytes. Throws ReadError with the system's reason where it cannot be opened or read to its
-// end, is a directory, is larger, or finds no memory.
+// The file's contents, at most `limit` bytes. Throws ReadError with the system's reason if it cannot be opened or read to its
+// end, is a directory, is larger than `limit`, or does not fit into memory.
 std::string read_whole_file(const std::string& path, std::size_t limit = kMostFileBytes);
 
 // The contents of a file that a command wrote. Like read_whole_file(), but the read is not reported to observers, and anything

@@ -1,4 +1,4 @@
-// JSON: one text, or a file with an object on every line.
+// JSON: one text, or a file with one object per line.
 #pragma once
 
 #include "sim/foundation/config/scalars.h"
@@ -11,10 +11,10 @@
 
 namespace specsim::config {
 
-// How much a text may hold; the defaults are those of configs.
+// Limits of a text; the defaults are those for configs.
 struct JsonLimits {
   std::size_t values = kMaxValues;
-  std::size_t depth = kMaxDepth;  // how deep lists and maps may lie within one another
+  std::size_t depth = kMaxDepth;  // most levels of lists and maps within one another
 };
 
 // Reads a JSON text strictly (RFC 8259; a byte order mark at its start is skipped) into the same values as YAML, each with its
@@ -23,7 +23,7 @@ struct JsonLimits {
 // text's first line.
 Value parse_json(std::string_view text, const std::string& name, Diagnostics& diagnostics, int first_line = 1,
                  const JsonLimits& limits = {});
-// The same of a whole file; what cannot be read is reported without a line.
+// The same for a whole file; a file that cannot be read is reported without a line.
 Value parse_json_file(const std::string& path, Diagnostics& diagnostics);
 
 // Calls on_line(object, where) for each non-blank line of `path`, until all lines are read or 20 mistakes are reported. on_line

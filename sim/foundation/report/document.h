@@ -43,7 +43,7 @@ class Document {
   // The contents in the given format; `quiet`: tables alone. Throws nothing.
   [[nodiscard]] std::string written(Format format, const Told& told, bool quiet) const;
 
-  // Keeps a table and returns the mark that stands for it in what is printed.
+  // Keeps a table and returns the mark that represents it in printed text.
   std::string keep(std::vector<Head> heads, std::vector<std::vector<std::string>> rows, bool headless);
   void print(std::string_view text);
 

@@ -1,4 +1,4 @@
-// Batches of Philox by chosen instructions, for tests; a simulation takes the widest that the processor has (philox_batch).
+// Batches of Philox with chosen instructions, for tests; simulations use the widest that the processor has (philox_batch).
 #pragma once
 
 #include "sim/foundation/rng/philox.h"
