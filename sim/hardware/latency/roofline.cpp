@@ -157,7 +157,7 @@ CostEntry roofline_cost() {
         if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
         if (target.on_target())
           diagnostics.add(arguments.where("target"),
-                          "the target is a head that needs a target of its own, allowed: a whole "
+                          "the target is a head that cannot stand alone, allowed: a whole "
                           "model");
         if (draft && draft->tensor_parallel > target.tensor_parallel)
           diagnostics.add(arguments.where("draft"),
