@@ -28,7 +28,7 @@ GROUPS = {
         "rng": [],
         "math": ["base"],
         "config": ["base"],
-        # Columns, CSV, tables, intervals, manifests: what every command writes, whatever it is of.
+        # Columns, CSV, tables, intervals, manifests: the output of every command.
         "report": ["base", "math/quantiles.h", "config"],
     },
     # One round of speculative decoding, and theory that shares no code with it.
@@ -40,10 +40,10 @@ GROUPS = {
         # A verifier may use only what a real server has, the distributions at the drafted positions: never families.
         "verify": BASIS + ["tokens"],
         "decode": ["base", "rng", "math", "draft", "verify", "families"],
-        # An oracle that shares code with the suspect agrees with it.
+        # An oracle that shares code with the code under test would agree with its mistakes.
         "theory": ["base", "math/series.h"],
     },
-    # How long a pass takes, who runs where, the event queue.
+    # The time of a pass, placements, the event queue.
     "hardware": {
         # GPUs, models and engines by name, built into the program; models from a config.json.
         "presets": ["config"],
@@ -74,7 +74,7 @@ GROUPS = {
     "serving": {
         # Requests of clients: when they are sent, how long they are.
         "arrivals": ["base", "rng", "config"],
-        # Logs and metrics of servers to counts of acceptance: for the commands and for the explorer, so of the least.
+        # Logs and metrics of servers to counts of acceptance: used by the commands and by the explorer, so with few dependencies.
         "logs": ["base", "math/quantiles.h"],
         # The simulated server: schedulers, paged cache, policies, times of steps, metrics.
         "serve": BASIS + ["families", "draft", "latency", "placement", "arrivals", "spec", "run", "report"],
@@ -85,12 +85,12 @@ GROUPS = {
         "plan": ["base", "tokens", "families", "presets", "latency", "theory", "logs", "spec", "run", "judge", "report"],
         # Servers under load as experiments: read once, swept over loads, judged.
         "load": ["base", "rng", "config", "latency", "engine", "arrivals", "serve", "spec", "plan", "report"],
-        # Runs of a server to what they teach of it, and what to measure next.
+        # From runs of a server to its parameters, and the next measurement.
         "tune": ["base", "config", "latency", "logs", "load", "report"],
     },
     # Real small models on a CPU and on a GPU.
     "lab": {
-        # Real models decode with the verifiers that are simulated, and know no synthetic distribution.
+        # Real models decode with the same verifiers as the simulator, and use no synthetic distribution.
         "llm": BASIS + ["draft", "verify", "model"],
         # The same models on a GPU, with the same interface.
         "cuda": ["base", "rng", "math", "llm"],
@@ -99,12 +99,12 @@ GROUPS = {
     },
     # The ways in.
     "doors": {
-        # The library for programs of others: one header.
+        # The library for other programs: one header.
         "api": ["base", "config", "spec", "run", "judge", "report"],
-        # Questions of the page in the browser, as JSON.
+        # Questions of the explorer's page, as JSON.
         "web": ["base", "math", "config", "families", "verify", "presets", "decode", "theory", "logs", "spec", "run", "judge", "tune",
                 "audit", "plan", "load"],
-        # Options in, one call, print.
+        # The commands: options, one call, output.
         "cli": ["base", "rng", "config", "families", "draft", "verify", "presets", "gpu", "model", "latency", "placement", "theory", "spec", "run",
                 "judge", "audit", "plan", "fit", "calibrate", "report", "arrivals", "serve", "load", "tune", "logs"],
         # The package for Python: the library and the commands, and rules that it registers.
@@ -114,7 +114,7 @@ GROUPS = {
 ALLOWED = {room: allowed for rooms in GROUPS.values() for room, allowed in rooms.items()}
 GROUP = {room: group for group, rooms in GROUPS.items() for room in rooms}
 
-# A single file lent to another room must not carry in what that room may not see: not even its own room's other files.
+# A single file that another room may include must not bring in files that this room may not see, not even others of its own room.
 LENT = {
     "math/quantiles.h": [],
     "math/series.h": ["base"],
@@ -142,7 +142,7 @@ TOKEN = re.compile(
 
 
 def room_of(path):
-    """The room of "sim/GROUP/ROOM/..."; None elsewhere, and where the room belongs to another group."""
+    """The room of "sim/GROUP/ROOM/..."; None for other paths, and if the room belongs to another group."""
     parts = path.split("/")
     return parts[2] if parts[0] == "sim" and len(parts) > 3 and GROUP.get(parts[2], parts[1]) == parts[1] else None
 
@@ -252,8 +252,8 @@ def types_of(text):
 
 
 def check_types(texts):
-    """Types that two files of one program define, as "path:line: message" strings; `texts`: {path: text}. sim/ is a program, and
-    so is each folder of tests/ with the headers of tests/ that it includes."""
+    """Types that two files of one program define, as "path:line: message" strings; `texts`: {path: text}. sim/ is a program, and so is each folder of
+    tests/ with the headers of tests/ that it includes."""
     programs = {}
     for path in texts:
         folder = path.split("/")[1]
@@ -289,7 +289,7 @@ def check_order(groups):
 
 
 def unit_of(path):
-    """A header and its .cpp are one unit: the path without its ending."""
+    """The path without its ending: a header and its .cpp are one unit."""
     stem = path.rsplit(".", 1)[0]
     return SECOND_HEADERS.get(stem, stem)
 
@@ -307,7 +307,7 @@ def check_circles(texts):
                 own.setdefault(unit_of(target), (path, texts[path].count("\n", 0, include.start()) + 1, target))
 
     def way_back(start):
-        """The shortest circle from the unit to itself, as a list of units; None where there is none."""
+        """The shortest circle from the unit to itself, as a list of units; None if there is none."""
         before, todo = {}, [start]
         while todo:
             unit = todo.pop(0)
@@ -336,7 +336,7 @@ def check_circles(texts):
 
 
 def check_used(texts):
-    """Rooms of the table that a room may include and does not: the table is the map that people read."""
+    """Rooms of the table that a room may include and does not include. They are refused because the table is also the map for readers."""
     used = {(room_of(path), room_of(include.group("quoted"))) for path, text in texts.items() if path.startswith("sim/")
             for include in TOKEN.finditer(text) if include.group("quoted")}
     return [f"scripts/check_includes.py:1: sim/{GROUP[room]}/{room} may include {entry} and does not, allowed: what it includes"

@@ -73,7 +73,7 @@ class Part:
 
 
 def parts(reference):
-    """Of kind and name, in the registry's order."""
+    """The parts by kind and name, in the registry's order."""
     found = {}
     for section in re.split(r"^### ", reference, flags=re.M)[1:]:
         title, _, body = section.partition("\n")
@@ -84,7 +84,7 @@ def parts(reference):
 
 
 def linked(source):
-    """arXiv numbers as links."""
+    """Turns arXiv numbers into links."""
     return re.sub(r"(?:arXiv )?\b(\d{4}\.\d{5})\b", r"[arXiv \1](https://arxiv.org/abs/\1)", source)
 
 
@@ -142,7 +142,7 @@ def policies_table(_):
 
 
 def example_of(part):
-    """The decode section of configs/examples/methods that uses the part first, as YAML, and the config's name; None where none does."""
+    """The decode section of the first config in configs/examples/methods that uses the part, as YAML, and the config's name; None if none does."""
     for path in sorted(EXAMPLES.glob("*.yaml")):
         config = yaml.safe_load(path.read_text())
         sweep = config.get("sweep", {})
@@ -248,7 +248,7 @@ def tree_value(what):
 # ---- measurements on real models
 
 def span(values, form="{:.2f}"):
-    """Least and most of the values, as one where they print the same."""
+    """Least and most of the values; one value if both print the same."""
     least, most = form.format(min(values)), form.format(max(values))
     return least if least == most else f"{least} to {most}"
 
@@ -292,7 +292,7 @@ def validation_table(_):
     means = [sum(group) / len(group) for group in groups.values()]
 
     def part_off(*names):
-        """Predicted less measured seconds of some parts, in % of the measured time of all runs."""
+        """Predicted minus measured seconds of some parts, in % of the measured time of all runs."""
         off = sum(float(row[f"predicted_{name}_s"]) - float(row[f"measured_{name}_s"]) for row in rows for name in names)
         return 100 * (off - (sum(float(row["measured_judging_s"]) for row in rows) if "target" in names else 0)) / whole
     return "\n".join([
@@ -381,7 +381,7 @@ def published_speedup_ratios():
 
 
 def served_ratios(quantity):
-    """Of scored rows; a server's plain speed counts once."""
+    """Ratios of scored rows; a server's speed without speculation counts once."""
     rows = [row for row in rows_of("results/served/served_speedups.csv") if row["scored"] == "yes"]
     return served_speedups.ratios_of(rows, quantity)
 
@@ -392,7 +392,7 @@ def served(quantity):
 
 
 def llama_cpp_held():
-    """Error of llama.cpp's passes to 8 tokens that no figure was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
+    """Error of llama.cpp's passes to 8 tokens that no parameter was fitted to, as scripts/results/llama_cpp_prices.py rounds it."""
     ratios = [float(row["published_over_simulated"]) for row in rows_of("results/roofline/llama_cpp.csv") if row["set"] == "held" and int(row["tokens"]) <= 8]
     errors = [100 * abs(ratio - 1) for ratio in ratios]
     return f"{median(errors):.0f} % at the median and {quantile(errors, 0.9):.0f} % at the 90th percentile ({len(errors)} rows)"
@@ -409,7 +409,7 @@ def served_choices(pattern):
 
 
 def language_errors(what):
-    """Least and most error of predicted rows of results/language/language.csv, percent: "SOURCE; METHOD; TEMPERATURE; COLUMN", words of each."""
+    """Least and most error of predicted rows of results/language/language.csv, percent: "SOURCE; METHOD; TEMPERATURE; COLUMN", with words of each."""
     source, method, temperature, column = (word.strip() for word in what.split(";"))
     errors = [100 * (float(row[column]) / float(row["published"]) - 1) for row in rows_of("results/language/language.csv")
               if source in row["source"] and method in row["method"] and row["temperature"] == temperature and row["role"] == "predicted"]

@@ -19,7 +19,7 @@ COLOURS = {"foundation": "#444444", "rounds": "#00785a", "hardware": "#8a5a00", 
 
 
 def arrows():
-    """(room, room that it may include), without what follows from two others; rooms that may include each other keep theirs."""
+    """(room, room that it may include), without pairs that follow from two others; rooms that may include each other keep theirs."""
     below = {room: {entry.split("/")[0] for entry in allowed} - {room} for room, allowed in ALLOWED.items()}
 
     def reached(room):
@@ -59,7 +59,7 @@ def draw(folder):
     draw_walks(folder)
 
 
-# Stops of two commands: (room, what happens there).
+# Stops of two commands: (room, its task).
 WALKS = {"pass": [("cli", "options"), ("gpu", "data sheet, fits"), ("model", "shape"), ("plan", "passes"), ("latency", "operations, kernels, host, errors"),
                   ("report", "table")],
          "plan": [("cli", "options"), ("spec", "one config"), ("logs", "acceptance"), ("plan", "acceptance curve"), ("latency", "time of a round"),

@@ -5,7 +5,7 @@ BANDS = {"1": (0, 1), "2-16": (1, 16), "17-64": (16, 64), "65-128": (64, 128), "
 
 
 def in_spreads(error, of):
-    """Errors of held-out rows in spreads as the other folds have them: what a stated error is worth on rows that it was not taken from."""
+    """Errors of held-out rows, in units of the spread of the other folds: a test of stated errors on rows that they were not computed from."""
     z = np.full(len(error), np.nan)
     for k in sorted(set(of)):
         if (of == k).any() and (of != k).any():
@@ -20,8 +20,8 @@ def within(spreads, most):
 
 
 def write_report(path, by_gpu, kinds, small):
-    """Errors on shapes that were not seen, all engines and kernels together; decode attention and all-reduces by bytes are not cut into
-    bands. Where any row of a fit reads its weights or keys from memory, those rows alone count."""
+    """Errors on unseen shapes, all engines and kernels together. Decode attention and all-reduces by bytes are not divided into bands. If any row of
+    a fit reads its weights or keys from memory, only those rows count."""
     lines = ["kind,gpu,dtype,rows,count,median_percent,p90_percent,neighbours_median_percent,neighbours_p90_percent,within_1_percent,within_2_percent"]
     for kind in kinds:
         for gpu, fits in sorted(by_gpu.items()):

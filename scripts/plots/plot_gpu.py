@@ -8,7 +8,7 @@ from pathlib import Path
 import plot_style as style
 from plot_style import plt
 
-KERNELS = {  # kernels as the tables of attention name them, and as a legend does
+KERNELS = {  # names of kernels in the tables of attention, and in the legend
     "FlashAttention 2 varlen": "FlashAttention 2, walks the keys", "FlashAttention 2 dense": "FlashAttention 2, each head apart",
     "cuDNN": "cuDNN", "FlashAttention 2 dense, heads packed": "FlashAttention 2, heads packed", "FlashAttention 3 decode": "FlashAttention 3"}
 

@@ -83,7 +83,7 @@ def draw_plan(folder):
 
 
 def cells_of(path):
-    """The cells of a map, each with what its regime needs to be drawn."""
+    """The cells of a map, each with the values that its regime needs."""
     rows = read(path, numbers=("batch", "context", "alpha"), maybe=("best_draft_length", "speedup"), words=("regime", ), some=True)
     for row in rows:
         if row["regime"] not in ("pays", *REGIMES, *UNKNOWN):

@@ -34,7 +34,7 @@ def setting(folder):
 
 
 def crossing(rows, load, figure):
-    """The load at which the two servers' curves of a figure cross, as the verdict has it: straight between the loads in logarithms."""
+    """The load of the verdict at which the two servers' curves of a quantity cross: interpolated linearly in the logarithm of the load."""
     by_load = {}
     for row in rows:
         by_load.setdefault(row[load], {})[row["speculative"]] = row[figure]
@@ -46,14 +46,14 @@ def crossing(rows, load, figure):
 
 
 def mark_limits(panel, rows, limits, load):
-    """The capacities, and where the SLO ends with its interval, upright; `limits`: rows of slo.csv."""
+    """Draws the capacities and the end of the SLO, with its interval, as vertical lines; `limits`: rows of slo.csv."""
     for speculative, colour in ((0, PLAIN), (1, SPECULATIVE)):
         capacity = next((row.get("capacity") for row in rows if row["speculative"] == speculative), None)
         if capacity:
             panel.axvline(capacity, color=colour, linestyle=":", linewidth=1.2, zorder=0)
         limit = next((row for row in limits if row["draft_length"] == (-1 if speculative else 0)), None)
         keeps = limit and limit[f"largest_{load}_that_keeps"]
-        if keeps:  # on the axis, where an interval of any width hides no curve
+        if keeps:  # on the axis, where a wide interval hides no curve
             width = limit.get("half_width") or 0
             panel.errorbar([keeps], [0.02], xerr=[[min(width, 0.999 * keeps)], [width]], fmt="^", markersize=6, capsize=3, color=colour,
                            transform=panel.get_xaxis_transform(), clip_on=False, zorder=6)

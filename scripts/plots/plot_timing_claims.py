@@ -32,7 +32,7 @@ def draw_knees(folder):
     rows = read(folder / "knees.csv")
     models = list(dict.fromkeys((row["model"], row["gpus"]) for row in rows))
     gpus = list(dict.fromkeys(row["hardware"] for row in rows))
-    contexts = sorted({row["context"] for row in rows})[:2]  # the longest fits few batches: it is in the table
+    contexts = sorted({row["context"] for row in rows})[:2]  # the longest context fits few batches: it is in the table
     batches = sorted({row["batch"] for row in rows})
     figure, panels = plt.subplots(len(contexts), len(models), figsize=(14.4, 6.8), sharex=True, sharey=True)
     for context, line in zip(contexts, panels):

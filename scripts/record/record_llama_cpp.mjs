@@ -62,7 +62,7 @@ function readPrompts(path) {
   return prompts;
 }
 
-// Uniforms that a seed names (mulberry32).
+// Uniform random numbers from a seed (mulberry32).
 function uniforms(seed) {
   let state = seed >>> 0;
   return () => {
@@ -83,7 +83,7 @@ try {
 }
 const llama = await library.getLlama({gpu: false, build: "never", maxThreads: options.threads, skipDownload: true});
 
-// A model and what it has computed; a distribution is a Map of tokens, at temperature 0 all on one.
+// A model and its computed tokens. A distribution is a Map of tokens; at temperature 0 it has a single token.
 async function open(path) {
   const model = await llama.loadModel({modelPath: path});
   const contextSize = Math.min(model.trainContextSize, 4096);

@@ -29,10 +29,10 @@ MODELS = "tests/data/models"
 RECORD = ["--target", f"{MODELS}/novels-5m", "--draft", f"{MODELS}/novels-0.7m-distilled", "--drafter", "model", "--laws", "200", "--draft-lengths",
           "4", "--batches", "1", "--prompts", "tests/data/prompts/held_out.jsonl", "--temperatures", "1", "--tokens", "48", "--repetitions", "1",
           "--threads", "1"]
-# `flat head` of language.py, which differs from `head` at temperature 1 alone.
+# `flat head` of language.py, which differs from `head` only at temperature 1.
 HEAD = ("vocab: 1000, target: {family: normal_logits, sigma: 12, spread: 0.4}, "
         "draft: {from: {from: target, transform: logit_noise, value: %r, spread: 1}, transform: temperature, value: 1.7}")
-# Li et al. (EAGLE), arXiv 2401.15077, Tables 2 and 5, MT-bench: n-alpha and the tree at temperatures 0 and 1; the chain of five as measured.
+# Li et al. (EAGLE), arXiv 2401.15077, Tables 2 and 5, MT-bench: n-alpha and the tree at temperatures 0 and 1; the measured chain of five.
 HEADS = {
     "Vicuna-7B": {0: ((0.79, 0.74, 0.72, 0.73, 0.67), 3.94), 1: ((0.71, 0.68, 0.66, 0.66, 0.65), 3.17), "chain": 3.20},
     "LLaMA2-Chat-7B": {0: ((0.76, 0.69, 0.67, 0.68, 0.68), 3.62), 1: ((0.71, 0.66, 0.66, 0.66, 0.64), 3.30), "chain": 3.00},
@@ -41,7 +41,7 @@ HEADS = {
 
 
 def tokens_per_round(specsim, pair, context, methods, beside=None):
-    """Of each method, the mean over seeds and its standard error. `beside`: the folder of a file that the context names."""
+    """The mean of each method over seeds, and its standard error. `beside`: the folder of a file that the context names."""
     seeds = SEEDS
     text = (f"experiment: along_texts\nrounds: {ROUNDS}\npair: {{{pair}}}\ncontext: {context}\ndecode: {methods[0]}\n"
             f"sweep:\n  seed: {list(range(1, seeds + 1))}\n  decode:\n" + "".join(f"    - {method}\n" for method in methods))
@@ -77,7 +77,7 @@ def cold(pair, temperature):
 
 
 def by_depth(specsim, pair, context, temperature):
-    """Acceptance at depths 0 to 4 of those that are reached, and tokens per round of the chain of five."""
+    """Acceptance at depths 0 to 4, given that the depth is reached, and tokens per round of the chain of five."""
     one = argmaxes if temperature == 0 else chain
     tokens = [1.0] + [mean for mean, _ in tokens_per_round(specsim, cold(pair, temperature), context, [one(k) for k in range(1, 6)])]
     gains = [1.0] + [b - a for a, b in itertools.pairwise(tokens)]

@@ -15,7 +15,7 @@ def called(specsim, *arguments):
 
 
 def printed_rows(specsim, *arguments):
-    """Of a table that it prints as CSV."""
+    """The rows of a table that the program prints as CSV."""
     return list(csv.DictReader(io.StringIO(called(specsim, *arguments))))
 
 

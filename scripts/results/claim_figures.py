@@ -13,9 +13,9 @@ import numpy as np
 
 CONFIGS = Path("configs/claims")
 LEVEL = 0.99
-EXACT = 1e-12  # what the audit calls equal
+EXACT = 1e-12  # largest difference that the audit accepts as equal
 
-# Cells too short to see a leak of 1 %, on purpose: simulated and compared here, not judged by `specsim check`.
+# Cells that are too short on purpose to detect a leak of 1 %: simulated and compared here, not judged by `specsim check`.
 UNJUDGED = ["kl_and_alpha", "largest_deviation", "note_example_fixed", "unbiasedness"]
 AUDITED = ["mass_by_token", "output_distribution", "restart", "sample_match", "soft_argmax"]
 COMMITTED = ["best_length", "depth_drift", "kl_and_alpha", "landscape", "landscape_plus_one", "speedup_by_cost", "temperature",
@@ -27,7 +27,7 @@ ALPHA, RATIO, LENGTH = "pair.draft.value", "cost.target_to_draft_ratio", "decode
 # ---- running specsim -------------------------------------------------------------------------------------------------------
 
 class Row(dict):
-    """One row of data.csv: numbers where they are numbers."""
+    """One row of data.csv, with numbers where possible."""
 
     def __getitem__(self, name):
         text = super().__getitem__(name)
@@ -77,7 +77,7 @@ class Experiment:
 
 
 def audit(specsim, name):
-    """Exact figures of the shipped verifier for each cell, by enumeration."""
+    """Exact values of the built-in verifier for each cell, by enumeration."""
     done = subprocess.run([specsim, "audit", str(CONFIGS / f"{name}.yaml")], capture_output=True, text=True)
     if done.returncode > 1:
         sys.exit(f"claims: specsim audit {name}: {done.stderr}")
@@ -163,8 +163,8 @@ def best_length(rows):
 
 
 def ties(rows, z):
-    """Lengths whose speedup the paired simulation cannot tell from the best one's. Cells share their draws: a round that
-    accepts min(A, K) drafts at length K has one A for all K, whose distribution the longest cell counts."""
+    """Draft lengths whose speedup the paired simulation cannot distinguish from the best one's. Cells share their draws: a round that accepts min(A,
+    K) drafts at length K has one A for all K, and the longest cell counts the distribution of A."""
     longest = max(rows, key=lambda row: row[LENGTH])
     n, depth = longest["rounds"], int(longest[LENGTH])
     at_least = np.array([n] + [longest[f"accepted_pos_{i}"] for i in range(1, depth + 1)] + [0.0])

@@ -45,7 +45,7 @@ def acceptance_claims(runs, audits, out):
                 "min(t, d) each; 0.79 in all", f"{whole['alpha']:.4f} in all", figures, [f.within for f in figures] + [away > 0.01],
                 f"9 masses within their intervals; the distribution given acceptance is {away:.3f} (TV) from the target", mass.name)
 
-    # The same cells, each token's draft, accepted and residual mass, for the plot: emitted is over all tokens of the last cell.
+    # For the plot, the same cells with each token's drafted, accepted and residual mass; `emitted` is over all tokens of the last cell.
     emitted = mass.tokens(8, 8)
     lines = []
     for i in range(8):
@@ -79,12 +79,12 @@ def acceptance_claims(runs, audits, out):
                 f"one run's figure, inside the range of 95 % of {len(deviations)} seeds (the interval given), yet only {100 * lucky:.0f} % come that low: no test bound",
                 seeds.name, bounds=(f"{low:.4f}", f"{high:.4f}"))
 
-    # M6, G2: total variation, L1, and what an adversary can do with one token.
+    # M6, G2: total variation, L1, and the best adversary's advantage from one token.
     pairs = [(row, listed(row, "target"), listed(row, "draft")) for row in distributions.rows]
     tv = [0.5 * np.abs(t - d).sum() for _, t, d in pairs]
     figures = [Figure(f"1 - alpha, pair {i}", float(tv[i]), 1 - row["alpha"], row["alpha_se"], distributions.name) for i, (row, _, _) in enumerate(pairs)]
     widened(figures)
-    guess = [0.5 * np.maximum(t, d).sum() for _, t, d in pairs]  # the best guess of which distribution a token came from, even odds
+    guess = [0.5 * np.maximum(t, d).sum() for _, t, d in pairs]  # the best guess of a token's distribution, at even odds
     told = [Figure(f"P(best guess right), pair {i}", float(tv[i]), guess[i], source="computed") for i in range(len(pairs))]
     yield Claim("M6", "TV = 1 - alpha; TV is the largest probability of telling the two distributions apart", f"{tv[0]:.3f} for both",
                 f"1 - alpha {figures[0].measured:.4f}; distinguished {guess[0]:.3f}", figures + told, [all(f.within for f in figures), all(f.within for f in told)],
@@ -97,7 +97,7 @@ def acceptance_claims(runs, audits, out):
     yield Claim("G2", "acceptance rate = 1 - half the L1 distance", f"{figures[0].claimed:.4f} (first pair)", f"{figures[0].measured:.4f}", figures,
                 [f.within for f in figures], f"{len(figures)} pairs, 0 to 0.85", f"{distributions.name}, {mass.name}")
 
-    # L6: the shipped code's accepted mass by token, and the rest of what it emits and drafts.
+    # L6: the accepted mass by token in the built-in code, and the residual of its emitted and drafted tokens.
     accepted = np.array([cell["alpha"] for cell in exact[:8]])
     residual = exact[8]["output"][:8] - accepted
     rejected = draft - accepted
@@ -199,7 +199,7 @@ def speedup_claims(runs, specsim):
                 f"{cost.agree()} of {len(cost.rows)} cells and 4 limits agree, under its cost model; k = 64 gives {long['speedup']:.2f}x", f"{cost.name}, {limits.name}",
                 bounds=(f"{pick.low:.4f}", f"{pick.high:.4f}"))
 
-    # M7: its table of the best draft length and speedup.
+    # M7: the text's table of the best draft length and speedup.
     table = {0.6: ((3, 4, 6), ("1.67", "1.92", "2.17")), 0.7: ((4, 6, 8), ("1.98", "2.35", "2.76")),
              0.8: ((6, 8, 11), ("2.47", "3.09", "3.82")), 0.9: ((10, 13, 19), ("3.43", "4.67", "6.37"))}
     figures, found, right, tied_cells, intervals = [], [], [], [], []

@@ -27,7 +27,7 @@ from kernel_formulas import read_hardware, weight_bytes  # noqa: E402
 from plot_fidelity import PANELS, draw  # noqa: E402
 from tables import quantile, rows_of, write_lines, write_rows  # noqa: E402
 
-# kind: tables, column of rows, type, goal (median and 90th percentile)
+# kind: (tables, column of rows, type, goal for median and 90th percentile)
 TABLES = {"product": ("gemm_aic", "m", "dtype"), "decode attention": ("attention_decode_aic", "batch", "kv_dtype"),
           "latent attention": ("attention_latent_aic", "batch", "kv_dtype"),
           "verification attention": ("attention_verify", "tokens", "kv_dtype"), "prefill attention": ("attention_prefill_aic", "tokens", "dtype"),
@@ -35,10 +35,11 @@ TABLES = {"product": ("gemm_aic", "m", "dtype"), "decode attention": ("attention
 COLD = {"product": ("set_over_l2", 3.0), "decode attention": ("kv_over_l2", 2.0), "latent attention": ("kv_over_l2", 2.0)}
 MOST = {"product": 512}
 BANDS = [(1, "1"), (16, "2-16"), (64, "17-64"), (128, "65-128"), (512, "129-512"), (4096, "513-4096"), (1e18, "over 4096")]
-# Weights from the cache: the time from memory lies between the measured one and that with their reading; so far outside counts.
+# For weights from the cache, the time from memory lies between the measured time and that time plus the reading of the weights. An estimate counts as
+# outside beyond this share.
 SIZES, OUTSIDE = [(2, "0-2"), (8, "2-8"), (32, "8-32")], 0.05
 OWN_TABLES = Path("configs/kernels/tables")
-SAMPLE = 60  # rows of a table that are kept in sample/, about: every so many
+SAMPLE = 60  # rows of a table in sample/, approximately
 FINE = [1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 384, 512]
 
 
@@ -63,7 +64,7 @@ def priced(specsim, tables, name, scratch):
 
 
 def sampled(rows):
-    """About SAMPLE of a table's estimated rows, spread over all of it."""
+    """About SAMPLE of a table's estimated rows, evenly spread."""
     kept = [row for row in rows if row["priced_us"]]
     return kept[::max(1, len(kept) // SAMPLE)]
 

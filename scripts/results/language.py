@@ -85,14 +85,13 @@ SIBLINGS = "Chen et al. (Sequoia), arXiv 2402.12374, appendix E: Llama-3 70B wit
 
 
 def sequoia(budget, depth, how):
-    """Its tree for the acceptance by rank that the family itself shows; {vector} is filled in."""
+    """The family's own tree for its acceptance by rank; {vector} is replaced by these rates."""
     verifier = {"top_k": "tree_point_mass"}.get(how, how)
     return (f"{{drafter: {{kind: tree_sequoia, budget: {budget - 1}, depth: {depth - 1}, acceptance: {{vector}}, siblings: {how}}}, "
             f"verifier: {verifier}}}")
 
 
-# Sets: source, temperature, [(what, method, published tokens per round, another temperature)]; the first of a set is the one that
-# is fitted.
+# Sets: source, temperature, [(description, method, published tokens per round, another temperature)]; the first entry of a set is the fitted one.
 SETS = [
     (BLOCK, 1, [("chain of 4, token", chain(4), 2.89), ("chain of 6, token", chain(6), 3.23), ("chain of 8, token", chain(8), 3.41),
                 ("chain of 4, block", chain(4, "block"), 2.99), ("chain of 6, block", chain(6, "block"), 3.43),
@@ -124,19 +123,19 @@ for target, task, temperature, size, levels, five, best in (
         (f"Sequoia's tree of {size}, {levels} levels", sequoia(size, levels, "top_k" if cold else "without_replacement"), best)]))
 
 
-# Another temperature than the fitted figure's: chains of the same heads by their acceptance at each depth, and how much a tree is worth.
+# Predictions at another temperature than the fitted value's: chains of the same heads by their acceptance at each depth, and the gain of a tree.
 for pair, cold, warm, tree_warm in (("Vicuna-7B", 3.31, 2.86, 3.17), ("LLaMA2-Chat-7B", 3.04, 2.82, 3.30), ("LLaMA2-Chat-70B", 2.96, 2.87, 3.46)):
     SETS.append((f"{EAGLE_N_ALPHA}: {pair}", 0, [
         ("chain of 5", argmaxes(5), cold), ("chain of 5", chain(5), warm, 1),
         ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), tree_warm, 1)]))
-# Of the same heads, how much a tree loses when the target and the draft are sampled.
+# For the same heads, the loss of a tree when the target and the draft are sampled.
 for pair, task, cold, warm in (("Vicuna-7B", "HumanEval", 4.29, 3.43), ("Vicuna-7B", "GSM8K", 4.0, 3.29), ("Vicuna-7B", "Alpaca", 3.86, 3.3),
                                ("LLaMA2-Chat-7B", "HumanEval", 4.24, 3.79), ("LLaMA2-Chat-7B", "GSM8K", 3.82, 3.52), ("LLaMA2-Chat-7B", "Alpaca", 3.71, 3.33)):
     SETS.append((f"{EAGLE_1}: {pair}, {task}", 0, [("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "top_k"), cold),
                                                    ("EAGLE's tree of 25", tree(f"paths: {EAGLE_TREE}", "without_replacement"), warm, 1)]))
 for pair, cold, warm in (("Vicuna-7B", 4.68, 4.2), ("LLaMA2-Chat-7B", 4.64, 4.41)):
     SETS.append((f"{EAGLE_2_MEANS}: {pair}", 0, [("EAGLE-2's tree of 59", EAGLE_2, cold), ("EAGLE-2's tree of 59", EAGLE_2, warm, 1)]))
-# Effect of a target's cut tail on drawn and on likeliest tokens. Of a draft that is cut, too, the words begin with "both".
+# Effect of a target's cut tail on drawn and on likeliest tokens. If the draft is cut too, the text begins with "both".
 CUT, BOTH = "top_k: 20, top_p: 0.95", "both top_k: 20, top_p: 0.95"
 SETS.append((MTP, 1, [
     ("chain of 3", chain(3), 2.64), ("chain of 3, likeliest tokens", argmaxes(3), 2.10), ("chain of 3", chain(3), 2.64, "top_p: 0.95"),
@@ -154,7 +153,8 @@ class Family:
         self.target, self.draft, self.best, self.worst = FAMILIES[name]
 
     def tokens_per_round(self, value, temperature, methods):
-        """By method: of the same contexts and chance. A text in the place of the temperature is what the target's tail is cut by."""
+        """Tokens per round by method, from the same contexts and random numbers. A text instead of the temperature is the cut of the target's
+        tail."""
         if isinstance(temperature, str):
             cut = temperature.removeprefix("both ")
             cold = f", target_sampling: {{{cut}}}" + (f", draft_sampling: {{{cut}}}" if cut != temperature else "")
@@ -191,14 +191,14 @@ class Family:
         return math.exp(middle)
 
     def acceptance_by_rank(self, value, temperature, ranks=16):
-        """P(the sibling of rank 1, 2, ... is the accepted one) among siblings as Sequoia drafts them."""
+        """Probability that the sibling of rank 1, 2, ... is the accepted one, with siblings drafted as in Sequoia."""
         how = "without_replacement" if temperature else "top_k"
         within = self.tokens_per_round(value, temperature, [chains(n, 1, how) for n in range(1, ranks + 1)])
         return [max(after - before, 0.0) for before, after in itertools.pairwise([1.0, *within])]
 
 
 def kept_rows(out):
-    """Of an earlier run: a row by its set's source and temperature and its place in the set, and the program that made it."""
+    """Rows of an earlier run by the set's source and temperature and the place in the set, and the program that made them."""
     kept = {}
     for row in rows_of(out / "language.csv"):
         if row["role"] == "fitted":  # each set begins with it
@@ -210,12 +210,12 @@ def kept_rows(out):
 
 
 def is_kept(kept, of_set, made, name):
-    """Whether an earlier run asked `name` for all figures of a set; their cells are empty where it has no such draft."""
+    """Whether an earlier run tried `name` on all values of a set; cells are empty if it has no such draft."""
     return all(name in kept.get((*of_set, place), {}) for place in range(len(made)))
 
 
 def answers(family, temperature, figures):
-    """Tokens per round of a set's figures, the first of which the draft is fitted to; nothing where the family has no such draft."""
+    """Tokens per round for a set whose first value the draft is fitted to; empty if the family has no such draft."""
     value = family.fit(temperature, figures[0][1], figures[0][2])
     if value is None:
         return {}

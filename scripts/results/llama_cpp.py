@@ -30,7 +30,7 @@ TARGET = Path("tests/data/models/novels-5m")
 DRAFT = Path("tests/data/models/novels-0.7m-distilled")
 WIDEN_MIB = 128
 TOKENS = [1, 2, 4, 8]
-PRECISIONS = {"f32": (np.float32, 0), "f16": (np.float16, 1)}  # and GGUF's number for it
+PRECISIONS = {"f32": (np.float32, 0), "f16": (np.float16, 1)}  # and its number in GGUF
 
 
 def text(value):
@@ -52,12 +52,12 @@ def entry(key, value):
 
 
 def write_gguf(path, config, tensors, ffn, precision):
-    """The model, with `ffn` neurons a layer: those beyond its own are random on the way in and zero on the way out."""
+    """Writes the model with `ffn` neurons per layer: added neurons have random input weights and zero output weights, so they change no result."""
     kind, number = PRECISIONS[precision]
     random = np.random.default_rng(1)
     heads, hidden, own = config["num_attention_heads"], config["hidden_size"], config["intermediate_size"]
 
-    def turned(matrix):  # llama.cpp rotates neighbours, the files a head's halves
+    def turned(matrix):  # llama.cpp rotates neighbouring elements, the files the halves of a head
         return matrix.reshape(heads, 2, -1, matrix.shape[1]).swapaxes(1, 2).reshape(matrix.shape)
 
     def rows(matrix):
@@ -79,7 +79,7 @@ def write_gguf(path, config, tensors, ffn, precision):
         "llama.embedding_length": hidden, "llama.block_count": config["num_hidden_layers"], "llama.feed_forward_length": ffn,
         "llama.attention.head_count": heads, "llama.attention.head_count_kv": heads, "llama.rope.dimension_count": config["head_dim"],
         "llama.attention.layer_norm_rms_epsilon": config["rms_norm_eps"], "llama.rope.freq_base": config["rope_theta"], "llama.vocab_size": vocab,
-        # Tokens go in and out by number; of their texts only the bytes are asked for.
+        # Tokens are passed as numbers; their texts are read only as bytes.
         "tokenizer.ggml.model": "llama",
         "tokenizer.ggml.tokens": ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] + [f"t{i}" for i in range(259, vocab)],
         "tokenizer.ggml.scores": [0.0] * vocab, "tokenizer.ggml.token_type": [2, 3, 3] + [6] * 256 + [1] * (vocab - 259),
@@ -102,7 +102,7 @@ def stop(message):
 
 
 def called(*command):
-    """Standard output; whoever fails is quoted."""
+    """Standard output of a command; a failure is reported with the command's own output."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if done.returncode != 0:
         stop(f"{command[0]} ended with {done.returncode}:\n{done.stderr.strip()}")

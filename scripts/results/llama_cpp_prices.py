@@ -19,11 +19,11 @@ from calls import printed_rows
 from tables import quantile, rows_of, write_rows
 
 ROWS = Path("configs/published/llama_cpp.csv")
-# A file's type by its name in GGUF. IQ4_NL has Q4_0's bits, and the S of a K-quant is M in fewer of them.
+# A file's type by its name in GGUF. IQ4_NL has the bits of Q4_0, and the S variant of a K-quant is M with fewer bits.
 TYPES = {"mxfp4": "{weights: q8_0, experts: mxfp4}", "iq4_nl": "q4_0", "q4_k_s": "q4_k_m", "q5_k_s": "q5_k_m"}
 SETS = {"fit": "fitted to", "held": "held back", "earlier": "of earlier kernels"}
 TOKENS = [(1, "1"), (2, "2"), (4, "3-4"), (8, "5-8"), (32, "10-32"), (128, "64-128"), (512, "256-512")]
-FEW = 8  # tokens, of which a kernel for few takes the products
+FEW = 8  # tokens up to which a kernel for few tokens computes the products
 MIXTURES = ("a3b", "a4b", "gpt-oss")
 CONTEXTS = [(4095, "to 4K"), (16383, "8K"), (1e9, "32K")]
 
@@ -33,7 +33,7 @@ def band(bands, value):
 
 
 def price(specsim, engine, rows):
-    """Adds published_ms, simulated_ms and their ratio to rows that differ in their tokens alone."""
+    """Adds published_ms, simulated_ms and their ratio to rows that differ only in their tokens."""
     one = rows[0]
     passes = printed_rows(specsim, "pass", "--csv", "--hardware", one["hardware"], "--model", one["model"], "--engine", engine,
                           "--dtype", TYPES.get(one["file_type"], one["file_type"]), "--context", one["context"],

@@ -20,11 +20,11 @@ from calls import called
 from tables import rows_of
 
 CONFIGS = Path("configs/method_claims")
-SEED_OF_DUELS = 1  # other draws than those that chose who meets
-# Rules of draft length as programs have them: SGLang's and SmartSpec's choose one for the batch; transformers decodes one sequence, by
-# default with the threshold that confidence_roc begins a request with. additive is its schedule before 4.45, without a threshold.
+SEED_OF_DUELS = 1  # not the draws that chose the compared methods
+# Rules of draft length in programs. SGLang's and SmartSpec's choose one for the batch. transformers decodes one sequence, by default with the
+# threshold that confidence_roc uses at the start of a request. additive is its schedule before 4.45, without a threshold.
 SHIPPED = {1: ("ema_tiers", "goodput", "additive", "confidence_roc"), 32: ("ema_tiers", "goodput")}
-T99_OF_16 = 2.947  # Student's, for the draws of distributions that errors come from
+T99_OF_16 = 2.947  # Student's, for the draws of distributions that the errors are computed from
 
 
 def compare(specsim, config, out, *options):
@@ -41,12 +41,12 @@ def rank(specsim, name, out):
 
 
 def of(rows, batch, wanted=lambda row: True):
-    """Rows of one batch that are wanted, fastest first."""
+    """Requested rows of one batch, fastest first."""
     return [row for row in rows if row["workload"].startswith(f"batch {batch},") and wanted(row)]
 
 
 def duel(specsim, out, name, first, second):
-    """By how many percent method `first` (a row) is faster than `second`, alone against each other, and half a paired interval."""
+    """By how many percent method `first` (a row) is faster than `second` in a direct comparison, and half a paired interval."""
     config = yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())
     decodes = config["sweep"]["decode"]
     batches = config["sweep"]["workload.batch"]
@@ -77,7 +77,7 @@ def speed(row):
 
 
 def verdict(gains):
-    """Of batch -> (gain, half an interval)."""
+    """The words for {batch: (gain, half an interval)}."""
     parts = {"true": [], "refuted": [], "undecided": []}
     for batch, (gain, error) in gains.items():
         parts["true" if gain > error else "refuted" if gain < -error else "undecided"].append(str(batch))
@@ -86,7 +86,8 @@ def verdict(gains):
 
 
 def by_rule(gains):
-    """Of batch -> rule -> (gain, half an interval): a verdict for each rule; a gain or loss below 1 % is none that a server would notice."""
+    """A verdict for each rule from {batch: {rule: (gain, half an interval)}}. A gain or loss below 1 % does not count, since a server would not
+    notice it."""
     parts = []
     for batch, rules in gains.items():
         verdicts = {"true": [], "even": [], "refuted": [], "undecided": []}
@@ -110,7 +111,7 @@ def main():
         rows = of(variants, batch)
         chain = next(row for row in rows if row["method"] == "chain draft_length 3 | token")
         others = [row for row in rows if row["method"].split()[0] in ("medusa", "eagle", "lookahead", "tree_static", "tree_sequoia")]
-        def gain(row):  # against the chain, in half intervals of the two as if they were apart: more than 1 is sure
+        def gain(row):  # difference to the chain, in half intervals as if the two were independent: more than 1 is significant
             widths = math.hypot(float(row["speedup_half_width"]), float(chain["speedup_half_width"]))
             return (float(row["speedup"]) - float(chain["speedup"])) / widths
         better = sum(gain(row) > 1 for row in others)

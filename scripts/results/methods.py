@@ -25,9 +25,9 @@ from calls import called  # noqa: E402
 from tables import rows_of, write_rows  # noqa: E402
 
 CONFIGS = Path("configs/examples/methods")
-RECORD = Path("results/methods")  # theory.csv and trees.csv, which the tests of published trees write
+RECORD = Path("results/methods")  # theory.csv and trees.csv, written by the tests of published trees
 SIDE_BY_SIDE = Path("configs/methods/side_by_side.yaml")
-ROUNDS = 200000  # rounds that are run where a config asks for more
+ROUNDS = 200000  # limit of rounds for configs that ask for more
 BATCHES = [1, 8, 32]
 
 

@@ -37,12 +37,12 @@ def unseen_rows(kind):
     return [row for row in rows_of("unseen.csv") if row["kind"] == kind and row["rows"] == "all"]
 
 
-# Their rows of decode attention are of one layer each, held out by batch and context: the text under the next table has them.
+# The rows of decode attention of these GPUs are of one layer each, held out by batch and context: the text under the next table has them.
 ONE_LAYER = ("rtx-3090", "rtx-4090", "rtx-pro-6000")
 
 
 def error(row, goal=None):
-    """Middle and 90th percentile, with a star where one misses its goal."""
+    """Median and 90th percentile, with a star if one of them misses its goal."""
     missed = goal and (float(row["median_percent"]) > goal[0] or float(row["p90_percent"]) > goal[1])
     return f"{row['median_percent']} / {row['p90_percent']}{' *' if missed else ''}"
 
@@ -72,7 +72,7 @@ def small():
 
 
 def step_value(what):
-    """A figure of steps/errors.csv: "PAGE | GROUP | ratio, middle, high, worst or rows"."""
+    """A value of steps/errors.csv: "PAGE | GROUP | ratio, middle, high, worst or rows"."""
     page, group, figure = (word.strip() for word in what.split("|"))
     row = next((row for row in rows_of("steps/errors.csv") if row["page"] == page and row["group"] == group), None)
     if row is None:
@@ -90,7 +90,7 @@ def fidelity_value(what):
 
 
 def unseen_value(what):
-    """Error on shapes that were not seen: "KIND | GPU | TYPE"."""
+    """Error on unseen shapes: "KIND | GPU | TYPE"."""
     kind, gpu, dtype = (word.strip() for word in what.split("|"))
     return next(error(row) for row in unseen_rows(kind) if row["gpu"] == gpu and row["dtype"] == dtype)
 

@@ -73,7 +73,7 @@ def value_named(source, key):
 
 
 def counted(specsim, what):
-    """Parameters of its own, in units, or the refusal."""
+    """The model's own parameters, in units, or the message of the refusal."""
     answer = subprocess.run([specsim, "describe", what], capture_output=True, text=True)
     if answer.returncode != 0:
         return None, answer.stderr.strip().splitlines()[0], 0.0

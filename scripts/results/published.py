@@ -34,7 +34,7 @@ def simulate(specsim, out, name):
 
 
 def check_inputs(row, cell):
-    """The config's cell must be the one that rows.csv speaks of."""
+    """Checks that the config's cell is the one that rows.csv refers to."""
     alphas = row["alpha"].split()
     if "context.drafts" in cell:
         same = all(f"value: {a}" in part for a, part in zip(alphas, cell["context.drafts"].split("}, {"), strict=True))
@@ -67,7 +67,7 @@ def figure(row, cell):
         return tokens, se, closed
     if row["quantity"] == "speedup":
         return float(cell["speedup"]), float(cell["speedup_se"]), closed / (length * ratio + 1)
-    if row["quantity"] == "operations":  # target operations per token, the draft's neglected
+    if row["quantity"] == "operations":  # target operations per token; the draft's are neglected
         return (length + 1) / tokens, (length + 1) * se / tokens ** 2, (length + 1) / closed
     return float(cell["alpha"]), float(cell["alpha_se"]), float(row["alpha"])
 

@@ -21,11 +21,11 @@ ROWS = Path("configs/published/speedups.csv")
 ROUNDS = ENGINES / "transformers.yaml"  # host time of a round by method
 METHODS = [("eagle-2", "eagle2"), ("eagle2", "eagle2"), ("eagle", "eagle"), ("medusa", "medusa"), ("hydra", "hydra"), ("pld", "prompt_lookup"),
            ("prompt lookup", "prompt_lookup"), ("lookahead", "lookahead"), ("recycling", "recycling"), ("rest", "rest")]
-TYPES = {"8": ("--dtype", "{weights: int8, activations: bf16}")}  # every row of 8 bits quantises its weights alone
+TYPES = {"8": ("--dtype", "{weights: int8, activations: bf16}")}  # every row of 8 bits quantises only its weights
 
 
 def round_ms(row):
-    """Host time of a round beyond its passes; rows of eager engines that do not say their method say it in their name."""
+    """Host time of a round beyond its passes; rows of eager engines without a method column have the method in their name."""
     method = row.get("method") or ""
     if not method and row["target_engine"] in ("eager", "transformers"):
         words = row["row"].lower()

@@ -21,8 +21,8 @@ from calls import called, version_of
 from tables import rows_of, write_rows
 
 TABLE = Path("configs/published/rankings.yaml")
-CLOSE = 0.03  # measured speedups that differ by less are a tie: two runs of one setting differ by as much
-AROUND = {32: (20, 24, 28, 32)}  # batches that a server with so many requests passes through: some wait, read prompts or have ended
+CLOSE = 0.03  # measured speedups that differ by less are a tie: two runs of one setting differ by this much
+AROUND = {32: (20, 24, 28, 32)}  # batches that a server with this number of requests passes through, because some wait, read prompts or have ended
 
 
 def measured_batches(setting):
@@ -47,7 +47,7 @@ def compared(specsim, setting, draft):
 
 
 def engine_rows(specsim, setting):
-    """Without a run of plain decoding both sides are relative to the first method."""
+    """If no run without speculation exists, both sides are relative to the first method."""
     first = {}
     for draft in setting["drafts"]:
         simulated = compared(specsim, setting, draft)
@@ -85,7 +85,7 @@ def correlation(a, b):
 
 
 def cause(above, below):
-    """Why `above`, measured to be faster, is simulated to be slower: in factors of the two methods' ratio."""
+    """Why `above`, measured to be faster, is simulated to be slower: in factors of the ratio of the two methods."""
     tokens = math.log(above["simulated_tokens"] / below["simulated_tokens"] / (above["measured_tokens"] / below["measured_tokens"]))
     whole = math.log(above["simulated"] / below["simulated"] / (above["measured"] / below["measured"]))
     time = whole - tokens

@@ -17,7 +17,7 @@ from calls import printed_rows, version_of
 
 DATA = Path("tests/data/pass_times.csv")
 REACHES = ((128, 3.0, 10.0), (512, 5.0, 17.0))  # tokens up to, goals for the mean and the worst error in percent
-# The rows that the goals are for: single GPUs and the tensor-parallel sets that large models need.
+# The rows of the goals: single GPUs and the tensor-parallel sets that large models need.
 SUMMARY = {("a100-80gb-sxm", "llama-2-7b", "1"), ("a100-80gb-sxm", "llama-2-70b", "4"), ("a100-80gb-sxm", "llama-2-70b", "8"),
            ("a100-80gb-sxm", "llama-3-8b", "1"), ("a100-80gb-sxm", "llama-3-70b", "4"), ("a100-80gb-sxm", "llama-3-70b", "8"),
            ("h100-sxm", "llama-2-7b", "1")}
@@ -36,7 +36,7 @@ def passes(specsim, gpu, models, shards, tokens, extra):
 def predict(specsim, rows):
     groups = {}
     for row in rows:
-        whole = row["work"] == "pass"  # its LM head stops at 256 rows
+        whole = row["work"] == "pass"  # measurements of its LM head stop at 256 rows
         extra = ("--logits", "256") if whole else ("--products-only",)
         groups.setdefault((row["gpu"], extra, row["model"]), []).append(row)
     for (gpu, extra, model), own in groups.items():

@@ -24,7 +24,7 @@ from priced_passes import engine_figure, total_ms
 from tables import geometric_mean, rows_of, spread_factor, write_rows
 
 ROWS = Path("configs/published/served_speedups.csv")
-SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # what rows share that differ in the draft alone
+SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # columns that rows share if they differ only in the draft
 QUANTITIES = ["speedup", "plain", "round"]
 GROUPS = [("engine", "engine"), ("GPU", "hardware"), ("target", "target_type"), ("draft", "draft_kind"), ("clock", "clock")]
 
@@ -40,7 +40,7 @@ def pass_ms(specsim, row, role, tokens, batch, context, logits):
 
 
 def per_token(row, step, tokens, prompt_ms):
-    """Milliseconds of a client's token in the row's metric, where a round takes step and emits so many tokens; per_step is its inverse."""
+    """Milliseconds per token of a client in the row's metric, for a given step time and tokens per round; per_step is its inverse."""
     return step / tokens + beside(row, prompt_ms)
 
 
@@ -51,7 +51,7 @@ def beside(row, prompt_ms):
 
 
 def measured_ms(row, key):
-    """Milliseconds of a client's token as measured."""
+    """Measured milliseconds per token of a client."""
     if not row[key] or row["metric"] == "ratio":
         return None
     value = float(row[key])
@@ -91,7 +91,7 @@ def summary(ratios):
 
 
 def repeated(rows):
-    """Plain times that several rows of a source share count once."""
+    """Times without speculation that several rows of a source share count once."""
     once = {}
     for row in rows:
         once.setdefault((row["source"], row["target"], row["target_dtype"], row["hardware"], row["gpus"], row["clients"], row["plain"], row["prompt"]), row)

@@ -19,7 +19,7 @@ from calls import called, version_of
 from fidelity import table_in
 from tables import quantile, rows_of, write_lines, write_rows
 
-# Table: its columns that are kept.
+# Table: the columns that are kept.
 SOURCES = {
     "steps_vllm_b300_fpm": ["gpu", "engine", "model", "tp", "ep", "batch", "mean_context", "median_ms"],
     "steps_vllm_b300_layerwise": ["gpu", "engine", "model", "tp", "phase", "batch", "new_tokens", "context", "ms"],

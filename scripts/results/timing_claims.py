@@ -27,14 +27,14 @@ from tables import rows_of, write_lines
 CONFIGS = Path("configs/timing_claims")
 KNEE = 1.1
 EXPERTS = "qwen3-30b-a3b"
-TEXT_TOKENS = 6  # the text's own example drafts 5; the last token of the round before is verified with them
+TEXT_TOKENS = 6  # the text's own example drafts 5; they are verified with the last token of the round before
 GPUS = ["rtx-4090", "l40s", "a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200"]
 MODELS = [("llama-2-7b", 1), ("llama-3.1-8b", 1), ("llama-3.1-70b", 4), (EXPERTS, 1)]
 BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 CONTEXTS = [512, 8192, 32768]
 MOST_TOKENS = 1024
 PARTS = ["weights", "compute", "kv", "communication", "launch", "host", "sampling"]
-# name, GPU, target, draft: a pair of each idea.
+# name, GPU, target, draft: a pair for each kind of setup.
 PAIRS = [("cheap draft", "h100-sxm", "{preset: llama-3.1-70b, tensor_parallel: 4}", "llama-3.2-1b"),
          ("expensive draft", "h100-sxm", "llama-3.1-8b", "llama-3.2-3b"),
          ("one layer, window of 512", "h100-sxm", "llama-3.1-8b", "{preset: eagle-head-8b, kv_window: 512}"),
@@ -58,7 +58,7 @@ def commas(values):
 # ---- L1: number of tokens that one pass verifies in the time of one token ------------------------------------------------------------------
 
 def first_crossing(points, level):
-    """x at which y reaches `level` first, linear between neighbours; None where it does not."""
+    """x at which y first reaches `level`, linear between neighbours; None if it does not."""
     before = None
     for x, y in points:
         if y >= level:
@@ -174,7 +174,7 @@ def judge_knees(table, crossed):
     return claim, text
 
 
-# ---- L9: where it loses --------------------------------------------------------------------------------------------------------
+# ---- L9: when speculation loses --------------------------------------------------------------------------------------------
 
 def regimes(specsim, scratch):
     table = []
@@ -250,7 +250,7 @@ def varying_context(specsim, scratch):
 
 
 def decode_speedups(rows, axes, baseline):
-    """Plain decoding's time per output token over that of each setting, over its seeds. `baseline`: the setting of plain decoding."""
+    """Time per output token without speculation over that of each setting, over its seeds. `baseline`: the setting without speculation."""
     times = defaultdict(dict)
     firsts = {}
     for row in rows:
@@ -274,7 +274,7 @@ def figure(row):
 
 
 def apart(more, less):
-    """Whether the intervals do not meet."""
+    """Whether the intervals do not overlap."""
     return more["speedup"] - more["half_width"] > less["speedup"] + less["half_width"]
 
 
