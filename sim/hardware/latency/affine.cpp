@@ -86,8 +86,7 @@ CostEntry affine_cost() {
       {"preset",
        config::Type::text,
        "",
-       "published coefficients; the other keys then replace single "
-       "ones",
+       "published coefficients; the other keys then replace single ones",
        {},
        {kPresets[0].name}},
       ms("target_fixed_ms", "fixed time of a target pass"),

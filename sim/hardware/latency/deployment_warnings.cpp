@@ -39,8 +39,7 @@ std::string borrowed(const Hardware& hardware, bool by_kernels) {
     const auto links =
         std::find_if(fits.begin(), fits.end(), [](const KernelFit& fit) { return fit.kind == KernelKind::allreduce; });
     return fmt::format(
-        "{}: attention is estimated with the fits of {} at its own figures, {}everything else from measurements "
-        "on {}",
+        "{}: attention is estimated with the fits of {} at its own figures, {}everything else from measurements on {}",
         hardware.name, hardware.kernels_name,
         links == fits.end() ? "" : fmt::format("all-reduces with those of {}, ", links->borrowed_from), hardware.fitted_on);
   }
@@ -50,8 +49,7 @@ std::string borrowed(const Hardware& hardware, bool by_kernels) {
       if (fit.kind == KernelKind::product && std::find(types.begin(), types.end(), fit.dtype.name) == types.end())
         types.emplace_back(fit.dtype.name);
     return fmt::format(
-        "{}: products in {} are estimated with the fits of {}, attention and everything else from measurements "
-        "on {}",
+        "{}: products in {} are estimated with the fits of {}, attention and everything else from measurements on {}",
         hardware.name, fmt::join(types, " and "), hardware.kernels_name, hardware.fitted_on);
   }
   if (hardware.kernels_spread > 0.0)
@@ -104,15 +102,11 @@ std::string experts_assumption(const ModelKernels& kernels, const ModelShape& mo
         "are estimated like the latter, by {}",
         layer, MeasuredExperts::kMuchSlower, kFewTokens, kernel);
   if (choice.basis == Basis::bytes)
-    return fmt::format(
-        "{}: no layer of {} bits like it was measured on {}; it is estimated by its bytes with {} for "
-        "bf16",
-        layer, model.expert_bits, hardware.name, kernel);
+    return fmt::format("{}: no layer of {} bits like it was measured on {}; it is estimated by its bytes with {} for bf16", layer,
+                       model.expert_bits, hardware.name, kernel);
   const std::string type = model.expert_type.empty() ? std::string(measured) : model.expert_type;
-  return fmt::format(
-      "{}: no layer like it was measured with {} on {}; it is estimated by {} as measured on "
-      "others{}",
-      layer, type, hardware.name, kernel, type == measured ? "" : fmt::format(" with {}", measured));
+  return fmt::format("{}: no layer like it was measured with {} on {}; it is estimated by {} as measured on others{}", layer,
+                     type, hardware.name, kernel, type == measured ? "" : fmt::format(" with {}", measured));
 }
 
 // Types of fewer than 16 bits that cost more time than bf16 with the measured kernels: one line each.
@@ -210,8 +204,7 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
     const bool measured = kernels.measured_products() != nullptr;
     if ((*model)->tensor_parallel > hardware.linked_gpus)
       list.push_back(
-          fmt::format("{}: {:g} GPUs are estimated as if its links joined them; the links join {:g}, and a network "
-                      "is slower",
+          fmt::format("{}: {:g} GPUs are estimated as if its links joined them; the links join {:g}, and a network is slower",
                       (*model)->name, (*model)->tensor_parallel, hardware.linked_gpus));
     for (const std::string& text : (*model)->assumed) list.push_back(fmt::format("{}: {}", (*model)->name, text));
     if ((*model)->unverified) list.push_back((*model)->name + ": its shape is from memory, not verified");
@@ -233,8 +226,7 @@ std::vector<std::string> deployment_warnings(const Deployment& deployment, const
       if (!own_experts) add(experts_assumption(kernels, **model, hardware));
     } else if ((*model)->experts > 0.0 && !own_experts) {
       list.push_back(
-          fmt::format("{}: its experts are estimated from the data sheet of {}, because no layer of experts was "
-                      "measured there",
+          fmt::format("{}: its experts are estimated from the data sheet of {}, because no layer of experts was measured there",
                       (*model)->name, hardware.name));
     }
     const std::string& type = (*model)->product_type;

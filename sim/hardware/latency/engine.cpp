@@ -32,9 +32,7 @@ const config::Fields<IntegerKernels>& integer_fields() {
       {"vector_rows", &K::vector_rows, "most rows of the kernel for few rows", rows, config::whole, config::required},
       {"expert_vector_tokens", &K::expert_vector_tokens, "most tokens of that kernel for experts", rows, config::whole,
        config::required},
-      {"expert_table_tokens", &K::expert_table_tokens,
-       "most tokens of that kernel for weights looked up in a table, before "
-       "Ada",
+      {"expert_table_tokens", &K::expert_table_tokens, "most tokens of that kernel for weights looked up in a table, before Ada",
        rows, config::whole},
       {"reads", &K::reads, "share of the bandwidth at which weights are read; 0: the GPU's calibration", config::between(0, 1)},
       {"vector_share", &K::vector_share, "that kernel's share of int8 arithmetic", share},
@@ -74,9 +72,7 @@ const config::Fields<KernelRule>& rule_fields() {
       {"launched_kernel", &R::launched_kernel, "its name for passes that no graph was captured for"},
       {"capabilities", &R::capabilities, "lowest and highest compute capability, pair by pair", config::between(0, 100)},
       {"mixtures", &R::mixtures, "only for models with experts"},
-      {"most_pcie_gpus", &R::most_pcie_gpus,
-       "GPUs without NVLink up to which it serves; beyond them "
-       "NCCL",
+      {"most_pcie_gpus", &R::most_pcie_gpus, "GPUs without NVLink up to which it serves; beyond them NCCL",
        config::between(1, 1024), config::whole},
       {"keys", &R::walks_keys, "how blocks of attention over several tokens read the keys",
        config::one_of<bool>({{"shared", false}, {"walked", true}})},
@@ -128,9 +124,7 @@ const config::Fields<Engine>& engine_fields() {
        "sparse attention: nanoseconds for each score of a row that the best are selected from", few},
       {"logit_passes", &E::logit_passes, "passes over the logits from the LM head to the token", few},
       {"unequal_contexts", &E::unequal_contexts,
-       "time of attention over a live server's contexts, over that of as many equal "
-       "contexts",
-       config::between(1, 10)},
+       "time of attention over a live server's contexts, over that of as many equal contexts", config::between(1, 10)},
       {"switch_share", &E::switch_share,
        "share of a link's rate that all-reduces in the switch between GPUs reach (NVLink 4 and later); 0: not used",
        config::between(0, 2)},
@@ -157,8 +151,7 @@ EngineMethods read_methods(const config::Value& value, Diagnostics& diagnostics)
       {"draws",
        Type::boolean,
        "false",
-       "chains can be drawn from the draft's distribution, not only chosen as its likeliest "
-       "tokens",
+       "chains can be drawn from the draft's distribution, not only chosen as its likeliest tokens",
        {},
        {}},
       {"trees", Type::value_list, "", "drafters of trees", {}, {}},
@@ -193,8 +186,7 @@ const std::vector<Parameter>& engine_parameters() {
         {"tuned",
          Type::value,
          "",
-         "factors learned from runs of one server, as specsim tune writes them: {factors: ..., "
-         "covariance: ...}",
+         "factors learned from runs of one server, as specsim tune writes them: {factors: ..., covariance: ...}",
          {},
          {}},
         {"proposals",

@@ -24,8 +24,7 @@ const std::vector<HostFigure>& host_figures() {
       {"piecewise_us_per_linear_layer", &HostTime::piecewise_us_per_linear_layer,
        "least time of a layer of linear attention in such a pass"},
       {"piecewise_gap_us", &HostTime::piecewise_gap_us,
-       "extra time of a layer of such a pass, if launches keep ahead of the "
-       "GPU"},
+       "extra time of a layer of such a pass, if launches keep ahead of the GPU"},
       {"draft_floor_us", &HostTime::draft_floor_us, "least time of a draft pass"},
       {"draft_us", &HostTime::draft_us, "host time of a draft pass, with the GPU idle"},
       {"round_us", &HostTime::round_us, "host time of a speculative round beyond its passes"}};

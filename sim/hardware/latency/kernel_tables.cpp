@@ -205,8 +205,7 @@ KernelShape read_shape(KernelKind kind, const TableReader& read, const std::vect
                    fmt::format("kv_heads is {:g} of {:g} heads, allowed: at most as many as heads", x.kv_heads, x.heads));
   if (std::fmod(x.heads, x.kv_heads) != 0.0)
     throw BadInput(read.at(line, number, "kv_heads"),
-                   fmt::format("kv_heads is {:g} of {:g} heads, allowed: a divisor, because each serves equally many "
-                               "heads",
+                   fmt::format("kv_heads is {:g} of {:g} heads, allowed: a divisor, because each serves equally many heads",
                                x.kv_heads, x.heads));
   return x;
 }
@@ -397,15 +396,12 @@ Pricer pricer_of(const Hardware& hardware, const PricedKernel& row, const std::s
                      kernel, near->engine, near->kernel.empty() ? "" : " ", near->kernel));
   } else if (multiplies && !has_arithmetic(hardware, row.dtype)) {
     warn(
-        fmt::format("{}, {}: {} does not have this arithmetic; these rows are not "
-                    "estimated",
-                    row.gpu, row.dtype, hardware.name));
+        fmt::format("{}, {}: {} does not have this arithmetic; these rows are not estimated", row.gpu, row.dtype, hardware.name));
   } else {
     pricer.others = borrowed_fits(hardware, table.kind, row.engine, row.dtype, kernel);
     warn(pricer.others.empty()
-             ? fmt::format("{}, {}: no kernel of this type was measured on any GPU; these rows are not "
-                           "estimated",
-                           row.gpu, row.dtype)
+             ? fmt::format("{}, {}: no kernel of this type was measured on any GPU; these rows are not estimated", row.gpu,
+                           row.dtype)
              : fmt::format("{}, {}: no kernel was measured; estimated from the data sheet with the fits of other GPUs, with a "
                            "median error of 5 to 16 % where it can be checked (products in bf16)",
                            row.gpu, row.dtype));

@@ -131,9 +131,7 @@ std::vector<LlamaBenchTest> read_llama_bench_tests(const std::string& file, cons
     }
     if (const auto name = test.find("model_filename"); name != test.end()) {
       if (!model.empty() && name->second != model)
-        diagnostics.add({file, line, 0}, fmt::format("tests of {} and of {}, allowed: one model per "
-                                                     "file",
-                                                     model, name->second));
+        diagnostics.add({file, line, 0}, fmt::format("tests of {} and of {}, allowed: one model per file", model, name->second));
       model = name->second;
     }
     tests.push_back({*prompt, *generated, depth, *speed, line});

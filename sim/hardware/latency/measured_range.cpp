@@ -44,10 +44,8 @@ std::vector<std::string> beyond_measured_range(const ModelLatency& latency, cons
     const KernelFit* several = fits.walked != nullptr ? fits.walked : fits.split;
     if (several == nullptr) continue;
     if (several->rows < kFewRowsOfSeveral && several->reads_keys == KeyReading::grown && pass.tokens > kSlack * several->most())
-      list.push_back(
-          fmt::format("{}: attention of more than {:.0f} tokens to cached ones, beyond the measured "
-                      "range",
-                      model.name, several->most()));
+      list.push_back(fmt::format("{}: attention of more than {:.0f} tokens to cached ones, beyond the measured range", model.name,
+                                 several->most()));
     if (several->by.empty() || several->by[0].empty()) continue;
     const double most = std::exp2(several->by[0].back());
     if (keys > kSlack * most)

@@ -156,19 +156,16 @@ CostEntry roofline_cost() {
         if (arguments.has("proposal")) add_proposal(engine, arguments.text("proposal"), arguments.where("proposal"), diagnostics);
         if (arguments.has("largest_graph")) engine.largest_graph = static_cast<double>(arguments.integer("largest_graph"));
         if (target.on_target())
-          diagnostics.add(arguments.where("target"),
-                          "the target is a head that cannot stand alone, allowed: a whole "
-                          "model");
+          diagnostics.add(arguments.where("target"), "the target is a head that cannot stand alone, allowed: a whole model");
         if (draft && draft->tensor_parallel > target.tensor_parallel)
           diagnostics.add(arguments.where("draft"),
                           fmt::format("the draft's tensor_parallel is {}, allowed: at most the target's {}",
                                       draft->tensor_parallel, target.tensor_parallel));
         const std::string& kernels = arguments.text("kernels");
         if (kernels != "automatic" && kernels != "none" && hardware.kernels == nullptr)
-          diagnostics.add(arguments.where("kernels"),
-                          fmt::format("kernels is {}, allowed: none on {}, because no kernels were measured "
-                                      "there",
-                                      kernels, hardware.name));
+          diagnostics.add(
+              arguments.where("kernels"),
+              fmt::format("kernels is {}, allowed: none on {}, because no kernels were measured there", kernels, hardware.name));
         check_allreduce_kernels(engine, hardware, diagnostics);
         if (diagnostics.list().size() != before) return nullptr;
         Deployment deployment{std::move(hardware),

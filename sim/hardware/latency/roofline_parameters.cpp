@@ -68,8 +68,7 @@ std::vector<config::Parameter> roofline_parameters() {
       {"memory_share",
        config::Type::number,
        "",
-       "share of the GPU's memory for weights and caches; default: what the engine's rules leave (memory of the engine), or "
-       "0.9",
+       "share of the GPU's memory for weights and caches; default: what the engine's rules leave (memory of the engine), or 0.9",
        config::between(0.05, 1),
        {}},
       {"quantized_efficiency",

@@ -159,9 +159,7 @@ void read_element_types(const config::Value& dtype, ModelShape& shape, Diagnosti
   for (const CacheWord& one : kCacheWords) cached.emplace_back(one.word);
   std::vector<config::Parameter> parameters = {
       {"weights", config::Type::value, "", "type of the layers' weights, or their bits", {}, {}},
-      type_word("activations",
-                "type of the activations that the weights are multiplied "
-                "with",
+      type_word("activations", "type of the activations that the weights are multiplied with",
                 {"bf16", "fp16", "fp8", "int8", "nvfp4"}),
       type_word("cache", "type of cached keys and values", cached)};
   for (const PartWord& part : kPartWords) parameters.push_back({part.key, config::Type::value, "", part.summary, {}, {}});

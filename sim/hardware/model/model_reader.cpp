@@ -112,8 +112,7 @@ const std::vector<Key>& model_keys() {
       count("index_dim", &Described::index_dim, "0",
             "sparse attention: width of the indexer's heads, and of the key that it caches for a token in 8 bits", 0),
       count("index_layers", &Described::index_layers, "0",
-            "sparse attention: layers with an indexer of their own; the others reuse the selection of an earlier layer; 0: "
-            "all",
+            "sparse attention: layers with an indexer of their own; the others reuse the selection of an earlier layer; 0: all",
             0),
       count("picked_layers", &Described::picked_layers, "0",
             "compressed attention (DeepSeek-V4): layers that keep, besides the window's tokens, one entry per picked_tokens "
@@ -225,10 +224,7 @@ const std::vector<Key>& model_keys() {
             "in these layers: width of a head's value, and of its key unless linear_key_dim is given", 0),
       count("linear_key_dim", &Described::linear_key_dim, "0",
             "in these layers: width of a key, which is a state space's state per channel; 0: linear_head_dim", 0),
-      count("linear_convolved", &Described::linear_convolved, "0",
-            "in these layers: tokens in the window of the "
-            "convolution",
-            0),
+      count("linear_convolved", &Described::linear_convolved, "0", "in these layers: tokens in the window of the convolution", 0),
       count("linear_rank", &Described::linear_rank, "0",
             "in these layers: width that gates (Kimi) or time steps (mamba) are squeezed through", 0),
       flag("linear_full_gate", &Described::linear_full_gate, "false", "Kimi Delta Attention: the output's gate is not squeezed"),
@@ -241,9 +237,7 @@ const std::vector<Key>& model_keys() {
             "layers without the window that read the keys and values of others and cache none", 0),
       count("shared_window_layers", &ModelShape::shared_window_layers, "0", "such layers with the window", 0),
       count("layer_embedding", &Described::layer_embedding, "0", "width of embeddings of each layer (Gemma 3n); 0: none", 0),
-      count("layer_rank", &Described::layer_rank, "0",
-            "width of the low-rank product in parallel with its attention; 0: "
-            "none",
+      count("layer_rank", &Described::layer_rank, "0", "width of the low-rank product in parallel with its attention; 0: none",
             0),
       flag("gated_attention", &ModelShape::gated_attention, "false",
            "attention's output is gated, by a projection as wide as the queries (Qwen3-Next)"),
@@ -424,8 +418,7 @@ void take_stored_bytes(ModelShape& shape) {
     const double ratio = bytes / described;
     if (std::abs(ratio - 1.0) > kTold)
       shape.assumed.push_back(
-          fmt::format("{}: the weight files hold {:.2f} GB, the description amounts to {:.2f}; the files' figure is "
-                      "used",
+          fmt::format("{}: the weight files hold {:.2f} GB, the description amounts to {:.2f}; the files' figure is used",
                       word_of(module), 1e-9 * bytes, 1e-9 * described));
     for (TypeShare& one : types) one.type.bits *= ratio;
     if (module == Module::experts && types.size() == 1)

@@ -341,8 +341,7 @@ class ConfigJson {
     read_compressed();
     if (const Value* sparse = find({"sparse_attention_config"}); sparse != nullptr && sparse->is_map())
       assumed_.emplace_back(
-          "sparse attention by blocks (sparse_attention_config) is estimated as attention over all cached "
-          "tokens");
+          "sparse attention by blocks (sparse_attention_config) is estimated as attention over all cached tokens");
     const Keys width = {"head_dim", "attention_head_dim", "kv_channels"};
     if (const auto head_dim = optional(width); head_dim && *head_dim > 0)
       widths_.head_dim = *head_dim;
@@ -529,10 +528,7 @@ class ConfigJson {
       const std::int64_t dim = optional({"head_dim"}).value_or(widths_.hidden / std::max<std::int64_t>(1, widths_.heads));
       tell("lightning", widths_.heads, widths_.heads, dim, dim, 0, 0);
     } else {
-      assumed_.push_back(
-          fmt::format("{} layers without full attention are estimated with its projections and no "
-                      "cache",
-                      layers));
+      assumed_.push_back(fmt::format("{} layers without full attention are estimated with its projections and no cache", layers));
     }
   }
 

@@ -212,9 +212,8 @@ void check_layer_keys(const Value& text, std::int64_t layers, std::vector<std::s
       const bool quantized = bare.starts_with("float8_") && find_said(text, "quantization_config") != nullptr;
       if (std::find(kTypes.begin(), kTypes.end(), bare) == kTypes.end() && !bare.starts_with("bf16") && !quantized)
         assumed.push_back(
-            fmt::format("{} {} is not known: weights are estimated in 16 bits unless quantization_config gives another "
-                        "type",
-                        key, config::quote_for_message(type->text)));
+            fmt::format("{} {} is not known: weights are estimated in 16 bits unless quantization_config gives another type", key,
+                        config::quote_for_message(type->text)));
     }
   if (const Value* rank = text.find("kv_lora_rank");
       rank != nullptr && rank->is_null() && find_said(text, "index_topk") != nullptr)

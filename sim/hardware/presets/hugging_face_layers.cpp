@@ -124,9 +124,8 @@ class LayerReader {
   }
   [[nodiscard]] bool right_size(const Value& list, const char* key) {
     if (list.items.size() == layers_.size()) return true;
-    refuse(list, fmt::format("{} has {} layers, allowed: {}, the value of "
-                             "num_hidden_layers",
-                             key, list.items.size(), layers_.size()));
+    refuse(list,
+           fmt::format("{} has {} layers, allowed: {}, the value of num_hidden_layers", key, list.items.size(), layers_.size()));
     return false;
   }
 

@@ -76,9 +76,7 @@ struct Refused {
 };
 inline constexpr std::array<Refused, 2> kRefused = {
     {{"kv_source_layers", "has layers that read the cache of others (DeepSeek-V4.1), allowed: layers with a cache of their own"},
-     {"cross_attention_layers",
-      "has layers that attend to images' features, allowed: layers that attend to the text's "
-      "tokens"}}};
+     {"cross_attention_layers", "has layers that attend to images' features, allowed: layers that attend to the text's tokens"}}};
 
 // Types of models whose passes are not estimated, and why.
 struct RefusedType {

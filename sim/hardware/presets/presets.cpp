@@ -73,10 +73,9 @@ std::string preset_like(PresetKind kind, const std::string& path) {
 void report_unknown(PresetKind kind, const Value& name, Diagnostics& diagnostics) {
   std::error_code ignored;
   if (kind == PresetKind::model && std::filesystem::is_directory(name.text, ignored)) {
-    diagnostics.add(name.where,
-                    fmt::format("model {}: the folder holds no config.json and no GGUF file, allowed: a folder with one of "
-                                "them",
-                                name.text));
+    diagnostics.add(
+        name.where,
+        fmt::format("model {}: the folder holds no config.json and no GGUF file, allowed: a folder with one of them", name.text));
     return;
   }
   if (name.text.find('/') != std::string::npos && !std::filesystem::exists(name.text, ignored)) {

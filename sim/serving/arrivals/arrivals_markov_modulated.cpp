@@ -128,8 +128,7 @@ ArrivalsEntry markov_modulated_arrivals() {
         const std::vector<double>& rates = params.rates;
         if (rates.empty() || rates.size() != params.holding_s.size() || std::accumulate(rates.begin(), rates.end(), 0.0) <= 0.0) {
           diagnostics.add(arguments.where("rates"),
-                          fmt::format("{} rates and {} holding_s, allowed: equally many of both, and one rate above "
-                                      "0",
+                          fmt::format("{} rates and {} holding_s, allowed: equally many of both, and one rate above 0",
                                       rates.size(), params.holding_s.size()));
           return nullptr;
         }

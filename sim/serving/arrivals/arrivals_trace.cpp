@@ -445,9 +445,8 @@ class Reader {
       if (!delay) return false;
       const std::uint64_t prompt = std::uint64_t{own.said} + request.prompt;
       if (prompt > static_cast<std::uint64_t>(kMostTokens))
-        return wrong(1, fmt::format("this turn makes the session's prompt {} tokens, allowed: at most "
-                                    "{:g}",
-                                    prompt, kMostTokens));
+        return wrong(1,
+                     fmt::format("this turn makes the session's prompt {} tokens, allowed: at most {:g}", prompt, kMostTokens));
       if (request.hashes > 0) ignore("hash_ids of later turns");
       request.prompt = static_cast<std::uint32_t>(prompt);
       request.due = own.due + std::llround(*delay * 1e9);

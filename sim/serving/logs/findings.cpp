@@ -221,10 +221,8 @@ class Finder {
       found_.alpha.low = alpha(found_.mean_length.low);
       found_.alpha.high = alpha(found_.mean_length.high);
     }
-    found_.alpha_from = fmt::format(
-        "the acceptance length, on the assumption that all {} positions have the same "
-        "rate",
-        found_.draft_length);
+    found_.alpha_from =
+        fmt::format("the acceptance length, on the assumption that all {} positions have the same rate", found_.draft_length);
   }
 
   void check_printed() {
@@ -264,8 +262,7 @@ class Finder {
     const double mean = found_.drafted_per_round;
     if (mean > found_.draft_length + 1e-9) {
       found_.checks.push_back({"draft length", false,
-                               fmt::format("{:.4g} draft tokens per round, above the draft length {}: a tree, or another "
-                                           "length",
+                               fmt::format("{:.4g} draft tokens per round, above the draft length {}: a tree, or another length",
                                            mean, found_.draft_length)});
       return;
     }
@@ -274,9 +271,7 @@ class Finder {
     found_.checks.push_back({"whole drafts", whole,
                              lacks <= 1e-6 ? fmt::format("every round drafted {}", found_.draft_length)
                              : whole
-                                 ? fmt::format("every round drafted {} except for the last ones of "
-                                               "answers",
-                                               found_.draft_length)
+                                 ? fmt::format("every round drafted {} except for the last ones of answers", found_.draft_length)
                                  : fmt::format("{:.4g} draft tokens per round of at most {}: rates of later positions include "
                                                "rounds with shorter drafts, and underestimate the draft",
                                                mean, found_.draft_length),

@@ -383,11 +383,7 @@ std::string missing_figures(const Reader& reader, const Report& report) {
   if (!report.bad_figure.empty()) {
     std::string name = report.bad_figure;
     if (name.ends_with(" = (")) name.resize(name.size() - 4);
-    return report.bad_list ? fmt::format("no rates in [0, 1] after \"{}\"", name)
-                           : fmt::format(
-                                 "no number after "
-                                 "\"{}\"",
-                                 name);
+    return report.bad_list ? fmt::format("no rates in [0, 1] after \"{}\"", name) : fmt::format("no number after \"{}\"", name);
   }
   for (const Role role : reader.needs())
     if (!report.has(role)) return fmt::format("no number after \"{}\"", key_of(role));

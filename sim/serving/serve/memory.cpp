@@ -125,9 +125,8 @@ std::uint32_t read_blocks(const config::Arguments& kv, const cost::CostModel* co
   };
   std::uint32_t blocks = kUnlimitedBlocks;
   if (given.size() > 1) {
-    diagnostics.add(kv.where(given[1]), fmt::format("{} is given together with {}, allowed: one of blocks, tokens, "
-                                                    "utilization",
-                                                    given[1], given[0]));
+    diagnostics.add(kv.where(given[1]),
+                    fmt::format("{} is given together with {}, allowed: one of blocks, tokens, utilization", given[1], given[0]));
     return 2;
   }
   if (kv.has("draft_tokens") && kv.has("utilization")) {

@@ -95,15 +95,13 @@ const config::Fields<AdaptiveParams>& adaptive_fields() {
   static const config::Fields<P> fields = {
       {"policy", &P::policy, "policy that is followed: {kind: NAME, ...}, one of decode's", config::required},
       {"per", &P::of_batch,
-       "what has a length of its own: each request, or the batch, whose sequences then draft equally many "
-       "tokens",
+       "what has a length of its own: each request, or the batch, whose sequences then draft equally many tokens",
        config::one_of<bool>({{"request", false}, {"batch", true}})},
       {"longest", &P::longest, "most tokens that a sequence drafts", config::between(1, kMaxDraftLength)},
       {"batch", &P::batch, "requests of the step that a request's policy by times or by batch plans with; default: 1",
        config::between(1, 1e6)},
       {"batches", &P::batches,
-       "with per: batch, the smallest batch of each range with its own state; the policy plans with "
-       "these",
+       "with per: batch, the smallest batch of each range with its own state; the policy plans with these",
        config::between(1, 1e6)},
       {"context", &P::context, "cached tokens of each of them", config::between(0, 1e9)},
       {&P::disable, disable_fields()},
@@ -203,10 +201,8 @@ PolicyMaker read_adaptive(const config::Arguments& arguments, Diagnostics& diagn
 
 ServerPolicyEntry adaptive_policy() {
   return {
-      {"adaptive",
-       "a draft length for each request, or for the batch, based on the acceptance of its "
-       "rounds",
-       "", adaptive_fields(),
+      {"adaptive", "a draft length for each request, or for the batch, based on the acceptance of its rounds", "",
+       adaptive_fields(),
        "Any of decode's policies that depends on acceptance. If each request has a length, the draft's passes continue to the "
        "longest of the batch, and sequences that draft no further add no row to them. SGLang's adaptive speculation has one "
        "length for the batch: {policy: ema_tiers, per: batch, batches: [1, 8, 32, 64]}, where each range of batches has its "

@@ -189,8 +189,7 @@ ServerPolicyEntry adaptive_verification_policy() {
        config::between(0, 1e9)},
       {"largest_graph", &P::largest_graph,
        "rows of the largest captured graph (max_cudagraph_capture_size), up to which steps are timed as padded; 0: each number "
-       "of "
-       "rows is timed",
+       "of rows is timed",
        config::between(0, 1e6)},
       {&P::disable, disable_fields()},
   };
@@ -199,8 +198,7 @@ ServerPolicyEntry adaptive_verification_policy() {
        "every sequence drafts the full length, and the step verifies the tokens that are likeliest to be accepted, within one "
        "budget of rows",
        "vLLM, enable_adaptive_verification (pull requests 47808, 52228): "
-       "vllm/v1/worker/gpu/spec_decode/adaptive_verification.py, "
-       "commit 057929c; DeepSeek (DSpark), arXiv 2607.05147",
+       "vllm/v1/worker/gpu/spec_decode/adaptive_verification.py, commit 057929c; DeepSeek (DSpark), arXiv 2607.05147",
        fields,
        "Decode's policy of that name, for batches that change from step to step. The scheduler puts all drafts into a step, "
        "and they count fully against its budget and the cache; when the step begins, drafts that are not verified are dropped "

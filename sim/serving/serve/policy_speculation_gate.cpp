@@ -55,8 +55,7 @@ ServerPolicyEntry speculation_gate_policy() {
   };
   return {
       {"speculation_gate",
-       "one draft length, until the mean acceptance of the last steps falls below a threshold; no drafts after that, "
-       "permanently",
+       "one draft length, until the mean acceptance of the last steps falls below a threshold; no drafts after that, permanently",
        "TensorRT-LLM, SpeculationGate: tensorrt_llm/_torch/speculative/speculation_gate.py, pyexecutor/py_executor.py "
        "(_update_batch_acceptance_rate), commit 4b7d719",
        fields,

@@ -143,9 +143,7 @@ SchedulerEntry llama_cpp_scheduler() {
       {"context", &P::context, "tokens of a slot, prompt and output; an output ends there", config::between(2, 1e9)},
       {"n_batch", &P::batch, "tokens of a batch, which prompts fill up in the order of the slots", config::between(1, 1e9)},
       {"n_ubatch", &P::ubatch, "tokens of a pass: a batch takes as many passes as it needs", config::between(1, 1e9)},
-      {"draft_min", &P::draft_min,
-       "smallest draft: a slot that would draft fewer tokens drafts nothing "
-       "(--draft-min)",
+      {"draft_min", &P::draft_min, "smallest draft: a slot that would draft fewer tokens drafts nothing (--draft-min)",
        config::between(0, 64)},
   };
   return {{"llama_cpp", "slots that draft one after another, then one batch of their tokens and of prompts",

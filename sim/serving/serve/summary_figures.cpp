@@ -97,9 +97,7 @@ std::vector<SummaryFigure> all_figures() {
        of("fitting_requests", "requests", "requests of the run's mean length, at their ends, that it holds at once",
           &Summary::fitting_requests),
        of("draft_cost_requests", "requests", "how many fewer it holds because of the draft", &Summary::draft_cost_requests),
-       of("uniform_steps", "1",
-          "steps in which every request computes equally many rows and none a "
-          "prompt",
+       of("uniform_steps", "1", "steps in which every request computes equally many rows and none a prompt",
           &Summary::uniform_steps),
        of("mixed_steps", "1", "steps in which requests compute different numbers of rows, or some compute a prompt",
           &Summary::mixed_steps),
