@@ -311,7 +311,7 @@ def steps(torch, watch, gpu, version, out, late):
 
 
 def parts(torch, watch, gpu, version, out, late):
-    """Times a step without some of its kernels: whether a step takes as long as the sum of its kernels."""
+    """Measures a step without some of its kernels: whether a step takes as long as the sum of its kernels."""
     rows = []
     for name in ("llama-3.1-8b", "qwen3-32b"):
         model = Transformer(torch, name)

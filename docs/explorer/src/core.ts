@@ -29,7 +29,7 @@ export class Core {
     });
   }
 
-  // The newest question of a channel is answered; those overtaken before they were sent are not.
+  // The newest question of a channel is answered; older ones that were not sent yet are dropped.
   latest(channel: string, question: object, done: (answer: Answer) => void): void {
     if (this.busy.has(channel)) {
       this.busy.set(channel, { question, done });

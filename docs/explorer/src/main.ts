@@ -33,7 +33,7 @@ function open(): void {
   document.title = `${view.title} – specsim explorer`;
   const wrong = wrongSettings(given, view.allowed, parts);
   if (wrong.length) {
-    // Nothing is shown for settings that nobody can have chosen here: a result for others would pass for theirs.
+    // Wrong settings show no result: it would be mistaken for a result of these settings.
     opened = undefined;
     address = location.hash;
     main.replaceChildren(h("h2", { class: "about" }, view.title), ...wrong.map((line) => problem(`The address has an error: ${line}`)), h("p", {}, h("a", { href: `#${view.id}` }, "Open it with its usual settings")));
