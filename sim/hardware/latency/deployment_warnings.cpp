@@ -77,8 +77,9 @@ std::string row_assumption(const ModelKernels& kernels, const ModelShape& model)
 std::string cache_assumption(const ModelKernels& kernels, const ModelShape& model, const Hardware& hardware) {
   const KernelFit* one = kernels.measured_attention()->fits(model.kv_bits).one;
   if (one == nullptr || model.over_one_vector() || MeasuredAttention::share_of_keys(*one, model.kv_bits) >= 1.0) return "";
-  return fmt::format("{}: no attention over a cache of {:g} bits was measured on {}; it is estimated like {} over as many bytes",
-                     model.name, model.kv_bits, hardware.name, one->dtype.name);
+  return fmt::format(
+      "{}: no attention over a cache of {:g} bits was measured on {}; it is estimated like one in {} of as many bytes",
+      model.name, model.kv_bits, hardware.name, one->dtype.name);
 }
 
 // The assumption about a model's experts if its engine's kernels were not measured on a layer like them; empty if they were.

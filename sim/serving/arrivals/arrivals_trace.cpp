@@ -168,7 +168,7 @@ class Reader {
       diagnostics_.add({file_, 0, 0}, "has no request, allowed: at least one");
       return false;
     }
-    if (!ignored_.empty()) notes.push_back(fmt::format("{} is ignored: {}", file_, fmt::join(ignored_, ", ")));
+    if (!ignored_.empty()) notes.push_back(fmt::format("ignored in {}: {}", file_, fmt::join(ignored_, ", ")));
     if (texts_) notes.push_back(fmt::format("{} has prompts as text: a token is taken as {:g} bytes", file_, kBytesPerToken));
     return turns_.empty() || order_turns();
   }
