@@ -138,10 +138,10 @@ def counters():
     # The same drafts in lines and counters: compared, and given once to paste.
     log = "SpecDecoding metrics: Mean acceptance length: 2.50, Accepted: 1500 tokens, Drafted: 3000 tokens, Per-position acceptance rate: 0.750, 0.450, 0.300, Avg Draft acceptance rate: 50.0%\n"
     out = imported("", text=log + text)
-    says("both", out, "consistent:   vLLM's \"SpecDecoding metrics\" lines beside vLLM's counters")
+    says("both", out, "consistent:   vLLM's \"SpecDecoding metrics\" lines and vLLM's counters")
     expect("both: pasted once", out.count("specsim plan") == 1)
     out = imported("", text=log.replace("2.50", "3.10").replace("1500", "2100").replace("0.750, 0.450", "0.950, 0.850") + text)
-    says("both unlike", out, "INCONSISTENT: vLLM's \"SpecDecoding metrics\" lines beside")
+    says("both unlike", out, "INCONSISTENT: vLLM's \"SpecDecoding metrics\" lines and")
 
 
 def sglang():
@@ -214,7 +214,7 @@ def benchmarks():
     text = (LOGS / "vllm_bench.txt").read_text()
     says("two reports", imported("", text=text + text), "2 lines", "12786 rounds")
     says("two reports with prefixes", imported("", text=re.sub("^", "bench-1  | 10:02 ", text + text, flags=re.M)), "12786 rounds")
-    says("vllm bench serve contradicting", imported("", text=text.replace("3.20", "3.40")), "INCONSISTENT: printed figures", "acceptance length 3.40 beside 14090")
+    says("vllm bench serve contradicting", imported("", text=text.replace("3.20", "3.40")), "INCONSISTENT: printed figures", "acceptance length 3.40, but 14090")
     saved = ('{"date": "20251101", "backend": "vllm", "total_output_tokens": 20480, "spec_decode_acceptance_rate": 73.47, "spec_decode_acceptance_length": 3.204, '
              '"spec_decode_num_drafts": 6393, "spec_decode_draft_tokens": 19179, "spec_decode_accepted_tokens": 14090, '
              '"spec_decode_per_position_acceptance_rates": [0.83419, 0.72908, 0.64070]}\n')
@@ -336,10 +336,10 @@ def refusals():
         status, out, err = run(*arguments, input=of)
         expect(f"{arguments}: status {status}, {err}", status == 2 and text in err)
     refused("no_such.log: cannot be read: no such file or directory, allowed: a readable server's log", "import", "no_such.log")
-    refused("standard input: nothing of speculative decoding in 2 lines, allowed: lines, metrics or answers of vLLM", "import", "-", of="a\nb\n")
+    refused("standard input: no speculative decoding in 2 lines, allowed: lines, metrics or answers of vLLM", "import", "-", of="a\nb\n")
     refused('in 1 line (1 could not be read; line 1: no number after "Drafted:")', "import", "-", of="SpecDecoding metrics: Accepted: 3 tokens")
     idle = "SpecDecoding metrics: Draft acceptance rate: nan%, Accepted: 0 tokens, Drafted: 0 tokens\n"
-    refused("nothing was drafted yet: 1 line of 2 counts no draft, allowed:", "import", "-", of="a\n" + idle)
+    refused("nothing was drafted yet: 1 line of 2 contains no draft, allowed:", "import", "-", of="a\n" + idle)
     zero = re.sub(r"} [\d.]+$", "} 0.0", (LOGS / "vllm_metrics.txt").read_text(), flags=re.M)
     refused("nothing was drafted yet:", "import", "-", of=zero)
     refused("2 files, allowed: one", "import", "a", "b")
@@ -391,7 +391,7 @@ def impossible():
     refused_or_told("V0 emitted", v0.format(200, 401), "line 1: 401 emitted tokens, but 300 drafted ones at draft length 3", 2)
     # A draft length that is walked step by step is not taken from any two counts.
     stats = '"specDecodingStats": {{"numDraftTokens": {}, "numAcceptedTokens": {}, "numRequestsWithDraftTokens": {}}}\n'
-    refused_or_told("2e9 tokens a draft", stats.format(2_000_000_000, 1_900_000_000, 1), "INCONSISTENT: acceptance length: 1.9e+09 tokens a round", 0)
+    refused_or_told("2e9 tokens a draft", stats.format(2_000_000_000, 1_900_000_000, 1), "INCONSISTENT: acceptance length: 1.9e+09 tokens per round", 0)
     refused_or_told("requests", stats.format(20, 10, 30), "line 1: 30 requests with draft tokens, but 20 draft tokens", 2)
     totals = "statistics draft: #gen drafts = 10, #gen tokens = 50, #acc tokens = {}, #acc rate/pos = ({})\n"
     refused_or_told("llama.cpp's totals", totals.format(60, 0.5), "line 1: 60 accepted of 50 drafted tokens", 2)
@@ -402,8 +402,8 @@ def impossible():
     bench = (LOGS / "vllm_bench.txt").read_text()
     refused_or_told("vllm bench serve", bench.replace("83.42", "nan"), 'no rates in [0, 1] after "Position 0:"', 2)
     # A counter whose name is the prefix alone (mutant: an exception), and a broken line that carriage returns are in.
-    refused_or_told("a bare prefix", 'vllm:spec_decode_total{engine="0"} 400.0\n', "nothing of speculative decoding in 1 line", 2)
-    refused_or_told("carriage returns", "a\ndraft acceptance = \nb\rc\rd\ndraft acceptance = \n", "line 2: no number behind", 2)
+    refused_or_told("a bare prefix", 'vllm:spec_decode_total{engine="0"} 400.0\n', "no speculative decoding in 1 line", 2)
+    refused_or_told("carriage returns", "a\ndraft acceptance = \nb\rc\rd\ndraft acceptance = \n", "line 2: no number after", 2)
     # A long line is read only once.
     refused_or_told("a line of beginnings", '"specDecodingStats": {' * 1_000_000, "could not be read; line 1: an object of JSON that is incomplete", 2)
     names = "".join(f"statistics d{i}: #gen drafts = 10, #gen tokens = 50, #acc tokens = 30\n" for i in range(20_000))

@@ -182,7 +182,7 @@ TEST_CASE("a trace's hashes are counted before there is room for them", "[arriva
   const std::string head = "arrived_us,prompt,output,block_hashes\n";
   std::string text = head;
   for (int i = 0; i < 6; ++i) text += "0,99999999,1,0-6249999\n";
-  CHECK(refusal(text).find("has over 33554432 hashes of blocks") != std::string::npos);
+  CHECK(refusal(text).find("makes over 33554432 hashes of blocks") != std::string::npos);
   CHECK(refusal(head + "0,99999999,1,0-99999999\n").find("block_hashes is \"0-99999999\"") != std::string::npos);
 }
 

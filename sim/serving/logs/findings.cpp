@@ -314,7 +314,7 @@ Findings find(const ReportedAcceptance& acceptance, int draft_length) { return F
 
 Check agreement(const ReportedAcceptance& one, const Findings& of_one, const ReportedAcceptance& other,
                 const Findings& of_other) {
-  Check check{fmt::format("{} beside {}", describe(one.kind), describe(other.kind)), true, "nothing in common to compare"};
+  Check check{fmt::format("{} and {}", describe(one.kind), describe(other.kind)), true, "nothing in common to compare"};
   const bool lengths = of_one.mean_length.known() && of_other.mean_length.known();
   const Figure& a = lengths ? of_one.mean_length : of_one.acceptance_rate;
   const Figure& b = lengths ? of_other.mean_length : of_other.acceptance_rate;
