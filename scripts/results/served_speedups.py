@@ -24,7 +24,7 @@ from priced_passes import engine_figure, total_ms
 from tables import geometric_mean, rows_of, spread_factor, write_rows
 
 ROWS = Path("configs/published/served_speedups.csv")
-SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # columns that rows with different drafts share
+SERVER = ["source", "engine", "version", "hardware", "gpus", "target", "target_dtype", "clients", "prompt", "workload", "plain"]  # columns shared by rows with different drafts
 QUANTITIES = ["speedup", "plain", "round"]
 GROUPS = [("engine", "engine"), ("GPU", "hardware"), ("target", "target_type"), ("draft", "draft_kind"), ("clock", "clock")]
 
