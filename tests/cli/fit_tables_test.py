@@ -47,7 +47,7 @@ def error(values):
 
 
 def parameter(output, name):
-    """Its value, the error of the fit's own contexts, and how far it moves where its figure is .01 higher."""
+    """A parameter's value, the error from the fit's own contexts, and its change per .01 of the table's value."""
     words = next(line for line in output.splitlines() if line.startswith(name)).removeprefix(name).split()
     return [float(word) if word != "-" else None for word in words[:3]]
 
@@ -91,7 +91,7 @@ with tempfile.TemporaryDirectory() as name:
         done = call(*arguments)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
 
-    # EAGLE's table by its name: its depths come out.
+    # EAGLE's table by its name: the fit reproduces its depths.
     done = call("fit", "eagle-vicuna-7b-chat", "--out", folder / "eagle")
     assert done.returncode == 0, done.stderr
     assert "warning: the table does not determine the acceptance of the draft's further ranks" in done.stderr, done.stderr
@@ -111,7 +111,7 @@ with tempfile.TemporaryDirectory() as name:
     one = call("fit", alone)
     assert parameter(done.stdout, "draft: spread")[0] > parameter(one.stdout, "draft: spread")[0] + 0.3, (done.stdout, one.stdout)
 
-    # A vLLM log at temperature 1: its drafts are the argmax, and 2.83 tokens per round are what a chain of such emits.
+    # A vLLM log at temperature 1: its drafts are the argmax, and a chain of them emits 2.83 tokens per round.
     log = folder / "log.yaml"
     log.write_text("temperature: 1\nrates: [0.78, 0.60, 0.45]\n")
     done = call("fit", log, "--out", folder / "log")
@@ -120,16 +120,16 @@ with tempfile.TemporaryDirectory() as name:
     columns = tokens_per_round(folder, pair_of(folder / "log"), [chain(3), "{drafter: {kind: chain, draft_length: 3}, verifier: token}"], SEEDS)
     assert abs(mean(columns[0]) - 2.83) < 0.03 and 3.0 < mean(columns[1]) < 3.5, (mean(columns[0]), mean(columns[1]))  # mutant: 2.22 and 2.81
     assert call("compare", folder / "log/spread.yaml", "--rounds", "2000", "--quiet").returncode == 0
-    # The same of the draft's likeliest tokens by their own name, above what sigma 8 gives any draft.
+    # The same table with the draft's likeliest tokens named explicitly, above the rates that sigma 8 allows for any draft.
     log.write_text("temperature: 1\ntop_k: [[0.84], [0.81], [0.60]]\n")
     done = call("fit", log, "--out", folder / "sure")
     assert done.returncode == 0 and parameter(done.stdout, "draft: value")[0] == 0.8 and parameter(done.stdout, "target: sigma")[0] > 15, done.stdout
     columns = tokens_per_round(folder, pair_of(folder / "sure"), [chain(1), chain(3), "{drafter: {kind: chain, draft_length: 3}, verifier: token}"], SEEDS)
     assert abs(mean(columns[0]) - 1.84) < 0.02 and abs(mean(columns[1]) - 2.929) < 0.03 and mean(columns[2]) < 3.5, columns  # mutant: 3.97
-    # Its mean length alone, as SGLang prints it, or at several draft lengths, which tell the rates.
+    # Only its mean length, as SGLang prints it, or its mean lengths at several draft lengths, which determine the rates.
     log.write_text("temperature: 1\nmean_acceptance_length: 2.83\ndraft_length: 3\n")
     done = call("fit", log)
-    assert done.returncode == 0 and "rates by depth are taken from mean tokens per round, with the target's own token counted: 2.83 at draft length 3" in done.stdout, done
+    assert done.returncode == 0 and "rates by depth are derived from mean tokens per round, with the target's own token counted: 2.83 at draft length 3" in done.stdout, done
     assert "chain of 3, tokens per round 2.8300 2.8300" in " ".join(done.stdout.split()), done.stdout
     for command in (("plan", "--acceptance"), ("compare", "--batches", "1", "--rounds", "2000", "--acceptance")):
         done = call(*command, log)
@@ -139,7 +139,7 @@ with tempfile.TemporaryDirectory() as name:
     # If rates rise with depth, `fit` also fits the persistence, reports this, and the simulator reproduces the rates.
     log.write_text("temperature: 0\nrates: [0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365]\n")
     done = call("fit", log, "--out", folder / "mtp")
-    assert done.returncode == 0 and "freed: persistence and the draft's spread, for rates rise with depth" in done.stdout, done
+    assert done.returncode == 0 and "fitted too: persistence and the draft's spread, since rates rise with depth" in done.stdout, done
     columns = tokens_per_round(folder, pair_of(folder / "mtp"), [chain(1), chain(8)], 2 * SEEDS)
     assert abs(mean(columns[1]) - 4.496) < 4 * error(columns[1]), (mean(columns[1]), error(columns[1]))
     assert mean(columns[1]) > 4.2 and abs(mean(columns[0]) - 1.834) < 0.04, columns  # mutants: 3.83; 1.76, the first of the rates
@@ -147,17 +147,17 @@ with tempfile.TemporaryDirectory() as name:
     log.write_text("temperature: 1\nselection: sampled\nacceptance: [0.70, 0.74, 0.76]\n")
     done = call("fit", log, "--out", folder / "missed")
     missed = "chain of 3, tokens per round is 2.6117 in the table, and at most 2.59"
-    assert done.returncode == 0 and f"warning: out of reach: {missed}" in done.stderr and "spread.yaml for specsim run" in done.stdout, done
+    assert done.returncode == 0 and f"warning: not matched: {missed}" in done.stderr and "spread.yaml for specsim run" in done.stdout, done
     assert f"# Not matched: {missed}" in (folder / "missed/spread.yaml").read_text()
     # A target that cannot be reached ends with status 2 like other bad input: the message gives what can be reached, and no file is written.
     log.write_text("temperature: 1\nrates: [0.9995]\n")
     done = call("fit", log, "--out", folder / "unmet")
-    assert done.returncode == 2 and f"{log}:2:8: out of reach: rank 1 at depth 1 is 0.9995 in the table, and at most 0.99" in done.stderr, done
+    assert done.returncode == 2 and f"{log}:2:8: not matched: rank 1 at depth 1 is 0.9995 in the table, and at most 0.99" in done.stderr, done
     assert "worst miss" in done.stdout and not (folder / "unmet/spread.yaml").exists(), done
-    # By depth alone, as papers have it, either may be meant.
+    # A table by depth alone, as in papers, may be of either selection.
     log.write_text("temperature: 1\nacceptance: [0.7, 0.65]\n")
     done = call("fit", log)
-    assert done.returncode == 2 and done.stderr.startswith(f"{log}:2:13: acceptance at temperature 1 of drafts that were chosen, or of drawn"), done
+    assert done.returncode == 2 and done.stderr.startswith(f"{log}:2:13: acceptance at temperature 1 of chosen drafts, or of drawn"), done
     for word in ("argmax", "sampled"):
         log.write_text(f"temperature: 1\nselection: {word}\nacceptance: [0.62, 0.55]\n")
         done = call("fit", log)

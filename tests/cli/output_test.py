@@ -58,7 +58,7 @@ for name, arguments in COMMANDS.items():
         expect(f"{name}: a table of nothing", table["rows"] or any(table["columns"]))
         expect(f"{name}: rows as long as columns", all(len(row) == len(table["columns"]) for row in table["rows"]))
     expect(f"{name}: a mark is left", "\\u001e" not in out)
-    # Nothing of the terminal's text is lost: every word of it is in the JSON.
+    # No text of the terminal is lost: every word of it is in the JSON.
     said = cells(" ".join(str(cell) for table in read["tables"] for row in [table["columns"], *table["rows"]] for cell in row if cell is not None)
                  + " " + " ".join(read["text"]))
     numbers = {float(word) for word in said if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", word)}
@@ -74,7 +74,7 @@ for name, arguments in COMMANDS.items():
     status, out, _ = run(*arguments, "--format=csv")
     blocks = [list(csv.reader(block.splitlines())) for block in out.split("\n\n")] if out else []
     full = [table for table in read["tables"]]
-    checks = name == "import"  # whose checks of the log are a table in CSV alone, where there is no text
+    checks = name == "import"  # the log's checks are a table only in CSV, which has no text
     expect(f"{name}: {len(blocks)} blocks of CSV, {len(full)} tables", len(blocks) == len(full) + checks or any(not table["columns"][0] for table in full))
     expect(f"{name}: lines of CSV", all(len({len(row) for row in block}) == 1 for block in blocks))
     status, out, _ = run(*arguments, "--format", "markdown")

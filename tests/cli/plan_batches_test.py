@@ -47,7 +47,7 @@ with tempfile.TemporaryDirectory() as folder:
     for row in rows:
         own = lengths[int(row["method"].split()[2])]
         assert abs(float(row["tokens_per_round_exact"]) / float(own["tokens_per_round"]) - 1) < 1e-6, (row, own)
-        # A round's time, from which chance in its tokens is taken out.
+        # A round's time, without the randomness of its tokens.
         a, b = (float(one["tokens_per_round"]) / float(one["speedup"]) for one in (row, own))
         assert abs(a / b - 1) < 2e-3, (row, own)
 done = subprocess.run([SPECSIM, "plan", "--draft", "none", "--position-rates", ".5,.4,.3"], capture_output=True, text=True, check=True)

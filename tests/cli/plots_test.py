@@ -35,7 +35,7 @@ def line_of(cells):
 
 
 def mutants(text):
-    """(what, text) of damage to a table, and whether the place must be a line of it."""
+    """(description, text) of damage to a table, and whether the message must name a line of it."""
     lines = text.splitlines()
     header, cells = csv.reader(lines[:2])
     yield "empty", b""
@@ -54,9 +54,9 @@ def mutants(text):
 
 
 def damage(folder, script, table, needed, numbers):
-    """Every damaged table is either drawn, where nothing that is drawn is damaged, or refused with its place; `needed` columns are never missed."""
+    """Every damaged table is either drawn, if no drawn value is damaged, or refused with its place; `needed` columns always cause a refusal."""
     module = importlib.import_module(script)
-    (module if hasattr(module, "save") else module.style).save = lambda figure, path, **how: plt.close(figure)  # what is refused is refused before a picture is written
+    (module if hasattr(module, "save") else module.style).save = lambda figure, path, **how: plt.close(figure)  # tables are refused before a picture is written
     draw = module.draw
     path = folder / table
     whole = path.read_text()
@@ -150,7 +150,7 @@ with tempfile.TemporaryDirectory() as scratch:
     manifest.unlink()
     refused("no manifest", run("plot", folder), f"{manifest}: is not there, allowed: ")
     manifest.write_text(stderr)
-    refused("nothing to draw", run("plot", scratch), "holds nothing to draw", "ranking.csv")
+    refused("nothing to draw", run("plot", scratch), "contains nothing to draw", "ranking.csv")
     tokens = ["tokens_per_round", "speedup"]
     damage(folder, "plot_data", "data.csv", ["experiment", "seed", "rounds", *tokens], tokens)
     damage(scratch / "trees", "plot_compare", "ranking.csv", ["workload", "method", "lossless", "speedup", "speedup_half_width"], ["lossless", "speedup", "speedup_half_width"])

@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as folder:
     expect("bytes of one run", status == 0 and same(whole, out))
     status, stdout, _ = run("cluster", "status", out)
     expect(f"status: {stdout}", status == 0 and "3 of 3 shards are finished" in stdout and "\nmerged" in stdout)
-    # A lost shard alone is made again.
+    # Only a lost shard is made again.
     kept = (out / "shards/1/counts.csv").stat().st_mtime_ns
     shutil.rmtree(out / "shards/2")
     status, stdout, _ = run("cluster", "status", out)

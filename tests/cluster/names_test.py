@@ -36,9 +36,9 @@ for task in tasks or [None]:
         sys.exit(ended)
 print("7;here")
 """
-# Each would make "pwned" where a shell, or the header of a job, reads it as text.
+# Each name would make the file "pwned" if a shell, or the header of a job, read it as text.
 NAMES = ["a b", "$(touch pwned)", "`touch pwned`", "a;touch pwned;#", "a'touch pwned'", 'a"; touch pwned; "', "-n", "100%A%j", "a\\b", "{out}", "#SBATCH", "ä"]
-SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")  # of the jobs' names, which file names are made of
+SAFE = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")  # longest job name, which becomes part of file names
 BROKEN = ["nl\ntouch pwned\n#", "cr\rx", "esc\x1b[2J", "del\x7f", "next\u0085line"]
 
 
@@ -91,7 +91,7 @@ def names(folder):
 
 
 def drawn(folder):
-    """Names of any characters: what is refused has a control character, and begins nothing; all else reaches Slurm as it is."""
+    """Names of any characters: a refused name contains a control character and starts no job; all others reach Slurm unchanged."""
     draw = random.Random(20261129)
     pieces = [*"ab1 _-.,:;|&<>(){}[]$`'\"\\~*?!#%@=+^", "$(touch pwned)", "`touch pwned`", ";touch pwned;", "&&touch pwned", "--force", "#SBATCH --wrap=", "%A", "${IFS}",
               "ä", "\u202e", "\U0001f680", "\n", "\r", "\t", "\x1b", "\x7f", "\u0085", "\u2028"]

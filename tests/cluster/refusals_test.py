@@ -26,7 +26,7 @@ def everything(folder):
 
 
 def processes_of(folder):
-    """Processes, by number, that have the folder among their arguments."""
+    """Process ids of processes that have the folder among their arguments."""
     found = {}
     for one in Path("/proc").iterdir():
         if one.name.isdigit():
@@ -93,7 +93,7 @@ def signals(folder):
 
 
 def script_of_plot(folder):
-    """plot ends with its script, which waits here."""
+    """plot ends together with its script, which waits here."""
     drawn = folder / "drawn"
     drawn.mkdir()
     (drawn / "data.csv").write_text("a\n")

@@ -20,10 +20,10 @@ LINES = [
     (["run", ""], "the file name is empty, allowed: a readable YAML file"),
     (["run"], "specsim run needs a config; specsim run --help shows examples"),
     (["check"], "specsim check needs a config; specsim check --help shows examples"),
-    (["run", CONFIG, CONFIG], f'{CONFIG}: experiment "zeros" is in {CONFIG} as well, allowed: one name each'),
+    (["run", CONFIG, CONFIG], f'{CONFIG}: experiment "zeros" is also in {CONFIG}, allowed: one name each'),
     # --set
-    (["run", CONFIG, "--set", "rounds"], '--set: "rounds" is no path=value, allowed: a path and a value, as rounds=1e5'),
-    (["run", CONFIG, "--set", "=5"], '--set: "=5" is no path=value, allowed: a path and a value, as rounds=1e5'),
+    (["run", CONFIG, "--set", "rounds"], '--set: "rounds" is no path=value, allowed: a path and a value, such as rounds=1e5'),
+    (["run", CONFIG, "--set", "=5"], '--set: "=5" is no path=value, allowed: a path and a value, such as rounds=1e5'),
     (["run", CONFIG, "--set", "rounds="],
      "--set rounds: rounds is null (no value), allowed: an integer in [1, 10000000000000]"),
     (["run", CONFIG, "--set", "rounds=many"],
@@ -77,13 +77,13 @@ LINES = [
       for threads in ("-1", "abc", "1.5", "", "2x", " 2", "1025", "99999999999999999999")],
     (["run", CONFIG, "--threads", "2", "--threads", "3"], "--threads: given more than once, allowed: once"),
     (["run", CONFIG, "--out", ""], '--out: "", allowed: a directory'),
-    (["run", CONFIG, "--resume"], "--resume: given without --out, allowed: with --out, where the unfinished run is"),
+    (["run", CONFIG, "--resume"], "--resume: given without --out, allowed: with the --out of the unfinished run"),
     (["run", CONFIG, "--out", "OUT", "--resume", "--force"], "--resume: given together with --force, allowed: one of them"),
     (["run", CONFIG, "--trace", "OUT/trace.json"],
      "--trace: given with a config that has no placement, allowed: with placement: {kind: NAME, ...}"),
     (["run", CONFIG, "--trace", ""], '--trace: "", allowed: a file'),
     (["run", CONFIG, "--quiet=yes"], "--quiet: given without a value, or with one that it does not take, allowed: no table, no warnings and no progress"),
-    # words that Boost takes for places in its own messages: with what() of its errors the program ran for ever
+    # words that Boost takes for placeholders in its own messages: with what() of its errors the program looped for ever
     (["theory", "--alph=%original_token%"], 'option "--alph=%original_token%" is short for several, allowed: --alpha, --alphas'),
     (["theory", "--draft-l=%original_token%"], '--draft-length: "%original_token%", allowed: an integer in [0, 64]'),
     (["run", CONFIG, "--thread=%value%%prefix%"], '--threads: "%value%%prefix%", allowed: an integer in [0, 1024]'),
@@ -99,10 +99,10 @@ LINES = [
                           "allowed: family, transform, context, drafter, verifier, policy, cost, hardware, model, engine, acceptance, placement, scheduler, arrivals, lengths, server_policy, routing, theory, closed_form"),
     (["describe"], "specsim describe needs a NAME, or KIND/NAME, as specsim list prints them"),
     (["describe", "verifier/tokn"], 'unknown part "verifier/tokn", did you mean "verifier/token"? '
-                                    "allowed: what specsim list prints, as NAME or KIND/NAME"),
-    (["reference", "now"], '"now" stands without an option, allowed: specsim reference > docs/reference.md'),
+                                    "allowed: names from specsim list, as NAME or KIND/NAME"),
+    (["reference", "now"], '"now" is given without an option, allowed: specsim reference > docs/reference.md'),
     # theory
-    (["theory"], "specsim theory: 0 ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
+    (["theory"], "specsim theory: 0 options for acceptance, allowed: one of --alpha, --alphas, --position-rates, --acceptance-rate, "
                  "--mean-acceptance-length, or --requests"),
     (["theory", "--alpha", "x"], '--alpha: "x", allowed: a number in [0, 1], or a percentage'),
     (["theory", "--alpha", "1.1"], '--alpha: "1.1", allowed: a number in [0, 1], or a percentage'),
@@ -126,10 +126,10 @@ LINES = [
     # compare
     (["compare", "--alpha", "1"], '--alpha: "1", allowed: a number in [0.01, 0.99]'),
     (["compare", "--alpha", "0.5", "configs/examples/methods/trees.yaml"],
-     "--alpha: given with a config, whose distributions say the acceptance; allowed: without one"),
+     "--alpha: given with a config, whose distributions determine the acceptance; allowed: without one"),
     (["compare", "--temperature", "1.5"], '--temperature: "1.5", allowed: a number in [0, 1]'),
     (["compare", "--temperature", "0", "configs/examples/methods/trees.yaml"],
-     "--temperature: given with a config, whose pair says it (target_sampling); allowed: without one"),
+     "--temperature: given with a config, whose pair sets it (target_sampling); allowed: without one"),
     (["compare", "--batches", "1,0"], '--batches: "0", allowed: integers in [1, 1000000] with commas between'),
     (["compare", "--batches", "1,4,"], '--batches: "1,4,", allowed: values with commas between'),
     (["compare", "--rounds", "1.5"], '--rounds: "1.5", allowed: an integer in [1, 10000000000000]'),
@@ -145,7 +145,7 @@ LINES = [
      "warning: verifier kseq gains less from several chains on synthetic distributions than published (docs/results/language.md): rank methods by it, or give a record (context: {process: trace})\nconfigs/examples/methods/eagle.yaml:3:1: distributions, seed or rounds of method_eagle differ from those of method_trees, allowed among compared methods: one pair, context, seed and "
      "number of rounds"),
     # plan
-    (["plan"], "specsim plan needs a config, whose distributions say the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
+    (["plan"], "specsim plan needs a config, whose distributions determine the acceptance, or one of --alpha, --position-rates, --conditional-rates, "
      "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples"),
     (["plan", "--acceptance", "eagel-maths"], '--acceptance: unknown acceptance "eagel-maths", did you mean "eagle-maths"? allowed: <presets of acceptance>, '
      "or the path of a file with acceptance by depth and rank"),
@@ -162,7 +162,7 @@ LINES = [
     (["plan", "--alpha", "0.5", "--at-draft-length", "3"],
      "--at-draft-length: given without --mean-acceptance-length, --acceptance-rate or --log, allowed: with one of them, measured at this length"),
     (["plan", "--acceptance-rate", "0.723, 0.455", "--at-draft-length", "3"],
-     '--acceptance-rate: "0.723, 0.455", allowed: one figure; rates by position are --position-rates, or --conditional-rates where each is of the rounds that reach it'),
+     '--acceptance-rate: "0.723, 0.455", allowed: one figure; for rates by position use --position-rates, or --conditional-rates if each is over the rounds that reach it'),
     (["plan", "--alpha", "0.5", "--batch", "1,,2"], '--batch: "1,,2", allowed: values with commas between'),
     (["plan", "--alpha", "0.5", "--draft", "none", "--draft-tensor-parallel", "2"],
      "--draft-tensor-parallel: given without a draft model by name, allowed: with --draft NAME; inside the braces of one in braces"),
@@ -172,21 +172,21 @@ LINES = [
     (["plan", "--alpha", "0.5", "--hardware", "4090"],
      '--hardware: unknown hardware "4090", did you mean "rtx-4090"? allowed: ' + GPUS),
     # Options that change nothing.
-    (["plan", "--alpha", "0.5", "--server", "vllm"], "--server: given without --log, and changes nothing so; allowed: with --log"),
-    (["plan", "--alpha", "0.5", "--force"], "--force: given without --out, and changes nothing so; allowed: with --out"),
+    (["plan", "--alpha", "0.5", "--server", "vllm"], "--server: given without --log, so it has no effect; allowed: with --log"),
+    (["plan", "--alpha", "0.5", "--force"], "--force: given without --out, so it has no effect; allowed: with --out"),
     *[(["plan", "--alpha", "0.5", option, "3000"],
-       f"{option}: given with --alpha, which says the acceptance, so that nothing is simulated; allowed: one of them")
+       f"{option}: given with --alpha, which states the acceptance, so nothing is simulated; allowed: one of them")
       for option in ("--rounds", "--seed")],
     (["plan", "--alpha", "0.5", "--set", "rounds=3"],
-     "--set rounds: given with --alpha, which says the acceptance, so that nothing is simulated; allowed: one of them"),
+     "--set rounds: given with --alpha, which states the acceptance, so nothing is simulated; allowed: one of them"),
     (["compare", "--print-config", "--out", "OUT"],
-     "--print-config: given with --out, which is where rankings go, of which none is made; allowed: one of them"),
+     "--print-config: given with --out, which writes rankings, and no ranking is made; allowed: one of them"),
     (["serve", "--rate", "1", "--policy", "fixed:3", "--alpha", "0.5", "--draft", "eagle-head-8b", "--timeline-requests", "5"],
-     "--timeline-requests: given without --timeline, and changes nothing so; allowed: with --timeline"),
+     "--timeline-requests: given without --timeline, so it has no effect; allowed: with --timeline"),
     (["serve", "--rate", "1", "--policy", "adaptive", "--alpha", "0.5", "--draft", "eagle-head-8b"],
      "--policy: adaptive alone, allowed: adaptive:POLICY, policy that is followed: {kind: NAME, ...}, one of decode's"),
     (PASS + ["--products-only", "--context", "8"],
-     "--context: given with --products-only, which prices no attention and no LM head; allowed: one of them"),
+     "--context: given with --products-only, which excludes attention and LM head; allowed: one of them"),
     (["plan", "--alpha", "0.5", "--target", "meta-llama/Llama-3.1-8B-Instruct"],
      '--target: model "meta-llama/Llama-3.1-8B-Instruct": no such file or folder, did you mean "llama-3.1-8b"? allowed: the path of a '
      ".yaml file, a config.json or its folder, or a GGUF file, or a name (specsim list model)"),
@@ -271,16 +271,16 @@ LINES = [
     (["fit", "tests/data/acceptance/rounds_t1.jsonl", "--held-out", "nowhere.jsonl"],
      "nowhere.jsonl: cannot be read: no such file or directory, allowed: a readable JSONL file"),
     (["fit", "tests/data/acceptance/rounds_t1.jsonl", "--temperature", "1"],
-     "--temperature: 1, allowed: with a table of acceptance, for a record has its own"),
-    (["fit", "eagle-vicuna-7b-chat", "--temperature", "1"], "--temperature: 1, allowed: without it, for the table states 0"),
+     "--temperature: 1, allowed: with a table of acceptance, since a record has its own"),
+    (["fit", "eagle-vicuna-7b-chat", "--temperature", "1"], "--temperature: 1, allowed: without it, since the table states 0"),
     (["fit", "eagle-vicuna-7b-chat", "--draft-length", "3"], "--draft-length: 3, allowed: with recorded acceptance"),
     (["fit", "medusa-vicuna-7b", "--temperature", "11"], '--temperature: "11", allowed: a number in [0, 10]'),
-    (["fit", "eagle-vicuna-7b-chat", "--force"], "--force: given without --out, and changes nothing so; allowed: with --out"),
-    (["run", CONFIG, "--force"], "--force: given without --out or --trace, and changes nothing so; allowed: with --out or --trace"),
+    (["fit", "eagle-vicuna-7b-chat", "--force"], "--force: given without --out, so it has no effect; allowed: with --out"),
+    (["run", CONFIG, "--force"], "--force: given without --out or --trace, so it has no effect; allowed: with --out or --trace"),
     (["check", CONFIG, "--force"],
-     "--force: given without --out, --trace or --junit, and changes nothing so; allowed: with --out, --trace or --junit"),
+     "--force: given without --out, --trace or --junit, so it has no effect; allowed: with --out, --trace or --junit"),
     (["import", "tests/data/logs/vllm.log", "--sglang-interval", "20"],
-     "--sglang-interval: given with a log of vllm, of which it says nothing; allowed: with lines of SGLang"),
+     "--sglang-interval: given with a log of vllm, to which it does not apply; allowed: with lines of SGLang"),
     *[(["cluster", "local:2", CONFIG, "--tasks", "2", "--out", "OUT", f"{option}={value}"],
        f"{option}: given with local:2, which makes no jobs of Slurm; allowed: with slurm")
       for option, value in (("--sbatch", "--partition=short"), ("--array", "10"), ("--at-once", "2"), ("--name", "mine"))],
@@ -309,7 +309,7 @@ LINES = [
     ([*PASS, "--logits", "some"], '--logits: "some", allowed: all, none, or an integer in [0, 1000000]'),
     ([*PASS, "--role", "tutor"], '--role: "tutor", allowed: target, draft'),
     (["pass", "--hardware", "h100-sxm", "--model", "eagle-head-7b"],
-     "--model: the target is a head that cannot stand alone, allowed: a whole model, or --role draft"),
+     "--model: the target is a head, not a whole model, allowed: a whole model, or --role draft"),
     # merge
     (["merge"], "specsim merge needs --out; specsim merge --help shows examples"),
     (["merge", "--out", "OUT"], "specsim merge needs the directories of the shards"),

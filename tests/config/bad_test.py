@@ -84,7 +84,7 @@ def with_names(text):
 
 
 def without_names(text):
-    """The other way round, longest lists first; a list of fewer than three names may be there by chance."""
+    """The reverse replacement, longest lists first; lists of fewer than three names are skipped because they may occur by chance."""
     for folder in ("models", "hardware"):
         text = text.replace(presets_of(folder), f"<presets of {folder}>")
     for kind in sorted(KINDS, key=lambda kind: -len(names_of(kind))):
@@ -165,7 +165,7 @@ def check_line(number, arguments, expected, scratch):
 
 
 def check_unreadable(scratch):
-    """A config that may not be read. Root may read everything, and skips this."""
+    """A config without read permission. Root can read everything, and skips this."""
     path = scratch / "unreadable.yaml"
     path.write_text("experiment: x\n")
     path.chmod(0)
@@ -177,7 +177,7 @@ def check_unreadable(scratch):
 
 
 def check_no_file(scratch):
-    """No command, and configs that are no plain file."""
+    """Calls without a command, and configs that are no plain file."""
     problems = []
     result = run([])
     if result.returncode != 2 or result.stdout or b"usage: specsim COMMAND" not in result.stderr:
@@ -193,7 +193,7 @@ def check_no_file(scratch):
 
 
 def check_good(path):
-    """Unusual but right configs are taken."""
+    """Unusual but valid configs are accepted."""
     result = run(["run", str(path), "--set", "rounds=100"])
     refused = result.returncode != 0 or result.stderr
     return [f"{path} was refused: {result.stderr.decode(errors='replace')}"] if refused else []

@@ -44,16 +44,16 @@ with tempfile.TemporaryDirectory() as folder:
     out = os.path.join(folder, "out")
     told = specsim("kernels", table, "--out", out, "--fit")
     mine = os.path.join(out, "fitted", "h100-sxm.yaml")
-    assert f"the GPU with these prices: --hardware {mine}\n" in told, told
+    assert f"the GPU with these latencies: --hardware {mine}\n" in told, told
     arguments = ("--model", "llama-3.1-8b", "--tokens", "1,16,128", "--context", "4000", "--logits", "none", "--csv")
     before = columns(specsim("pass", "--hardware", "h100-sxm", *arguments))
     after = columns(specsim("pass", "--hardware", mine, *arguments))
     for tokens in ("1", "16", "128"):
         products = [sum(float(of[tokens][part]) for part in ("weights_ms", "compute_ms")) for of in (before, after)]
-        # The correction follows a shape within 5 %; a fit that did nothing would stay at 1.
+        # The correction follows a shape within 5 %; a fit without effect would stay at 1.
         assert 1.9 < products[1] / products[0] < 2.1, (tokens, products)
         assert before[tokens]["kv_ms"] == after[tokens]["kv_ms"], tokens
-    # A GPU that ships the fits of its sibling keeps them for what the table does not say.
+    # A GPU that uses the fits of a similar GPU keeps them for kinds that the table lacks.
     with open(table, encoding="utf-8") as file:
         text = file.read()
     with open(table, "w", encoding="utf-8") as file:
@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as folder:
     assert "0.500" in errors, errors  # the built-in estimates are half of the measured times
     with open(table, encoding="utf-8") as file:
         lines = file.readlines()
-    # Three rows of one shape say nothing of others.
+    # Three rows of one shape give no information on others.
     with open(table, "w", encoding="utf-8") as file:
         file.writelines(lines[:4])
     told = specsim("kernels", table, "--out", os.path.join(folder, "one"), "--fit")
@@ -114,8 +114,8 @@ with tempfile.TemporaryDirectory() as folder:
     specsim("pass", "--hardware", os.path.join(fitted, "h100-sxm.yaml"), *arguments)
     with open(os.path.join(fitted, "h100-sxm.kernels.yaml"), encoding="utf-8") as file:
         assert strange in yaml.safe_load(file)["source"]
-    # A table that a few bytes unpack to: refused before it is kept, and what is kept of a row is its numbers. Mutants: no limit; a dict for
-    # each row, 12 times the text.
+    # A table of a few bytes that expands to a large size: it is refused before it is stored, and only the numbers of a row are stored. Mutants: no
+    # limit; a dict for each row, 12 times the text.
     sys.path.insert(0, "scripts/kernels")
     import fit_kernels
     import resource

@@ -1,6 +1,6 @@
-// A device made of the host: kernels run block by block, a block's threads as fibers that take turns at barriers, shuffles and
-// matrix instructions. Memory is poisoned where it was not written, barriers that not all threads reach are an error, and `order`
-// changes which block of a row, and which thread between two barriers, goes first: an outcome that depends on it lacks a barrier.
+// A device emulated on the host. Kernels run block by block; a block's threads are fibers that switch at barriers, shuffles and matrix instructions.
+// Unwritten memory is poisoned, and a barrier that some threads do not reach is an error. `order` changes which block of a row, and which thread
+// between two barriers, runs first: a result that depends on it lacks a barrier.
 #pragma once
 
 #include "sim/lab/cuda/device.h"

@@ -82,7 +82,7 @@ class Timeline(unittest.TestCase):
     def test_spans_of_a_lane_do_not_overlap(self):
         for lane, spans in self.spans.items():
             self.assertEqual(overlaps(spans), [], lane)
-        # The check can fail: three units drawn in one lane do overlap.
+        # The check can fail: three units drawn in one lane overlap.
         self.assertNotEqual(overlaps(self.of("three")), [])
 
     def test_effects_follow_their_causes(self):

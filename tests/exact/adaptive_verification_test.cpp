@@ -1,5 +1,5 @@
-// Sequences that share what the target verifies: the output is the target's whatever the budget, and is not where the decision on
-// a token looks at the token itself, or at what hangs on it.
+// Sequences that share a verification budget: the output is the target's whatever the budget. It is not if the decision on a token looks at the token
+// itself, or at tokens that depend on it.
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/exact/exact_cells.h"
 
@@ -87,7 +87,7 @@ TEST_CASE("adaptive verification preserves the target's distribution, for one se
             most = std::max(most, start.expected_accepted);
           }
         }
-  // Budgets bite: from no row at all to all rows.
+  // Budgets that bind: from no row at all to all rows.
   CHECK(least == 0.0);
   CHECK(most > 1.0);
 }
@@ -101,15 +101,15 @@ TEST_CASE("adaptive verification: a block that is guessed in one pass is cut as 
 }
 
 TEST_CASE("adaptive verification: a decision that looks at the token, or at what hangs on it, is rejected by the audit") {
-  // The first token is verified only where the draft is sure of the one behind it, which follows it.
+  // The first token is verified only if the draft is sure of the next one, which depends on it.
   const auto sure = [](const draft::LengthPolicy::Chain& chain, std::size_t k) { return chain.outlooks[k].overlap > 0.6; };
   for (const int batch : {1, 2}) {
     INFO(batch);
     const audit::AuditReport ahead = audit_rule(batch, [&](const auto& chain) { return sure(chain, 1) ? 2 : 0; });
     CHECK_FALSE(ahead.lossless());
     CHECK(error_of(ahead) > 1e-3);
-    // DSpark's scheduler without its early stop: the most expected tokens per time of all prefixes, where the first row costs
-    // twice what the second does. With the stop it verifies nothing here.
+    // DSpark's scheduler without its early stop: the most expected tokens per time of all prefixes, if the first row costs twice as much as the
+    // second. With the stop it verifies nothing here.
     const audit::AuditReport best = audit_rule(batch, [](const auto& chain) {
       const double one = chain.outlooks[0].overlap;
       const double two = one * (1.0 + chain.outlooks[1].overlap);
@@ -117,8 +117,7 @@ TEST_CASE("adaptive verification: a decision that looks at the token, or at what
     });
     CHECK_FALSE(best.lossless());
     CHECK(error_of(best) > 1e-3);
-    // The same by what is known before: verified or not, and then the second by its own outlook, which is given by the first
-    // token.
+    // The same with earlier knowledge: the first token is verified or not, then the second by its own confidence, which depends on the first token.
     const audit::AuditReport before = audit_rule(batch, [&](const auto& chain) {
       return !sure(chain, 0) ? 0 : sure(chain, 1) ? 2 : 1;
     });

@@ -1,4 +1,4 @@
-// Drafters dspark, dflash2 and domino: what their heads may change, and that the output stays the target's.
+// Drafters dspark, dflash2 and domino: the effect of their heads, and that the output stays the target's.
 #include "sim/experiments/judge/facts.h"
 #include "sim/experiments/judge/prediction.h"
 #include "sim/rounds/theory/joined_drafts.h"
@@ -134,7 +134,7 @@ TEST_CASE("dspark without its head is dflash; with all of it a chain, if one tok
       };
       CHECK(of(pair_of(3), "{process: markov, order: 1}") <= kExact);
       CHECK(of(pair_of(3), "{process: markov, states: 4}") <= kExact);
-      CHECK(of(pair_of(2), "{process: markov, order: 2}") > 1e-3);  // two tokens tell the context, and the head sees one
+      CHECK(of(pair_of(2), "{process: markov, order: 2}") > 1e-3);  // two tokens determine the context, and the head sees one
     }
 }
 
@@ -187,7 +187,7 @@ TEST_CASE("dspark: distributions that have no token in common, and fresh ones") 
       CHECK(audit_cell(cell).lossless());
       if (std::string(verifier) == "token") CHECK(audit_cell(cell, StepRule(by_the_base)).lossless() == (head == 0.0));
     }
-  // With the whole head a fresh position is drafted as a chain drafts it, without it as dflash does.
+  // With the whole head a fresh position is drafted as in a chain, without it as in dflash.
   const auto fresh = [](const std::string& drafter, const std::string& verifier) {
     return audit_cell(cell_of(pair_of(3), "{process: iid, fresh: true}", drafter, verifier));
   };
@@ -212,7 +212,7 @@ TEST_CASE("dspark: a policy that ends blocks by what was drafted leaves the outp
       const AuditReport report = audit_cell(cell);
       CHECK(report.lossless());
       CHECK(theory_difference(predicted(cell), report) <= kExact);
-      // Mutant: blocks that nothing ends.
+      // Mutant: blocks that never end.
       CHECK(theory_difference(predicted(cell_of(pair_of(3), context, dspark(3, 0.6, selection), "token")), report) > 1e-3);
     }
 }
@@ -279,7 +279,7 @@ TEST_CASE("dflash2's path goes through few candidates") {
   const auto accepts = [](const std::string& drafter, const std::string& verifier = "token") {
     return audit_cell(cell_of(pair_of(2), "{process: markov, order: 2}", drafter, verifier));
   };
-  // Of all tokens as candidates it is dspark.
+  // With all tokens as candidates it is dspark.
   CHECK(accepted_difference(accepts("{kind: dflash2, block_size: 4, selector: 0.3, candidates: 2}"), accepts(dspark(3, 0.3))) <=
         kExact);
   // With one candidate after the first token it is DFlash: its whole chain with the best first token.

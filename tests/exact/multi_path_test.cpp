@@ -46,7 +46,7 @@ class WeighedPick final : public verify::Pickable {
 
 enum class PathMistake { none, own_draft, clipped_ties, own_residual };
 
-// The rule with tokens looked at one by one and powers as they stand.
+// The rule with a loop over tokens and powers without simplification.
 verify::AcceptedPath multi_path_with(verify::Block& block, PathMistake mistake) {
   const auto& nodes = block.tree().nodes;
   const int paths = block.children(0);
@@ -74,7 +74,7 @@ verify::AcceptedPath multi_path_with(verify::Block& block, PathMistake mistake) 
       const Token x = block.token(one);
       const bool tied = mistake == PathMistake::clipped_ties &&
                         std::min(pair.target(x) / pair.draft(x), 1.0) == std::min(pair.target(best) / pair.draft(best), 1.0);
-      if (!tied && before(pair, best, x)) best = x;  // the mistake: of tied tokens the one that was drawn first
+      if (!tied && before(pair, best, x)) best = x;  // the mistake: among tied tokens the one that was drawn first
     }
     std::erase_if(alike, [&](int one) { return block.token(one) != best; });
     Distribution law(pair.vocab(), 0.0);
@@ -252,7 +252,7 @@ TEST_CASE("siblings around a hub: lossless, and each rank accepted as theory pre
               hub_cell("{vocab: 3, target: {family: dirichlet, concentration: 1}, draft: {family: dirichlet, concentration: 1}}",
                        branching, process))
               .lossless());
-  // The hub alone, and a draft that is sure of it.
+  // The hub alone, with a draft that is sure of it.
   CHECK(audit::audit_cell(hub_cell(explicit_pair({0.5, 0.5}, {0.9, 0.1}), "[2]")).starts[0].expected_accepted ==
         Approx(1.0).epsilon(0).margin(kExact));
   CHECK(audit::audit_cell(hub_cell(explicit_pair({0.5, 0.5}, {1.0, 0.0}), "[2]")).starts[0].expected_accepted ==
@@ -260,7 +260,7 @@ TEST_CASE("siblings around a hub: lossless, and each rank accepted as theory pre
 }
 
 TEST_CASE("mistakes with a hub: the second token judged by the draft, the hub before it, the last one from the target") {
-  // The second pair's hub is likely under both: what takes it first leaves too little to the others.
+  // The second pair's hub is likely under both: a rule that takes it first leaves too little to the others.
   const auto audited = [](const Distribution& draft, HubMistake mistake) {
     return audit::audit_cell(hub_cell(explicit_pair({0.5, 0.3, 0.2}, draft), "[2]"),
                              StepRule([mistake](verify::Block& block, int node, const std::vector<int>& children, Token& last) {

@@ -19,7 +19,7 @@ struct Moments {
   std::vector<double> covariance;
 };
 
-// Of the counts by class over all rounds that there can be.
+// Moments of the counts by class over all possible rounds.
 Moments moments_of(const std::vector<audit::AuditRound>& rounds, const decode::OutputClasses& classes) {
   const auto count = static_cast<std::size_t>(classes.count);
   Moments moments{std::vector<double>(count, 0.0), std::vector<double>(count * count, 0.0)};
@@ -57,7 +57,7 @@ TEST_CASE("lossy rules: the tokens of a round by class, in the mean and together
       {chosen, typical},
       {chosen, medusa}};
   InputNumbers numbers(118);
-  std::set<std::string> correlated;  // rules whose tokens hang together beyond what counts of one token do
+  std::set<std::string> correlated;  // rules whose tokens are correlated beyond the counts of single tokens
   for (int i = 0; i < 12; ++i) {
     const Distribution target = numbers.distribution(4, 0.1);
     const Distribution draft = numbers.distribution(4, 0.0);
@@ -81,7 +81,7 @@ TEST_CASE("lossy rules: the tokens of a round by class, in the mean and together
         if (moments.covariance[a * classes + a] > moments.mean[a]) correlated.insert(verifier);
     }
   }
-  CHECK(correlated.size() >= 3);  // where a multinomial covariance would not do
+  CHECK(correlated.size() >= 3);  // cases where a multinomial covariance is wrong
 }
 
 TEST_CASE(

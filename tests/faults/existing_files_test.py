@@ -80,7 +80,7 @@ class ExistingFiles(WithResults):
         own = self.scratch / "kernels" / "fitted" / "h100-sxm.yaml"
         own.parent.mkdir(parents=True)
         own.write_text("mine\n")
-        self.refused(run("kernels", table, "--fit", "--out", own.parent.parent), "/fitted: is here without a manifest.yaml that says what made it, allowed: ")
+        self.refused(run("kernels", table, "--fit", "--out", own.parent.parent), "/fitted: is here without a manifest.yaml that shows what made it, allowed: ")
         self.assertEqual(own.read_text(), "mine\n")
         whole = self.scratch / "whole_again"
         shutil.copytree(self.folder / "whole", whole)
@@ -110,7 +110,7 @@ class ExistingFiles(WithResults):
         refused_whole("/quickstart.yaml: is no regular file", "--force")
         first.rmdir()
         (configs / "quickstart.yaml.part").write_text("mine")
-        refused_whole("/quickstart.yaml.part: is there already, allowed: another directory, or --force")
+        refused_whole("/quickstart.yaml.part: exists already, allowed: another directory, or --force")
         self.assertEqual((configs / "quickstart.yaml.part").read_text(), "mine")
         (configs / "serve").write_text("mine")
         refused_whole("/serve: is no directory", "--force")
@@ -119,7 +119,7 @@ class ExistingFiles(WithResults):
         self.assertEqual(run("init", self.scratch, "--force").returncode, FINE)
         self.assertTrue(first.is_file())
         with open("/dev/zero", "rb") as endless:
-            self.refused(run("init", "--ask", cwd=self.scratch, stdin=endless), "an answer goes on after 4096 bytes, allowed: a line\n$")
+            self.refused(run("init", "--ask", cwd=self.scratch, stdin=endless), "an answer is longer than 4096 bytes, allowed: a line\n$")
 
     def test_pipes_among_the_results(self):
         """They are reported at once, for each command and with --force too: opening one would wait for its other end."""
@@ -163,7 +163,7 @@ class ExistingFiles(WithResults):
             file = self.scratch / f"single{i}"
             for text in ("mine\n", '{"displayTimeUnit":"ms"}\n', "<?xml version"):
                 file.write_text(text)
-                self.refused(run(*command, option, file), f"^{option}: .*single{i} is here already and is no file that {option} wrote, allowed: another file, or --force")
+                self.refused(run(*command, option, file), f"^{option}: .*single{i} exists already and was not written by {option}, allowed: another file, or --force")
                 self.assertEqual(file.read_text(), text)
             self.assertEqual(run(*command, option, file, "--force").returncode, ends)
             self.assertEqual(run(*command, option, file).returncode, ends)  # its own

@@ -284,7 +284,7 @@ class Faults(WithResults):
         self.assertEqual(run("run", config, "--trace", "/dev/null").returncode, FINE)
         self.assertTrue(Path("/dev/null").is_char_device())
         self.assertEqual(run("run", config, "--trace", "/dev/full").returncode, IO_FAILED)
-        self.refused(run("run", config, "--trace", config), "--trace: .* is what was read here, allowed: another file")
+        self.refused(run("run", config, "--trace", config), "--trace: .* is an input of this command, allowed: another file")
         self.assertEqual(config.read_text(), TIMED)
         # A link stays a link, and what it leads to is replaced; what waits under the temporary name is not followed.
         link = self.scratch / "link.json"
@@ -377,7 +377,7 @@ class Faults(WithResults):
         counts = (b / "counts.csv").read_text()
         number = re.search(r"small,0,accepted,0,(\d+)", counts)
         (b / "counts.csv").write_text(counts.replace(number[0], f"small,0,accepted,0,{int(number[1]) + 1}"))
-        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(b))}/counts.csv: is not what the manifest beside it has the checksum of")
+        self.refused(run("merge", a, b, "--out", self.scratch / "all"), rf"^{re.escape(str(b))}/counts.csv: does not match the checksum in its manifest")
         # With the checksum made right again, the sums tell.
         manifest = (b / "manifest.yaml").read_text()
         old = re.search(r'file: "?counts.csv"?\n    checksum: "?([0-9a-f]{16})', manifest)[1]

@@ -38,7 +38,7 @@ def main():
     assert "drafted by llama-3.2-1b on" in text and "plan again with --draft-tensor-parallel 4" in text, text
 
     text = plan("--target", "qwen2.5-7b", "--draft", "qwen2.5-0.5b", "--alpha", "0.6")
-    assert text.startswith("ASSUMED, for nothing else was said: --hardware h100-sxm --context 2048\n"), text
+    assert text.startswith("ASSUMED (defaults): --hardware h100-sxm --context 2048\n"), text
     assert "WARNING: the vocabularies differ (152,064 tokens, the draft's 151,936): vLLM and SGLang refuse the pair" in text, text
     assert "WARNING" not in model
 

@@ -226,7 +226,7 @@ class Reproducible(unittest.TestCase):
         unfinished = shard("g", "2/3")
         (Path(unfinished) / "journal.txt").write_text("")
         self.refused(merged(a, unfinished, c), f"{unfinished}/journal.txt: the run of this shard is unfinished, "
-                                               "allowed: finish it with --resume, or run it anew with --force\n")
+                                               "allowed: finish it with --resume, or run it again with --force\n")
         no_manifest = Path(shard("h", "2/3"))
         for text, message in (("just: text\n", ":1:1: not the manifest of a run: shard or experiments are missing"),
                               ("", ": the file is empty, allowed: one YAML document"),
@@ -240,7 +240,7 @@ class Reproducible(unittest.TestCase):
         busy.mkdir()
         (busy / "journal.txt").write_text("")
         self.refused(run("merge", a, b, c, "--out", str(busy)), f"{busy}/journal.txt: an unfinished run is here, "
-                     "allowed: another --out, or --force to drop it\n")
+                     "allowed: another --out, or --force to delete it\n")
         # Counts that are not this run's, each shown with its line.
         foreign = Path(shard("i", "2/3"))
         lines = (foreign / "counts.csv").read_text().splitlines()
@@ -328,7 +328,7 @@ class Reproducible(unittest.TestCase):
                 if process.returncode != 0:
                     break
             self.assertEqual((process.returncode, output), (INTERRUPTED, ""))
-            self.assertEqual(without_progress(errors), f"stopped before the end; the same command with --resume goes on ({out}/journal.txt)\n")
+            self.assertEqual(without_progress(errors), f"stopped before the end; continue with the same command and --resume ({out}/journal.txt)\n")
             self.assertEqual((out / "data.csv").read_text(), "old\n")
             self.passed(run("run", *self.configs, "--out", str(out), "--resume"))
             self.assertEqual(results(out), self.whole)

@@ -83,7 +83,7 @@ def test_messages_are_the_programs(tmp_path):
         specsim.theory(alpha=3, draft_length=4)
     with pytest.raises(ValueError):  # as any wrong value of Python's
         specsim.plan(hardware="h100", alpha=0.7)
-    with pytest.raises(TypeError, match="a config holds a set"):
+    with pytest.raises(TypeError, match="a config contains a set"):
         specsim.run({**CONFIG, "pair": {1, 2}})
 
 

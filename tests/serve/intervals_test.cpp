@@ -135,7 +135,7 @@ TEST_CASE("a run is as long as its load asks for, and no rate above the capacity
   REQUIRE(words.size() == 2);
   CHECK(words[0].find("plain: capacity 18.9") == 0);
   CHECK(words[0].find("overloaded at rate 25") != std::string::npos);
-  CHECK(words[1].find("run too short at rate 2, 16: at least") == 0);
+  CHECK(words[1].find("run too short for steady state at rate 2, 16: use --requests") == 0);
 }
 
 TEST_CASE("an SLO is kept by the requests of all replications together", "[serve]") {

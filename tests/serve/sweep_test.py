@@ -53,7 +53,7 @@ def closed(folder, checks):
                  [swept[name] for name in ("requests", "mean_ttft_ms", "output_throughput")])
     checks.holds("40 times 64 requests and more", float(once["requests"][0]) >= 2560)
     server["serve"]["arrivals"]["requests"] = 300
-    checks.holds("300 are too few, with a warning", "run too short: at least" in program(folder, server).stdout)
+    checks.holds("300 are too few, with a warning", "run too short for steady state: use" in program(folder, server).stdout)
 
 
 def saturated(folder, checks):
@@ -69,7 +69,7 @@ def saturated(folder, checks):
     keeps = float(text.split("keeps the SLO without: ")[1].split()[0].rstrip(","))
     checks.holds(f"no rate above it keeps the SLO: {keeps}", keeps <= named(text))
     checks.holds("25 a second are too many", "overloaded at rate 25" in text)
-    checks.holds("the run at 10 a second is too short", "run too short at rate 10: at least" in text)
+    checks.holds("the run at 10 a second is too short", "run too short for steady state at rate 10: use" in text)
     checks.holds("a sweep above the capacity names it", abs(named(program(folder, server, "--sweep", "rate=200,400").stdout) / exact - 1) < 0.01)
     server["serve"]["arrivals"].update(rate=200, requests=4000)
     once = program(folder, server).stdout
@@ -191,7 +191,7 @@ def resume(folder, checks):
             break
         checks.exact(f"{how.name}: exit", process.returncode, -how if how == signal.SIGKILL else INTERRUPTED)
         if how != signal.SIGKILL:
-            checks.holds(f"{how.name}: prints how to go on", "--resume goes on" in error)
+            checks.holds(f"{how.name}: prints how to go on", "and --resume (" in error)
         kept.append(lines())
         refused = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         checks.holds("an unfinished sweep is not replaced", refused.returncode == 2 and "--resume" in refused.stderr)

@@ -59,7 +59,7 @@ def words(folder, checks):
     (folder / "free.yaml").write_text(json.dumps(config({"process": "poisson", "rate": 5, "requests": 10}, {"target_fixed_ms": 5.0}, {"prompt": 10, "output": 10},
                                                         {"policy": {"kind": "fixed", "draft_length": 2}, "acceptance": {"alpha": 0.5}})))
     checks.holds("acceptance of a server that does not draft causes a note that it has no effect",
-                 "--alpha changes nothing: the server does not speculate" in serve(folder, *FLAGS, "--policy", "off").stderr)
+                 "--alpha has no effect: the server does not speculate" in serve(folder, *FLAGS, "--policy", "off").stderr)
     checks.holds("a warning", "warning" in serve(folder, "free.yaml").stderr)
     checks.exact("and none with --quiet", serve(folder, "free.yaml", "--quiet").stderr, "")
 

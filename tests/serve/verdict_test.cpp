@@ -89,7 +89,7 @@ TEST_CASE("runs that are too short are reported with the most requests that any 
   curve[0].too_short = 700;
   curve[1].too_short = 300;
   const std::string all = joined(load::verdict(curve, Load::concurrency));
-  CHECK(holds(all, "run too short at concurrency 1: at least 700 requests"));
+  CHECK(holds(all, "run too short for steady state at concurrency 1: use --requests 700 or more"));
 }
 
 TEST_CASE("a figure's interval is that of its replications, or of batches where there is one", "[serve]") {

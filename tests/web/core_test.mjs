@@ -215,7 +215,7 @@ test("a server that cannot be gets the program's own message", () => {
   assert.match(wrong((one) => { one.cost.hardware = "h1000"; return one; }), /unknown hardware "h1000", did you mean "/);
   assert.match(wrong((one) => { one.serve.speculation.acceptance.position_rates = [0.5, 0.7]; return one; }), /0\.7/);
   assert.match(ask({ ask: "serve", config: own, load: "rate", values: [] }).error, /allowed: 1 to 64/);
-  assert.match(ask({ ask: "serve", config: own, load: "rate", values: [-1] }).error, /allowed: requests a second above 0/);
+  assert.match(ask({ ask: "serve", config: own, load: "rate", values: [-1] }).error, /allowed: requests per second above 0/);
   assert.match(ask({ ask: "replay", config: own, load: "clients", value: 1 }).error, /allowed: rate, concurrency/);
 });
 
