@@ -350,7 +350,7 @@ def refusals():
     status, out, _ = run("plan", *PLAN, "--log", "-", "--server", "sglang", input=both)
     expect("plan --server", status == 0 and "SGLang" in out)
     refused("--server: the log has SGLang's \"Decode batch\" lines at draft length 4, allowed:", "import", LOGS / "sglang.log", "--server", "vllm")
-    refused("do not say the draft length, allowed: with --at-draft-length", "plan", *PLAN, "--log", LOGS / "trtllm_metrics.txt")
+    refused("do not state the draft length, allowed: with --at-draft-length", "plan", *PLAN, "--log", LOGS / "trtllm_metrics.txt")
     refused("--log: given together with --trace", "plan", *PLAN, "--log", "x", "--trace", "y")
 
 
