@@ -215,7 +215,7 @@ with tempfile.TemporaryDirectory() as folder:
     status, _, error = run("plan", config)
     expect(f"plan of init's config: {status} {error}", status == 0)
     status, _, error = run("init", "--ask", cwd=folder, input="\n\n\n")
-    expect("init over a config", status == 2 and "experiment.yaml: is there already" in error)
+    expect("init over a config", status == 2 and "experiment.yaml: exists already" in error)
     status, _, error = run("init", "--ask", "--force", cwd=folder, input="h100\n\n\n")
     expect(f"init with an unknown GPU: {error}", status == 2 and 'standard input: "h100" is none of them' in error)
     status, _, error = run("init", "--ask", "--force", cwd=folder, input="\n")

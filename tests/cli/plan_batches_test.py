@@ -19,7 +19,7 @@ def plan(batches, context):
 
 done = plan("1,3,256", "4096")
 assert done.returncode == 0, done.stderr
-assert "left out: batch 256 at context 4096, more memory than there is (target weights" in done.stdout, done.stdout
+assert "omitted: batch 256 at context 4096, more memory than there is (target weights" in done.stdout, done.stdout
 planned = [line.split()[1] for line in done.stdout.splitlines() if line.strip() and line.split()[0].isdigit()]
 assert planned == ["1", "3"], done.stdout
 for cell in (0, 1):

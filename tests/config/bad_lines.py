@@ -250,15 +250,15 @@ LINES = [
     *[([*CALIBRATE, "--device", "cuda", option, value], f"{option}: given with --device cuda, allowed: with --device cpu")
       for option, value in (("--widen", "128"), ("--precision", "f16"), ("--clock", "wall"), ("--laws", "4"), ("--longest-context", "64"))],
     ([*CALIBRATE, "--device", "cuda", "--drafter", "argmax"], '--drafter: "argmax", allowed with --device cuda: model'),
-    (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS], PROMPTS + ": prompt 1 is one of --prompts, allowed: others"),
+    (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS], PROMPTS + ": prompt 1 is also in --prompts, allowed: prompts that are not"),
     (["validate", *CALIBRATE[1:], "--prompts", PROMPTS, "--held-out", PROMPTS, "--batches", "128"],
      PROMPTS + ": 100 prompts, allowed for a batch of 128: at least as many"),
     ([*CALIBRATE, "--draft-lengths", "4,65"], '--draft-lengths: "65", allowed: integers in [1, 64] with commas between'),
     (["calibrate", "--target", MODELS + "novels-0.2m-distilled", "--draft", MODELS + "tiny-qwen", "--out", "OUT"],
      MODELS + "tiny-qwen/config.json: vocab_size is 40 and the target's is 2048, allowed: one vocabulary for both"),
     (["calibrate", "--target", "lama-160m", "--draft", "llama-68m", "--out", "OUT"],
-     '--target: "lama-160m" is no directory and no known shape, allowed: a directory with config.json and model.safetensors or its index, '
-     "a file that ends in .gguf, or a name of configs/models (random weights, for timing alone)"),
+     '--target: "lama-160m" is neither a directory nor a known shape, allowed: a directory with config.json and model.safetensors or its index, '
+     "a file that ends in .gguf, or a name of configs/models (random weights, only for timing)"),
     (["calibrate", "--target", "no.gguf", "--draft", "llama-68m", "--out", "OUT"],
      "no.gguf: cannot be read: No such file or directory, allowed: a readable GGUF file"),
     ([*CALIBRATE, "--prompts", PROMPTS, "--overlong", "some"], '--overlong: "some", allowed: error, skip, cut'),

@@ -78,7 +78,7 @@ with tempfile.TemporaryDirectory() as folder:
     specsim("kernels", table, "--out", os.path.join(folder, "path"))
     assert middle("path") == middle("own"), middle("path")
     refused = specsim("kernels", table, "--out", os.path.join(folder, "none"), "--hardware", "rtx-4090", status=2)
-    assert "--hardware: no row is on it" in refused, refused
+    assert "--hardware: no row is on this GPU" in refused, refused
     with open(table, "w", encoding="utf-8") as file:
         file.write(text.replace("h100-sxm,", "nowhere.yaml,"))
     refused = specsim("kernels", table, "--out", os.path.join(folder, "none"), status=2)
@@ -109,7 +109,7 @@ with tempfile.TemporaryDirectory() as folder:
     with open(strange, "w", encoding="utf-8-sig") as file:
         file.writelines([*lines, *(line.replace("h100-sxm,", f"{own},").replace(",mine,", ',"it\'s ""mine""",') for line in lines[1:20])])
     told = specsim("kernels", strange, "--out", os.path.join(folder, "strange"), "--fit")
-    assert "Traceback" not in told and "the GPU with these prices" in told, told
+    assert "Traceback" not in told and "the GPU with these latencies" in told, told
     fitted = os.path.join(folder, "strange", "fitted")
     specsim("pass", "--hardware", os.path.join(fitted, "h100-sxm.yaml"), *arguments)
     with open(os.path.join(fitted, "h100-sxm.kernels.yaml"), encoding="utf-8") as file:

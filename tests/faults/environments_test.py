@@ -46,8 +46,8 @@ h100-sxm,vllm,0.19,fp8,vllm,28672,4096,16,40,4
 MODEL = os.path.abspath("tests/data/models/tiny-llama3")
 MODELS = ["--target", MODEL, "--draft", MODEL, "--prompts", "prompts.jsonl", "--quick", "--tokens", "4", "--draft-lengths", "1", "--batches", "1", "--repetitions", "9", "--clock", "cpu",
           "--temperatures", "1", "--threads", "1"]
-# By name: the command without --out, and whether it times this machine, so that no two of its results are the same. These, and what takes
-# seconds, meet a part of the environments.
+# By name: the command without --out, and whether it measures this machine, so that its results always differ. These commands, and slow ones, run in a
+# part of the environments only.
 COMMANDS = {
     "run": (["run", "small.yaml", "--threads", "2"], False),
     "check": (["check", "small.yaml", "--threads", "2"], False),
@@ -157,7 +157,7 @@ class Environments(unittest.TestCase):
                 self.assertEqual(done.returncode, status, (name, streams, done.stderr))
 
     def test_terminals(self):
-        """However narrow: the same files and status; escape sequences only where the terminal knows them, and no other control bytes."""
+        """In terminals of any width: the same files and status; escape sequences only if the terminal knows them, and no other control bytes."""
         for columns, kind in ((1, "xterm"), (20, "xterm"), (0, "dumb"), (65535, "")):
             for name, (words, timed) in COMMANDS.items():
                 if name in SELDOM and columns != 20:
@@ -172,7 +172,7 @@ class Environments(unittest.TestCase):
 
     @unittest.skipIf("thread" in SANITIZERS, "the thread sanitizer's own start-up does not survive the limit")
     def test_full_disks(self):
-        """A limit on the size of files acts as a disk that is full after so many bytes."""
+        """A limit on the size of files acts as a disk that is full after that many bytes."""
         for name, (words, timed) in COMMANDS.items():
             largest = max(map(len, self.whole[name].values()))
             for number, limit in enumerate((0, largest // 2) if name in SELDOM else (0, 1, 100, largest // 2, largest - 1)):
@@ -182,7 +182,7 @@ class Environments(unittest.TestCase):
                 self.assertIn(out, done.stderr, shown)
                 self.assertEqual(done.returncode, IO_FAILED, shown)
                 self.assertEqual(list((self.folder / out).rglob("*.part")), [], shown)
-                # With room, the same command with leave to replace gives everything.
+                # With enough room and --force, the same command writes everything.
                 done = self.run_here([*words, "--force", "--out", "out"], out)
                 self.same(name, done, out, shown)
 

@@ -51,7 +51,7 @@ class ExistingFiles(WithResults):
         self.assertEqual((out / "journal.txt").read_text(), "Dear diary\n")
 
     def test_foreign_files_of_every_command_that_writes(self):
-        """A file that no manifest lists, and another command's results, are replaced with --force alone."""
+        """A file that no manifest lists, and another command's results, are replaced only with --force."""
         quick = ["--alpha", "0.7", "--longest", "2"]
         recorded = "tests/data/acceptance/rounds_t1.jsonl"
         commands = [(["plan", *quick], "plan.csv"), (["plan", *quick], "own_map.csv"),
@@ -69,7 +69,7 @@ class ExistingFiles(WithResults):
         self.assertEqual(run("plan", *quick, "--out", out, "--force").returncode, FINE)
         files = sorted(p.name for p in out.iterdir())
         self.assertEqual(files, ["manifest.yaml", "map.csv", "notes.txt", "own_map.csv", "plan.csv", "waterfall.csv"])
-        self.assertEqual(run("plan", *quick, "--out", out).returncode, FINE)  # what comes out the same it may replace
+        self.assertEqual(run("plan", *quick, "--out", out).returncode, FINE)  # identical results may be replaced
         self.refused(run("plan", *quick, "--batch", "1,2", "--out", out), "holds the finished results of another run, allowed: another --out, or --force")
         self.assertEqual(run("plan", *quick, "--batch", "1,2", "--out", out, "--force").returncode, FINE)
         self.assertEqual(sorted(p.name for p in out.iterdir()), ["manifest.yaml", "notes.txt", "plan.csv", "waterfall.csv"])
@@ -141,7 +141,7 @@ class ExistingFiles(WithResults):
                 if "--resume" not in command or not force:
                     self.refused(run(*command, "--out", out, *force, "--quiet"), f"/{name}: is no regular file, allowed: ")
             self.assertEqual([p.name for p in out.iterdir()], [name])
-        out = self.scratch / "unfinished"  # what is refused leaves an unfinished run as it is
+        out = self.scratch / "unfinished"  # a refused command leaves an unfinished run unchanged
         out.mkdir()
         (out / "journal.txt").write_text("specsim journal")
         os.mkfifo(out / "data.csv")
@@ -153,7 +153,7 @@ class ExistingFiles(WithResults):
         self.refused(run("merge", shard, "--out", self.scratch / "all"), "/counts.csv: is no regular file, allowed: ")
 
     def test_single_files_that_are_there(self):
-        """--trace, --timeline and --junit replace what they wrote themselves, and what is somebody's with --force alone."""
+        """--trace, --timeline and --junit replace files that they wrote themselves, and other files only with --force."""
         config = self.scratch / "timed.yaml"
         config.write_text(TIMED)
         serving = ["serve", "configs/serve/chat.yaml", "--requests", "20"]
@@ -191,7 +191,7 @@ class ExistingFiles(WithResults):
         self.refused(run("check", config, "--trace", self.scratch / "a", "--junit", f"{self.scratch}/./a"), "^--junit: .* is the file of --trace, allowed: another file")
 
     def test_finished_results_and_inputs_that_change(self):
-        """Results are replaced without --force where the command, its options and its inputs' contents are those that made them."""
+        """Results are replaced without --force if the same command, options and contents of inputs made them."""
         trace, rounds, table = self.scratch / "trace.jsonl", self.scratch / "rounds.jsonl", self.scratch / "products.csv"
         gpu, config, served = self.scratch / "gpu.yaml", self.scratch / "traced.yaml", self.scratch / "served.yaml"
         lines = Path("tests/data/trace_small.jsonl").read_text().splitlines(keepends=True)
@@ -227,7 +227,7 @@ class ExistingFiles(WithResults):
             file.write_text(other)
             self.assertEqual(run(*command, "--out", out, "--force").returncode, FINE)
             self.assertEqual(run(*command, "--out", out).returncode, FINE)
-        # A shard's inputs are those of the whole: merged results are replaced by the same alone, too.
+        # A shard's inputs are those of the whole run, so merged results may also be replaced only by the same merge.
         trace.write_text("".join(lines))
         for folder in ("first", "second"):
             self.assertEqual(run("run", config, "--shard", "1/1", "--out", self.scratch / folder).returncode, FINE)

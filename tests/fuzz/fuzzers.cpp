@@ -34,7 +34,7 @@ const Fuzzer& chosen_fuzzer() {
   std::exit(2);
 }
 
-// A refusal that nobody can act upon is a finding as well.
+// A refusal with an unusable message is a finding as well.
 void check_refusal(const BadInput& refusal) {
   std::size_t bytes = 0;
   require(!refusal.list().empty(), "a refusal has a message");

@@ -368,7 +368,7 @@ class Reproducible(unittest.TestCase):
             else:  # told, unless it may be what a sudden end leaves; and computed again
                 last = line == self.journal.count(b"\n")
                 self.assertEqual(result.returncode, 0)
-                told = f"warning: {out}/journal.txt:{line}: damaged, as "
+                told = f"warning: {out}/journal.txt:{line}: damaged, like "
                 self.assertTrue(result.stderr.startswith(told) or last and result.stderr == "", (line, result.stderr))
                 self.assertEqual(results(out), self.small_results, f"byte {at} of the journal")
         # Lines in another order, or twice, count once.

@@ -1,4 +1,4 @@
-// Mistakes that a comparison of proposals must see: models, drafters and pools that go wrong in one way each.
+// Mistakes that a comparison of proposals must detect: models, drafters and pools with one fault each.
 #pragma once
 
 #include "sim/lab/llm/decoder.h"
@@ -66,7 +66,7 @@ class Liar final : public llm::DistributionSource {
   std::vector<Path> at_;  // the text up to each cached token
 };
 
-// Draws with the words of the next round.
+// Draws with the random words of the next round.
 class OtherWords final : public llm::Proposer {
  public:
   explicit OtherWords(llm::Proposer& drafter) : drafter_(drafter) {}
@@ -83,7 +83,7 @@ class OtherWords final : public llm::Proposer {
   llm::Proposer& drafter_;
 };
 
-// Guesses from the pool as it was a round ago.
+// Guesses from the pool of the round before.
 class OlderPool final : public draft::BlockDrafter {
  public:
   explicit OlderPool(const draft::BlockDrafter& block) : block_(block) {}

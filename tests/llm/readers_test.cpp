@@ -1,4 +1,4 @@
-// Models, prompts and headers that are broken: each is refused with the file and what is wrong, and nothing crashes.
+// Broken models, prompts and headers: each is refused with the file and the fault, and nothing crashes.
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
@@ -149,7 +149,7 @@ TEST_CASE("what a model is, and what its weights take, is known before they are 
 }
 
 TEST_CASE("a model in several files is the model in one", "[llm]") {
-  // All tensors in one file but the last norm, which the other has; the first holds it too, with other values.
+  // All tensors are in one file except the last norm, which is in the other; the first file holds it too, with other values.
   const std::string all = read_whole_file(kTiny + "/model.safetensors");
   std::uint64_t size = 0;
   std::memcpy(&size, all.data(), 8);
@@ -229,7 +229,7 @@ TEST_CASE("a config.json that the forward pass cannot honour is refused at its p
   CHECK_THAT(with("\"layer_types\": [\"full_attention\", \"linear_attention\"]"),
              Contains("layer_types has \"linear_attention\""));
   CHECK_THAT(with("\"num_experts\": 8"), Contains("num_experts is 8, allowed: 0 or null"));
-  CHECK_THAT(with("\"gate_twist\": 1"), Contains("config.json:3:3: key \"gate_twist\" is not known and may change what"));
+  CHECK_THAT(with("\"gate_twist\": 1"), Contains("config.json:3:3: key \"gate_twist\" is unknown and may change what"));
   CHECK_THAT(with("\"rope_parameters\": {\"rope_theta\": 5e5, \"rope_type\": \"default\"}"),
              Contains("rope_theta is 1e+06 and that of rope_parameters 500000"));
   CHECK_THAT(with("\"query_pre_attn_scalar\": 7"), Contains("query_pre_attn_scalar is 7, allowed: head_dim, 6"));
@@ -258,7 +258,7 @@ TEST_CASE("broken prompts are refused by line", "[llm]") {
     }
   };
   CHECK(says("{\"tokens\": [1, 2]}\n\n{\"tokens\": [49], \"kind\": \"code\"}\n").empty());
-  CHECK(says("") == ": no prompt, allowed: at least one, one a line");
+  CHECK(says("") == ": no prompt, allowed: at least one, one per line");
   CHECK(says("{\"tokens\": [1]}\n{\"tokens\": []}\n") == ":2: no token, allowed: at least one");
   CHECK(says("{\"tokens\": [50]}\n") == ":1: token 50, allowed: an integer in [0, 49]");
   CHECK(says("{\"tokens\": [1,1,1,1,1,1,1,1,1,1,1,1]}\n") ==
@@ -308,7 +308,7 @@ TEST_CASE("transformers 5 writes the rotary base within rope_parameters", "[llm]
   CHECK_THROWS_WITH(read("\"rope_parameters\": {\"rope_theta\": 5e5, \"partial_rotary_factor\": 0.25}"),
                     Contains("partial_rotary_factor is 0.25, allowed: 1 or null"));
   CHECK_THROWS_WITH(read("\"rope_parameters\": {\"rope_theta\": 5e5, \"beta_fast\": 32}"),
-                    Contains("key \"beta_fast\" is not known"));
+                    Contains("key \"beta_fast\" is unknown"));
 }
 
 TEST_CASE("finite weights that no pass can add up are refused with the model's name", "[llm]") {
@@ -340,7 +340,7 @@ TEST_CASE("mutated headers and configs are taken or refused, and nothing else ha
     const std::string said = refusal([&](std::string& config_text, std::string& tensors) {
       const bool of_config = below(3) == 0;
       std::string& text = of_config ? config_text : tensors;
-      constexpr std::size_t kHeader = 3300;  // where nearly all of the tiny model's header is
+      constexpr std::size_t kHeader = 3300;  // the place of nearly all of the tiny model's header
       const std::size_t reach = of_config ? text.size() : std::min(text.size(), kHeader);
       for (std::size_t edits = 1 + below(3); edits > 0 && !text.empty(); --edits) {
         const std::size_t at = below(std::min(reach, text.size()));
@@ -370,7 +370,7 @@ TEST_CASE("mutated headers and configs are taken or refused, and nothing else ha
     if (said.empty()) ++taken;
   }
   CHECK(tried > 10);
-  CHECK(taken < tried);  // the mutations do reach what is checked
+  CHECK(taken < tried);  // the mutations reach the checked bytes
   WARN(tried << " mutants, " << taken << " still good models");
 }
 

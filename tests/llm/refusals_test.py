@@ -40,12 +40,12 @@ error_text = refusal("--target", "llama-3.2-1b", "--draft", HUGE)
 expect(f"a draft that is too large: {error_text}", "--draft: " in error_text and "GiB of weights" in error_text)
 # A wrong draft is reported first, whatever the target needs.
 error_text = refusal("--target", HUGE, "--draft", "llama-3.2-1bb")
-expect(f"an unknown draft: {error_text}", '--draft: "llama-3.2-1bb" is no directory and no known shape' in error_text)
+expect(f"an unknown draft: {error_text}", '--draft: "llama-3.2-1bb" is neither a directory nor a known shape' in error_text)
 error_text = refusal("--target", HUGE, "--draft", "llama-68m")
 expect(f"a draft of another vocabulary: {error_text}", "vocab_size is 32000 and the target's is 128256" in error_text)
 error_text = refusal("--target", HUGE, "--draft", "llama-3.2-1b", "--verifier", "tokens")
 expect(f"an unknown verifier: {error_text}", '--verifier: "tokens", allowed: a verifier' in error_text)
-# A user's file that has the name of a journal is no unfinished run to be dropped.
+# A user's file with the name of a journal must not be dropped as an unfinished run.
 MODEL = "tests/data/models/novels-0.2m-distilled"
 with tempfile.TemporaryDirectory() as name:
     journal = Path(name) / "journal.txt"

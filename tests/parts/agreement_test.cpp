@@ -1,4 +1,4 @@
-// Verdicts from counts and distributions that are given by hand.
+// Verdicts for counts and distributions given by hand.
 #include "sim/experiments/judge/agreement.h"
 #include "sim/experiments/judge/rows.h"
 #include "sim/rounds/theory/round_distribution.h"
@@ -84,14 +84,14 @@ TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair are too fe
       const Judged enough = judged(verifier, draft, static_cast<std::uint64_t>(few.blindness->rounds));
       CHECK_FALSE(enough.blindness.has_value());
       CHECK(enough.agreement.smallest_error <= judge::kPowerError);
-      // The number is not far above what it takes.
+      // The stated number of rounds is not far above the necessary one.
       CHECK(judged(verifier, draft, static_cast<std::uint64_t>(0.8 * few.blindness->rounds)).blindness.has_value());
     }
   }
 }
 
 TEST_CASE("few rounds of a lossless verifier are reported as too few to detect a leak of one in a hundred, with the number needed") {
-  // Leaks are seen with the root of the rounds: 64 rounds see none below a tenth. Mutant: the two figures change places.
+  // The detectable leak falls with the root of the rounds: 64 rounds detect none below a tenth. Mutant: the two values are exchanged.
   const Judged few = judged("token", kFar, 64);
   REQUIRE(few.blindness.has_value());
   CHECK(few.blindness->allowed == 0.01);
@@ -103,7 +103,7 @@ TEST_CASE("few rounds of a lossless verifier are reported as too few to detect a
 TEST_CASE("where every count was pooled into one, the distribution of accepted was not tested") {
   CHECK(std::isnan(judged("token", kFar, 50).agreement.p_accepted_distribution));
   CHECK_FALSE(std::isnan(judged("token", kFar, 5000).agreement.p_accepted_distribution));
-  CHECK(judged("hsd", kFar, 50).agreement.p_output_distribution == 1.0);  // nothing but tokens that it never emits was looked for
+  CHECK(judged("hsd", kFar, 50).agreement.p_output_distribution == 1.0);  // only tokens that it never emits were tested
   CHECK(judged("hsd", kFar, 5000).agreement.p_output_distribution > 1e-6);
   CHECK(std::isnan(judged("lenience", kFar, 5000).agreement.smallest_leak));
 }
@@ -119,10 +119,9 @@ TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are t
 }
 
 TEST_CASE("an error of the size that a test claims to detect is rejected with power .99") {
-  // Counts of one draft against the prediction of a mistaken program, whose acceptance is lower or higher at every position alike
-  // by what makes just that error. Of 400 seeds 396 are rejected, with a standard deviation of 2; the bound is five of them.
-  // About a third of that error is rejected by fewer than half. 3,000 rounds have rare rejections, which are counted; 10,000
-  // rounds of the other draft have a normal mean.
+  // Counts of one draft, compared with the prediction of a wrong program whose acceptance differs at every position by the amount of the stated
+  // error. Of 400 seeds 396 are rejected, with a standard deviation of 2; the bound is five of them. About a third of that error is rejected by fewer
+  // than half. 3,000 rounds have rare rejections, which are counted; 10,000 rounds of the other draft have a normal mean.
   constexpr int kSeeds = 400;
   const double level = judge::check_level(judge::kChecksPerCell);
   for (const auto& [draft, rounds] : {std::pair{kNear, std::uint64_t{3000}}, {kFar, std::uint64_t{10000}}}) {
@@ -138,7 +137,7 @@ TEST_CASE("an error of the size that a test claims to detect is rejected with po
       for (std::uint64_t i = 0; i * simulator.chunk_size() < rounds; ++i) simulator.run(i, rounds, counts);
       const judge::Prediction right = judge::predict_exact(ready.cell(), ready.facts(), rounds);
       for (const bool part : {false, true}) {
-        // The alpha at which the test of that theory sees an error as large as the program's.
+        // The alpha at which the theory's test detects an error as large as the program's.
         double low = right.alpha;
         double high = 1.0;
         judge::Prediction wrong = right;
@@ -177,7 +176,7 @@ const char* const kPlainCell =
     "fixed, sequence_rounds: 10}, decode: {drafter: {kind: chain, draft_length: 3}, verifier: token}, cost: {model: ratio, "
     "cost_ratio: 0.1}}";
 
-// Classes with these shares in these ratio bins, and so many tokens of each.
+// Classes with these shares, in these ratio bins, and the given number of tokens.
 judge::Agreement output_judged(const std::vector<double>& target, const std::vector<double>& draft,
                                const std::vector<std::uint8_t>& bins, const std::vector<std::uint64_t>& output) {
   const tests::ReadyCell ready(kPlainCell);
@@ -202,8 +201,7 @@ TEST_CASE("the output's p-value is that of the smallest of the tests that could 
   // bin, count as a third.
   CHECK(output_judged({0.6, 0.4}, {0.5, 0.5}, {0, 0}, {12100, 7900}).p_output_distribution ==
         Approx(0.27516681198124).epsilon(1e-9));
-  // More classes than bins, of which one class is alone in its bin: the bins are a second test, with one degree of freedom.
-  // Mutant: they need two.
+  // More classes than bins, with one class alone in its bin: the bins are a second test, with one degree of freedom. Mutant: they need two.
   constexpr std::size_t kClasses = decode::kPairBins + 1;
   const std::vector<double> even(kClasses, 1.0 / static_cast<double>(kClasses));
   std::vector<std::uint8_t> bins(kClasses, 0);
@@ -218,15 +216,15 @@ TEST_CASE("the output's p-value is that of the smallest of the tests that could 
 }
 
 TEST_CASE("a token that the target never emits shows a leak of few tokens") {
-  // A quarter of the draft lies where the target has nothing. None of 20,000 tokens is there: with probability .99 one of a leak
-  // of ln(100) / 5,000 would be. Mutant: a leak below zero.
+  // A quarter of the draft lies where the target has probability zero. None of 20,000 tokens is there; with probability .99 one of a leak of ln(100)
+  // / 5,000 would be. Mutant: a leak below zero.
   CHECK(output_judged({0.6, 0.4, 0.0}, {0.5, 0.25, 0.25}, {0, 0, 1}, {12000, 8000, 0}).smallest_leak ==
         Approx(std::log(100.0) / 5000.0).epsilon(1e-12));
 }
 
 TEST_CASE("a mean of rare rejections is judged by bounds that hold for any distribution") {
-  // 1,200 tokens of 1,000 rounds, for 1,020 +- 60: three standard deviations. Chebyshev: 1 / 9. Bernstein, where sequences of 10
-  // rounds with 3 drafts are off by 30 at most: 2 exp(-4.5 / (1 + 30 3 / (3 60))) = 2 exp(-3). Mutant: no limit to a sequence.
+  // 1,200 tokens of 1,000 rounds, for 1,020 +- 60: three standard deviations. Chebyshev: 1 / 9. Bernstein, if sequences of 10 rounds with 3 drafts
+  // are off by 30 at most: 2 exp(-4.5 / (1 + 30 3 / (3 60))) = 2 exp(-3). Mutant: no limit for a sequence.
   const tests::ReadyCell ready(kPlainCell);
   decode::Counts counts = ready.simulator().empty_counts();
   counts.rounds = 1000;
@@ -287,7 +285,7 @@ TEST_CASE("a table names an axis by as many words as tell it from the others, an
   CHECK(holds(" value "));
   CHECK(holds(" draft_length "));
   CHECK_FALSE(holds("draft.value"));  // mutant: whole paths
-  CHECK(holds("+1.25"));              // mutant: z left out, and what comes after it under its head
+  CHECK(holds("+1.25"));              // mutant: z is left out, and the next value appears in its column
 }
 
 TEST_CASE("theory steps down to a shorter tier where the policy does by default") {
@@ -318,12 +316,11 @@ TEST_CASE("a calculation that is too large is reported with its size") {
                     vocab, decode));
     return judge::predict_exact(ready.cell(), ready.facts(), 64).missing;
   };
-  // 300 x 300 x 299 x 298 tokens are looked at to draw three siblings in one of three contexts: 2.4e10, of which 2^24 are
-  // allowed.
+  // Drawing three siblings in one of three contexts takes 300 x 300 x 299 x 298 tokens: 2.4e10, of which 2^24 are allowed.
   CHECK(missing(300,
                 "{drafter: {kind: tree_static, branching: [3, 1], siblings: without_replacement}, verifier: "
                 "without_replacement}") == "vocabulary 300, 3 siblings without replacement: too many draws");
-  // 20^5 ends of a path, for each of three: 9.6 million, of which 2^22 are allowed.
+  // 20^5 ends of a path, for each of three contexts: 9.6 million, of which 2^22 are allowed.
   CHECK(missing(20, "{drafter: {kind: tree_static, branching: [3, 1, 1, 1, 1]}, verifier: greedy_multi_path}") ==
         "vocabulary 20, paths of 5: too many paths");
   CHECK(missing(9, "{drafter: {kind: dspark, block_size: 16}, verifier: block}") ==

@@ -1,4 +1,4 @@
-// A part of each kind, registered from this program alone, taken through run, check, audit, compare and describe.
+// A part of each kind, registered by this program only, taken through run, check, audit, compare and describe.
 #include "sim/experiments/judge/cell_theory.h"
 #include "sim/experiments/judge/position_rounds.h"
 #include "tests/parts/program.h"
@@ -209,7 +209,7 @@ TEST_CASE("theory reads the distributions of a custom family, without any cost m
   const Config placed = {.cost = "{model: toy_flat}",
                          .more = "workload: {batch: 4, context_length: 64, output_tokens: 32}\nplacement: {kind: toy_borrowed}"};
   take_through_commands(placed, "placement/toy_borrowed", {});
-  // The toy's times are those of the placement that it borrows.
+  // The toy's times are those of the placement that it calls.
   Config serial = placed;
   serial.more.replace(serial.more.find("toy_borrowed"), std::string("toy_borrowed").size(), "serial");
   const auto run = [](const Config& config) {
@@ -224,13 +224,13 @@ TEST_CASE("theory reads the distributions of a custom transform") {
   const Config mirrored = {.draft = "{from: target, transform: toy_mirror}"};
   take_through_commands(mirrored, "transform/toy_mirror", {});
   take_through_commands({.target = "{from: {family: zipf, exponent: 1}, transform: toy_mirror}"}, "transform/toy_mirror", {});
-  // Of [.5, .25, .15, .1] and the same backwards, the lesser ones sum to .5.
+  // The smaller values of [.5, .25, .15, .1] and of the same backwards sum to .5.
   const TemporaryFile file(mirrored.text());
   CHECK(run_program({"audit", file.path()}).says("alpha:                                0.500000000000\n"));
 }
 
 TEST_CASE("theories known to be of one verifier are not those of its neighbours", "[stat]") {
-  // Trees drawn without replacement, on a chain that draws with it; rules that read chosen blocks by a bar of their own.
+  // Trees drawn without replacement, judged by a chain rule that draws with it; rules that judge chosen blocks by their own threshold.
   const auto check = [](const Config& config) {
     const TemporaryFile file(config.text());
     return run_program({"check", file.path(), "--threads", "1"});

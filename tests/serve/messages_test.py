@@ -44,7 +44,7 @@ CASES = [
     (["--rate", "2", "--hardware", "rtx-pro-6000", "--replicas", "3", "--set", "cost.target={preset: qwen3-30b-a3b, expert_parallel: 3}"],
      "expert_parallel is 3 with 128 experts, tensor_parallel 1, allowed: a divisor of the experts, with tensor_parallel 1 and all weights on the GPUs"),
     (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target={preset: llama-2-7b}"], "--set: cost.target is set together with --target, allowed: one of them"),
-    (["--rate", "2", "--hardware", "h100-sxm", "--set", "cost.hardware={preset: h100-sxm, tensor_parallel: 4}"], "--set: cost.hardware is set beside --hardware"),
+    (["--rate", "2", "--hardware", "h100-sxm", "--set", "cost.hardware={preset: h100-sxm, tensor_parallel: 4}"], "--set: cost.hardware is set together with --hardware"),
     (["--rate", "2", "--target", "llama-3.1-8b", "--set", "cost.target.tensor_parallell=4"], 'unknown key "tensor_parallell"'),
     (["base.yaml", "--set", "serve.scheduler.kind=vllm"], 'unknown scheduler "vllm", did you mean "vllm_v1"? allowed: vllm_v1'),
     (["base.yaml", "--set", "serve.scheduler.max_num_seq=5"], 'unknown key "max_num_seq" in scheduler vllm_v1, did you mean "max_num_seqs"?'),

@@ -83,7 +83,7 @@ TEST_CASE("acceptance of overlaps at hand is the one of their trace") {
   std::vector<std::vector<double>> other = overlaps;
   other[0][0] = 0.75;
   CHECK(plan::overlap_acceptance(other, "prompts", 4).tokens_per_round != read.tokens_per_round);
-  CHECK_THROWS_WITH(plan::overlap_acceptance({{}, {}}, "prompts", 4), Catch::Contains("prompts: no request with a position"));
+  CHECK_THROWS_WITH(plan::overlap_acceptance({{}, {}}, "prompts", 4), Catch::Contains("prompts: no request with a judged position"));
 }
 
 TEST_CASE("errors of a validation: their size and their sign") {

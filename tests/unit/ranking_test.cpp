@@ -239,7 +239,7 @@ TEST_CASE("what does not fit the memory is left out with a line, unless nothing 
 TEST_CASE("unrankable results cause a message", "[ranking]") {
   const spec::Experiment one = tests::experiment_of(yaml_of(chain(2, "token")));
   const spec::Experiment other = tests::experiment_of(yaml_of(chain(3, "token"), "", 2));
-  CHECK_THROWS_WITH(ranked({&one, &other}), Catch::Contains("distributions, seed or rounds of ranked are not those of ranked"));
+  CHECK_THROWS_WITH(ranked({&one, &other}), Catch::Contains("distributions, seed or rounds of ranked differ from those of ranked"));
   std::string brief = yaml_of(chain(2, "token"));
   brief.replace(brief.find("200000"), 6, "1023");
   const spec::Experiment few = tests::experiment_of(brief);

@@ -159,7 +159,7 @@ TEST_CASE("Files that are no results are refused with their place", "[tune][clie
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0}", "@depth=1"), Contains("unknown column \"depth\""));
   CHECK_THAT(refused("{" + kServing + "\"output_throughput\": 10.0}", "@k=many"), Contains("allowed: COLUMN=NUMBER"));
   CHECK_THAT(refused("{\"completed\": 0, \"total_output_tokens\": 0, \"output_throughput\": 0.0}"),
-             Contains("every run was left out"));
+             Contains("every run was omitted"));
   CHECK_THAT(refused("run,draft_length,concurrency,tpot_ms\nx,0,1,5\n", "@k=2"), Contains("CSV file that has columns"));
 }
 
