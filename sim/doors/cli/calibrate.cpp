@@ -157,7 +157,7 @@ ExitCode calibrate_command(const std::vector<std::string>& arguments) {
   add_model_options(line, options);
   add_gpu_options(line, options, gpu, only_device);
   line.add({{"laws", options.settings.distribution_tokens, config::between(0, 1024),
-             "above 0: keep the distributions of every position too, so many tokens by themselves, the rest in classes"}});
+             "above 0: also record the distributions of every position, for so many single tokens, and the rest in classes"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const bool on_gpu = options.device == "cuda";
   const std::vector<std::string> of_the_other =

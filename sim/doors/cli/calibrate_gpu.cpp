@@ -46,7 +46,7 @@ class GpuPrinter final : public calibrate::GpuObserver {
   }
   void no_room(const std::string& model, std::size_t batch, std::size_t context) override {
     print_pass_heads();
-    say("{:<7}{:>7}{:>6}{:>9}  left out: its cache does not fit\n", model, "all", batch, context);
+    say("{:<7}{:>7}{:>6}{:>9}  omitted: its cache does not fit\n", model, "all", batch, context);
   }
   void beside_passes(const calibrate::BesidePasses& shares) override {
     say("batch {}, draft length {}: the host, {} launches and the gaps between them are {:.2f} % of a round (goal: "
@@ -145,10 +145,10 @@ void add_gpu_options(CommandLine& line, ModelOptions& options, calibrate::GpuSet
             {"enlarge-draft", gpu.enlarge_draft,
              "with --device cuda: HIDDENxFFNxLAYERS around the draft that compute the same function"},
             {"held-out", options.settings.held_out,
-             "with --device cuda: the prompts that are decoded; --prompts: those that acceptance is fitted on"},
-            {"only-device", only_device, "with --device cuda: say what it is, and end"},
+             "with --device cuda: prompts to decode; --prompts: prompts for fitting acceptance"},
+            {"only-device", only_device, "with --device cuda: print the device and exit"},
             {"no-early-start", gpu.dependent_launch,
-             "with --device cuda: kernels start when those before them have ended, not as they end"},
+             "with --device cuda: a kernel starts only after the one before has ended (no overlap)"},
             {"peers", gpu.for_baselines,
              "with --device cuda: logits and decoding of the first of --held-out, for scripts/gpu/gpu_baselines.py, and nothing "
              "else"}});

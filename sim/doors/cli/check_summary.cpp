@@ -18,7 +18,7 @@ namespace {
 std::string p_text(double p) { return std::isnan(p) ? "-" : fmt::format("{:.2g}", p); }
 
 std::string disagreement(const judge::Row& row) {
-  return fmt::format("tokens per round {:.6g}, theory {} says {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
+  return fmt::format("tokens per round {:.6g}, theory {}: {}, exact theory {}, z {}, p of accepted {}, p of output {}{}",
                      row.tokens_per_round(), spec::theory_name(row.cell->theory),
                      row.judged_by.known ? fmt::format("{:.6g}", row.judged_by.tokens_per_round) : "nothing",
                      row.exact.known ? fmt::format("{:.6g}", row.exact.tokens_per_round) : "nothing",
@@ -32,17 +32,17 @@ bool lacks_theory(const judge::Row& row) {
   return row.verdict == judge::Verdict::no_theory && !std::holds_alternative<spec::NoTheory>(row.cell->theory);
 }
 std::string missing_theory(const judge::Row& row) {
-  return fmt::format("{}; allowed: theory: {{name: none}} to say so", judge::no_theory_text(row.judged_by.missing));
+  return fmt::format("{}; allowed: theory: {{name: none}} if this is intended", judge::no_theory_text(row.judged_by.missing));
 }
 
 std::string missing_power(const judge::Row& row) {
   const judge::Blindness& blind = *row.blindness;
   const std::string rounds =
-      std::isnan(blind.rounds) ? "" : fmt::format("; about {:.2g} rounds would do", std::max(blind.rounds, 1.0));
+      std::isnan(blind.rounds) ? "" : fmt::format("; about {:.2g} rounds are enough", std::max(blind.rounds, 1.0));
   if (std::isnan(blind.smallest))
-    return fmt::format("it would not see any {}, allowed: one of {:.3g} %{}", blind.of, 100.0 * blind.allowed,
+    return fmt::format("it would not detect any {}, allowed: one of {:.3g} %{}", blind.of, 100.0 * blind.allowed,
                        rounds.empty() ? "; raise rounds" : rounds);
-  return fmt::format("the smallest {} that it sees is {:.3g} %, allowed: {:.3g} %{}", blind.of, 100.0 * blind.smallest,
+  return fmt::format("the smallest {} that it detects is {:.3g} %, allowed: {:.3g} %{}", blind.of, 100.0 * blind.smallest,
                      100.0 * blind.allowed, rounds);
 }
 
@@ -84,7 +84,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   };
   list(disagree, "disagree", disagreement);
   list(untold, "not tested", missing_theory);
-  list(blind, "could not have failed", missing_power);
+  list(blind, "underpowered", missing_power);
   summary.status = !disagree.empty()                   ? ExitCode::disagree
                    : !blind.empty() || !untold.empty() ? ExitCode::untested
                                                        : ExitCode::fine;
@@ -92,7 +92,7 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   text += fmt::format("{}\n", !disagree.empty() ? "theory and simulation DISAGREE"
                               : summary.status == ExitCode::untested
                                   ? "nothing disagrees, but not every cell was tested as it should be"
-                              : none > 0 ? "theory and simulation agree where there is theory"
+                              : none > 0 ? "theory and simulation agree wherever theory exists"
                                          : "theory and simulation agree");
   return summary;
 }
@@ -113,7 +113,7 @@ std::vector<report::TestCase> check_cases(const std::vector<judge::Row>& rows) {
       one.message = lacks_theory(row) ? missing_theory(row) : "theory: {name: none}";
     } else if (row.blindness) {
       one.outcome = Outcome::skipped;
-      one.message = "could not have failed: " + missing_power(row);
+      one.message = "underpowered: " + missing_power(row);
     }
     cases.push_back(std::move(one));
   }

@@ -28,14 +28,14 @@ ExitCode cluster_command(const std::vector<std::string>& arguments) {
   line.add({{"tasks", text, "shards, each a share of every cell"},
             {"out", text, "directory on a file system that all tasks see"},
             {"set", sets, "PATH=VALUE replaces a value of the configs"},
-            {"seed", text, "seed in place of the configs'"},
-            {"threads", threads, "threads of a task where Slurm does not say (SLURM_CPUS_PER_TASK)"},
+            {"seed", text, "replaces the configs' seed"},
+            {"threads", threads, "threads per task if Slurm does not set them (SLURM_CPUS_PER_TASK)"},
             {"sbatch", of_jobs, "an option for every job, such as --sbatch=--partition=short"},
             {"array", array, "most tasks in one array job: the site's MaxArraySize less 1"},
             {"at-once", text, "most tasks of an array that run together"},
             {"name", text, "name of the jobs"},
-            {"force", flag, "begin anew where --out holds other tasks"},
-            {"dry-run", flag, "say what it would take and what is missing, submit nothing"}});
+            {"force", flag, "start again if --out holds other tasks"},
+            {"dry-run", flag, "print what it would take and what is missing, submit nothing"}});
   if (!line.read(arguments)) return ExitCode::fine;
   if (for_machines())
     throw BadInput({"--format", 0, 0},

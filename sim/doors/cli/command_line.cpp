@@ -139,9 +139,9 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
   std::string format = "table";  // both are handled by run_in_form()
   bool quiet = false;
   bool help = false;
-  options_.emplace_back("format", format, fmt::format("form of what is printed: {}", fmt::join(report::format_names(), ", ")));
+  options_.emplace_back("format", format, fmt::format("output format: {}", fmt::join(report::format_names(), ", ")));
   if (std::none_of(options_.begin(), options_.end(), [](const Option& one) { return one.name_ == "quiet"; }))
-    options_.emplace_back("quiet", quiet, "print no text, no warnings and no progress; tables alone with --format");
+    options_.emplace_back("quiet", quiet, "print no text, no warnings and no progress; only tables with --format");
   options_.emplace_back("help,h", help, "print this");
   if (noting() != nullptr) {
     *noting() = info();
@@ -189,7 +189,7 @@ bool CommandLine::read(const std::vector<std::string>& arguments) {
   if (words_ != nullptr)
     *words_ = texts_[words];
   else if (given(words))
-    throw BadInput({"", 0, 0}, fmt::format("{} stands without an option, allowed: {}",
+    throw BadInput({"", 0, 0}, fmt::format("{} is given without an option, allowed: {}",
                                            config::quote_for_message(texts_[words].front()), usage_));
   for (const Option& one : options_)
     if (const auto texts = texts_.find(one.name_); texts != texts_.end())
@@ -214,7 +214,7 @@ void CommandLine::check(const std::vector<Partner>& partners) const {
     if (!given(one.option)) continue;
     if (!one.with.empty() && std::none_of(one.with.begin(), one.with.end(), is_given))
       throw BadInput({"--" + one.option, 0, 0},
-                     fmt::format("given without {0}, and changes nothing so; allowed: with {0}", words_of(one.with)));
+                     fmt::format("given without {0}, so it has no effect; allowed: with {0}", words_of(one.with)));
     const auto other = std::find_if(one.without.begin(), one.without.end(), is_given);
     if (other != one.without.end())
       throw BadInput({"--" + one.option, 0, 0},

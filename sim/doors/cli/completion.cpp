@@ -227,8 +227,8 @@ ExitCode man_command(const std::vector<std::string>& arguments) {
   if (!line.read(arguments)) return ExitCode::fine;
   std::string text = fmt::format(
       ".TH SPECSIM 1 \"\" \"specsim {}\" \"User Commands\"\n.SH NAME\nspecsim \\- speculative decoding, simulated with the exact "
-      "algorithm and held against theory\n.SH SYNOPSIS\n.B specsim\n.I command\n[options]\n.SH DESCRIPTION\n"
-      "Configs, parts and their parameters are in the reference (\\fBspecsim reference\\fR); \\fBspecsim describe\\fR tells of "
+      "algorithm and checked against theory\n.SH SYNOPSIS\n.B specsim\n.I command\n[options]\n.SH DESCRIPTION\n"
+      "Configs, parts and their parameters are in the reference (\\fBspecsim reference\\fR); \\fBspecsim describe\\fR explains "
       "one of "
       "them.\n.SH COMMANDS\n",
       build_info::version);

@@ -98,14 +98,14 @@ void print_acceptance(const logs::ReportedAcceptance& one, const logs::Findings&
 void print_options(const logs::Findings& findings) {
   const std::string plan = logs::plan_options(findings);
   if (plan.empty()) {
-    print_output("  the draft length is not in the log: say it with --at-draft-length for options to paste\n");
+    print_output("  the draft length is not in the log: set it with --at-draft-length to get options to paste\n");
     return;
   }
   print_output("  specsim plan --hardware GPU --target MODEL --draft MODEL {}\n", plan);
   if (const std::string serve = logs::serve_options(findings); !serve.empty())
     print_output("  specsim serve --hardware GPU --target MODEL --draft MODEL --rate R {}\n", serve);
   if (const std::string table = logs::table_file(findings); !table.empty())
-    print_output("  as a file for fit and compare --acceptance; sampled where the server was told to draw its drafts:\n    {}\n",
+    print_output("  as a file for fit and compare --acceptance; use sampled if the server draws its drafts:\n    {}\n",
                  table);
 }
 
@@ -124,9 +124,9 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   line.add_words("file", files);
   line.add({{"server", server, read_server, fmt::format("only lines of this one: {}", fmt::join(logs::server_names(), ", "))},
             {"at-draft-length", stated_length, config::between(1, kMaxDraftLength),
-             "the server's draft length, where its lines do not say it"},
+             "the server's draft length, if its lines do not state it"},
             {"growth", how.growth_alone,
-             "count what counters grew by between the first and the last time they are printed, not what they stood at"},
+             "count the growth of counters between their first and last print, not their values"},
             {"sglang-interval", how.sglang_interval, config::between(1, 1e6),
              "decode steps that a line of SGLang averages (its --decode-log-interval)"}});
   if (!line.read(arguments)) return ExitCode::fine;
@@ -139,7 +139,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   if (line.given("sglang-interval") && !contents.found.empty() &&
       std::none_of(contents.found.begin(), contents.found.end(), of_sglang))
     throw BadInput({"--sglang-interval", 0, 0},
-                   fmt::format("given with a log of {}, of which it says nothing; allowed: with lines of SGLang",
+                   fmt::format("given with a log of {}, to which it does not apply; allowed: with lines of SGLang",
                                logs::server_name(contents.found.front().kind)));
   std::vector<logs::Findings> findings;
   std::vector<const logs::ReportedAcceptance*> shown;

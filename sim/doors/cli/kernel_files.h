@@ -1,4 +1,4 @@
-// The files that specsim kernels writes: priced.csv, errors.csv.
+// The CSV files that specsim kernels writes, with estimates and their errors.
 #pragma once
 
 #include "sim/foundation/report/column.h"

@@ -40,7 +40,7 @@ std::string shell_word(const std::string& word) {
 
 std::string usage() {
   std::string text = fmt::format(
-      "specsim {}: speculative decoding, simulated with the exact algorithm and held against theory\n\nusage: specsim "
+      "specsim {}: speculative decoding, simulated with the exact algorithm and checked against theory\n\nusage: specsim "
       "COMMAND [options]\n\n",
       build_info::version);
   for (const Command& command : commands()) text += fmt::format("  {:<11} {}\n", command.name, command.summary);

@@ -63,7 +63,7 @@ report::Manifest read_shard_manifest(const std::string& directory) {
   const std::string path = directory + "/manifest.yaml";
   if (std::filesystem::exists(directory + "/" + kJournal, ignored))
     throw BadInput({directory + "/" + kJournal, 0, 0},
-                   "the run of this shard is unfinished, allowed: finish it with --resume, or run it anew with --force");
+                   "the run of this shard is unfinished, allowed: finish it with --resume, or run it again with --force");
   report::Manifest own = report::read_manifest(path);
   const report::Manifest mine = report::new_manifest("");
   if (own.commit != mine.commit || own.version != mine.version)
@@ -133,7 +133,7 @@ void add_counts(const Shards& shards, const std::string& first, std::vector<judg
     const std::vector<FileSum>& listed = shards.results.at(index);
     if (std::find(listed.begin(), listed.end(), FileSum{"counts.csv", checksum(text)}) == listed.end())
       throw BadInput({path, 0, 0},
-                     "is not what the manifest beside it has the checksum of, allowed: counts as they were written");
+                     "does not match the checksum in its manifest, allowed: counts as they were written");
   }
   for (const judge::Row& row : rows) {
     const std::string wrong = run::incompleteness(*row.cell, row.counts);
@@ -175,7 +175,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
       "  specsim merge out/shards --out out/all      # all shards within a folder\n");
   line.add_words("shard-dir", named);
   line.add({{"out", out, "directory for the joined data.csv, counts.csv and manifest.yaml"},
-            {"force", force, "drop an unfinished run in --out, and replace another run's results or somebody's files there"}});
+            {"force", force, "delete an unfinished run in --out, and replace another run's results or other files there"}});
   if (!line.read(arguments)) return ExitCode::fine;
   line.require("out");
   if (named.empty()) throw BadInput({"", 0, 0}, "specsim merge needs the directories of the shards");
@@ -188,7 +188,7 @@ ExitCode merge_command(const std::vector<std::string>& arguments) {
   const std::string identity_of_whole = shards.identity + " 1/1";
   report::OutputFolder folder(out);
   if (!force && folder.has(kJournal))
-    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
+    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to delete it");
   folder.claim({kResultFiles, identity_of_whole, force, true, report::Writing::in_place, shards.inputs});
   if (force) folder.remove(kJournal);
 

@@ -27,7 +27,7 @@ std::string file_name(const std::string& text, const std::string& option);
 std::size_t read_word(const std::string& text, const std::string& option, const std::vector<std::string>& words);
 
 // The text of --force and --threads in --help of every command, and the reader of --threads: 0 means one per core.
-constexpr const char* kForceHelp = "replace another run's results or somebody's files in --out";
+constexpr const char* kForceHelp = "replace another run's results or other files in --out";
 constexpr const char* kThreadsHelp = "worker threads; 0: all cores. Results do not depend on them";
 unsigned read_threads(const std::string& text, const std::string& option);
 

@@ -25,7 +25,7 @@ std::vector<spec::Override> read_overrides(const ConfigOptions& configs, Diagnos
   for (const std::string& set : configs.sets) {
     const std::size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0)
-      diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, as rounds=1e5",
+      diagnostics.add({"--set", 0, 0}, fmt::format("{} is no path=value, allowed: a path and a value, such as rounds=1e5",
                                                    config::quote_for_message(set)));
     else if (auto change = spec::read_override(set.substr(0, equals), set.substr(equals + 1), "--set " + set.substr(0, equals),
                                                diagnostics))
@@ -46,7 +46,7 @@ std::vector<spec::Experiment> read_experiments(const ConfigOptions& configs, spe
     experiments.push_back(spec::read_experiment(shipped_or_own(file), overrides, diagnostics, misfits));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
-        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is in {} as well, allowed: one name each",
+        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is also in {}, allowed: one name each",
                                                   experiments[i].name, experiments[i].file));
   }
   if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
@@ -81,7 +81,7 @@ void check_not_read(const std::string& path, const std::string& option, const Fi
   std::error_code ignored;  // a path that does not exist yet is not a file that was read
   for (const FileSum& one : read.sums())
     if (std::filesystem::is_regular_file(path, ignored) && std::filesystem::equivalent(path, one.name, ignored))
-      throw BadInput({option, 0, 0}, fmt::format("{} is what was read here, allowed: another file", path));
+      throw BadInput({option, 0, 0}, fmt::format("{} is an input of this command, allowed: another file", path));
 }
 
 void print_table(const report::Table& table) { print_output("{}", table.text(output_width())); }

@@ -44,8 +44,8 @@ void print_setting(const plan::Planned& planned) {
                  d->hardware.name, load);
     if (!d->draft)
       print_words(
-          "(proposals take no pass and no time here: give their host time as --set cost.round_us=MICROSECONDS. An engine counts "
-          "the acceptance of n-grams over the rounds that found one alone: here every round drafts)");
+          "(proposals need no pass and no time here: set their host time with --set cost.round_us=MICROSECONDS. An engine counts "
+          "the acceptance of n-grams only over rounds that found one: here every round drafts)");
   } else {
     print_output("cost model {}, {}\n", cell.pricing->name(), load);
   }
@@ -98,12 +98,12 @@ void print_assumed(const AcceptanceCurve& curve, const Plan& plan) {
 // The reason why drafting does not pay.
 std::string reason_text(const Advice& advice) {
   const Plan& plan = advice.plan;
-  if (plan.points.size() == 1) return "no draft fits into memory beside the target and its cache";
+  if (plan.points.size() == 1) return "no draft fits into memory together with the target and its cache";
   const PlanPoint& one = plan.points[1];
   const double target = one.time.plain.total();
   switch (advice.regime) {
     case plan::Regime::low_acceptance:
-      return "the draft is right too rarely";
+      return "the acceptance is too low";
     case plan::Regime::expensive_draft:
       return fmt::format("drafting takes too long: one draft token costs {:.2f} target passes", (one.time.draft.total() + one.time.overhead) / target);
     case plan::Regime::compute_bound:
@@ -160,7 +160,7 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   carries += fmt::format("{}{}", carries.empty() ? "" : "; ",
                          even ? fmt::format("break-even alpha {:.2f} at draft length {}, yours {:.2f}", even->alpha, even->draft_length,
                                             planned.curve.equivalent_alpha(even->draft_length))
-                              : "even a draft that is always right loses");
+                              : "even a draft with acceptance 1 loses");
   print_words(carries);
   if (const plan::EngineCommand* const start = start_command(planned, advice)) print_output("start: {}\n", start->command);
   const plan::Gain& gain = plan.best > 0 ? best.gain : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain : best.gain;
@@ -187,7 +187,7 @@ void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
                  fmt::join(plan.ties, ", "), 100.0 * plan.noise);
   for (const plan::Margin& margin : plan.margins)
     print_output("  {:+.4f}{} over {}\n", margin.margin,
-                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, acceptance alone, paired)", margin.half_width),
+                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, error of acceptance only, paired)", margin.half_width),
                  margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
   if (curve.sampled && curve.parts.empty()) print_output("  no intervals of acceptance: too little data\n");
 }
@@ -235,7 +235,7 @@ void print_schedule(const std::vector<ScanPoint>& points) {
 void print_cliff(const Advice& advice) {
   if (!advice.cliff) return;
   const plan::Cliff& cliff = *advice.cliff;
-  print_words(fmt::format("at batch {:g} draft length {} drops to {:.4f}, where another tile or captured size begins: {}",
+  print_words(fmt::format("at batch {:g}, where another tile or captured size begins, draft length {} drops to {:.4f}: {}",
                           cliff.batch, advice.plan.best, cliff.speedup,
                           cliff.best == advice.plan.best ? "it is still the best there"
                           : cliff.best == 0              ? "none pays there"
@@ -267,7 +267,7 @@ void print_memory(const Advice& advice, bool drafted) {
                   drafted ? fmt::format("{:g} with the draft and its look-ahead slots, ", advice.largest_batch_with_draft) : "",
                   advice.largest_batch_without,
                   advice.memory->set_aside.empty()
-                      ? "; a server holds fewer where it keeps room for activations and the logits that it samples from"
+                      ? "; a server holds fewer if it reserves memory for activations and logits"
                       : " (server defaults; override with --set cost.memory_share=...)"));
 }
 
@@ -315,7 +315,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
                             advice.plan.points.size() - 1));
   print_assumed(planned.curve, advice.plan);
   if (planned.cell->cost().most_drafts() == planned.curve.longest())
-    print_output("(no longer draft is tried: the drafter drafts {} tokens at most)\n", planned.curve.longest());
+    print_output("(no longer draft is tried: the drafter drafts at most {} tokens)\n", planned.curve.longest());
   print_margins(advice.plan, planned.curve);
   print_sensitivities(advice);
   print_scan("batch", advice.by_batch, true);

@@ -37,12 +37,12 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
                    "  specsim plan --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b --alpha 0.7 --out out/plan\n"
                    "  specsim plot out/plan\n");
   line.add_words("directory", folders);
-  line.add({{"force", force, "replace somebody's files too where a picture goes"}});
+  line.add({{"force", force, "also replace other files at the picture's path"}});
   if (!line.read(arguments)) return ExitCode::fine;
   if (folders.empty())
     throw BadInput(
         {"", 0, 0},
-        "specsim plot needs a directory, allowed: what run, check, merge, plan, compare, serve or validate wrote with --out");
+        "specsim plot needs a directory, allowed: --out of run, check, merge, plan, compare, serve or validate");
   for (const std::string& folder : folders) {
     const Script* script = nullptr;
     std::string known;
@@ -52,7 +52,7 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
       known += fmt::format("{}{}", known.empty() ? "" : ", ", one.file);
     }
     if (script == nullptr)
-      throw BadInput({folder, 0, 0}, fmt::format("holds nothing to draw, allowed: a directory with {}", known));
+      throw BadInput({folder, 0, 0}, fmt::format("contains nothing to draw, allowed: a directory with {}", known));
     std::vector<std::string> words = {folder};
     if (force) words.emplace_back("--force");
     const int status = run_script(fmt::format("scripts/plots/{}", script->script), words);

@@ -118,7 +118,7 @@ std::string shipped_or_own(const std::string& path) {
 
 int run_script(const std::string& script, const std::vector<std::string>& arguments) {
   const std::string resources = resources_folder();
-  if (resources.empty()) throw IoError(script + ", which comes with specsim, is neither installed nor beside the program");
+  if (resources.empty()) throw IoError(script + ", which comes with specsim, is neither installed nor next to the program");
   flush_output();
   // Prefers Debian's own Python, since matplotlib is a Debian package and PATH may have another python3. Python finds its
   // packages by the path that it is called with; "python3" alone would be that of an activated environment.

@@ -63,22 +63,22 @@ void add_run_options(CommandLine& line, RunTask& task, bool check) {
   line.add(
       {{"set", task.configs.sets, "path=value: override the configs, e.g. --set rounds=1e5"},
        {"out", task.out, directory_name,
-        "directory for data.csv, counts.csv, manifest.yaml and, where the cost is in seconds, waterfall.csv"},
+        "directory for data.csv, counts.csv, manifest.yaml and, if the cost is in seconds, waterfall.csv"},
        {"threads", task.run.threads, read_threads, kThreadsHelp},
-       {"seed", task.configs.seed, "instead of the configs' seed"},
+       {"seed", task.configs.seed, "replaces the configs' seed"},
        {"shard", task.run.shard, read_shard, "i/n: this process's share of every cell; join with specsim merge"},
-       {"resume", task.run.resume, "go on with the unfinished run in --out"},
+       {"resume", task.run.resume, "continue the unfinished run in --out"},
        {"force", task.force,
-        "drop an unfinished run, and replace another run's results or somebody's files, in --out and where other options "
+        "delete an unfinished run, and replace another run's results or other files, in --out and where other options "
         "write"},
-       {"dry-run", task.dry_run, "say what it would take, and stop"},
+       {"dry-run", task.dry_run, "print the estimated cost, and stop"},
        {"quiet", task.quiet,
-        check ? "no table, no warnings and no progress; the verdict is still told" : "no table, no warnings and no progress"},
+        check ? "no table, no warnings and no progress; the verdict is still printed" : "no table, no warnings and no progress"},
        {"trace", task.trace, file_name,
         "FILE.json: the first cell's placement as a timeline, for Perfetto or chrome://tracing"}});
   if (check)
-    line.add({{"junit", task.junit, file_name, "FILE.xml: a test for each cell, as CI servers show them"},
-              {"github", task.github, "print cells that disagree or were not tested as annotations of GitHub's"}});
+    line.add({{"junit", task.junit, file_name, "FILE.xml: one test per cell, for CI servers"},
+              {"github", task.github, "print cells that disagree or were not tested as GitHub annotations"}});
 }
 
 // Throws BadInput for incompatible options.
@@ -91,7 +91,7 @@ void check_options(const CommandLine& line, const RunTask& task, bool check) {
   if (!task.whole() && task.out.empty() && !task.dry_run)
     throw BadInput({"--shard", 0, 0}, "given without --out, allowed: with --out, since specsim merge needs the counts");
   if (task.run.resume && task.out.empty())
-    throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with --out, where the unfinished run is");
+    throw BadInput({"--resume", 0, 0}, "given without --out, allowed: with the --out of the unfinished run");
   if (task.run.resume && task.force) throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
 }
 
@@ -208,7 +208,7 @@ ExitCode simulate(const std::vector<std::string>& arguments, bool check) {
     print_error("stopped before the end; {}\n",
                 !folder               ? "nothing was kept (no --out)"
                 : result.journal_lost ? "nothing was kept: the journal was removed"
-                                      : fmt::format("the same command with --resume goes on ({})", folder->file(kJournal)));
+                                      : fmt::format("continue with the same command and --resume ({})", folder->file(kJournal)));
     return ExitCode::interrupted;
   }
 

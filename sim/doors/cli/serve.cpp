@@ -50,11 +50,11 @@ class SweepJournal {
       : path_(path), journal_(path, origin, resume, [&](const run::Record& record) {
           const std::optional<serve::Summary> summary = load::unpack_summary(record.counts);
           if (!summary)
-            throw BadInput({path, record.line, 0}, "this is no record of a finished run, allowed: --force to drop the journal");
+            throw BadInput({path, record.line, 0}, "this is no record of a finished run, allowed: --force to delete the journal");
           known_[{record.cell, record.slab}] = *summary;
         }) {
     if (journal_.damaged() > 0)
-      print_warning(fmt::format("{}:{}: {} damaged lines are left out, and their runs are run again", path,
+      print_warning(fmt::format("{}:{}: {} damaged lines are ignored, and their runs are run again", path,
                                 journal_.first_damaged(), journal_.damaged()));
   }
   [[nodiscard]] std::optional<serve::Summary> known(std::uint64_t point, std::uint64_t replication) const {
@@ -64,7 +64,7 @@ class SweepJournal {
   void done(std::uint64_t point, std::uint64_t replication, const serve::Summary& summary) {
     journal_.append(point, replication, load::pack_summary(summary));
     if (journal_.is_lost() && !told_.exchange(true))
-      print_warning(fmt::format("{} was removed: the sweep goes on, and could not be resumed", path_));
+      print_warning(fmt::format("{} was removed: the sweep continues, but cannot be resumed", path_));
   }
   [[nodiscard]] bool is_lost() const { return journal_.is_lost(); }
 
@@ -79,7 +79,7 @@ class SweepJournal {
 std::string no_capacity(const ServeExperiment& experiment, const arrivals::RequestTrace& workload, const char* where) {
   if (workload.concurrency > 0 || !load::hits_decide(experiment, workload)) return "";
   return fmt::format(
-      "no largest stable rate is given: prompts share cached prefixes, and what hits depends on when requests come; {} where the "
+      "no largest stable rate is given: prompts share cached prefixes, whose hits depend on when requests come; {} where the "
       "server stops keeping up",
       where);
 }
@@ -91,7 +91,7 @@ std::vector<std::string> idle_options(const ServeExperiment& experiment, const a
                                        !workload.hashes.empty()};
   std::vector<std::string> lines = experiment.scheduler()->idle_options(traits);
   if (experiment.replicas > 1 && experiment.routing && experiment.routing->by_prefix() && !traits.shared_prefixes)
-    lines.emplace_back("the routing finds no prefixes: no prompts share one (sessions, and traces with hashes, have such)");
+    lines.emplace_back("the routing finds no prefixes: no prompts share one (use sessions, or traces with hashes)");
   return lines;
 }
 
@@ -100,7 +100,7 @@ std::string own_limit(const ServeExperiment& experiment, const serve::Summary& s
   if (!experiment.speculation) return "";
   const serve::RunningLimit limit = experiment.scheduler()->running_limit();
   if (limit.unset.empty() || summary.largest_batch < limit.requests) return "";
-  return fmt::format("{} runs {} requests at once where it speculates and nothing is said, and that was reached: {} raises it",
+  return fmt::format("{} by default runs at most {} concurrent requests with speculation, and this limit was reached: {} raises it",
                      experiment.product, limit.requests, limit.unset);
 }
 
@@ -133,7 +133,7 @@ void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& cu
 
 void print_assumed(const ServeExperiment& experiment) {
   if (!experiment.assumed.empty())
-    print_words(fmt::format("assumed where nothing is said: {}", fmt::join(experiment.assumed, ", ")));
+    print_words(fmt::format("assumed (defaults): {}", fmt::join(experiment.assumed, ", ")));
   for (const std::string& note : experiment.arrivals->notes()) print_words("note: " + note);
 }
 
@@ -142,7 +142,7 @@ std::string run_sweep(const ServeTask& task, const std::atomic<bool>* stop, repo
   const Sweep& sweep = *task.sweep;
   Progress progress("runs");
   const double runs = static_cast<double>(sweep.values.size()) * task.replications * (task.both() ? 2.0 : 1.0);
-  Progress saturating("of the runs that tell the largest stable rate");
+  Progress saturating("of the runs for the largest stable rate");
   load::SweepRunner::Options setting;
   setting.replications = task.replications;
   setting.threads = task.threads;
@@ -196,7 +196,7 @@ SingleRun sized(const ServeTask& task, const std::atomic<bool>* stop) {
   setting.threads = task.threads;
   setting.stop = stop;
   setting.capacity = task.capacity;
-  Progress saturating("of the run that tells the largest stable rate");
+  Progress saturating("of the run for the largest stable rate");
   setting.capacity_progress = [&](double share) { saturating.show(share, 1.0); };
   load::SweepRunner runner(std::move(setting));
   SingleRun run{task.experiment, {}};
@@ -247,7 +247,7 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
     const bool recorded = !task.experiment.arrivals->with_requests(1);
     if (task.experiment.counts_requests && needed > summary.requests)
       print_output(
-          "{}: run too short: at least {} requests{} make these figures those of a server that has been running for long\n", name,
+          "{}: run too short for steady state: use {} requests or more{}\n", name,
           needed, recorded ? "" : " (--requests)");
   }
 }
@@ -264,7 +264,7 @@ void print_plan(const ServeTask& task) {
                workload.requests.size(), plural(loads, "load"), two ? "with speculation and without" : "one server",
                plural(static_cast<std::size_t>(task.replications), "time"));
   if (task.capacity && workload.concurrency == 0 && !load::hits_decide(first, workload))
-    print_output("the largest stable rate: {} more, long enough to fill the batch 32 times (--no-capacity leaves them out)\n",
+    print_output("the largest stable rate: {} more, long enough to fill the batch 32 times (--no-capacity omits them)\n",
                  plural(static_cast<std::size_t>(task.replications) * (two ? 2 : 1), "run"));
   print_assumed(task.experiment);
 }
@@ -317,18 +317,18 @@ std::string run_once(const ServeTask& task, const std::atomic<bool>* stop, repor
   if (unknown && task.capacity && workload.concurrency == 0 && task.experiment.arrivals->with_requests(1) &&
       !load::hits_decide(experiment, workload))
     print_words(
-        "no largest stable rate is given: the longer run that would tell it meets a request that can never be served, or does "
+        "no largest stable rate is given: the longer run for it meets a request that can never be served, or does "
         "not "
-        "end (--requests with a larger number says which)");
+        "end (--requests with a larger number shows which)");
   for (const std::string& line : idle_options(experiment, workload)) print_output("{}\n", line);
   if (const std::string limit = own_limit(experiment, own.summary); !limit.empty()) print_words(limit);
   if (experiment.prefill_engines > 0)
     print_output("first tokens come from the engines that {}; the link between them is busy for {:.3g} % of the run{}\n",
                  experiment.first_token_of_decode ? "decode" : "compute prompts", 100.0 * serve::link_busy_share(own.result),
-                 serve::link_busy_share(own.result) > 0.9 ? ": it is what limits the rate" : "");
+                 serve::link_busy_share(own.result) > 0.9 ? ": it limits the rate" : "");
   if (const std::size_t early = serve::sent_too_early(workload, own.result); early > 0)
     print_output(
-        "TOO EARLY: {} of {} requests were sent before the answer that their prompt holds was complete, which no client "
+        "TOO EARLY: {} of {} requests were sent before the answer in their prompt was complete, which no client "
         "can do, allowed: closed: true, a longer gap_s or less load\n",
         early, workload.requests.size());
   if (experiment.speculation) print_best_lengths(experiment, workload, own.summary.mean_batch);
@@ -356,7 +356,7 @@ std::vector<FileSum> inputs_of(const std::string& config, std::vector<FileSum> i
 // Claims the output folder. A single run does not resume an unfinished sweep in it.
 void claim(const ServeTask& task, const std::vector<FileSum>& inputs, report::OutputFolder& folder) {
   if (!task.sweep && !task.force && folder.has(kJournal))
-    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to drop it");
+    throw BadInput({folder.file(kJournal), 0, 0}, "an unfinished run is here, allowed: another --out, or --force to delete it");
   claim_run(folder, kServeFiles, task.identity, inputs, task.resume, task.force);
 }
 
@@ -398,7 +398,7 @@ ExitCode serve_command(const std::vector<std::string>& arguments) {
     print_error("stopped before the end; {}\n",
                 !journal             ? "nothing was kept"
                 : journal->is_lost() ? "nothing was kept: the journal was removed"
-                                     : fmt::format("the same command with --resume goes on ({})", folder->file(kJournal)));
+                                     : fmt::format("continue with the same command and --resume ({})", folder->file(kJournal)));
     return ExitCode::interrupted;
   }
   if (folder) {

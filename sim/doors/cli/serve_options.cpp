@@ -43,7 +43,7 @@ void check_modes(const CommandLine& line, const load::ServeExperiment& experimen
   if (line.text("draft") != "none") of_drafts.emplace_back("draft");
   for (const std::string& option : of_drafts)
     if (option != "trace" && line.given(option) && !drafts && !line.given("draft-lengths"))
-      print_warning(fmt::format("--{} changes nothing: the server does not speculate", option));
+      print_warning(fmt::format("--{} has no effect: the server does not speculate", option));
   if (line.given("resume") && line.given("force"))
     throw BadInput({"--resume", 0, 0}, "given together with --force, allowed: one of them");
   for (const char* const option : {"timeline", "steps"})
@@ -126,43 +126,43 @@ void add_serve_options(CommandLine& line, ServeTask& task) {
   line.add_words("config", task.configs.files);
   line.add(
       {{"set", task.configs.sets, "PATH=VALUE replaces a value of the config"},
-       {"seed", request.seed, "seed in place of the config's"},
+       {"seed", request.seed, "replaces the config's seed"},
        {"hardware", request.hardware, "the GPU: a name (specsim list hardware) or a file"},
        {"target", request.target, "the target model: a name (specsim list model) or a file"},
        {"draft", request.draft, "the draft model, or none"},
        {"tensor-parallel", request.tensor_parallel, "GPUs that share each layer of the target, and of the draft if there is one"},
        {"dtype", request.dtype, "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
-       {"engine", request.engine, "what host and launches add: a name (specsim list engine) or a file"},
-       {"rate", request.rate, "requests a second, a Poisson process"},
+       {"engine", request.engine, "engine, which sets host and launch times: a name (specsim list engine) or a file"},
+       {"rate", request.rate, "requests per second, a Poisson process"},
        {"concurrency", request.concurrency, "clients that each wait for their answer"},
        {"trace", request.trace, "recorded requests: CSV or JSON lines"},
-       {"requests", request.requests, "how many are sent"},
-       {"warm-up", request.warm_up, "first requests that no figure of requests counts: a number, or mser (MSER-5's rule)"},
+       {"requests", request.requests, "number of requests"},
+       {"warm-up", request.warm_up, "first requests that figures exclude: a number, or mser (MSER-5's rule)"},
        {"prompt", request.prompt, "tokens of a prompt: a number or {lognormal: {mean: 512, cv: 1}}"},
        {"output", request.output, "tokens of an output, as --prompt"},
        {"policy", request.policy, "off, fixed:3, table:1-4=5,5-64=3, goodput, adaptive:ema_tiers"}});
   add_acceptance_options(line, task.acceptance);
-  line.add({{"method", request.method, "eagle, draft_model or ngram; by the draft where left out"},
+  line.add({{"method", request.method, "eagle, draft_model or ngram; default: by the draft"},
             {"replicas", request.replicas, "engines"},
             {"routing", request.routing, "round_robin, least_loaded, join_shortest_queue, prefix_affinity"},
             {"slo", request.slo, read_texts,
-             "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, as mlperf:llama2-70b-server"},
+             "limits in milliseconds: ttft=500,tpot=50,e2el=10000,percentile=99; or by name, such as mlperf:llama2-70b-server"},
             {"sweep", task.sweep, read_sweep, "rate=1:40:8 or concurrency=1,2,4,8"},
             {"replications", task.replications, config::between(1, 10000),
-             "runs of every point of a sweep, with random numbers of their own"},
+             "runs per point of a sweep, with different random numbers"},
             {"no-capacity", task.capacity,
-             "leave out the run that tells the largest stable rate: it may take far longer than the others"},
-            {"dry-run", task.dry_run, "say what would be run, and stop"},
-            {"alone", task.alone, "the config's server alone, without the plain one beside a speculating one"},
+             "omit the run for the largest stable rate, which may take far longer than the others"},
+            {"dry-run", task.dry_run, "print what would be run, and stop"},
+            {"alone", task.alone, "run only the config's server, without the plain one for comparison"},
             {"out", task.out, directory_name, "directory for the CSV files"},
-            {"steps", task.steps, "steps.csv as well"},
-            {"timeline", task.timeline, file_name, "FILE.json: a track for each request, for Perfetto or chrome://tracing"},
-            {"timeline-requests", task.tracks, config::between(1, 1e8), "the first requests, which have tracks"},
+            {"steps", task.steps, "also write steps.csv"},
+            {"timeline", task.timeline, file_name, "FILE.json: one track per request, for Perfetto or chrome://tracing"},
+            {"timeline-requests", task.tracks, config::between(1, 1e8), "number of requests with tracks"},
             {"draft-lengths", task.lengths, config::between(0, kMaxDraftLength),
-             "0,1,2,3: the largest load of --sweep that keeps --slo at each, by bisection"},
-            {"resume", task.resume, "go on with the unfinished sweep in --out"},
+             "0,1,2,3: find the largest load of --sweep that keeps --slo at each, by bisection"},
+            {"resume", task.resume, "continue the unfinished sweep in --out"},
             {"force", task.force,
-             "drop an unfinished sweep, and replace another run's results or somebody's files, in --out and at --timeline"},
+             "delete an unfinished sweep, and replace another run's results or other files, in --out and at --timeline"},
             {"threads", task.threads, read_threads, kThreadsHelp}});
 }
 

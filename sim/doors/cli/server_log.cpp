@@ -145,13 +145,13 @@ logs::LogContents read_server_log(const std::string& path, const logs::ReaderOpt
   logs::LogContents contents = reader.finish();
   if (contents.found.empty() && contents.unread == 0 && contents.idle > 0)
     throw BadInput({name_of_file(path), 0, 0},
-                   fmt::format("nothing was drafted yet: {} of {} counts no draft, allowed: a log or metrics with drafts",
+                   fmt::format("nothing was drafted yet: {} of {} contains no draft, allowed: a log or metrics with drafts",
                                plural(contents.idle, "line"), contents.lines));
   if (contents.found.empty())
     throw BadInput(
         {name_of_file(path), 0, 0},
-        fmt::format("nothing of speculative decoding in {}{}{}, allowed: {}", plural(contents.lines, "line"),
-                    contents.idle > 0 ? fmt::format(" ({} of them say that nothing was drafted)", contents.idle) : "",
+        fmt::format("no speculative decoding in {}{}{}, allowed: {}", plural(contents.lines, "line"),
+                    contents.idle > 0 ? fmt::format(" ({} of them report that nothing was drafted)", contents.idle) : "",
                     contents.unread > 0 ? fmt::format(" ({} could not be read; {})", contents.unread, contents.first_unread) : "",
                     kKnownLines));
   if (contents.unread > 0)

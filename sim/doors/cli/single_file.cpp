@@ -83,7 +83,7 @@ void check_single_files(const std::vector<SingleFile>& files, const FilesRead& r
       throw BadInput(where, fmt::format("{} is a directory, allowed: a file", file.path));
     check_directory(file, out);
     if (!force && fs::is_regular_file(file.path, ignored) && !is_own(file))
-      throw BadInput(where, fmt::format("{} is here already and is no file that {} wrote, allowed: another file, or --force to "
+      throw BadInput(where, fmt::format("{} exists already and was not written by {}, allowed: another file, or --force to "
                                         "replace it",
                                         file.path, file.option));
   }

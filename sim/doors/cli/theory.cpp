@@ -74,7 +74,7 @@ void check_one_way(const CommandLine& line) {
     given += line.given(name) ? 1 : 0;
   if (given > 1 || (given == 0 && !line.given("requests")))
     throw BadInput({"specsim theory", 0, 0},
-                   fmt::format("{} ways of giving acceptance, allowed: one of --alpha, --alphas, --position-rates, "
+                   fmt::format("{} options for acceptance, allowed: one of --alpha, --alphas, --position-rates, "
                                "--acceptance-rate, --mean-acceptance-length, or --requests",
                                given));
 }
@@ -135,8 +135,8 @@ void print_rates(const StatedRates& stated, int draft_length, const theory::Rati
   print_output("{}, draft length {}, cost ratio {:g}\n", stated.heading, draft_length, cost.cost_ratio);
   if (stated.from_one_figure)
     print_output(
-        "(only if every round drafted {0} tokens. Where drafts are cut short - llama.cpp's p-min, a policy, n-grams that find "
-        "nothing, the end of a request - the figure is one of shorter drafts and alpha is lower: take the mean number of drafted "
+        "(only if every round drafted {0} tokens. If drafts are cut short - llama.cpp's p-min, a policy, n-grams that find "
+        "nothing, the end of a request - the figure belongs to shorter drafts and alpha is lower: use the mean number of drafted "
         "tokens per round as --draft-length, or rates by position)\n",
         draft_length);
   const plan::RateAnswers answers = plan::answers_at(stated.rates, draft_length, cost);
@@ -158,7 +158,7 @@ void print_rates(const StatedRates& stated, int draft_length, const theory::Rati
   if (answers.continuous_best)
     table.add({"  continuous optimum", std::isfinite(*answers.continuous_best)
                                            ? fmt::format("{:.4f} by Lambert W", *answers.continuous_best)
-                                           : "none: where a draft token costs nothing, each further one pays"});
+                                           : "none: if a draft token costs nothing, each further one pays"});
   const char* const never = "none: it always loses";
   if (answers.constant && draft_length > 0)
     table.add({"break-even alpha at this length", answers.break_even ? fmt::format("{:.6f}", *answers.break_even) : never});
@@ -186,7 +186,7 @@ void print_requests(const Requests& requests, int draft_length, const theory::Ra
         best_text(kind.best));
   row("  together", answers.tokens_per_round, best_text(answers.best));
   table.add({"  together, each at its own best", "", fmt::format("{:.6f}", answers.speedup_at_own_best)});
-  table.add({"what one pooled figure would say:"});
+  table.add({"result with one pooled figure:"});
   row(fmt::format("  formula at the mean alpha {:.4f}", answers.pooled.mean_alpha), answers.pooled.at_mean_alpha, "");
   row(fmt::format("  formula at the logged alpha {:.4f}", answers.pooled.pooled_alpha), answers.pooled.at_pooled_alpha, "");
   row("  equally many rounds each", answers.pooled.equal_rounds, "");
@@ -214,24 +214,24 @@ void print_forms(const std::vector<const theory::ClosedForm*>& forms, const std:
 }
 
 void add_theory_options(CommandLine& line, TheoryOptions& options) {
-  line.add({{"alpha", options.alpha, read_share, "acceptance at a position that is reached (conditional), 0 to 1"},
+  line.add({{"alpha", options.alpha, read_share, "acceptance at a reached position (conditional), 0 to 1"},
             {"alphas", options.alphas, shares_by_position,
-             "A1,A2,...: the same by position, conditional on being reached; the last holds beyond"},
+             "A1,A2,...: the same by position, conditional on being reached; the last one is repeated"},
             {"position-rates", options.position_rates, shares_by_position,
              "R1,R2,...: by position as vLLM and llama.cpp log them: share of rounds that accepted it"},
             {"acceptance-rate", options.acceptance_rate, read_share,
-             "accepted / drafted tokens (0.62 or 62%) where every round drafts --draft-length"},
+             "accepted / drafted tokens (0.62 or 62%) if every round drafts --draft-length"},
             {"mean-acceptance-length", options.mean_acceptance_length, config::between(1, kMaxDraftLength + 1.0),
              "accepted + 1 per round at --draft-length, as logs show it"},
             {"requests", options.requests, read_requests,
-             "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; what pooling them hides"},
+             "A1[:W1],A2[:W2],...: kinds of requests by alpha and weight; shows the error of pooling them"},
             {"draft-length", options.draft_length, config::between(0, kMaxDraftLength),
              "tokens drafted per round (num_speculative_tokens)"},
             {"cost-ratio", options.cost_ratio, config::between(0, 1e6), "draft pass / target pass (default 0.05)"},
-            {"target-to-draft-ratio", options.target_to_draft_ratio, config::between(1e-6, 1e9), "its inverse, instead"},
+            {"target-to-draft-ratio", options.target_to_draft_ratio, config::between(1e-6, 1e9), "the inverse of --cost-ratio"},
             {"verify-inflation", options.verify_inflation, config::between(1e-6, 1e6),
              "target pass over draft_length + 1 tokens / over one"},
-            {"overhead", options.overhead, config::between(0, 1e6), "host time of a round, in target passes"},
+            {"overhead", options.overhead, config::between(0, 1e6), "host time per round, in target passes"},
             {"form", options.forms, "also this closed form, by name (specsim list closed_form); all: every one"}});
 }
 

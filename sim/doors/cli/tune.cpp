@@ -73,7 +73,7 @@ void add_tune_options(CommandLine& line, TuneTask& task) {
             {"dtype", server.dtype,
              "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
             {"engine", server.engine,
-             "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to go on from"},
+             "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to continue"},
             {"method", server.method, "eagle, draft_model or ngram; by the draft if not given"},
             {"set", task.configs.sets, "PATH=VALUE changes a value of the server's config"},
             {"seed", server.seed, "seed of the simulated runs"},
@@ -84,12 +84,12 @@ void add_tune_options(CommandLine& line, TuneTask& task) {
              {{"best-draft-length", tune::Question::best_draft_length},
               {"pays", tune::Question::pays},
               {"max-rate", tune::Question::max_rate}},
-             "what the runs are to decide: best-draft-length, pays, max-rate"},
+             "the decision that the runs serve: best-draft-length, pays, max-rate"},
             {"draft-length", task.draft_length, config::between(1, 1024),
              "draft length that --question pays compares with no speculation"},
             {"settled", task.settled, config::between(0, 100),
-             "suggest no more runs once knowing every speed exactly would gain less than so many percent"},
-            {"minutes", task.minutes, config::between(0.01, 1e5), "suggest runs that take this long in all, at most"},
+             "suggest no more runs once perfect knowledge of every speed would gain less than this percentage"},
+            {"minutes", task.minutes, config::between(0.01, 1e5), "longest total time of suggested runs"},
             {"prompt", task.prompt_tokens, config::between(1, 1e7), "tokens of a prompt in suggested runs"},
             {"output", task.output_tokens, config::between(1, 1e7), "tokens of an output in suggested runs"},
             {"longest", task.longest, config::between(1, 64), "longest draft length in suggested runs"},
@@ -156,7 +156,7 @@ void print_runs(const TuneTask& task, const tune::TuneResult& result) {
   print_table(table);
   for (std::size_t i = 0; i < task.request.runs.size(); ++i)
     if (result.fits[i].weight < kDisagrees)
-      print_words(fmt::format("{} does not agree with the other runs and counts little. Was the server warm, and were its flags the same?",
+      print_words(fmt::format("{} does not agree with the other runs and has little influence. Was the server warm, and were its flags the same?",
                               task.request.runs[i].name));
 }
 

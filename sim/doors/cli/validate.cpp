@@ -82,7 +82,7 @@ void write_results(const calibrate::Validation& validation, const calibrate::Set
 }
 
 void print_lines(const std::vector<calibrate::ValidationLine>& lines) {
-  print_output("+-: one standard error of what stands before it\n");
+  print_output("+-: one standard error of the figure before it\n");
   report::Table table({{"temp"},
                        {"batch"},
                        {"draft"},
@@ -126,8 +126,8 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
       "results/mine\n");
   add_model_options(line, options);
   line.add({{"held-out", options.settings.held_out,
-             "the prompts whose runs are predicted; --prompts: those that acceptance is fitted on"},
-            {"resume", resume, "go on with the unfinished run in --out"}});
+             "prompts whose runs are predicted; --prompts: prompts for fitting acceptance"},
+            {"resume", resume, "continue the unfinished run in --out"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const double begin = wall_clock();
   complete_settings(line, options);

@@ -14,7 +14,7 @@ namespace {
 ExitCode refuse(const std::string& command) {
   if (!CommandLine(command, "").read({})) return ExitCode::fine;
   throw BadInput({command, 0, 0},
-                 "this program was built without real models, allowed: one that is built by scripts/setup && scripts/build "
+                 "this program was built without real models, allowed: one built by scripts/setup && scripts/build "
                  "build -DSPECSIM_LAB=ON");
 }
 

@@ -117,20 +117,20 @@ std::optional<cost::PresetChoice> read_draft(const WorkloadOptions& options, boo
 
 void add_workload_options(CommandLine& line, WorkloadOptions& options) {
   line.add({{"set", options.configs.sets, "PATH=VALUE replaces a value of the config"},
-            {"seed", options.configs.seed, "seed in place of the config's"},
+            {"seed", options.configs.seed, "replaces the config's seed"},
             {"hardware", options.hardware, "the GPU: a name (specsim list hardware) or a file"},
             {"target", options.target,
              "the target model: a name (specsim list model), a file, or a Hugging Face config.json or its folder"},
             {"draft", options.draft,
              "the draft model, as --target, or {preset: NAME, dtype: fp8}; none: n-grams, or heads inside the target"},
-            {"context", options.contexts, workload_interval("context_length"), "tokens cached by each sequence"},
+            {"context", options.contexts, workload_interval("context_length"), "cached tokens per sequence"},
             {"tensor-parallel", options.tensor_parallel, kChange, "GPUs that share the target"},
             {"draft-tensor-parallel", options.draft_tensor_parallel, kChange,
-             "GPUs that share the draft; as many as share the target, which is what engines demand"},
+             "GPUs that share the draft; default: as many as share the target, which engines require"},
             {"dtype", options.dtype, "types of the target: fp8, int4, ..., or {weights: int4, activations: bf16, cache: fp8}"},
-            {"weight-bits", options.weight_bits, kChange, "bits of a weight of the target's layers"},
-            {"kv-bits", options.kv_bits, kChange, "bits of the target's cached keys and values"},
-            {"engine", options.engine, "what host and launches add: a name (specsim list engine) or a file"}});
+            {"weight-bits", options.weight_bits, kChange, "bits per weight of the target's layers"},
+            {"kv-bits", options.kv_bits, kChange, "bits per cached key and value of the target"},
+            {"engine", options.engine, "engine, which sets host and launch times: a name (specsim list engine) or a file"}});
 }
 
 config::Interval workload_interval(const std::string& key) {
@@ -161,7 +161,7 @@ std::string taken_of(const WorkloadOptions& options, const RecordedPair& recorde
 
 void warn_of_left_out_draft(const WorkloadOptions& options, const RecordedPair& recorded) {
   if (options.draft != "none" || recorded.draft.empty() || recorded.draft == "none") return;
-  print_warning(fmt::format("the table's drafts are those of {}, which --draft none leaves out: no pass of it is priced",
+  print_warning(fmt::format("the table's drafts are those of {}, which --draft none removes: drafting then costs no time",
                             in_braces(recorded.draft) ? "a model" : recorded.draft));
 }
 

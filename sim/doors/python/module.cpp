@@ -139,7 +139,7 @@ class WithoutLock {
 
 template <class Change>
 void Works::alone(const Change& change) {
-  if (in_callback) throw BadInput({"rule", 0, 0}, "comes or goes within a rule that is at work, allowed: before or after it");
+  if (in_callback) throw BadInput({"rule", 0, 0}, "added or removed within a running rule, allowed: before or after it");
   const WithoutLock free;
   std::unique_lock lock(mutex_);
   ++changing_;
@@ -415,7 +415,7 @@ PYBIND11_MODULE(_core, module) {
   using specsim::InvariantBroken;
   using specsim::IoError;
   py::module_::import("atexit").attr("register")(py::cpp_function([] { python::works().end_all(); }));
-  module.doc() = "What the package specsim is made of; use that.";
+  module.doc() = "Internal module of the package specsim; use the package.";
   module.attr("version") = build_info::version;
   module.attr("commit") = build_info::commit;
 

@@ -70,7 +70,7 @@ Value parse_text(const std::string& text, const std::string& name, Diagnostics& 
 }
 
 Value parse_file(const std::string& path, Diagnostics& diagnostics) {
-  diagnostics.add({path, 0, 0}, "a file, allowed: names alone, for a page reads no files");
+  diagnostics.add({path, 0, 0}, "a file, allowed: only names, since a page reads no files");
   return {};
 }
 

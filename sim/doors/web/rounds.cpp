@@ -97,7 +97,7 @@ std::unique_ptr<RunInPieces> start_run(const Json& question, const std::string& 
   run->seen = std::make_shared<DistributionsKept>(run->facts.observe()(cell));
   run->prepared = run::prepare_cell(cell, run->seen.get(), true);
   if (!run->seen->one_context())
-    throw BadInput({"context", 0, 0}, "several contexts, allowed: process fixed, one distribution all along");
+    throw BadInput({"context", 0, 0}, "several contexts, allowed: process fixed, the same distribution throughout");
   run->simulator.emplace(spec::plan_of(cell), run->prepared, spec::draw_key(cell), cell.draft_length(), cell.sequence_rounds);
   run->counts = run->simulator->empty_counts();
   const std::uint64_t size = run->simulator->chunk_size();
@@ -321,7 +321,7 @@ Json answer_step(const Json& question) {
   DistributionsKept seen(nullptr);
   const decode::Prepared prepared = run::prepare_cell(cell, &seen, true);
   if (!seen.one_context())
-    throw BadInput({"context", 0, 0}, "several contexts, allowed: process fixed, one distribution all along");
+    throw BadInput({"context", 0, 0}, "several contexts, allowed: process fixed, the same distribution throughout");
   const auto length = static_cast<std::size_t>(cell.draft_length());
   // The round with this number in the run: sequences of sequence_rounds rounds, one after the other.
   RoundBits bits(spec::draw_key(cell), number_of_round / cell.sequence_rounds,

@@ -44,7 +44,7 @@ void check_load(load::Load load, double value) {
   if (load == load::Load::rate ? !(value > 0.0 && value <= 1e6) : !(value >= 1.0 && value <= 1e6 && value == std::floor(value)))
     throw BadInput({"values", 0, 0},
                    fmt::format("{}, allowed: {}", value,
-                               load == load::Load::rate ? "requests a second above 0" : "a whole number of clients from 1 on"));
+                               load == load::Load::rate ? "requests per second above 0" : "a whole number of clients, at least 1"));
 }
 
 std::vector<double> values_of(const Json& question, load::Load load) {
@@ -112,7 +112,7 @@ Json answer_serve(const Json& question) {
   const std::vector<double> values = values_of(question, load);
   const load::ServeExperiment experiment = server_of(question);
   if (!experiment.counts_requests)
-    throw BadInput({"config", 0, 0}, "serve.arrivals does not say how many requests are sent, allowed: with requests");
+    throw BadInput({"config", 0, 0}, "serve.arrivals does not set the number of requests, allowed: with requests");
   const std::string config = question.at("config").dump();
   if (so_far.config != config) so_far = {config, {}, {}};
   std::vector<load::ServeExperiment> servers;

@@ -70,7 +70,7 @@ plan::AcceptanceCurve logged_acceptance(const std::string& text, int draft_lengt
   const logs::LogContents contents = reader.finish();
   const std::vector<std::size_t> distinct = logs::distinct(contents.found);
   if (distinct.empty())
-    throw BadInput(where, fmt::format("no line tells of speculative decoding ({} read), allowed: a log, metrics or "
+    throw BadInput(where, fmt::format("no line reports speculative decoding ({} read), allowed: a log, metrics or "
                                       "answers of a server that specsim import reads",
                                       contents.lines));
   if (distinct.size() > 1)
