@@ -22,7 +22,7 @@ namespace {
 constexpr int kVocab = 24;
 constexpr int kRuns = 12;
 
-// Zipf's law for the target, a flatter one whose ranks are its neighbours' for the draft: no two tokens are alike.
+// Zipf's law for the target; for the draft a flatter one with neighbouring ranks exchanged: no two tokens are equal.
 std::vector<double> masses(double exponent, int swapped, bool reversed) {
   std::vector<double> weights;
   double sum = 0.0;
@@ -32,7 +32,7 @@ std::vector<double> masses(double exponent, int swapped, bool reversed) {
   return weights;
 }
 
-// nullopt where the parts do not go together.
+// nullopt if the parts are not compatible.
 std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::VerifierEntry& verifier, bool reversed, int seed) {
   const std::string text = fmt::format(
       "{{experiment: relabel, seed: {}, rounds: 2560, theory: {{name: none}}, pair: {{vocab: {}, target: {{family: explicit, "
@@ -73,7 +73,7 @@ Figure over_runs(const std::string& drafter, const verify::VerifierEntry& verifi
   return figure;
 }
 
-// The first lossless verifier that takes the drafter, of those of a sampled target where one does.
+// The first lossless verifier that accepts the drafter, preferably one for a sampled target.
 const verify::VerifierEntry* verifier_for(const std::string& drafter) {
   const verify::VerifierEntry* found = nullptr;
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
@@ -100,7 +100,7 @@ TEST_CASE("every drafter emits as many tokens with the labels in reverse order",
       const Figure in_order = over_runs(sample, *verifier, false);
       const Figure reversed = over_runs(sample, *verifier, true);
       INFO(in_order.mean << " in order, " << reversed.mean << " reversed");
-      // Mutant: suffix decoding's ties to the lowest token, .01 to .02 apart.
+      // Mutant: suffix decoding's ties go to the lowest token, .01 to .02 apart.
       CHECK(std::abs(in_order.mean - reversed.mean) < 5.0 * std::sqrt(in_order.variance + reversed.variance) + 1e-12);
       ++own;
     }

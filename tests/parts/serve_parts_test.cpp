@@ -1,4 +1,4 @@
-// A part of each kind of the server's, registered from this program alone, taken through serve, list and describe.
+// A part of each kind of a server, registered by this program only, taken through serve, list and describe.
 #include "sim/foundation/base/token.h"
 #include "sim/serving/arrivals/arrivals.h"
 #include "sim/serving/arrivals/lengths.h"
@@ -80,8 +80,7 @@ arrivals::LengthsEntry climbing_lengths() {
           }};
 }
 
-// [a scheduler]
-// One request at a time, and of those that wait the one that came last.
+// [a scheduler] One request at a time; among those that wait, the one that came last.
 class NewestFirst final : public serve::Scheduler {
  public:
   [[nodiscard]] serve::RunningLimit running_limit() const override { return {1, ""}; }
@@ -119,8 +118,7 @@ serve::SchedulerEntry newest_first_scheduler() {
 }
 // [end of a scheduler]
 
-// [a server policy]
-// Two draft lengths in turn: `most` tokens in one step, one fewer in the next.
+// [a server policy] Alternates between two draft lengths: `most` tokens in one step, one fewer in the next.
 class TurnsPolicy final : public serve::ServerPolicy {
  public:
   struct Params {
@@ -150,9 +148,9 @@ serve::ServerPolicyEntry turns_policy() {
 }
 // [end of a server policy]
 
-// ---- what they are taken through --------------------------------------------------------------------------------------------
+// ---- commands that use them --------------------------------------------------------------------------------------------
 
-// Six requests that come faster than they are served, each alone: a step takes .4 s.
+// Six requests that come faster than they are served, one after the other: a step takes .4 s.
 struct Config {
   std::string scheduler = "{kind: static, batch: 1}";
   std::string arrivals = "{process: deterministic, rate: 100, requests: 6}";
@@ -187,7 +185,7 @@ Texts column(const std::string& path, const std::string& name) {
   return values;
 }
 
-// The files of a run of `specsim serve`, gone with it.
+// The files of a run of `specsim serve`, deleted with it.
 class Served {
  public:
   explicit Served(const Config& config) : folder_(config_.path() + "_out") {
@@ -277,7 +275,7 @@ TEST_CASE("a custom scheduler determines who is served next") {
   const Config config = {.scheduler = "{kind: toy_newest}"};
   {
     const Registered<serve::SchedulerEntry> part(serve::schedulers(), newest_first_scheduler());
-    // The first comes to an empty server, and the others while it is served.
+    // The first request comes to an empty server, the others while it is served.
     CHECK(Served(config).order() == std::vector<std::size_t>{0, 5, 4, 3, 2, 1});
     CHECK(Served({}).order() == std::vector<std::size_t>{0, 1, 2, 3, 4, 5});
     is_listed_and_described("scheduler", "toy_newest");

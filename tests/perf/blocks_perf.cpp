@@ -78,7 +78,7 @@ TEST_CASE("a tree of 64 nodes: at least 5 million rounds per second") {
     fmt::print(
         "{}\ntree of 64, {}: {:.1f} ns a round, {:.2f} million/s, {:.1f} rounds of the sketch (goal 5 million/s, which is 6)\n",
         tests::machine(), verifier, ns, 1e3 / ns, ns / sketch);
-    CHECK(ns <= 6.0 * sketch);  // on a quiet machine of 2025 the sketch takes a sixth of 200 ns
+    CHECK(ns <= 6.0 * sketch);  // on an idle machine of 2025 the sketch takes a sixth of 200 ns
   }
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 SPECSIM = os.environ.get("SPECSIM", "build/specsim")
 FACTOR = 5.0
-STARTED = 0.1  # seconds that the program takes to start, which it does not count
+STARTED = 0.1  # seconds that the program takes to start, which its estimate leaves out
 ZIPF = "pair: {vocab: 1000, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: temperature, value: 0.7}}\n"
 
 
@@ -32,7 +32,7 @@ CONFIGS = {
     "fresh distributions": normal(5000, "fresh: true") + chain(4) + "rounds: 1500\n",
     "fresh distributions of a large vocabulary": normal(128256, "fresh: true") + chain(4) + "rounds: 64\n",
     "pool": normal(5000, "pool: 500") + chain(4) + "rounds: 1e7\n",
-    "pool that is long in making": normal(32000, "pool: 400") + chain(4) + "rounds: 1e6\n",  # mutant: the making is left out
+    "pool that is long in making": normal(32000, "pool: 400") + chain(4) + "rounds: 1e6\n",  # mutant: the time to make distributions is left out
     "pool of a large vocabulary": normal(128256, "pool: 64") + chain(4) + "rounds: 1e7\n",
     "tree with replacement": normal(1000, "pool: 20") + "decode: {drafter: {kind: tree_static, branching: [3, 2, 1]}, verifier: multi_draft_recursive}\nrounds: 5e5\n",
     "tree without replacement": normal(4000, "pool: 20") +

@@ -21,7 +21,7 @@ Z = 4.9  # 1e-6, two-sided
 
 
 def simpy_queue(simpy, customers, seed):
-    """Events (an arrival and a departure a customer), seconds, mean wait in mean services."""
+    """Events (an arrival and a departure per customer), seconds, mean wait in mean services."""
     draws = random.Random(seed)
     environment = simpy.Environment()
     server = simpy.Resource(environment, capacity=1)
@@ -54,7 +54,7 @@ def engine_queue(customers):
 
 
 def standard_error(customers):
-    """Of the mean of successive waits in M/M/1, in mean services: Daley's asymptotic variance."""
+    """Daley's asymptotic variance of the mean of successive waits in M/M/1, in mean services."""
     r = LOAD
     return math.sqrt(r * (2 + 5 * r - 4 * r * r + r**3) / (1 - r) ** 4 / customers)
 

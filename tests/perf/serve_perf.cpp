@@ -67,7 +67,7 @@ TEST_CASE("steps of a small batch and of a large one", "[perf]") {
     std::uint32_t batch;
     std::uint32_t output;
     double goal;  // sequence-steps per second, in millions
-    double most;  // times the plain loop's time
+    double most;  // largest multiple of the plain loop's time
   };
   for (const Setting& one : {Setting{8, 100000, 8, 60}, Setting{256, 8000, 30, 50}}) {
     const load::ServeExperiment experiment = closed(one.batch, one.output);

@@ -107,7 +107,7 @@ std::uint64_t RandomReads::run(std::uint64_t reads) {
   std::uint64_t sum = 0;
   const std::uint64_t* const words = words_.data();
   const std::uint64_t size = words_.size();
-  for (std::uint64_t i = 0; i < reads; i += 2) {  // two places of 32 bits each come of one number
+  for (std::uint64_t i = 0; i < reads; i += 2) {  // one number gives two places of 32 bits each
     const std::uint64_t bits = random_();
     sum += words[((bits >> 32) * size) >> 32] + words[((bits & 0xFFFFFFFF) * size) >> 32];
   }
@@ -128,7 +128,7 @@ void keep_core_full(std::uint64_t steps) {
     d += i;
     e += i;
     f += i;
-    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));  // or they would be worked out beforehand
+    asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));  // otherwise the compiler would compute them
   }
 }
 

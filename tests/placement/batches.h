@@ -1,4 +1,4 @@
-// Batches for the placement tests: cost models that can be got wrong, accepted counts given or simulated, and judgement.
+// Batches for the placement tests: cost models that expose mistakes, accepted counts given or simulated, and statistical judgement.
 //
 // Budget: 1e-5 false alarms for all statistical checks of this folder together, if every seed were redrawn; Sidak over
 // kStatisticalChecks of them, which `passes` counts. Each check has a named mutant that it must reject.
@@ -22,7 +22,7 @@
 
 namespace specsim::tests {
 
-// A pass costs a fixed time, and more for each token of the batch and each cached token. Microseconds.
+// A pass costs a fixed time, and more per token of the batch and per cached token. Microseconds.
 struct Line {
   double fixed = 0.0;
   double per_token = 0.0;
@@ -64,7 +64,7 @@ inline std::unique_ptr<placement::Placement> make_placement(const std::string& y
   return result;
 }
 
-// Every sequence's accepted counts by the exact simulator, enough for `tokens` tokens in rounds.
+// Every sequence's accepted counts from the exact simulator, enough for `tokens` tokens in rounds.
 inline placement::AcceptedCounts simulated(double alpha, int draft_length, decode::Bonus bonus, std::size_t sequences,
                                            std::uint64_t tokens, std::uint64_t seed) {
   const ReadyCell cell(fmt::format(

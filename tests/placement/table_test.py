@@ -36,7 +36,7 @@ def main():
                          check=True).stdout
     assert not re.search(r"\b(nan|inf)\b", one), one
     assert "TPOT -: no answer has a second token (output_tokens is 1, or an end token came first)\n" in one, one
-    # A draft that costs nothing has no best length, which was printed as "inf".
+    # A draft without cost has no best length, which was once printed as "inf".
     free = subprocess.run([SPECSIM, "theory", "--alpha", "0.5", "--cost-ratio", "0", "--form", "all"], capture_output=True, text=True, check=True).stdout
     assert not re.search(r"\b(nan|inf)\b", free), free
     assert "none: if a draft token costs nothing, each further one pays\n" in free, free

@@ -1,4 +1,4 @@
-// Placements against exact recursions over independent acceptance, statistically; and those recursions against enumeration.
+// Placements compared with exact recursions over independent acceptance, statistically; and those recursions compared with enumeration.
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/placement/batches.h"
 #include "tests/support/placement_theory.h"
@@ -79,7 +79,7 @@ TEST_CASE("recursions agree with enumeration of every outcome") {
   const theory::Overlap overlap = theory::overlapped_round(theory::chain_ends(0.8, 4), 1.5, 1.0, 1);
   CHECK(overlap.tokens == Approx(2.952));
   CHECK(overlap.round == Approx(2.0904));
-  // Long texts take rounds at that rate.
+  // Long texts have this rate of rounds.
   const double far = theory::overlapped_time(theory::chain_ends(0.8, 4), 1.5, 1.0, 4000) -
                      theory::overlapped_time(theory::chain_ends(0.8, 4), 1.5, 1.0, 2000);
   CHECK(far / 2000 == Approx(1.0 / overlap.rate()).epsilon(1e-9));
@@ -95,7 +95,7 @@ TEST_CASE("a batch in lockstep ends with its straggler") {
   const auto values = figures("{kind: serial}", cost, all, kSize, 40, after_prefill);
   passes("serial, batch of 8", values, round * theory::expected_straggler_rounds(kAlpha, kLength, true, 40, kSize));
   rejects("straggler ignored", values, round * theory::expected_rounds(kAlpha, kLength, true, 40));
-  // A mutant of the batch itself: it ends with whoever is first.
+  // A mutant of the batch itself: it ends with the first sequence.
   std::vector<double> first;
   for (std::size_t i = 0; i < all.of_sequence.size(); i += kSize) {
     const auto rounds = tests::rounds_of(part_of(all, i, kSize), 40);
@@ -109,7 +109,7 @@ TEST_CASE("a batch in lockstep ends with its straggler") {
   rejects("last round not cut: tokens over tokens per round", one,
           round * 40.0 / theory::tokens_per_round(kAlpha, kLength, true));
 
-  // The slowest and the fastest of two, in their first round.
+  // The slowest and the fastest of two sequences, in their first round.
   std::vector<double> least;
   std::vector<double> most;
   for (std::size_t i = 0; i < all.of_sequence.size(); i += 2) {
@@ -136,9 +136,9 @@ TEST_CASE("overlapped on two GPUs") {
     const double claim = theory::overlapped_time(theory::chain_ends(kAlpha, kLength), draft, 6.0, 60);
     const auto values = figures("{kind: two_gpus}", cost, all, 1, 60, end);
     passes("two GPUs, one sequence", values, claim);
-    // Mutants. A round that pays the longer of the two, whatever was rejected:
+    // Mutants. A round that takes the longer of the two times, whatever was rejected:
     rejects("waste not charged", values, 60.0 / theory::tokens_per_round(kAlpha, kLength, false) * std::max(draft, 6.0));
-    // One whose full rounds emit a bonus token:
+    // A mutant whose full rounds emit a bonus token:
     std::vector<double> mutant;
     for (const auto& own : keeps_bonus.of_sequence) {
       double time = 0.0;
@@ -150,11 +150,11 @@ TEST_CASE("overlapped on two GPUs") {
       mutant.push_back(time);
     }
     rejects("bonus token kept in overlap", mutant, claim);
-    // One that drafts in turn:
+    // A mutant that drafts in turn:
     rejects("not overlapped", figures("{kind: serial}", cost, all, 1, 60, end), claim);
   }
-  // A batch of four. Its rounds are alike until the first sequence ends, so every sequence goes through 100 simulated rounds and
-  // then rejects all until the longest has one more token: rounds whose time is known, verify + draft, the last one verify.
+  // A batch of four. All its rounds are equal until the first sequence ends. So every sequence goes through 100 simulated rounds and then rejects all
+  // drafts until the longest has one more token. These rounds have a known time, verify + draft, the last one verify.
   constexpr std::size_t kRounds = 100;
   const AcceptedCounts batches = simulated(kAlpha, kLength, Bonus::none, 4 * 400, kLength * kRounds, 20260412);
   for (const double pass : {1.0, 3.0}) {
@@ -266,7 +266,7 @@ TEST_CASE("across a network") {
                               all, 2, 50, [](const Result& r) { return (r.end - r.parts.prefill).seconds(); });
   const double first_token = round.latency + 8.0 / round.bytes_per_second;
   const double rounds = theory::expected_straggler_rounds(kAlpha, kLength, true, 50, 2);
-  // Rounds of one sequence are shorter by a sequence's bytes; both sequences are there for min(R1, R2) = R1 + R2 - max.
+  // Rounds of one sequence are shorter by the bytes of a sequence; both sequences exist for min(R1, R2) = R1 + R2 - max.
   const double both = 2.0 * theory::expected_rounds(kAlpha, kLength, true, 50) - rounds;
   theory::NetworkRound single = round;
   single.sequences = 1;

@@ -80,7 +80,7 @@ class Traces(unittest.TestCase):
         for kind, _, lanes, everything, spans in self.each():
             for lane in lanes:
                 self.assertEqual(overlaps(spans[lane]), [], lane)
-            if kind in ("shared", "two_gpus"):  # drawn in one lane, the overlap shows: the check can fail
+            if kind in ("shared", "two_gpus"):  # drawn in one lane, they overlap: the check can fail
                 self.assertNotEqual(overlaps(everything), [])
                 checked += 1
         self.assertEqual(checked, 8)

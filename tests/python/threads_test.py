@@ -48,7 +48,7 @@ def test_threads_print_what_one_prints(capfd):
         thread.join()
     assert len(found) == 24
     assert [one for one in found if not one[1]] == []
-    assert capfd.readouterr().out == ""  # and nothing of it on the real standard output
+    assert capfd.readouterr().out == ""  # and none of it on the real standard output
 
 
 def test_a_rule_that_runs_commands(capfd):
@@ -70,7 +70,7 @@ def test_a_rule_that_runs_commands(capfd):
 
 
 def test_the_interpreter_ends_while_a_daemon_works():
-    """It ends with its own status, whatever the thread is at: work in C++, a callback, waiting."""
+    """The interpreter ends with its own status, whatever the thread is doing: work in C++, a callback, waiting."""
     begin = "import json, sys, threading, specsim\nconfig = json.loads(sys.argv[1])\nbegun = threading.Event()\n"
     end = "threading.Thread(target=work, daemon=True).start()\nbegun.wait()\nprint('main ends', flush=True)\n"
     works = ["def work():\n  specsim.run(config, rounds=1e12, threads=2, progress=lambda done, all: begun.set())\n",

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kPs = 1e-12;
 
-// `requests` equal ones at once, none behind them: every step decodes all of them.
+// `requests` equal ones at once, and no later ones: every step decodes all of them.
 std::string saturated(int requests, int prompt, int output, int draft_length, const std::string& alpha, const std::string& cost,
                       const std::string& method = "eagle", bool async = false) {
   return fmt::format(R"(serve:
@@ -38,8 +38,8 @@ TEST_CASE("saturated at a batch, the server emits the tokens of the plan's round
   constexpr int prompt = 500;
   for (const int draft_length : {1, 4}) {
     for (const bool accepted : {true, false}) {
-      // Draft rows cost nothing but where a round has as many in both: two at draft length 1, all accepted. The plan's draft
-      // reads the token that it has not seen, the server's first draft pass all rows of the step.
+      // Draft rows are free, except in rounds with the same number of rows in both: two at draft length 1, all accepted. The plan's draft reads the
+      // token that it has not seen; the server's first draft pass reads all rows of the step.
       const bool rows_agree = draft_length == 1 && accepted;
       const int rounds = 60;
       const int a_round = accepted ? draft_length + 1 : 1;

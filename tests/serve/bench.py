@@ -57,7 +57,7 @@ def columns(path):
 
 
 def serve(folder, *options, wanted=0):
-    """`specsim serve` in a folder, with what it printed; the test ends where its status is another."""
+    """Runs `specsim serve` in a folder and returns its output; the test ends if the status is not the expected one."""
     done = subprocess.run([SPECSIM, "serve", *map(str, options)], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode != wanted:
         raise SystemExit(f"serve {' '.join(map(str, options))}: exit {done.returncode}: {done.stderr.strip()}")
@@ -65,7 +65,7 @@ def serve(folder, *options, wanted=0):
 
 
 class Bench:
-    """Runs configs in a folder: with the program, or alone with the reference."""
+    """Runs configs in a folder: with the program, or only with the reference."""
 
     def __init__(self, folder, alone):
         self.folder, self.alone, self.count = Path(folder), alone, 0

@@ -1,4 +1,4 @@
-// The saturated rate of a server whose steady state is known, from the moment on when it has reached it.
+// The saturated rate of a server whose steady state is known, counted from the time when the steady state is reached.
 #include "sim/answers/load/capacity.h"
 #include "tests/serve/servers.h"
 
