@@ -17,7 +17,7 @@ class GpuPasses {
   void measure_bandwidth();
   void time_passes();  // after the bandwidth
   void time_terms();
-  // Target and draft at once, on two streams: how much of the shorter one is hidden.
+  // Target and draft at once, on two streams: measures how much of the shorter one is hidden.
   void time_streams();
 
   [[nodiscard]] std::size_t timed() const { return timed_; }  // passes
@@ -37,7 +37,7 @@ class GpuPasses {
   [[nodiscard]] RoundTime time_round(std::size_t batch, int draft_length, bool graphs) const;
   void time_passes_of(const OnDevice& model, std::size_t batch, std::size_t context, bool every_batch_fits,
                       GrowingTable<GpuPass>& passes);
-  // Tokens of a target's timed passes, ascending; those of the cost table alone, without the larger ones.
+  // Tokens of a target's timed passes, in ascending order; only those of the cost table, without the larger ones.
   [[nodiscard]] std::vector<std::size_t> table_tokens() const;
   [[nodiscard]] std::vector<std::size_t> target_tokens() const;
 

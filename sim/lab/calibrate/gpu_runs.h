@@ -15,9 +15,9 @@ class GpuRuns {
  public:
   // Predicts rounds from the passes that were timed; makes no predictions if those form no table.
   GpuRuns(GpuSetup& setup, const GpuPasses& passes, GpuObserver& observer);
-  // Times rounds of random weights: whatever they accept, they take as long.
+  // Times rounds of random weights, whose time does not depend on how many tokens are accepted.
   void time_rounds();
-  // Decodes the held-out prompts, timed and predicted. Returns a line that sums up the errors.
+  // Decodes the held-out prompts, timed and predicted. Returns a line that summarises the errors.
   std::string decode();
 
  private:
@@ -25,13 +25,13 @@ class GpuRuns {
   [[nodiscard]] double predicted_passes(std::size_t batch, int draft_length, double context) const;
   [[nodiscard]] Forecast forecast_on_cpu(double temperature) const;
   GpuRun run_held_out(double temperature, std::size_t batch, int draft_length);
-  // Rounds of one group of prompts, from `first` on, timed; adds what they took and emitted.
+  // Times the rounds of one group of prompts, from `first` on, and adds their times and emitted tokens.
   void run_group(cuda::Rounds& rounds, std::size_t first, bool prepare, GpuRun& run, llm::MeasuredAcceptance& counts);
 
   GpuSetup& setup_;
   const GpuPasses& passes_;
   GpuObserver& observer_;
-  std::unique_ptr<cost::CostModel> cost_;  // none where what was timed makes no table
+  std::unique_ptr<cost::CostModel> cost_;  // none if the timings make no table
 };
 
 // Files for comparing other programs on the same weights (scripts/gpu/gpu_baselines.py). They hold the target's logits all along

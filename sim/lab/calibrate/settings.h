@@ -31,13 +31,13 @@ using Drafts = std::variant<DraftModel, EarlyExit, draft::Blocks>;
 struct Settings {
   // The models: directories, or names of shapes (configs/models), which get random weights.
   std::string target;
-  std::string draft;                              // "": the drafter needs none
-  std::optional<llm::Precision> precision;        // what weights are kept in; none: what the file has
-  double widen_mib = 0.0;                         // MiB that a target pass is to read: neurons that change no logit are added
-  std::size_t longest_context = 2048;             // tokens of a sequence at most, where a model could hold more
-  std::string prompts;                            // JSONL files; "": none was given
+  std::string draft;                              // "": the drafter needs no draft model
+  std::optional<llm::Precision> precision;        // precision of weights in memory; none: the file's
+  double widen_mib = 0.0;                         // MiB that a target pass must read: neurons that change no logit are added
+  std::size_t longest_context = 2048;             // most tokens of a sequence, even if a model could hold more
+  std::string prompts;                            // JSONL files; "": not given
   std::string held_out;                           // prompts whose runs are predicted
-  llm::Overlong overlong = llm::Overlong::error;  // what becomes of prompts that leave no room for the output
+  llm::Overlong overlong = llm::Overlong::error;  // how to treat prompts that leave no room for the output
   unsigned threads = 1;
   // The method.
   std::string drafter = "model";  // `drafts` in messages: model, argmax, early-exit, or a drafter of the registry as YAML
@@ -48,12 +48,12 @@ struct Settings {
   std::vector<double> temperatures = {0.0, 0.6, 1.0};         // ascending
   std::vector<int> draft_lengths = {1, 2, 3, 4, 5, 6, 7, 8};  // ascending, at least 1
   std::vector<std::size_t> batches = {1, 4};                  // ascending
-  std::size_t tokens = 48;                                    // emitted by each sequence of a run
-  int repetitions = 9;                                        // how often each timing is taken, all of them in turn
+  std::size_t tokens = 48;                                    // emitted tokens per sequence of a run
+  int repetitions = 9;                                        // number of repetitions of each timing, all of them in turn
   llm::Clock clock = llm::Clock::wall;
   std::uint64_t seed = 0;
-  std::size_t distribution_tokens = 0;  // above 0: each position's distributions are kept, so many tokens by themselves
-  bool quick = false;                   // a first look: fewer prompts too
+  std::size_t distribution_tokens = 0;  // above 0: each position's distributions are kept, with this many tokens listed singly
+  bool quick = false;                   // a quick look, with fewer prompts too
 
   [[nodiscard]] bool drafts_blocks() const { return std::holds_alternative<draft::Blocks>(drafts); }
   [[nodiscard]] bool exits_early() const { return std::holds_alternative<EarlyExit>(drafts); }

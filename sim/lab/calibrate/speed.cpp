@@ -39,7 +39,7 @@ const std::vector<report::Column<Speed>>& speed_columns() {
   static const std::vector<report::Column<Row>> list = {
       {"temperature", "1", "temperature of both models", report::field(&Row::temperature, 6)},
       {"batch", "sequences", "decoded together: the first prompts", report::field(&Row::batch)},
-      {"draft_length", "tokens", "drafted a round; 0: plain decoding", report::field(&Row::draft_length)},
+      {"draft_length", "tokens", "drafted per round; 0: no speculation", report::field(&Row::draft_length)},
       {"rounds", "1", "rounds of the whole batch", report::field(&Row::rounds)},
       {"emitted", "tokens", "tokens that all sequences emitted", report::field(&Row::emitted)},
       {"tokens_per_round", "tokens", "emitted / (rounds * batch)", report::field(&Row::tokens_per_round, 6)},

@@ -16,7 +16,7 @@ namespace specsim::cuda {
 
 constexpr unsigned kFewRows = 32;
 
-// Most that one pass may hold; memory for it is taken when the model is made.
+// Limits of a pass; memory for it is allocated when the model is made.
 struct Limits {
   std::size_t rows = 64;
   std::size_t logit_rows = 64;
@@ -34,7 +34,7 @@ class DeviceCache final : public llm::Cache {
   [[nodiscard]] std::size_t sequences() const { return lengths_.size(); }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }  // a multiple of 32
   [[nodiscard]] LayerCache layer(std::size_t index) const;
-  // As if so many tokens were cached: whatever lies there, which is as good as any for timing.
+  // Sets the number of cached tokens without writing them: any contents are good enough for timing.
   void pretend(std::size_t sequence, std::size_t length) { lengths_.at(sequence) = length; }
   void fill_random(std::uint64_t seed);
 
@@ -54,12 +54,12 @@ class DeviceCache final : public llm::Cache {
 
 // The memory of a cache of these dimensions.
 std::size_t cache_bytes(const llm::ModelConfig& config, std::size_t sequences, std::size_t capacity);
-// A head's width in the cache: what attention is compiled for. Throws BadInput where no kernel is wide enough.
+// The head width in the cache that attention is compiled for. Throws BadInput if no kernel is wide enough.
 unsigned cache_width(const llm::ModelConfig& config);
 
 // The rows of a pass, on the device: fixed, while lengths change.
 struct PassRows {
-  // Every sequence of a batch brings `tokens` in a chain; logits of the last `logit_rows`.
+  // Every sequence of a batch has `tokens` in a chain; logits of the last `logit_rows`.
   PassRows(Device& device, std::size_t sequences, std::size_t tokens, std::size_t logit_rows);
   PassRows(Device& device, std::span<const llm::Extension> extensions);
 
@@ -91,13 +91,13 @@ class DeviceModel final : public llm::Model {
   [[nodiscard]] const llm::ModelConfig& config() const override { return weights_->config; }
   [[nodiscard]] std::size_t pass_bytes() const override { return weights_->pass_bytes(); }
   [[nodiscard]] std::unique_ptr<llm::Cache> make_cache(std::size_t sequences, std::size_t capacity) const override;
-  // Trees come whole, not level by level.
+  // Trees must come whole, not level by level.
   void forward(std::span<const llm::Extension> batch, llm::Cache& cache, std::span<float> logits) override;
 
-  // Asks for a pass and returns; `longest`: cached tokens and the pass's, of any sequence. `logits`: pass.logits rows. May be
-  // recorded.
+  // Enqueues a pass and returns; `longest`: the largest number of cached tokens and tokens of the pass of any sequence. `logits`:
+  // pass.logits rows. May be recorded.
   void enqueue(const PassRows& pass, DeviceCache& cache, const Texts& texts, std::size_t longest, float* logits);
-  // Finds out for 9 to 32 rows which of the two ways is faster on this device.
+  // Measures for 9 to 32 rows which of the two ways is faster on this device.
   void tune();
   [[nodiscard]] const DeviceWeights& weights() const { return *weights_; }
   [[nodiscard]] Device& device() const { return device_; }
@@ -116,7 +116,7 @@ class DeviceModel final : public llm::Model {
   std::shared_ptr<const DeviceWeights> weights_;
   Limits limits_;
   unsigned width_;
-  // [product][rows up to 16, or up to 32]: whether the library multiplies in the place of the kernel for few rows.
+  // [product][rows up to 16, or up to 32]: whether the library multiplies instead of the kernel for few rows.
   std::array<std::array<bool, 2>, kProducts> by_library_ = {};
   Buffer<float> hidden_;
   Buffer<Bf16> normed_;

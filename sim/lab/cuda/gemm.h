@@ -1,5 +1,5 @@
-// cuBLASLt for products of many rows, where the machine has it: it is looked for when the program runs, so that the program
-// starts without it.
+// cuBLASLt for products of many rows, if the machine has it. It is loaded at run time, so that the program also starts without
+// it.
 #pragma once
 
 #include "sim/lab/cuda/device.h"
@@ -27,11 +27,11 @@ class GemmLibrary : boost::noncopyable {
   virtual bool multiply(const Gemm& product, void* workspace, cudaStream_t stream) = 0;
 };
 
-// nullptr where there is none, or none that starts.
+// nullptr if there is no library, or it does not start.
 std::unique_ptr<GemmLibrary> open_gemm_library();
 
 #if __has_include(<cublasLt.h>)
-// The functions that are used: a loaded library's, or a test's.
+// The functions that are used: from a loaded library, or from a test.
 struct CublasLt {
   decltype(&cublasLtCreate) create = nullptr;
   decltype(&cublasLtDestroy) destroy = nullptr;

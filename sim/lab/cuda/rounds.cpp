@@ -157,7 +157,7 @@ void Rounds::pretend(std::size_t length) {
   SPECSIM_CHECK(length >= 2 && length <= settings_.capacity, "{} tokens, {} places", length, settings_.capacity);
   std::vector<std::uint64_t> ids(settings_.batch);
   std::iota(ids.begin(), ids.end(), std::uint64_t{0});
-  if (lengths_.empty()) {  // the first time: times of zeros would be others
+  if (lengths_.empty()) {  // the first time: times of zeros would differ
     target_cache_->fill_random(1);
     if (draft_ != nullptr) draft_cache_->fill_random(2);
   }
@@ -170,7 +170,7 @@ void Rounds::pretend(std::size_t length) {
 
 void Rounds::prepare() {
   if (!settings_.graphs) return;
-  pretend(2);  // which the shortest graph has places for
+  pretend(2);  // length for which the shortest graph has room
   SPECSIM_CHECK(fits(), "{} places, too few for a round", settings_.capacity);
   for (std::size_t longest = kChunk; longest < settings_.capacity; longest *= 2) graph_for(longest);
   graph_for(settings_.capacity);
@@ -213,7 +213,7 @@ void Rounds::ask(std::size_t longest) {
 
 void Rounds::enqueue() {
   SPECSIM_CHECK(fits(), "a round beyond {} places", settings_.capacity);
-  // A graph serves all texts up to a power of two of chunks: those beyond a text's end cost a look at its length.
+  // A graph serves all texts up to a power of two of chunks: chunks beyond a text's end only check its length.
   const std::size_t needed = *std::max_element(lengths_.begin(), lengths_.end()) + drafts_of(settings_);
   std::size_t longest = kChunk;
   while (longest < needed) longest *= 2;
@@ -247,12 +247,12 @@ void Rounds::fetch() {
 void Rounds::check_distributions() const {
   const auto check = [&](const DistributionMaker& maker, const char* model) {
     const std::vector<bool> are =
-        maker.are_distributions();  // [sequence][row], of a draft the last token's alone: what is NaN stays so
+        maker.are_distributions();  // [sequence][row]; for a draft only the last token's row, since a NaN stays in the cache
     const auto wrong = static_cast<std::size_t>(std::find(are.begin(), are.end(), false) - are.begin());
     if (wrong < are.size())
       throw BadInput(
           {device_.info().name, 0, 0},
-          fmt::format("logits of the {} for sequence {} of the batch are not finite, allowed: weights whose logits are", model,
+          fmt::format("logits of the {} for sequence {} of the batch are not finite, allowed: weights with finite logits", model,
                       wrong * settings_.batch / are.size()));
   };
   check(target_maker_, "target");

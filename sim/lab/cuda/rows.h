@@ -13,7 +13,7 @@ struct Rows {
   const std::uint32_t* sequence = nullptr;   // [row]
   const std::uint32_t* slot = nullptr;       // [row]
   const std::uint32_t* depth = nullptr;      // [row]
-  const std::uint64_t* ancestors = nullptr;  // [row] bit j: sees slot j; null: every token sees those before it and itself
+  const std::uint64_t* ancestors = nullptr;  // [row] bit j: sees slot j; null: every token sees itself and all earlier ones
   const std::uint32_t* lengths = nullptr;    // [sequence] cached tokens
   int shift = 0;
 
@@ -22,7 +22,7 @@ struct Rows {
   }
 };
 
-// The cache of one layer. Values lie transposed, so that attention reads them as they are multiplied.
+// The cache of one layer. Values are stored transposed, in the order in which attention multiplies them.
 struct LayerCache {
   Bf16* keys = nullptr;      // [sequence][kv head][slot][width]
   Bf16* values = nullptr;    // [sequence][kv head][width][slot]

@@ -47,7 +47,7 @@ void add_given_text(RunningMethod& speculation, const Method& method, std::span<
     const Token emitted = text[first + i];
     accepted_masses(*method.rule->each_position(), {target, drafted, draft_model}, masses);
     request.given_text.push_back(
-        std::min(1.0, masses[emitted] / target[emitted]));  // a lossless rule emits by the target's distribution
+        std::min(1.0, masses[emitted] / target[emitted]));  // a lossless rule emits tokens with the target's distribution
     if (distribution_tokens > 0) request.distributions.push_back(distribution_classes(target, drafted, distribution_tokens));
   }
 }
@@ -94,7 +94,7 @@ void Tally::add(const Judged& position, double expected_of_it) {
 }
 
 double Tally::z() const {
-  constexpr double kRounding = 1e-9;  // rounding error of what is expected at a position
+  constexpr double kRounding = 1e-9;  // rounding error of the expected value at a position
   const double more = static_cast<double>(accepted) - expected;
   if (outcome_variance > kRounding * static_cast<double>(judged)) return more / std::sqrt(outcome_variance);
   return std::abs(more) > 1e-6 * static_cast<double>(judged) ? std::copysign(INFINITY, more) : 0.0;

@@ -1,5 +1,4 @@
-// A drafter of the simulator's (sim/rounds/draft) at work on real models: the same trees, the same choices, the models'
-// distributions.
+// Runs a drafter of the simulator (sim/rounds/draft) on real models: the same trees and choices, with the models' distributions.
 #pragma once
 
 #include "sim/lab/llm/proposer.h"

@@ -80,11 +80,10 @@ void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::funct
         if (repetition < 0) parts[index] = seconds.size();
       }
       if (seconds.size() != parts[index])
-        throw BadInput(
-            {"", 0, 0},
-            fmt::format("{} has {} timings on record and {} now, allowed: to go on with the run that was stopped, on the "
-                        "same files, or to start over",
-                        task.name, seconds.size(), parts[index]));
+        throw BadInput({"", 0, 0},
+                       fmt::format("{} has {} recorded timings and {} now, allowed: to resume the run that was stopped, on the "
+                                   "same files, or to start over",
+                                   task.name, seconds.size(), parts[index]));
       if (repetition >= 0) {
         task.parts.resize(seconds.size());
         for (std::size_t part = 0; part < seconds.size(); ++part) task.parts[part].push_back(seconds[part]);
@@ -97,7 +96,7 @@ void interleave(std::vector<TimedTask>& tasks, int repetitions, const std::funct
 MemoryReader::MemoryReader(ThreadTeam& team, std::size_t bytes) : team_(team), memory_(bytes / sizeof(std::uint64_t)) {
   constexpr std::size_t kPageWords = 512;
   for (std::size_t i = 0; i < memory_.size(); i += kPageWords)
-    memory_.data()[i] = i;  // a page that was never written is no memory
+    memory_.data()[i] = i;  // pages that were never written have no memory
 }
 
 void MemoryReader::read() {

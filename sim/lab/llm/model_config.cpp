@@ -34,7 +34,7 @@ constexpr std::string_view kIgnored =
     "transformers.js_config transformers_version typical_p unk_token_id unsloth_fixed unsloth_version use_bfloat16 "
     "use_cache use_flash_attn use_return_dict ";
 
-// Keys that other architectures have, and the one value at which they leave this forward pass as it is; null always does.
+// Keys of other architectures, and the one value at which they do not change this forward pass; null never does.
 struct Neutral {
   std::string_view key;
   std::string_view value;
@@ -73,12 +73,12 @@ bool equals(const config::Value& value, std::string_view wanted) {
 void refuse_quantised(const config::Value& value, Diagnostics& diagnostics) {
   const config::Value* const method = value.find("quant_method");
   diagnostics.add(value.where, fmt::format("quantization_config{}, allowed: weights in F32, F16 or BF16, as the original model "
-                                           "has them, or a GGUF file of it in the place of the directory",
+                                           "has them, or a GGUF file of it instead of the directory",
                                            method == nullptr ? "" : " with quant_method " + config::found_text(*method)));
 }
 
-// The keys of `map` that `wanted` reads and that have a value; the others are ignored where they change nothing of the function,
-// and refused where they do or may.
+// The keys of `map` that `wanted` reads and that have a value. Other keys are ignored if they do not change the function, and
+// refused if they do or may.
 config::Value only(const config::Value& map, const std::vector<config::Parameter>& wanted, Diagnostics& diagnostics) {
   config::Value kept = map;
   kept.fields.clear();
@@ -91,7 +91,7 @@ config::Value only(const config::Value& map, const std::vector<config::Parameter
     else if (field.key == "quantization_config" || field.key == "compression_config")
       refuse_quantised(field.value, diagnostics);
     else if (neutral == std::end(kNeutral))
-      diagnostics.add(field.where, fmt::format("key {} is not known and may change what the model computes, allowed: the keys of "
+      diagnostics.add(field.where, fmt::format("key {} is unknown and may change what the model computes, allowed: the keys of "
                                                "Llama, Mistral, Qwen2, Qwen3 and Gemma; remove it if it changes nothing",
                                                config::quote_for_message(field.key)));
     else if (!equals(field.value, neutral->value))
@@ -106,13 +106,13 @@ config::Parameter count(const char* name, std::optional<std::string> fallback, d
   return {name, Type::integer, std::move(fallback), "", config::between(low, high), {}};
 }
 
-// rope_scaling as transformers 4 writes it, or rope_parameters of transformers 5, which has the base in it.
+// rope_scaling as transformers 4 writes it, or rope_parameters of transformers 5, which includes the base.
 void read_rope(const char* key, const config::Value& value, ModelConfig& model, Diagnostics& diagnostics) {
   if (!value.is_map()) {
     diagnostics.add(value.where, fmt::format("{} is {}, allowed: a map or null", key, config::found_text(value)));
     return;
   }
-  // By kind of layer, where all layers are of one kind.
+  // By kind of layer, if all layers are of one kind.
   if (const config::Value* full = value.find("full_attention"); full != nullptr && value.fields.size() == 1)
     return read_rope(key, *full, model, diagnostics);
   const std::vector<config::Parameter> parameters = {
@@ -135,18 +135,19 @@ void read_rope(const char* key, const config::Value& value, ModelConfig& model, 
     scaling.high_frequency_factor = a.number("high_freq_factor");
     scaling.trained_context = static_cast<double>(a.integer("original_max_position_embeddings"));
     if (!(scaling.low_frequency_factor < scaling.high_frequency_factor))
-      diagnostics.add(a.where("high_freq_factor"),
-                      fmt::format("high_freq_factor is {:g} and low_freq_factor {:g}, allowed: the first above the second",
-                                  scaling.high_frequency_factor, scaling.low_frequency_factor));
+      diagnostics.add(
+          a.where("high_freq_factor"),
+          fmt::format("high_freq_factor is {:g} and low_freq_factor {:g}, allowed: high_freq_factor above low_freq_factor",
+                      scaling.high_frequency_factor, scaling.low_frequency_factor));
   }
 }
 
-// Keys whose meaning depends on the others.
+// Checks keys whose meaning depends on other keys.
 void check_function(const config::Arguments& a, const ModelConfig& model, bool qwen, Diagnostics& diagnostics) {
   const auto refuse = [&](const char* key, const std::string& what) { diagnostics.add(a.where(key), what); };
   if (a.boolean("attention_bias") && a.text("model_type") != "qwen2")
     refuse("attention_bias",
-           "attention_bias is true, allowed: false (biases of queries, keys and values alone: model_type qwen2)");
+           "attention_bias is true, allowed: false (only model_type qwen2 has biases, of queries, keys and values)");
   if (a.boolean("mlp_bias")) refuse("mlp_bias", "mlp_bias is true, allowed: false");
   const bool slides = a.has("use_sliding_window") ? a.boolean("use_sliding_window") : !qwen;
   const bool binds = a.has("sliding_window") && slides && static_cast<std::size_t>(a.integer("sliding_window")) < model.context;
@@ -173,8 +174,8 @@ void check_function(const config::Arguments& a, const ModelConfig& model, bool q
     refuse("query_pre_attn_scalar", fmt::format("query_pre_attn_scalar is {:g}, allowed: head_dim, {}",
                                                 a.number("query_pre_attn_scalar"), model.head_dim));
   if (model.heads % model.kv_heads != 0)
-    refuse("num_key_value_heads",
-           fmt::format("num_key_value_heads is {} of {} heads, allowed: a divisor of them", model.kv_heads, model.heads));
+    refuse("num_key_value_heads", fmt::format("num_key_value_heads is {} of {} heads, allowed: a divisor of the number of heads",
+                                              model.kv_heads, model.heads));
   if (model.head_dim == 0 || model.head_dim % 2 != 0)
     refuse("head_dim", fmt::format("head_dim is {}, allowed: an even number", model.head_dim));
   if (model.begin_token >= model.vocab)
@@ -212,7 +213,7 @@ ModelConfig read_model_config(const std::string& path) {
                                                      {"layer_types", Type::value_list, "", "", {}, {}},
                                                      {"query_pre_attn_scalar", Type::number, "", "", config::above(0.0), {}},
                                                      {"bos_token_id", Type::integer, "1", "", config::between(0, kMaxVocab), {}}};
-  // Of another architecture its other keys need no word.
+  // For another architecture the other keys need no message.
   if (const config::Value* type = root.find("model_type"); type != nullptr && type->is_scalar())
     if (std::ranges::find(architectures, type->text) == architectures.end()) {
       diagnostics.add(type->where,
@@ -237,7 +238,7 @@ ModelConfig read_model_config(const std::string& path) {
   const std::string type = a.has("model_type") ? a.text("model_type") : "";
   const bool qwen = type == "qwen2" || type == "qwen3";
   const bool gemma = type == "gemma";
-  model.tied_embeddings = a.has("tie_word_embeddings") ? a.boolean("tie_word_embeddings") : gemma;  // as transformers has it
+  model.tied_embeddings = a.has("tie_word_embeddings") ? a.boolean("tie_word_embeddings") : gemma;  // the default of transformers
   model.qkv_bias = type == "qwen2";
   model.qk_norm = type == "qwen3";
   model.gelu_gate = model.scaled_embeddings = model.norms_less_one = gemma;

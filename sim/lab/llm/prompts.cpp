@@ -76,7 +76,7 @@ PromptFile read_prompts(const std::string& path, const Tokenizer* tokenizer, con
                                       ? fmt::format("{} prompts, each of more than {} tokens, allowed: at least one "
                                                     "that fits the context of {} with {} for the output",
                                                     file.overlong, most, model.context, room)
-                                      : "no prompt, allowed: at least one, one a line");
+                                      : "no prompt, allowed: at least one, one per line");
   diagnostics.throw_if_any();
   return file;
 }

@@ -28,7 +28,7 @@ void refuse_other_weights(const std::string& directory) {
   for (const char* const name : kPickled)
     if (std::filesystem::exists(directory + "/" + name))
       throw BadInput({directory + "/" + name, 0, 0},
-                     "a PyTorch pickle, which is a program, allowed: model.safetensors, as transformers writes it with "
+                     "a PyTorch pickle, which may run code, allowed: model.safetensors, as transformers writes it with "
                      "model.save_pretrained(DIR)");
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator(directory, none))

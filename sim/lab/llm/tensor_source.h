@@ -24,8 +24,8 @@ struct TensorRows {
 class TensorSource : boost::noncopyable {
  public:
   virtual ~TensorSource() = default;
-  // Throws BadInput with the file: no such tensor, or none of this shape ([rows, columns] or [size]). The source must outlive
-  // what it returns.
+  // Throws BadInput with the file if there is no such tensor, or if its shape differs ([rows, columns] or [size]). The source
+  // must outlive the result.
   [[nodiscard]] virtual TensorRows rows(const std::string& name, const std::vector<std::size_t>& shape) const = 0;
 };
 

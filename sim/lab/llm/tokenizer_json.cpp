@@ -212,7 +212,7 @@ class Reader {
           fail(ids, "post_processor has no ids of " + found_text(at(at(item, "SpecialToken"), "id")), "special_tokens");
         for (const Value& one : ids.items) parts.before_text->push_back(id(one));
       }
-    } else if (type != "ByteLevel") {  // which moves offsets alone
+    } else if (type != "ByteLevel") {  // ByteLevel changes only offsets
       fail(value, "post_processor is " + found_text(at(value, "type")), "null, ByteLevel, TemplateProcessing, Sequence of these");
     }
   }
