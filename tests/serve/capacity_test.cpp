@@ -9,9 +9,9 @@
 namespace specsim::capacity_test {
 
 TEST_CASE("capacity is that of the steady state: the time in which the batch fills is left out", "[serve]") {
-  // Every step takes 10 ms, has room for one whole prompt besides the others' tokens, and 32 requests decode together, each for
-  // 40 steps: 32 / .4 s. At first they come in one by one, and the batch is half full for 32 steps of some 1,300: counted from
-  // the first moment on the rate is 1 % lower. Mutants: no warm-up; the end of the run, when the batch empties, counts too.
+  // Every step takes 10 ms and has room for one whole prompt besides the others' tokens. 32 requests decode together, each for 40 steps: 32 / .4 s.
+  // At first they come in one by one, and the batch is half full for 32 steps of some 1,300: counted from the start the rate is 1 % lower. Mutants:
+  // no warm-up; the end of the run, when the batch empties, counts too.
   const auto rate = [](int replicas) {
     return load::saturated_rate(tests::server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 32, max_num_batched_tokens: 131, async: false}}
@@ -26,7 +26,7 @@ cost: {{model: affine, target_fixed_ms: 10}}
   };
   CHECK(rate(1) == Approx(80.0).epsilon(0.002));
   CHECK(rate(3) == Approx(240.0).epsilon(0.002));
-  CHECK(rate(9) == Approx(720.0).epsilon(0.002));  // of which four stand for all
+  CHECK(rate(9) == Approx(720.0).epsilon(0.002));  // of which four represent all
 }
 
 TEST_CASE("capacity is that of the lengths' distribution, however few requests the run has", "[serve]") {

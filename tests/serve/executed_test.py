@@ -157,10 +157,10 @@ def judge(folder, bench, checks, method):
     if remembers:
         row = run_row(folder, method, 100000, 1000)
         expected = float(row["tokens_per_round"])
-        # As many rounds as the run's sequences have, where the mean is another over more of them.
+        # As many rounds as the run's sequences have, because the mean changes with the number of rounds of a sequence.
         output = round(1000 * expected) if METHODS[method][3] is FADING else LONG_OUTPUT
         run = bench.run(served(method, length, 50, output), steps=True)
-        # Four standard errors of the long run, and the start, which is another share of it than of the run's.
+        # Four standard errors of the long run, plus the start, which is a different share of the two runs.
         allowance = (4 * float(row["tokens_per_round_se"]) + 0.004 * expected) * np.mean(run.whole("rounds"))
         checks.p(method, mean_p(excess(run, expected), 0.0, allowance))
     else:
@@ -190,7 +190,7 @@ def main():
         folder = Path(folder)
         bench = Bench(folder, False)
         expected = {method: judge(folder, bench, checks, method) for method in METHODS}
-        # Other schedulers take the same rounds, an asynchronous one too.
+        # Other schedulers take the same rounds, including an asynchronous one.
         for scheduler in ({"kind": "vllm_v1"}, {"kind": "sglang"}, {"kind": "trtllm"}, {"kind": "static", "batch": 4}):
             run = bench.run(served("tree, recursive", 3, 800, OUTPUT, scheduler))
             checks.p(f"tree, recursive under {scheduler['kind']}", mean_p(excess(run, expected["tree, recursive"]), 0.0))

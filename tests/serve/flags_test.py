@@ -62,7 +62,7 @@ def engines(checks):
 
 
 def plain_server(checks):
-    """A table's 0 still keeps the draft's cache: a server without a draft is weighed by itself."""
+    """A table's 0 still keeps the draft's cache, so a server without a draft is compared separately."""
     def ends(cost, alpha, *more):
         with tempfile.TemporaryDirectory() as folder:
             made = config({"process": "closed", "concurrency": 8, "requests": 40}, {"target_fixed_ms": 10.0, **cost}, {"prompt": {"fixed": 1}, "output": {"fixed": 100}},
@@ -71,12 +71,12 @@ def plain_server(checks):
             return " ".join(serve(folder, "c.yaml", "--alone", *more).stdout.split())
 
     never = "a server without a draft is faster at every concurrency: do not speculate"
-    # 1.1 tokens in 11.5 ms against 1 in 10, while a step without drafts keeps the draft's cache for 1.5.
+    # 1.1 tokens in 11.5 ms with a draft, 1 in 10 ms without; a step without drafts still takes 1.5 ms to keep the draft's cache.
     text = ends({"draft_fixed_ms": 1.5}, 0.1)
     checks.exact("slower than its drafts are worth", ("[[1, 8, 1]]" in text, never in text), (True, True))
     text = ends({"draft_fixed_ms": 1.5}, 0.2)
     checks.exact("worth its price", ("[[1, 8, 1]]" in text, "without a draft" in text), (True, False))
-    # With B requests 1.3 tokens in 11.5 + 2.5 B ms against 1 in 10 + B: equal at B = 1.25. The table drafts up to B = 3.
+    # With B requests, 1.3 tokens in 11.5 + 2.5 B ms, and 1 in 10 + B without: equal at B = 1.25. The table drafts up to B = 3.
     text = ends({"draft_fixed_ms": 1.5, "draft_ms_per_token": 0.25, "target_ms_per_token": 1.0}, 0.3)
     checks.holds("from two requests on a server without is faster", "from 2 concurrent requests on a server without a draft is faster: do not speculate if your load stays there" in text)
     text = ends({"draft_fixed_ms": 1.5}, 0.1, "--method", "ngram")
@@ -85,7 +85,7 @@ def plain_server(checks):
     none = " ".join(serve(".", *server).stdout.split())
     checks.exact("no flags where the server is faster without", ("flags for" in none, "flags: none, the server is faster without speculation" in none, never in none),
                  (False, True, True))
-    # One length for all steps: what counts is the busiest load, where plain is faster here, though not with few requests.
+    # One length for all steps: the busiest load decides. There no speculation is faster, though not with few requests.
     busy = [*SERVER[:5], "llama-3.2-1b", "--alpha", "0.4", "--policy", "fixed:1", "--rate", "200", "--requests", "900", "--prompt", "100", "--output", "400", "--alone",
             "--set", "serve.scheduler={kind: sglang, max_running_requests: 600}"]
     text = " ".join(serve(".", *busy).stdout.split())
@@ -93,7 +93,7 @@ def plain_server(checks):
 
 
 def running(checks):
-    """SGLang runs 48 requests at once as soon as it speculates, and as many as come without."""
+    """SGLang runs at most 48 requests at once when it speculates, and any number otherwise."""
     def most(*options):
         with tempfile.TemporaryDirectory() as folder:
             done = serve(".", *SERVER[:6], *RATES, "--policy", "fixed:1", "--concurrency", "100", "--requests", "300", "--prompt", "64", "--output", "32",
@@ -106,7 +106,7 @@ def running(checks):
 
 
 def unknown_capacity(checks):
-    """Prompts of a long tail, the longest of which only the longer run meets."""
+    """Prompts with a long tail: only the longer run contains the longest ones."""
     chunks = ("--policy", "fixed:3", "--set", "serve.scheduler.max_num_batched_tokens=8192")
     for chunked in ("true", "false"):
         text = " ".join(served(*chunks, "--set", f"serve.scheduler.chunked_prefill={chunked}").split())
@@ -162,7 +162,8 @@ def ties(checks):
     noise, tied = re.search(r"tie within the error of the latency model, ([\d.]+) %: (.*)", close).groups()
     tpot = {(load, speculates): float(value) for load, speculates, value in re.findall(r"^ +(\d+) +(no|yes) +\S+ ± \S+ +\S+ +(\S+) ±", close, re.MULTILINE)}
     apart = 100 * math.log(tpot["4", "no"] / tpot["4", "yes"])
-    # A speculative round differs from a plain step by 12 % in what all such rounds share, and by host time. Mutant: kernels' errors alone, 4 %.
+    # A speculative round differs from a step without speculation by an error of 12 %, which all such rounds share, and by host time. Mutant: kernels'
+    # errors alone, 4 %.
     checks.holds(f"TPOT at 4 requests, {apart:.1f} % apart, {noise} % unknown", 0 < apart < 12 < float(noise) < 30 and "TPOT at concurrency 4" in tied)
     checks.holds("a gain of a third is no tie", "tie within" not in swept("0.9"))
 

@@ -1,4 +1,4 @@
-// Limits in which a server's run is known exactly, and what every run conserves.
+// Limits in which a server's run is known exactly, and quantities that every run conserves.
 #include "sim/answers/load/curve.h"
 #include "sim/answers/load/outputs.h"
 #include "tests/serve/servers.h"
@@ -76,7 +76,7 @@ cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02, draft_fixed
 }
 
 TEST_CASE("a request keeps its limits if it keeps each of them", "[serve]") {
-  // Every step takes 10 ms: TTFT 10, TPOT 10, and 50 for five tokens. Mutant: one limit that is kept is enough.
+  // Every step takes 10 ms: TTFT 10, TPOT 10, and 50 for five tokens. Mutant: keeping one limit is enough.
   const auto within = [](const std::string& slo) {
     return run_server(server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, async: false}}
@@ -156,7 +156,7 @@ TEST_CASE("acceptance belongs to the text: another draft length accepts the same
       const std::uint32_t whole = acceptance->accepted(request, emitted, 8);
       for (std::uint32_t drafted = 0; drafted <= 8; ++drafted)
         CHECK(acceptance->accepted(request, emitted, drafted) == std::min(whole, drafted));
-      // The next position's own run is the rest of this one.
+      // The run from the next position is the rest of this one.
       if (whole > 0) CHECK(acceptance->accepted(request, emitted + 1, 7) == whole - 1);
       cut += whole < 8 ? 1 : 0;
     }

@@ -25,7 +25,7 @@ using serve::Sequence;
 
 constexpr std::uint32_t kBlock = 16;
 
-// The whole queue sorted, by the server's own words: python/sglang/srt/managers/schedule_policy.py, calc_priority().
+// The whole queue sorted by the server's own formulas: python/sglang/srt/managers/schedule_policy.py, calc_priority().
 struct Sorted {
   QueueOrder order;
   std::deque<RequestId> queue;
@@ -95,7 +95,7 @@ struct Sorted {
   }
 };
 
-// Requests of a few prefixes, some of them of no other's.
+// Requests of a few prefixes, some with a unique prefix.
 struct Requests {
   std::vector<Sequence> sequences;
   arrivals::RequestTrace workload;
@@ -169,7 +169,7 @@ TEST_CASE("a queue kept in order is the queue sorted at every step", "[serve][qu
           computed += requests.sequences[id].prompt;
           running.push_back(id);
         }
-        if (!running.empty() && random() % 4 == 0) {  // one ends, or loses its place and comes to the end of the queue
+        if (!running.empty() && random() % 4 == 0) {  // one ends, or loses its place and goes to the end of the queue
           const std::size_t at = random() % running.size();
           const RequestId id = running[at];
           running.erase(running.begin() + static_cast<std::ptrdiff_t>(at));

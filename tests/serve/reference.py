@@ -221,7 +221,7 @@ def write(engine, folder):
 
 
 def main():
-    import yaml  # only here: the tests hand over a dictionary
+    import yaml  # only here, because the tests pass a dictionary
     parser = argparse.ArgumentParser(description="a plain reference of vLLM's scheduler")
     parser.add_argument("config", type=Path)
     parser.add_argument("--out", type=Path, required=True)

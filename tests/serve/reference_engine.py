@@ -37,7 +37,7 @@ class Acceptance:
 
 
 class AffineCost:
-    """Fixed, per row, per cached token; of the target's pass and of each pass of the draft."""
+    """Times: fixed, per row, per cached token; for the target's pass and for each pass of the draft."""
 
     def __init__(self, section, method, longest=0, mutant=None):
         self.method, self.longest, self.mutant = method, longest, mutant
@@ -146,7 +146,7 @@ class Engine:
         return now + step.duration
 
     def finish(self, step, following, now):
-        """Outputs of a step; what it rejected was counted as computed in the step that is already scheduled."""
+        """Delivers the outputs of a step. Rejected tokens were counted as computed in the step that is already scheduled."""
         ended = self.scheduler.update(step, now)
         if following is not None:
             rejected = {item.request.number: item.drafts - item.accepted for item in step.items if item.drafts}
@@ -156,7 +156,7 @@ class Engine:
         self.ended(ended, now)
 
     def attempt(self, now):
-        """Schedules; a scheduling that only preempted is followed by another at once."""
+        """Schedules a step; a scheduling that only preempted is followed by another at once."""
         step = self.scheduler.schedule(now)
         if step is None and self.scheduler.preempted:
             step = self.scheduler.schedule(now)

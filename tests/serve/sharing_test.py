@@ -44,7 +44,7 @@ def together(bench, checks, asynchronous):
     plain = [first[start][0] for start in common if second[start][1] == 0 and first[start][1] == 0]
     checks.exact("a prompt of the other holds up tokens", len(held_up) > 0 and min(held_up) > 2 * max(plain), True)
     checks.exact("all is served", run.whole("output_tokens"), [line[2] for line in lines])
-    # Two servers with half of the experts each know nothing of each other.
+    # Two separate servers with half of the experts each do not affect each other.
     apart = bench.run(sharing(bench.trace("four", lines), asynchronous, target={"preset": "qwen3-30b-a3b", "experts": 64}), steps=True)
     checks.rejects_exactly("in step", "servers that step apart", set(steps_of(apart)[0]) & set(steps_of(apart)[1]) == set())
 

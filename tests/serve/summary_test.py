@@ -29,7 +29,7 @@ def crowded(warm_up, rate=22.0, requests=600):
 
 
 def mser(times):
-    """MSER-5: the cut, in requests, that makes the standard error of the mean of the rest smallest; of equal ones the shortest."""
+    """MSER-5: the cut, in requests, that makes the standard error of the mean of the rest smallest; the shortest one in a tie."""
     means = np.array(times[:len(times) // 5 * 5]).reshape(-1, 5).mean(axis=1)
     errors = [means[d:].var() / len(means[d:]) for d in range(len(means) // 2 + 1)]
     return 5 * int(np.argmin(errors))
@@ -80,7 +80,7 @@ def digits(value):
 
 
 def single(folder, checks):
-    """Speculation that pays, that does not, and that costs throughput; each figure of the sentence from the requests."""
+    """Speculation that pays, that does not pay, and that costs throughput; each value of the sentence is computed from the requests."""
     cheap = crowded(0, rate=6.0, requests=400)
     dear = crowded(0, rate=6.0, requests=400)
     dear["cost"]["draft_fixed_ms"] = 9.0
@@ -126,7 +126,7 @@ def main():
                 checks.rejects_exactly("MSER-5's cut", "a batch more or less", all(differences(summary, figures(run, d)) for d in later))
             whole = whole or run
             checks.exact("leaving requests out of the figures changes no request", run.raw, whole.raw)
-        # Their steps are scheduled ahead, so that the last one of each request is none of its rounds.
+        # Their steps are scheduled ahead, so the last step of each request is not one of its rounds.
         ahead = crowded(0)
         ahead["serve"]["scheduler"]["async"] = True
         run = bench.run(ahead)
@@ -136,7 +136,7 @@ def main():
         checks.exact("columns of a name", [name for name in set(header) if header.count(name) > 1], [])
         life = sum(float(values[0]) for name, values in summary.items() if name.startswith("mean_e2el_") and name != "mean_e2el_ms")
         checks.holds("the causes of a life add up to it", abs(life - float(summary["mean_e2el_ms"][0])) < 1e-6)
-        # Requests of 6.7 s that wait for the end of a long step and no longer, and a server that has half of the capacity it needs.
+        # Requests of 6.7 s that wait only for the end of a long step, and a server with half of the necessary capacity.
         busy = crowded(0, 45.0, 300)
         busy["cost"] = {"model": "affine", "target_fixed_ms": 360.0}
         busy["serve"]["scheduler"]["max_num_seqs"] = 100000
@@ -149,7 +149,7 @@ def main():
             summary = columns(bench.run(short).folder / "summary.csv")
             checks.exact(f"a server of half the capacity is, after a warm-up of {warm_up}", summary["overloaded"], ("1",))
             checks.holds(f"it is busy all the time and no longer, after a warm-up of {warm_up}", 0.98 < float(summary["busy_share"][0]) <= 1.0)
-        # Eight clients whose requests all take as long: no first request differs from the last.
+        # Eight clients whose requests all take equally long: the first requests do not differ from the last.
         even = config({"process": "closed", "concurrency": 8, "requests": 800}, {"target_fixed_ms": 7.3}, {"prompt": {"fixed": 5}, "output": {"fixed": 5}},
                       max_num_seqs=8)
         even["serve"]["warm_up"] = "mser"

@@ -32,7 +32,7 @@ def files(folder):
 
 
 def one_at_a_time(rate=1.0, slo=None, output=9, speculation=None, requests=400):
-    """Arrivals at even distances at a server of one request at a time: no queue up to the capacity, and a growing one above it."""
+    """Evenly spaced arrivals at a server of one request at a time: no queue up to the capacity, and a growing one above it."""
     made = config({"process": "deterministic", "rate": rate, "requests": requests}, {"target_fixed_ms": 1000 * STEP},
                   {"prompt": {"fixed": 16}, "output": {"fixed": output}}, speculation)
     if slo:
@@ -87,7 +87,7 @@ def saturated(folder, checks):
 
 
 def order(folder, checks):
-    """Loads in any order, and twice, are the same sweep: its verdict goes from the lowest to the highest."""
+    """Loads in any order, and repeated, are the same sweep: its verdict goes from the lowest to the highest."""
     server = {"experiment": "order", "seed": 3, "serve": {
         "scheduler": {"kind": "vllm_v1", "async": False}, "arrivals": {"process": "closed", "concurrency": 4, "requests": 200},
         "lengths": {"prompt": {"fixed": 16}, "output": {"fixed": 40}},
@@ -135,7 +135,7 @@ def slo_limits(folder, checks):
     checks.holds("an SLO that nothing keeps", "largest rate that keeps the SLO without: none of those tried" in none.stdout)
     every = program(folder, one_at_a_time(slo={"ttft_ms": 0.5, "preset": "mlperf:llama2-70b-server"}), "--slo", "ttft=5000", "--sweep", "rate=10,20")
     checks.holds("an SLO that all keep", "without: 20, the largest tried" in every.stdout)
-    # A plain request takes 9 ms, one with drafts 5: what the clients ask for is no merit of the server.
+    # A request takes 9 ms without drafts and 5 with them: the rate that clients send is not to the server's credit.
     idle, busy = (program(folder, one_at_a_time(speculation=speculation), "--sweep", f"rate={rates}") for rates in ("40,80", "40,150"))
     checks.holds("both keep up", "both keep up with every rate tried" in idle.stdout and "raises output throughput" not in idle.stdout)
     checks.holds("one does not", "if one of them is overloaded, speculation raises output throughput at every load tried" in busy.stdout)
@@ -187,7 +187,7 @@ def resume(folder, checks):
             time.sleep(0.002)
         process.send_signal(how)
         error = process.communicate()[1]
-        if process.returncode == 0:  # it was at its end before this process had a turn
+        if process.returncode == 0:  # it ended before this process had a turn
             break
         checks.exact(f"{how.name}: exit", process.returncode, -how if how == signal.SIGKILL else INTERRUPTED)
         if how != signal.SIGKILL:
@@ -197,7 +197,7 @@ def resume(folder, checks):
         checks.holds("an unfinished sweep is not replaced", refused.returncode == 2 and "--resume" in refused.stderr)
     checks.holds("the journal grows", all(a < b for a, b in zip([1, *kept], kept)))
     if journal.exists():
-        # A torn line, as a sudden end leaves one, and another config, which the journal is not of.
+        # A torn line, as after a sudden end, and another config, which the journal does not belong to.
         with open(journal, "a") as file:
             file.write("3 1 3ff")
         other = subprocess.run([*command, "--resume", "--seed", "9"], cwd=folder, capture_output=True, text=True, check=False)

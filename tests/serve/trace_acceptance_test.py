@@ -18,7 +18,7 @@ REQUESTS, OUTPUT, LONGEST = 12, 70, 4
 
 
 def walk(prefixes, drafted, output=OUTPUT):
-    """Rounds and accepted drafts of an output whose first token comes with the prompt; a round's start counts from there."""
+    """Rounds and accepted drafts of an output whose first token comes with the prompt; a round's start is counted from that token."""
     rounds, accepted, at = 0, 0, 0
     while at < output - 1:
         got = min(prefixes[at % len(prefixes)], drafted)
@@ -55,7 +55,7 @@ def main():
         kinds = [{"kind": "code", "draft_length": 2, "rounds": [2] * 40}, {"kind": "prose", "draft_length": 2, "rounds": [0] * 40}]
         checks.exact("requests of one kind", set(run(kinds, 2, kind="code").whole("rounds")), {23})
         checks.exact("both kinds in turn", run(kinds, 2).whole("rounds"), [23, 69] * (REQUESTS // 2))
-        # Overlaps of 1 and 0 leave no chance; others are met in the mean.
+        # Overlaps of 1 and 0 are deterministic; others are met in the mean.
         checks.exact("overlaps of 1", set(run([{"overlap": [1.0] * 20}], 2).whole("rounds")), {23})
         done = run([{"overlap": [0.6] * 50}], 3, requests=3000)
         per_round = 1 + 0.6 + 0.36 + 0.216

@@ -36,9 +36,9 @@ def files(folder, checks):
 
 
 def never(folder, checks):
-    """A server that never drafts is the plain one, byte for byte, also in what it is called."""
+    """A server that never drafts equals the server without speculation, byte for byte, including its name."""
     summaries = []
-    without = [*FLAGS[:6], *FLAGS[8:]]  # no acceptance, which nobody needs who drafts nothing
+    without = [*FLAGS[:6], *FLAGS[8:]]  # no acceptance, which is unnecessary without drafts
     for name, options in (("none", without), ("off", [*FLAGS, "--policy", "off"]), ("zero", [*FLAGS, "--policy", "fixed:0"]),
                           ("neither", [*without, "--policy", "off"])):
         serve(folder, *options, "--out", name)

@@ -19,12 +19,12 @@ PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.execut
 # Folder of results/: the scripts that fill it.
 TABLES = {name: [name] for name in ["claims", "methods", "published", "real_methods", "method_claims", "rankings"]} | {
     "language": ["language", "along_texts"]}
-RECORDS = {"results/methods/theory.csv", "results/methods/trees.csv"}  # the default tests write these and hold them
+RECORDS = {"results/methods/theory.csv", "results/methods/trees.csv"}  # the default tests write and check these
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def same(kept, made):
-    """Equal lines, or lines whose numbers differ in the last digit that is printed and that are otherwise equal."""
+    """Equal lines, or lines that differ only in the last printed digit of numbers."""
     if kept == made:
         return True
     if NUMBER.sub("#", kept) != NUMBER.sub("#", made):
