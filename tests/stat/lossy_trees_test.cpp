@@ -58,7 +58,7 @@ class Without final : public verify::Pickable {
   std::vector<double> weights_;
 };
 
-// One coin for all children against the bars that lie above it.
+// One coin for all children, compared with the thresholds above it.
 class Coin final : public verify::Pickable {
  public:
   explicit Coin(std::vector<double> bars) : bars_(std::move(bars)) {}
@@ -71,8 +71,8 @@ class Coin final : public verify::Pickable {
   std::vector<double> bars_;
 };
 
-// SGLang's thresholds, .5 and .8, where the token after a rejection leaves out all children but the last `kept`, and where, with
-// `last`, the last child is taken in the place of the one that the coin accepts.
+// SGLang's thresholds, .5 and .8. The token after a rejection leaves out all children but the last `kept`; with `last`, the last child is taken
+// instead of the one that the coin accepts.
 std::unique_ptr<verify::BlockRule> thresholds(int kept, bool last) {
   return std::make_unique<tests::StepRule>(
       [kept, last](verify::Block& block, int node, const std::vector<int>& children, Token& final_token) {
@@ -92,7 +92,7 @@ std::unique_ptr<verify::BlockRule> thresholds(int kept, bool last) {
       });
 }
 
-// Of the children among the target's two likeliest tokens the first stays, or the last; and where the final token comes from.
+// Among the children that are the target's two likeliest tokens, the first remains, or the last; and the source of the final token.
 std::unique_ptr<verify::BlockRule> matches(bool last, bool residual) {
   return std::make_unique<tests::StepRule>(
       [last, residual](verify::Block& block, int node, const std::vector<int>& children, Token& final_token) {
@@ -110,8 +110,7 @@ std::unique_ptr<verify::BlockRule> matches(bool last, bool residual) {
 
 enum class Which { first, last, likeliest };
 
-// Typical acceptance with this epsilon and delta .5: which of the longest accepted paths stays, and whether the target's argmax
-// follows.
+// Typical acceptance with this epsilon and delta .5: which of the longest accepted paths remains, and whether the target's argmax follows.
 std::unique_ptr<verify::BlockRule> typical(Which which, bool argmax, double within, double epsilon = 0.2) {
   return std::make_unique<tests::FunctionRule>([=](verify::Block& block) {
     struct End {
@@ -276,11 +275,11 @@ TEST_CASE("p-values of what lossy rules emit on trees are spread evenly") {
         below += own.p_output_distribution < 0.3 ? 1 : 0;
         certain += own.p_output_distribution == 1.0 ? 1 : 0;
       }
-      // Of typical_medusa on likeliest tokens every round is the same.
+      // With typical_medusa on likeliest tokens every round is the same.
       CHECK((certain == kSeeds) == (method.name == "typical_medusa"));
       CHECK(smallest > 1e-5);
       if (certain == 0) {
-        CHECK(below > 5);  // 18 in the mean, 3.5 off by chance
+        CHECK(below > 5);  // 18 in the mean, with a standard deviation of 3.5
         CHECK(below < 33);
       }
     }

@@ -46,8 +46,8 @@ def results(folder):
 
 
 def on_terminal(words, columns, kind, interrupt_after=None, **options):
-    """What the program writes to a terminal of so many columns and of this kind (TERM), and its status. SIGINT as soon as
-    `interrupt_after` is read. `options` send a stream elsewhere, as subprocess takes them."""
+    """The program's output on a terminal with `columns` columns and of this kind (TERM), and its status. SIGINT is sent as soon as `interrupt_after`
+    is read. `options` redirect a stream, as for subprocess."""
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     streams = {"stdin": subprocess.DEVNULL, "stdout": follower, "stderr": follower, **options}
