@@ -21,7 +21,7 @@ struct CurvePoint {
   bool speculative = false;
   std::vector<serve::Summary> replications;     // runs with different seeds, the same for every point and both servers
   report::Estimate capacity = {NAN, NAN, 0.0};  // rate that the server completes, capacity_of(); NaN: unknown
-  std::size_t too_short = 0;  // requests of a long enough run at this load; 0: these runs were long enough
+  std::size_t too_short = 0;                    // requests of a long enough run at this load; 0: these runs were long enough
   [[nodiscard]] bool beyond() const { return load > capacity.value; }
 };
 

@@ -113,10 +113,11 @@ std::vector<report::FileInfo> curve_infos() {
     return std::any_of(serve::summary_figures().begin(), serve::summary_figures().end(),
                        [&](const serve::SummaryFigure& one) { return one.name == column.name; });
   });
-  return {{"summary.csv of serve", report::column_infos(summary_columns())},
-          {"curve.csv of serve", own,
-           "`replications` is followed by the figures of summary.csv, means over the replications; in a sweep over concurrency the "
-           "first column is `concurrency`."}};
+  return {
+      {"summary.csv of serve", report::column_infos(summary_columns())},
+      {"curve.csv of serve", own,
+       "`replications` is followed by the figures of summary.csv, means over the replications; in a sweep over concurrency the "
+       "first column is `concurrency`."}};
 }
 
 }  // namespace specsim::load

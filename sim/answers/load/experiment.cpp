@@ -92,9 +92,10 @@ arrivals::Picoseconds request_time(const ServeExperiment& experiment) {
 // Checked before the requests are made, if their number is known, and before the run.
 void check_memory(const ServeExperiment& experiment, std::size_t requests) {
   if (requests * (sizeof(serve::Sequence) + 64) > available_memory())
-    throw BadInput({experiment.file, 0, 0},
-                   fmt::format("{} requests need more memory than this machine has free, allowed: fewer, such as --requests {:.0f}",
-                               requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(serve::Sequence) + 64)));
+    throw BadInput(
+        {experiment.file, 0, 0},
+        fmt::format("{} requests need more memory than this machine has free, allowed: fewer, such as --requests {:.0f}",
+                    requests, 0.5 * static_cast<double>(available_memory()) / (sizeof(serve::Sequence) + 64)));
 }
 
 }  // namespace
@@ -229,8 +230,7 @@ ServeExperiment with_fixed_length(ServeExperiment experiment, int draft_length) 
       throw BadInput(where, fmt::format("{} is no draft length of decode's method, allowed: {}{}", draft_length,
                                         serve::executed_offers(*cell, 1) ? "up to " : "0 or ", cell->draft_length()));
   } else if (!make_acceptance(*speculation.stated(), rng::Key{})->offers(draft_length)) {
-    throw BadInput(where,
-                   fmt::format("{} is longer than the drafts in the trace, allowed: shorter ones", draft_length));
+    throw BadInput(where, fmt::format("{} is longer than the drafts in the trace, allowed: shorter ones", draft_length));
   }
   speculation.longest = draft_length;
   speculation.policy = serve::fixed_length(draft_length);

@@ -216,7 +216,8 @@ std::array<LoadOption, 3> load_options(const ServeRequest& request) {
 void take_arrivals(const ServeRequest& request, const LoadOption* given, Composer& composer) {
   if (composer.find("serve.arrivals.process") != nullptr) {
     if (given == nullptr) return;
-    throw BadInput({"--set", 0, 0}, fmt::format("serve.arrivals.process is set together with --{}, allowed: one of them", given->name));
+    throw BadInput({"--set", 0, 0},
+                   fmt::format("serve.arrivals.process is set together with --{}, allowed: one of them", given->name));
   }
   const auto [rate, concurrency, trace] = load_options(request);
   const LoadOption& load = request.trace ? trace : request.concurrency || request.sweep == Load::concurrency ? concurrency : rate;

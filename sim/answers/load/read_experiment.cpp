@@ -43,7 +43,8 @@ const std::vector<Parameter>& serve_parameters() {
       {"lengths",
        Type::value,
        "",
-       "{prompt: ..., output: ...}, or a workload: sharegpt, azure2023_conv, azure2023_code; used if the arrivals have no lengths",
+       "{prompt: ..., output: ...}, or a workload: sharegpt, azure2023_conv, azure2023_code; used if the arrivals have no "
+       "lengths",
        {},
        {}},
       {"speculation", Type::value, "", "drafting; if omitted, plain decoding", {}, {}},
@@ -76,7 +77,8 @@ const std::vector<Parameter>& speculation_parameters() {
       {"acceptance",
        Type::value,
        "",
-       "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; if omitted, "
+       "{position_rates: [...]}, {conditional_rates: [...]}, {alpha: a} or {trace: FILE}; classes of requests may differ; if "
+       "omitted, "
        "rounds of "
        "pair and decode, executed",
        {},
@@ -196,9 +198,10 @@ std::shared_ptr<const spec::Cell> read_cell(const config::Value& config, const s
   std::erase_if(own.fields, [](const config::Field& field) { return field.key == "serve" || field.key == "cost"; });
   if (const config::Value* const kind = config::find_path(own, "decode.policy.kind"); kind != nullptr && kind->is_scalar())
     if (const draft::PolicyEntry* const policy = draft::policies().find(kind->text); policy != nullptr && policy->by_times) {
-      diagnostics.add(kind->where, fmt::format("policy {} in decode depends on round times, which the server determines, allowed: "
-                                               "serve.speculation.policy: {{kind: goodput}} or {{kind: adaptive, policy: {}}}",
-                                               kind->text, kind->text));
+      diagnostics.add(kind->where,
+                      fmt::format("policy {} in decode depends on round times, which the server determines, allowed: "
+                                  "serve.speculation.policy: {{kind: goodput}} or {{kind: adaptive, policy: {}}}",
+                                  kind->text, kind->text));
       return nullptr;
     }
   if (own.find("experiment") == nullptr) own.fields.push_back({"experiment", own.where, config::scalar("serve", own.where)});
@@ -351,8 +354,9 @@ void read_link(const config::Arguments& replicas, const serve::SchedulerEntry* s
     if (none && many) bytes = (many->needed_bytes() - none->needed_bytes()) * 1e-6;
   }
   if (bytes == 0.0)
-    diagnostics.add(replicas.where("prefill"),
-                    "the cost model does not have the size of a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
+    diagnostics.add(
+        replicas.where("prefill"),
+        "the cost model does not have the size of a token's cache, allowed: kv_bytes_per_token, or the cost model roofline");
   experiment.link_ps_per_token = arrivals::kPicosecondsPerSecond * bytes / (1e9 * replicas.number("link_gb_per_s"));
   experiment.link_latency = std::llround(1e-3 * arrivals::kPicosecondsPerSecond * replicas.number("link_ms"));
   experiment.first_token_of_decode = replicas.text("first_token") == "decode";

@@ -94,10 +94,9 @@ std::string single_verdict(const serve::SimulationResult& plain, const serve::Su
                        !speculative_summary.stable;
   const double before = plain_summary.output_throughput;
   const double after = speculative_summary.output_throughput;
-  const std::string whether = !limited || each.falls() == (after > before)
-                                  ? plan::verdict_text(each.gain(latency_error))
-                              : each.falls() ? "pays in TPOT but not in throughput"
-                                             : "pays in throughput but not in TPOT";
+  const std::string whether = !limited || each.falls() == (after > before) ? plan::verdict_text(each.gain(latency_error))
+                              : each.falls()                               ? "pays in TPOT but not in throughput"
+                                                                           : "pays in throughput but not in TPOT";
   const std::string throughput =
       limited ? fmt::format("output tokens/s {} -> {} ({})", digits(before), digits(after), percent(before, after))
               : "both servers keep up with the load";

@@ -58,7 +58,8 @@ void check_start(ServeExperiment& experiment, const serve::Scheduler& scheduler,
     const serve::StepPricer pricer(*experiment.cost, speculation.method, scheduler.host_time());
     if (pricer.price(work, 1).draft == 0)
       experiment.warnings.emplace_back(
-          "the cost model has no time for a pass of a draft, so drafts are free: set draft_fixed_ms and similar keys, or method ngram for a "
+          "the cost model has no time for a pass of a draft, so drafts are free: set draft_fixed_ms and similar keys, or method "
+          "ngram for a "
           "draft that takes no time");
   }
   if (speculation.stated() != nullptr)

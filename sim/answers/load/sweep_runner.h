@@ -25,8 +25,8 @@ class SweepRunner {
     int replications = 1;  // runs per point with different seeds, the same for all points
     unsigned threads = 1;
     const std::atomic<bool>* stop = nullptr;
-    std::function<void(std::size_t finished)> progress;  // never called concurrently
-    bool capacity = true;  // find the server's saturated rate, by a separate run that may be long
+    std::function<void(std::size_t finished)> progress;   // never called concurrently
+    bool capacity = true;                                 // find the server's saturated rate, by a separate run that may be long
     std::function<void(double share)> capacity_progress;  // finished share of that run; never called concurrently
     // Returns a run's known result; receives the result of a run that has just ended. Called from worker threads, one at a time.
     // Points are numbered in the order in which they are run.

@@ -223,8 +223,7 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
 EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& /*by_batch*/) {
   EngineCommand own{kLlamaCpp, "", {}};
   if (d.target->offload) {
-    own.notes.emplace_back(
-        "layers in host memory (--n-gpu-layers) run on the CPU, which this plan does not model");
+    own.notes.emplace_back("layers in host memory (--n-gpu-layers) run on the CPU, which this plan does not model");
     return own;
   }
   if (d.draft && !is_head(d) && std::abs(d.draft->vocab - d.target->vocab) > kVocabularyDifferenceLlamaCpp) {
@@ -272,7 +271,8 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
                             d.target->tensor_parallel > 1.0 ? " --split-mode tensor" : "",
                             d.target->kv_bits < 16.0 ? " --cache-type-k q8_0 --cache-type-v q8_0" : "",
                             batch > 1.0 ? fmt::format(" --parallel {:g}", batch) : "", draft);
-  if (vocabularies_differ(d)) own.notes.push_back(vocabularies(d) + ": accepted, if the tokens that both have are the same texts");
+  if (vocabularies_differ(d))
+    own.notes.push_back(vocabularies(d) + ": accepted, if the tokens that both have are the same texts");
   return own;
 }
 

@@ -83,10 +83,10 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
        [](const Line& line) { return fmt::format("{}", line.priced->pass.tokens); }},
       {"total_ms", "ms", "time of the pass: the sum of its parts",
        [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total()); }},
-      time_column("weights_ms", "time of reading weights, and the part of the matrix products that exceeds reads they overlap with",
+      time_column("weights_ms",
+                  "time of reading weights, and the part of the matrix products that exceeds reads they overlap with",
                   &cost::PassTime::weights),
-      time_column("compute_ms", "time that arithmetic adds to reading; 0 if the pass is memory-bound",
-                  &cost::PassTime::compute),
+      time_column("compute_ms", "time that arithmetic adds to reading; 0 if the pass is memory-bound", &cost::PassTime::compute),
       time_column("kv_ms", "time of attention over the cache", &cost::PassTime::kv),
       time_column("communication_ms", "communication time between the GPUs of the model", &cost::PassTime::communication),
       time_column("launch_ms", "time of kernels' launches and of elementwise work", &cost::PassTime::launch),
@@ -97,9 +97,13 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
                                      : *line.priced->fits ? "1"
                                                           : "0"; }},
       {"total_ms_low", "ms", "lower bound of its 95 % interval",
-       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total() * std::exp(-report::kIn95 * line.priced->error)); }},
+       [](const Line& line) {
+         return report::csv_real(1e3 * line.priced->time.total() * std::exp(-report::kIn95 * line.priced->error));
+       }},
       {"total_ms_high", "ms", "upper bound",
-       [](const Line& line) { return report::csv_real(1e3 * line.priced->time.total() * std::exp(report::kIn95 * line.priced->error)); }},
+       [](const Line& line) {
+         return report::csv_real(1e3 * line.priced->time.total() * std::exp(report::kIn95 * line.priced->error));
+       }},
       {"error_percent", "%", "standard deviation of the logarithm of total_ms, by the server's factors and the kernels",
        [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }},
       {"kernel_error_percent", "%", "standard deviation by the estimates of its kernels alone",

@@ -56,7 +56,8 @@ std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string
        [](const Line& line) { return csv_real(1e3 * line.point.time.total()); }},
       {"round_ms_low", "ms", "lower bound of its 95 % interval",
        [](const Line& line) { return csv_real(1e3 * bound(line.point.time.total(), line.point.time_error, -1.0)); }},
-      {"round_ms_high", "ms", "upper bound", [](const Line& line) { return csv_real(1e3 * bound(line.point.time.total(), line.point.time_error, 1.0)); }},
+      {"round_ms_high", "ms", "upper bound",
+       [](const Line& line) { return csv_real(1e3 * bound(line.point.time.total(), line.point.time_error, 1.0)); }},
       {"tokens_per_second", "1/s", "tokens per second of the whole batch",
        [](const Line& line) { return csv_real(line.point.tokens_per_second); }},
       {"tokens_per_second_low", "1/s", "lower bound of its 95 % interval",
@@ -67,7 +68,8 @@ std::vector<report::Column<PlanLine>> plan_columns(const std::vector<std::string
       {"speedup_low", "1", "lower bound of its 95 % interval, without errors that plain decoding shares",
        [](const Line& line) { return csv_real(line.point.gain.low()); }},
       {"speedup_high", "1", "upper bound", [](const Line& line) { return csv_real(line.point.gain.high()); }},
-      {"pays_probability", "1", "probability that the speedup is above 1", [](const Line& line) { return csv_real(line.point.gain.pays()); }},
+      {"pays_probability", "1", "probability that the speedup is above 1",
+       [](const Line& line) { return csv_real(line.point.gain.pays()); }},
       {"best", "0 or 1", "whether it is the cell's best draft length", [](const Line& line) { return line.best ? "1" : "0"; }}};
   all.insert(all.end(), figures.begin(), figures.end());
   return all;

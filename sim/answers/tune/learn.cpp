@@ -15,9 +15,9 @@ namespace {
 constexpr std::array<double, kMetrics> kNoise = {0.05, 0.025, 0.03};
 constexpr std::array<double, kMetrics> kDiscrepancies = {4.0, 1.0, 1.0};  // relative to that of TPOT
 constexpr double kTpotAndThroughput = -0.9;  // correlation of the two discrepancies
-constexpr double kSameLengths = 0.9;       // correlation of the acceptance errors of two runs
+constexpr double kSameLengths = 0.9;         // correlation of the acceptance errors of two runs
 constexpr double kOtherLengths = 0.5;
-constexpr double kDegrees = 4.0;           // degrees of freedom of the noise
+constexpr double kDegrees = 4.0;  // degrees of freedom of the noise
 constexpr int kRounds = 20;
 
 struct Belief {

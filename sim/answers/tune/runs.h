@@ -27,8 +27,8 @@ struct Run {
   std::optional<double> requests;
   std::optional<double> prompt_tokens;  // mean per request
   std::optional<double> output_tokens;
-  std::vector<double> position_rates;       // share of rounds that accept at least so many drafts; empty: not stated
-  std::optional<double> acceptance_length;  // tokens per round, including the bonus token
+  std::vector<double> position_rates;                    // share of rounds that accept at least so many drafts; empty: not stated
+  std::optional<double> acceptance_length;               // tokens per round, including the bonus token
   std::array<std::optional<double>, kMetrics> measured;  // [Metric]: milliseconds, milliseconds, tokens per second
   [[nodiscard]] const std::optional<double>& metric(Metric which) const { return measured[static_cast<std::size_t>(which)]; }
   [[nodiscard]] bool speculates() const { return draft_length > 0; }

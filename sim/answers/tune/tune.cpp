@@ -42,7 +42,8 @@ TuneResult tune(const TuneRequest& request) {
   Diagnostics diagnostics;
   for (const Run& run : request.runs)
     if (std::none_of(run.measured.begin(), run.measured.end(), [](const auto& one) { return one.has_value(); }))
-      diagnostics.add(run.where, fmt::format("run {} states no measurement, allowed: {}, or several of them", run.name, fmt::join(metric_names(), ", ")));
+      diagnostics.add(run.where, fmt::format("run {} states no measurement, allowed: {}, or several of them", run.name,
+                                             fmt::join(metric_names(), ", ")));
   diagnostics.throw_if_any();
   TuneResult result;
   std::vector<Acceptance> run_acceptances;

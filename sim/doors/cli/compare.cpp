@@ -178,10 +178,11 @@ std::string of_selection(const spec::AcceptanceTable& table) {
   if (table.selection == spec::Selection::sampled)
     return " Its drafts were drawn, and so are the chains here; children of a tree (siblings: top_k) are in the order of "
            "drawing. Above temperature 0 the acceptance of likeliest tokens differs.";
-  return fmt::format(" Its drafts are the draft's likeliest tokens ({}). Above temperature 0 the acceptance of drawn tokens differs.",
-                     table.selection == spec::Selection::unsaid ? "assumed, since the table does not state it; selection: sampled is "
-                                                                  "for drawn tokens"
-                                                                : table.selection_from);
+  return fmt::format(
+      " Its drafts are the draft's likeliest tokens ({}). Above temperature 0 the acceptance of drawn tokens differs.",
+      table.selection == spec::Selection::unsaid ? "assumed, since the table does not state it; selection: sampled is "
+                                                   "for drawn tokens"
+                                                 : table.selection_from);
 }
 
 // Prints the assumptions on which the ranking of the built-in methods depends.
@@ -317,16 +318,19 @@ void print_rankings(const std::vector<Ranking>& rankings, const std::vector<spec
       "± excludes errors of latencies and alpha (ties within the latency error have a separate line). It is half of a "
       "{:g} % interval of one method, or of one pair, from {}{} "
       "runs, each with its own draw of random distributions. The distance to the first comes from paired "
-      "runs, in which all methods have the same distributions and random numbers. The first is the best of noisy figures: its own is "
+      "runs, in which all methods have the same distributions and random numbers. The first is the best of noisy figures: its "
+      "own is "
       "more "
       "likely too high than too low\n",
       100.0 * plan::kRankingLevel, draws == plan::Draws::as_needed ? "up to " : "", plan::kReplicates);
   if (draws == plan::Draws::as_needed) {
     const plan::RaceRule rule;
     print_output(
-        "A method that is significantly slower after {} or {} runs is stopped, and its speedup follows from its ratio to the first "
+        "A method that is significantly slower after {} or {} runs is stopped, and its speedup follows from its ratio to the "
+        "first "
         "in "
-        "the same runs; the truly fastest is stopped with a probability of at most {:g} %. With --rounds all methods run to the end\n",
+        "the same runs; the truly fastest is stopped with a probability of at most {:g} %. With --rounds all methods run to the "
+        "end\n",
         rule.looks.front(), rule.looks.back(), 100.0 * rule.error);
   }
   for (const spec::Experiment& one : experiments)

@@ -37,21 +37,20 @@ struct FitOptions {
 
 void add_fit_options(CommandLine& line, FitOptions& options) {
   line.add_words("file", options.files);
-  line.add(
-      {{"kind", options.kind, "only requests of this kind"},
-       {"seed", options.seed, config::between(0, 9e15), "seed of the bootstrap"},
-       {"draft-length", options.draft_length, config::between(1, kMaxDraftLength),
-        "fit the rounds of this draft length; accepted prefixes by position contain every shorter length, and longer ones "
-        "then test the fit (default: the longest)"},
-       {"held-out", options.held_out, "recorded rounds at other draft lengths, which test the fit"},
-       {"threads", options.threads, read_threads, kThreadsHelp},
-       {"out", options.out,
-        "directory for fit.csv, one experiment for each process (constant, by_depth, kept_state, regimes, regimes_by_depth, "
-        "requests_and_regimes) and spread.yaml: synthetic distributions like those of the record; for recorded overlaps and "
-        "distributions, and for a table, only spread.yaml"},
-       {"temperature", options.temperature,
-        "temperature of decoding of a table that does not state it (default: 0, which the fit reports)"},
-       {"force", options.force, kForceHelp}});
+  line.add({{"kind", options.kind, "only requests of this kind"},
+            {"seed", options.seed, config::between(0, 9e15), "seed of the bootstrap"},
+            {"draft-length", options.draft_length, config::between(1, kMaxDraftLength),
+             "fit the rounds of this draft length; accepted prefixes by position contain every shorter length, and longer ones "
+             "then test the fit (default: the longest)"},
+            {"held-out", options.held_out, "recorded rounds at other draft lengths, which test the fit"},
+            {"threads", options.threads, read_threads, kThreadsHelp},
+            {"out", options.out,
+             "directory for fit.csv, one experiment for each process (constant, by_depth, kept_state, regimes, regimes_by_depth, "
+             "requests_and_regimes) and spread.yaml: synthetic distributions like those of the record; for recorded overlaps and "
+             "distributions, and for a table, only spread.yaml"},
+            {"temperature", options.temperature,
+             "temperature of decoding of a table that does not state it (default: 0, which the fit reports)"},
+            {"force", options.force, kForceHelp}});
 }
 
 using Claim = std::function<report::OutputClaim(std::vector<std::string> names)>;

@@ -65,11 +65,13 @@ void print_processes(const fit::FitReport& report) {
       "\ndepth, distribution, runs, requests: p-values from {} data sets of the fitted model{}; its parameters are not fitted "
       "again to each,\nso p tends to be too large\n",
       fit::kReplicates,
-      report.checked < report.requests ? fmt::format(", compared with {} of the {} requests", report.checked, report.requests) : "");
+      report.checked < report.requests ? fmt::format(", compared with {} of the {} requests", report.checked, report.requests)
+                                       : "");
   if (report.short_length > 0)
     print_output(
         "from {0}: tokens per round at draft length {1} by a fit to only the first {0} positions of each round, and how many "
-        "standard errors\nthat is from the recorded {2:.4f}. It shows how well the process extrapolates to twice the length it was "
+        "standard errors\nthat is from the recorded {2:.4f}. It shows how well the process extrapolates to twice the length it "
+        "was "
         "fitted to\n",
         report.short_length, report.draft_length, report.tokens_per_round);
   print_output("\n");

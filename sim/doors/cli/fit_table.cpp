@@ -96,14 +96,15 @@ std::optional<NamedTable> find_table(const std::string& file, const std::string&
 void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
   const double temperature = fit.record.kind.temperature;
   if (!fit.record.about.empty()) print_output("{}\n", fit.record.about);
-  print_output("temperature {:g}, {}; {}\n\n", temperature, table.temperature,
-               temperature == 0.0 ? "rank: position of the target's likeliest token among the draft's likeliest tokens"
-               : fit.record.kind.likeliest
-                   ? fmt::format("selection argmax, {}: rank: position of the target's drawn token among the draft's likeliest tokens",
-                                 table.selection)
-                   : fmt::format("selection sampled, {}: rank 1 is a drawn token, further ones are siblings drawn without "
-                                 "replacement",
-                                 table.selection));
+  print_output(
+      "temperature {:g}, {}; {}\n\n", temperature, table.temperature,
+      temperature == 0.0 ? "rank: position of the target's likeliest token among the draft's likeliest tokens"
+      : fit.record.kind.likeliest
+          ? fmt::format("selection argmax, {}: rank: position of the target's drawn token among the draft's likeliest tokens",
+                        table.selection)
+          : fmt::format("selection sampled, {}: rank 1 is a drawn token, further ones are siblings drawn without "
+                        "replacement",
+                        table.selection));
   if (!table.derived.empty()) print_output("rates by depth are derived {}\n\n", table.derived);
   report::Table parameters({{"parameter", report::Align::left}, {"value"}, {"+-"}, {"per .01"}, {"", report::Align::left}});
   constexpr const char* kDefault = "default, not determined by the table";
@@ -116,8 +117,7 @@ void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
   };
   const fit::SpreadValues family;
   add("target: sigma", fit.sigma, fit.sigma_per_point,
-      fit.sigma.fitted ? "by rank 1 at depth 1, which the default target has too much entropy for"
-                       : kDefault);
+      fit.sigma.fitted ? "by rank 1 at depth 1, which the default target has too much entropy for" : kDefault);
   standard("target: spread", family.sigma_spread);
   add("draft: value", fit.noise, fit.noise_per_point,
       fit.noise.fitted ? "by rank 1 at depth 1" : "fixed at that of the best published draft: sigma was raised instead");
@@ -135,7 +135,8 @@ void print_table_fit(const NamedTable& table, const fit::TableFit& fit) {
   print_output("{}", parameters.text(output_width()));
   if (fit.persistence.fitted)
     print_output(
-        "fitted too: persistence{}, since rates rise with depth: surviving positions lie in easy stretches, where the next position lies "
+        "fitted too: persistence{}, since rates rise with depth: surviving positions lie in easy stretches, where the next "
+        "position lies "
         "too. "
         "Drift, for\nfalling rates, stays 0; a table cannot separate between_requests from persistence. They hold at the draft "
         "length "

@@ -105,8 +105,7 @@ void print_options(const logs::Findings& findings) {
   if (const std::string serve = logs::serve_options(findings); !serve.empty())
     print_output("  specsim serve --hardware GPU --target MODEL --draft MODEL --rate R {}\n", serve);
   if (const std::string table = logs::table_file(findings); !table.empty())
-    print_output("  as a file for fit and compare --acceptance; use sampled if the server draws its drafts:\n    {}\n",
-                 table);
+    print_output("  as a file for fit and compare --acceptance; use sampled if the server draws its drafts:\n    {}\n", table);
 }
 
 }  // namespace
@@ -125,8 +124,7 @@ ExitCode import_command(const std::vector<std::string>& arguments) {
   line.add({{"server", server, read_server, fmt::format("only lines of this one: {}", fmt::join(logs::server_names(), ", "))},
             {"at-draft-length", stated_length, config::between(1, kMaxDraftLength),
              "the server's draft length, if its lines do not state it"},
-            {"growth", how.growth_alone,
-             "count the growth of counters between their first and last print, not their values"},
+            {"growth", how.growth_alone, "count the growth of counters between their first and last print, not their values"},
             {"sglang-interval", how.sglang_interval, config::between(1, 1e6),
              "decode steps that a line of SGLang averages (its --decode-log-interval)"}});
   if (!line.read(arguments)) return ExitCode::fine;

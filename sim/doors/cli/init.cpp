@@ -150,9 +150,9 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
       "directory\n"
       "  specsim init mine && specsim check mine/configs/quickstart.yaml\n");
   line.add_words("directory", directories);
-  line.add({{"force", force, "replace existing configs of the same name"},
-            {"ask", asks,
-             "ask for GPU, target and draft and write experiment.yaml; the default at a terminal without a directory"}});
+  line.add(
+      {{"force", force, "replace existing configs of the same name"},
+       {"ask", asks, "ask for GPU, target and draft and write experiment.yaml; the default at a terminal without a directory"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const bool named = !directories.empty();
   if (!named) directories = {"."};

@@ -114,11 +114,10 @@ std::string errors_csv(const std::vector<cost::KernelErrors>& errors) { return r
 std::string errors_csv(const std::vector<cost::StepErrors>& errors) { return report::csv(step_error_columns(), errors); }
 
 std::vector<report::FileInfo> kernel_file_infos() {
-  return {
-      {"priced.csv of kernels", report::column_infos(kernel_columns()), "They follow the table's own columns."},
-      {"priced.csv of kernels, whole steps", report::column_infos(step_columns()), "They follow the table's own columns."},
-      {"errors.csv of kernels", report::column_infos(kernel_error_columns())},
-      {"errors.csv of kernels, whole steps", report::column_infos(step_error_columns())}};
+  return {{"priced.csv of kernels", report::column_infos(kernel_columns()), "They follow the table's own columns."},
+          {"priced.csv of kernels, whole steps", report::column_infos(step_columns()), "They follow the table's own columns."},
+          {"errors.csv of kernels", report::column_infos(kernel_error_columns())},
+          {"errors.csv of kernels, whole steps", report::column_infos(step_error_columns())}};
 }
 
 }  // namespace specsim::cli

@@ -132,8 +132,7 @@ void add_counts(const Shards& shards, const std::string& first, std::vector<judg
     run::add_counts_csv(path, text, counts);
     const std::vector<FileSum>& listed = shards.results.at(index);
     if (std::find(listed.begin(), listed.end(), FileSum{"counts.csv", checksum(text)}) == listed.end())
-      throw BadInput({path, 0, 0},
-                     "does not match the checksum in its manifest, allowed: counts as they were written");
+      throw BadInput({path, 0, 0}, "does not match the checksum in its manifest, allowed: counts as they were written");
   }
   for (const judge::Row& row : rows) {
     const std::string wrong = run::incompleteness(*row.cell, row.counts);

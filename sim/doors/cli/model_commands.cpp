@@ -29,7 +29,8 @@ void add_model_options(CommandLine& line, ModelOptions& options) {
        {"drafter", settings.drafter,
         "model: samples from --draft; argmax: its likeliest token; early-exit:N: the target's first N layers; or a tree or text "
         "drafter of specsim list as in a config, \"{kind: tree_static, branching: [3, 2, 1]}\""},
-       {"verifier", options.verifier, "a name of specsim list that judges such drafts; default: token, or a verifier for the tree"},
+       {"verifier", options.verifier,
+        "a name of specsim list that judges such drafts; default: token, or a verifier for the tree"},
        {"device", options.device, "cpu, or cuda: an NVIDIA GPU (calibrate)"},
        {"threads", settings.threads, read_threads, "compute threads; 0: all cores"},
        {"precision",
@@ -57,7 +58,8 @@ void add_model_options(CommandLine& line, ModelOptions& options) {
        {"seed", settings.seed, config::between(0, 9e15), "seed of every random number"},
        {"quick", settings.quick, "a first look: fewer points, prompts and repetitions"},
        {"out", options.out, "directory for the results"},
-       {"force", options.force, "replace the results of an earlier calibrate or validate in --out, or delete an unfinished one"}});
+       {"force", options.force,
+        "replace the results of an earlier calibrate or validate in --out, or delete an unfinished one"}});
 }
 
 namespace {

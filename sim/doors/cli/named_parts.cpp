@@ -62,7 +62,8 @@ std::string layers_by_kind(const cost::ModelShape& shape) {
   std::string text;
   if (shape.experts > 0.0) text += fmt::format(" {:.3f}B of them are active per token.", 1e-9 * shape.active_parameters());
   if (shape.dense_layers > 0.0) text += fmt::format(" {} layers are dense, {} wide.", shape.dense_layers, shape.ffn);
-  if (shape.shared_ffn > 0.0) text += fmt::format(" In addition to the experts, every token passes a feed-forward part of {}.", shape.shared_ffn);
+  if (shape.shared_ffn > 0.0)
+    text += fmt::format(" In addition to the experts, every token passes a feed-forward part of {}.", shape.shared_ffn);
   if (shape.latent)
     text += fmt::format(" Latent attention: {} and {} rotated elements are cached instead of keys and values.",
                         shape.latent->width, shape.latent->rope_dim);
@@ -73,8 +74,9 @@ std::string layers_by_kind(const cost::ModelShape& shape) {
         entries->picked_layers, entries->picked_tokens, shape.indexer ? shape.indexer->topk : 0.0, entries->heavy_layers,
         entries->heavy_tokens);
   if (shape.kv_window > 0.0)
-    text += fmt::format(" {} layers have a window of {} tokens{}.", shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All",
-                        shape.kv_window, shape.chunked ? ", chunk by chunk" : "");
+    text += fmt::format(" {} layers have a window of {} tokens{}.",
+                        shape.window_layers > 0.0 ? fmt::format("{}", shape.window_layers) : "All", shape.kv_window,
+                        shape.chunked ? ", chunk by chunk" : "");
   return text;
 }
 

@@ -46,8 +46,8 @@ std::vector<spec::Experiment> read_experiments(const ConfigOptions& configs, spe
     experiments.push_back(spec::read_experiment(shipped_or_own(file), overrides, diagnostics, misfits));
     for (std::size_t i = 0; i + 1 < experiments.size() && diagnostics.empty(); ++i)
       if (experiments[i].name == experiments.back().name)
-        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is also in {}, allowed: one name each",
-                                                  experiments[i].name, experiments[i].file));
+        diagnostics.add({file, 0, 0}, fmt::format("experiment \"{}\" is also in {}, allowed: one name each", experiments[i].name,
+                                                  experiments[i].file));
   }
   if (!diagnostics.empty()) throw BadInput(by_place(diagnostics.list()));
   return experiments;

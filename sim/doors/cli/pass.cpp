@@ -171,8 +171,7 @@ void print_operations(const std::vector<PassSetting>& settings, const plan::Pass
                    plural(pass.tokens, "token"), table.text(output_width()));
     }
   }
-  print_output(
-      "\ntimes: calls per pass; us: per call; +- %: its standard error. Concurrent work on two streams counts less.\n");
+  print_output("\ntimes: calls per pass; us: per call; +- %: its standard error. Concurrent work on two streams counts less.\n");
 }
 
 // The most rows per sequence through the LM head: all of them, none, or a number.
@@ -201,9 +200,11 @@ void add_pass_options(CommandLine& line, PassOptions& options) {
   };
   line.add(
       {{"hardware", options.hardware, read_texts, "GPUs: names or .yaml files, separated by commas"},
-       {"model", options.models, read_texts, "models: names, .yaml files, or config.json files or their folders, separated by commas"},
+       {"model", options.models, read_texts,
+        "models: names, .yaml files, or config.json files or their folders, separated by commas"},
        {"tokens", grid.tokens, counts(config::between(1, 1e6)),
-        "new tokens per sequence: 1 for plain decoding, draft length + 1 for verification, more with --logits 1 for a part of a prompt"},
+        "new tokens per sequence: 1 for plain decoding, draft length + 1 for verification, more with --logits 1 for a part of a "
+        "prompt"},
        {"batch", grid.batches, counts(config::between(1, 1e6)), "sequences"},
        {"context", grid.contexts, counts(config::between(0, 1e7)), "cached tokens per sequence"},
        {"tensor-parallel", options.shards, read_texts, "GPUs that share the model"},
@@ -224,8 +225,7 @@ void add_pass_options(CommandLine& line, PassOptions& options) {
         "target, or draft: no host time, but the engine's minimum"},
        {"products-only", grid.products_only, "only the layers' matrix products"},
        {"csv", options.csv, "as CSV"},
-       {"explain", options.explain,
-        "every operation of each pass: its shape, its kernel, the kernel's source, time and error"}});
+       {"explain", options.explain, "every operation of each pass: its shape, its kernel, the kernel's source, time and error"}});
 }
 
 }  // namespace
@@ -261,7 +261,8 @@ ExitCode pass_command(const std::vector<std::string>& arguments) {
   if (*std::max_element(grid.tokens.begin(), grid.tokens.end()) > kMostVerified && !line.given("logits") && !grid.products_only &&
       grid.role == cost::Role::target)
     print_warning(
-        "more than 256 tokens per sequence are estimated as a verification, with logits and sampling of every row; a part of a prompt "
+        "more than 256 tokens per sequence are estimated as a verification, with logits and sampling of every row; a part of a "
+        "prompt "
         "has one row: use --logits 1, or --logits all for this estimate without the warning");
   const std::vector<PassSetting> settings = read_settings(line, options);
   if (static_cast<double>(settings.size()) * static_cast<double>(grid.batches.size()) *

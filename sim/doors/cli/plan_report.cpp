@@ -158,8 +158,8 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   const auto& even = plan.best > 0 ? advice.break_even_chosen : advice.break_even;
   std::string carries = limit_text(advice.by_batch);
   carries += fmt::format("{}{}", carries.empty() ? "" : "; ",
-                         even ? fmt::format("break-even alpha {:.2f} at draft length {}, yours {:.2f}", even->alpha, even->draft_length,
-                                            planned.curve.equivalent_alpha(even->draft_length))
+                         even ? fmt::format("break-even alpha {:.2f} at draft length {}, yours {:.2f}", even->alpha,
+                                            even->draft_length, planned.curve.equivalent_alpha(even->draft_length))
                               : "even a draft with acceptance 1 loses");
   print_words(carries);
   if (const plan::EngineCommand* const start = start_command(planned, advice)) print_output("start: {}\n", start->command);
@@ -187,7 +187,9 @@ void print_margins(const Plan& plan, const AcceptanceCurve& curve) {
                  fmt::join(plan.ties, ", "), 100.0 * plan.noise);
   for (const plan::Margin& margin : plan.margins)
     print_output("  {:+.4f}{} over {}\n", margin.margin,
-                 std::isnan(margin.half_width) ? "" : fmt::format(" +- {:.4f} (95 %, error of acceptance only, paired)", margin.half_width),
+                 std::isnan(margin.half_width)
+                     ? ""
+                     : fmt::format(" +- {:.4f} (95 %, error of acceptance only, paired)", margin.half_width),
                  margin.over == 0 ? "plain decoding" : fmt::format("draft length {}", margin.over));
   if (curve.sampled && curve.parts.empty()) print_output("  no intervals of acceptance: too little data\n");
 }
@@ -266,9 +268,8 @@ void print_memory(const Advice& advice, bool drafted) {
       fmt::format("largest batch at this context: {}{:g} without a draft{}",
                   drafted ? fmt::format("{:g} with the draft and its look-ahead slots, ", advice.largest_batch_with_draft) : "",
                   advice.largest_batch_without,
-                  advice.memory->set_aside.empty()
-                      ? "; a server holds fewer if it reserves memory for activations and logits"
-                      : " (server defaults; override with --set cost.memory_share=...)"));
+                  advice.memory->set_aside.empty() ? "; a server holds fewer if it reserves memory for activations and logits"
+                                                   : " (server defaults; override with --set cost.memory_share=...)"));
 }
 
 void print_commands(const std::vector<plan::EngineCommand>& commands) {

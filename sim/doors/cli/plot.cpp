@@ -40,9 +40,8 @@ ExitCode plot_command(const std::vector<std::string>& arguments) {
   line.add({{"force", force, "also replace other files at the picture's path"}});
   if (!line.read(arguments)) return ExitCode::fine;
   if (folders.empty())
-    throw BadInput(
-        {"", 0, 0},
-        "specsim plot needs a directory, allowed: --out of run, check, merge, plan, compare, serve or validate");
+    throw BadInput({"", 0, 0},
+                   "specsim plot needs a directory, allowed: --out of run, check, merge, plan, compare, serve or validate");
   for (const std::string& folder : folders) {
     const Script* script = nullptr;
     std::string known;

@@ -100,8 +100,9 @@ std::string own_limit(const ServeExperiment& experiment, const serve::Summary& s
   if (!experiment.speculation) return "";
   const serve::RunningLimit limit = experiment.scheduler()->running_limit();
   if (limit.unset.empty() || summary.largest_batch < limit.requests) return "";
-  return fmt::format("{} by default runs at most {} concurrent requests with speculation, and this limit was reached: {} raises it",
-                     experiment.product, limit.requests, limit.unset);
+  return fmt::format(
+      "{} by default runs at most {} concurrent requests with speculation, and this limit was reached: {} raises it",
+      experiment.product, limit.requests, limit.unset);
 }
 
 // Prints the load at which the SLO ends, for the config's server, the one without speculation, and every requested draft length.
@@ -132,8 +133,7 @@ void print_limits(const ServeTask& task, const std::vector<load::CurvePoint>& cu
 }
 
 void print_assumed(const ServeExperiment& experiment) {
-  if (!experiment.assumed.empty())
-    print_words(fmt::format("assumed (defaults): {}", fmt::join(experiment.assumed, ", ")));
+  if (!experiment.assumed.empty()) print_words(fmt::format("assumed (defaults): {}", fmt::join(experiment.assumed, ", ")));
   for (const std::string& note : experiment.arrivals->notes()) print_words("note: " + note);
 }
 
@@ -246,9 +246,8 @@ void print_stability(const ServeTask& task, SingleRun& run, const Summaries& sum
     const std::size_t needed = load::requests_needed(summary, point.load, point.capacity.value);
     const bool recorded = !task.experiment.arrivals->with_requests(1);
     if (task.experiment.counts_requests && needed > summary.requests)
-      print_output(
-          "{}: run too short for steady state: use {} requests or more{}\n", name,
-          needed, recorded ? "" : " (--requests)");
+      print_output("{}: run too short for steady state: use {} requests or more{}\n", name, needed,
+                   recorded ? "" : " (--requests)");
   }
 }
 

@@ -162,7 +162,8 @@ void print_best_lengths(const load::ServeExperiment& experiment, const arrivals:
       experiment, workload, plan::takes_lengths_that_rise(experiment.product) ? plan::Rise::once : plan::Rise::never);
   if (table.longest == 0) return;
   std::string words = fmt::format(
-      "most tokens per second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached tokens "
+      "most tokens per second of steps without prompts, [from, to, draft length] by requests in the step, at {:.0f} cached "
+      "tokens "
       "each: {}; at most {:.1f} % below the best of each number alone",
       table.cached, plan::ranges_text(table.best.ranges), 100.0 * table.best.worst_loss);
   if (const std::string plain = load::plain_text(table.best); !plain.empty()) words += "; " + plain;

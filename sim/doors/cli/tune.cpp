@@ -66,37 +66,38 @@ void add_tune_options(CommandLine& line, TuneTask& task) {
   load::ServeRequest& server = task.request.server;
   task.request.options.threads = 0;
   line.add_words("file", task.configs.files);
-  line.add({{"hardware", server.hardware, "the GPU: a name (specsim list hardware) or a file"},
-            {"target", server.target, "the target model: a name (specsim list model) or a file"},
-            {"draft", server.draft, "the draft model"},
-            {"tensor-parallel", server.tensor_parallel, "GPUs that share each layer of the models"},
-            {"dtype", server.dtype,
-             "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
-            {"engine", server.engine,
-             "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to continue"},
-            {"method", server.method, "eagle, draft_model or ngram; by the draft if not given"},
-            {"set", task.configs.sets, "PATH=VALUE changes a value of the server's config"},
-            {"seed", server.seed, "seed of the simulated runs"},
-            {"predict", task.predict, file_name, "CSV file of runs to predict, written to OUT/predicted.csv"},
-            {"suggest", task.suggest, config::between(1, 100),
-             "print the next N runs to measure, the most valuable one first; among those of --predict if given"},
-            {"question", task.question,
-             {{"best-draft-length", tune::Question::best_draft_length},
-              {"pays", tune::Question::pays},
-              {"max-rate", tune::Question::max_rate}},
-             "the decision that the runs serve: best-draft-length, pays, max-rate"},
-            {"draft-length", task.draft_length, config::between(1, 1024),
-             "draft length that --question pays compares with no speculation"},
-            {"settled", task.settled, config::between(0, 100),
-             "suggest no more runs once perfect knowledge of every speed would gain less than this percentage"},
-            {"minutes", task.minutes, config::between(0.01, 1e5), "longest total time of suggested runs"},
-            {"prompt", task.prompt_tokens, config::between(1, 1e7), "tokens of a prompt in suggested runs"},
-            {"output", task.output_tokens, config::between(1, 1e7), "tokens of an output in suggested runs"},
-            {"longest", task.longest, config::between(1, 64), "longest draft length in suggested runs"},
-            {"clients", task.clients, config::between(1, 4096), "most clients in suggested runs"},
-            {"out", task.out, "directory for server.yaml, runs.csv, predicted.csv and slopes.csv"},
-            {"force", task.force, "replace other files in --out"},
-            {"threads", task.request.options.threads, read_threads, kThreadsHelp}});
+  line.add(
+      {{"hardware", server.hardware, "the GPU: a name (specsim list hardware) or a file"},
+       {"target", server.target, "the target model: a name (specsim list model) or a file"},
+       {"draft", server.draft, "the draft model"},
+       {"tensor-parallel", server.tensor_parallel, "GPUs that share each layer of the models"},
+       {"dtype", server.dtype, "types of the target: fp8, int4, q4_k_m, ..., or {weights: int4, activations: bf16, cache: fp8}"},
+       {"engine", server.engine,
+        "the server's engine: a name (specsim list engine), or a server.yaml of earlier runs to continue"},
+       {"method", server.method, "eagle, draft_model or ngram; by the draft if not given"},
+       {"set", task.configs.sets, "PATH=VALUE changes a value of the server's config"},
+       {"seed", server.seed, "seed of the simulated runs"},
+       {"predict", task.predict, file_name, "CSV file of runs to predict, written to OUT/predicted.csv"},
+       {"suggest", task.suggest, config::between(1, 100),
+        "print the next N runs to measure, the most valuable one first; among those of --predict if given"},
+       {"question",
+        task.question,
+        {{"best-draft-length", tune::Question::best_draft_length},
+         {"pays", tune::Question::pays},
+         {"max-rate", tune::Question::max_rate}},
+        "the decision that the runs serve: best-draft-length, pays, max-rate"},
+       {"draft-length", task.draft_length, config::between(1, 1024),
+        "draft length that --question pays compares with no speculation"},
+       {"settled", task.settled, config::between(0, 100),
+        "suggest no more runs once perfect knowledge of every speed would gain less than this percentage"},
+       {"minutes", task.minutes, config::between(0.01, 1e5), "longest total time of suggested runs"},
+       {"prompt", task.prompt_tokens, config::between(1, 1e7), "tokens of a prompt in suggested runs"},
+       {"output", task.output_tokens, config::between(1, 1e7), "tokens of an output in suggested runs"},
+       {"longest", task.longest, config::between(1, 64), "longest draft length in suggested runs"},
+       {"clients", task.clients, config::between(1, 4096), "most clients in suggested runs"},
+       {"out", task.out, "directory for server.yaml, runs.csv, predicted.csv and slopes.csv"},
+       {"force", task.force, "replace other files in --out"},
+       {"threads", task.request.options.threads, read_threads, kThreadsHelp}});
 }
 
 // Reads the files that the options name.
@@ -156,8 +157,9 @@ void print_runs(const TuneTask& task, const tune::TuneResult& result) {
   print_table(table);
   for (std::size_t i = 0; i < task.request.runs.size(); ++i)
     if (result.fits[i].weight < kDisagrees)
-      print_words(fmt::format("{} does not agree with the other runs and has little influence. Was the server warm, and were its flags the same?",
-                              task.request.runs[i].name));
+      print_words(fmt::format(
+          "{} does not agree with the other runs and has little influence. Was the server warm, and were its flags the same?",
+          task.request.runs[i].name));
 }
 
 std::string runs_csv(const TuneTask& task, const tune::TuneResult& result) {

@@ -125,9 +125,9 @@ ExitCode validate_command(const std::vector<std::string>& arguments) {
       "  specsim validate --target models/target --draft models/draft --prompts some.jsonl --held-out others.jsonl --out "
       "results/mine\n");
   add_model_options(line, options);
-  line.add({{"held-out", options.settings.held_out,
-             "prompts whose runs are predicted; --prompts: prompts for fitting acceptance"},
-            {"resume", resume, "continue the unfinished run in --out"}});
+  line.add(
+      {{"held-out", options.settings.held_out, "prompts whose runs are predicted; --prompts: prompts for fitting acceptance"},
+       {"resume", resume, "continue the unfinished run in --out"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const double begin = wall_clock();
   complete_settings(line, options);

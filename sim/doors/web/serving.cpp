@@ -42,9 +42,9 @@ load::Load load_of(const Json& question) {
 
 void check_load(load::Load load, double value) {
   if (load == load::Load::rate ? !(value > 0.0 && value <= 1e6) : !(value >= 1.0 && value <= 1e6 && value == std::floor(value)))
-    throw BadInput({"values", 0, 0},
-                   fmt::format("{}, allowed: {}", value,
-                               load == load::Load::rate ? "requests per second above 0" : "a whole number of clients, at least 1"));
+    throw BadInput({"values", 0, 0}, fmt::format("{}, allowed: {}", value,
+                                                 load == load::Load::rate ? "requests per second above 0"
+                                                                          : "a whole number of clients, at least 1"));
 }
 
 std::vector<double> values_of(const Json& question, load::Load load) {

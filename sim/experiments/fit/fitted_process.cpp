@@ -501,7 +501,8 @@ std::string FittedProcess::yaml(int draft_length, RequestEnd end, std::uint64_t 
     }
   }
   return fmt::format(
-      "# Fitted to rounds of draft length {}. Longer drafts are extrapolated: specsim fit reports how well that worked within the "
+      "# Fitted to rounds of draft length {}. Longer drafts are extrapolated: specsim fit reports how well that worked within "
+      "the "
       "record.\n"
       "experiment: fitted_{}\n"
       "pair:  # acceptance only: the target's token has probability 1, and the draft gives it the acceptance rate\n"

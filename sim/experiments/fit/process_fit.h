@@ -63,7 +63,7 @@ struct FitReport {
   double tokens_per_round = 0.0;
   double tokens_per_round_error = 0.0;  // standard error, over requests, and its degrees of freedom
   double tokens_per_round_freedom = 0.0;
-  int short_length = 0;                 // half the draft length; 0: drafts of one token, which cannot be shortened
+  int short_length = 0;  // half the draft length; 0: drafts of one token, which cannot be shortened
   std::vector<ProcessReport> processes;
   // The process to use: the simplest that is within one standard error of the best held-out score. Only processes that the data
   // do not reject are candidates, or all if the data reject all.

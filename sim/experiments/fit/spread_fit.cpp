@@ -661,11 +661,11 @@ std::string SpreadFit::yaml() const {
                                told(persistence), told(between_requests), persistence.value, between_requests.value, ends)
                          : "context: {process: iid, pool: 256}\n";
   return spread_experiment(
-      {.heading = fmt::format(
-           "# Distributions like those of a record of {} requests, {} positions: contexts differ in their entropy and in how well "
-           "well\n"
-           "# the draft knows them. Standard errors: sigma {}, its spread {}; noise {}, its spread {}.\n",
-           requests, positions, told(sigma), told(sigma_spread), told(noise), told(noise_spread)),
+      {.heading = fmt::format("# Distributions like those of a record of {} requests, {} positions: contexts differ in their "
+                              "entropy and in how "
+                              "well\n"
+                              "# the draft knows them. Standard errors: sigma {}, its spread {}; noise {}, its spread {}.\n",
+                              requests, positions, told(sigma), told(sigma_spread), told(noise), told(noise_spread)),
        .vocab = vocab,
        .values = {sigma.value, sigma_spread.value, noise.value, noise_spread.value},
        .context = context,

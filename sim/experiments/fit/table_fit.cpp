@@ -396,7 +396,8 @@ std::string TableFit::warning() const {
     lacks.push_back(fmt::format(
         "does not determine {}: rankings of trees of likeliest tokens (tree_dynamic, siblings: top_k and similar) depend on a "
         "default",
-        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks" : "the target's sigma"));
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks"
+                                                                : "the target's sigma"));
   if (!tells_drawn())
     lacks.push_back(
         fmt::format("describes the draft's likeliest tokens, and does not determine how well the draft knows the target's "
@@ -413,7 +414,8 @@ std::string TableFit::left_out() const {
     lines += fmt::format(
         "# Omitted: trees of likeliest tokens (tree_dynamic, siblings: top_k and similar), which depend on a "
         "default: the table\n# does not determine {}.\n",
-        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks" : "the target's sigma");
+        record.kind.temperature == 0.0 || record.kind.likeliest ? "the acceptance of the draft's further ranks"
+                                                                : "the target's sigma");
   if (!tells_drawn())
     lines +=
         "# Omitted: drawn drafts (selection: sampled, block, without_replacement and similar). The table describes only "

@@ -91,7 +91,8 @@ theory::RoundKernel BlockEnumeration::round_kernel(int draft_length, int context
 
 std::string why_not_followed(const BlockRounds& rounds, bool joint_ratio) {
   if (rounds.stops != nullptr)
-    return fmt::format("theory does not cover verifier {} with chains whose end depends on the drafted tokens", verifier_name(*rounds.cell));
+    return fmt::format("theory does not cover verifier {} with chains whose end depends on the drafted tokens",
+                       verifier_name(*rounds.cell));
   if (std::string why = why_not_kept(rounds); !why.empty()) return why;
   if (joint_ratio) {
     if (std::string why = why_not_windows(rounds); !why.empty()) return why;

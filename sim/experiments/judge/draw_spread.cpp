@@ -12,9 +12,9 @@ namespace specsim::judge {
 
 namespace {
 
-constexpr double kMostDrawnTokens = 0x1p25;        // in all tables that are drawn: about two seconds
+constexpr double kMostDrawnTokens = 0x1p25;         // in all tables that are drawn: about two seconds
 constexpr std::uint64_t kMostRoundsOfDraw = 65536;  // per draw
-constexpr std::uint64_t kFewestGroups = 16;   // of sequences in a draw: fewer give no error
+constexpr std::uint64_t kFewestGroups = 16;         // of sequences in a draw: fewer give no error
 
 spec::Cell drawn_again(const spec::Cell& cell, int draw) {
   const bool tied = cell.policy() != nullptr && (*cell.policy())->ties_sequences();

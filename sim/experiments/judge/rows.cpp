@@ -200,7 +200,8 @@ const std::vector<report::Column<Row>>& columns() {
        [](const Row& r) { return report::csv_real(r.agreement.p_accepted_distribution); }},
       {"p_output_law", "1",
        "p-value of the emitted tokens against the target's distribution: G-tests by class and by neighbours and a score test for "
-       "a leak of the draft's distribution, joined by Sidak's rule; a lossy verifier is compared with its own distribution, and the value is empty "
+       "a leak of the draft's distribution, joined by Sidak's rule; a lossy verifier is compared with its own distribution, and "
+       "the value is empty "
        "if theory does not predict it",
        [](const Row& r) { return report::csv_real(r.agreement.p_output_distribution); }},
       {"smallest_leak", "1",

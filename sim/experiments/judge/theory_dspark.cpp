@@ -162,8 +162,8 @@ Coverage cover_joined(const spec::Cell& cell) {
     return {nullptr, "theory does not cover verifier block with chains whose end depends on the drafted tokens"};
   if ((joint && std::pow(outcomes, draft_length(cell)) * contexts * contexts > kMostCarries) ||
       outcomes * (draft_length(cell) + 1) * contexts * contexts > kMostSteps)
-    return {nullptr, fmt::format("vocabulary {}, draft_length {}, {} contexts in all pairs: too many",
-                                 cell.vocab, draft_length(cell), contexts)};
+    return {nullptr, fmt::format("vocabulary {}, draft_length {}, {} contexts in all pairs: too many", cell.vocab,
+                                 draft_length(cell), contexts)};
   return {std::make_unique<JoinedDrafts>(std::move(rounds)), ""};
 }
 

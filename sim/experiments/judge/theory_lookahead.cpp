@@ -32,19 +32,16 @@ std::string why_not_looked(const BlockRounds& rounds) {
 }  // namespace
 
 TheoryEntry lookahead_theory() {
-  return {{"lookahead",
-           "n-grams from a window of guesses and from the text, over every text",
-           "Fu et al., arXiv 2402.02057",
-           {},
-           ""},
-          {"tree_point_mass", "greedy_tree"},
-          {"lookahead"},
-          [](const spec::Cell& cell) -> Coverage {
-            BlockRounds rounds(cell);
-            std::string why = why_not_looked(rounds);
-            if (!why.empty()) return {nullptr, std::move(why)};
-            return {std::make_unique<LookaheadRounds>(std::move(rounds)), ""};
-          }};
+  return {
+      {"lookahead", "n-grams from a window of guesses and from the text, over every text", "Fu et al., arXiv 2402.02057", {}, ""},
+      {"tree_point_mass", "greedy_tree"},
+      {"lookahead"},
+      [](const spec::Cell& cell) -> Coverage {
+        BlockRounds rounds(cell);
+        std::string why = why_not_looked(rounds);
+        if (!why.empty()) return {nullptr, std::move(why)};
+        return {std::make_unique<LookaheadRounds>(std::move(rounds)), ""};
+      }};
 }
 
 }  // namespace specsim::judge

@@ -7,7 +7,8 @@ namespace specsim::judge {
 
 TheoryEntry ngram_map_k_theory() {
   return {{"ngram_map_k",
-           "the tokens after an earlier occurrence of the text's last tokens in a map, as many as were accepted before, over every text",
+           "the tokens after an earlier occurrence of the text's last tokens in a map, as many as were accepted before, over "
+           "every text",
            "llama.cpp, common/ngram-map.cpp",
            {},
            ""},

@@ -7,7 +7,11 @@ namespace specsim::judge {
 
 TheoryEntry ngram_mod_theory() {
   return {
-      {"ngram_mod", "the continuation that a hash table stores for the text's last tokens, over every text", "llama.cpp, common/ngram-mod.cpp", {}, ""},
+      {"ngram_mod",
+       "the continuation that a hash table stores for the text's last tokens, over every text",
+       "llama.cpp, common/ngram-mod.cpp",
+       {},
+       ""},
       {"tree_point_mass", "greedy_tree"},
       {"ngram_mod"},
       [](const spec::Cell& cell) {

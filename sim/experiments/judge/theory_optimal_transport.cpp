@@ -20,7 +20,8 @@ TheoryEntry optimal_transport_theory() {
         if (!figures_of(rounds).uniform)
           return {nullptr, "several optimal couplings exist, and they differ in the accepted sibling"};
         if (rounds.stops != nullptr)
-          return {nullptr, "several optimal couplings exist and differ in the accepted token, on which the end of drafting depends"};
+          return {nullptr,
+                  "several optimal couplings exist and differ in the accepted token, on which the end of drafting depends"};
         if (rounds.shape->kind == families::ContextShape::Kind::markov)
           return {nullptr, "several optimal couplings exist and differ in the accepted token, on which contexts depend"};
         NodeTheory rule = {[](const verify::PositionDistributions& distributions, int children) {

@@ -142,7 +142,8 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
   int number = 0;
   const auto check = [&] {
     const std::string changed = told.empty() ? "it does not name the program that began it" : changed_origin(told, origin);
-    if (!changed.empty()) throw BadInput({path_, 2, 0}, changed + ", allowed: the program and files that began it, or --force to delete it");
+    if (!changed.empty())
+      throw BadInput({path_, 2, 0}, changed + ", allowed: the program and files that began it, or --force to delete it");
     checked = true;
   };
   for (;;) {
@@ -166,7 +167,8 @@ std::uint64_t Journal::read(const Origin& origin, const std::function<void(const
     } else if (number > 1) {
       if (!checked) check();
       std::optional<Record> record = record_of(body);
-      if (!record) throw BadInput({path_, number, 0}, "this is no record of finished work, allowed: --force to delete the journal");
+      if (!record)
+        throw BadInput({path_, number, 0}, "this is no record of finished work, allowed: --force to delete the journal");
       record->line = number;
       replay(*record);
     }

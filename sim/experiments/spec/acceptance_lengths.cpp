@@ -78,9 +78,9 @@ LengthRates rates_of_lengths(const Value& lengths, const std::string& key, const
     accepted_before = *mean - own;
     from.push_back(fmt::format("{:g} at draft length {}", *mean, before));
   }
-  result.from =
-      fmt::format("from mean tokens per round, with the target's own token {}: {}{}", drafted_only ? "not counted" : "counted",
-                  fmt::join(from, ", "), result.rates.size() > means.size() ? "; depths in between are assumed to have equal rates" : "");
+  result.from = fmt::format("from mean tokens per round, with the target's own token {}: {}{}",
+                            drafted_only ? "not counted" : "counted", fmt::join(from, ", "),
+                            result.rates.size() > means.size() ? "; depths in between are assumed to have equal rates" : "");
   return result;
 }
 

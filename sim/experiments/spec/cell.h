@@ -53,7 +53,7 @@ struct BlockMethod {
   Chosen<draft::DrafterEntry, draft::BlockDrafter> drafter;
   Chosen<verify::VerifierEntry, verify::BlockRule> verifier;
   std::optional<PolicyChoice> policy;  // nullopt: every block is drafted whole
-  bool is_chain = false;  // the drafter drafts only chains; the verifier or the policy treats a chain as a block
+  bool is_chain = false;               // the drafter drafts only chains; the verifier or the policy treats a chain as a block
 };
 
 using Method = std::variant<ChainMethod, BlockMethod>;

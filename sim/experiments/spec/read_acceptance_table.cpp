@@ -150,15 +150,15 @@ void add_selection(AcceptanceTable& made, const config::Arguments& file, const F
     made.selection = file.text("selection") == "argmax" ? Selection::argmax : Selection::sampled;
     made.selection_from = "as the table states";
     if (form.form == Form::top_k && made.selection == Selection::sampled)
-      throw BadInput(file.where("selection"),
-                     "selection is sampled with top_k, which describes the draft's likeliest tokens, allowed: argmax; or acceptance, "
-                     "for drawn siblings");
+      throw BadInput(
+          file.where("selection"),
+          "selection is sampled with top_k, which describes the draft's likeliest tokens, allowed: argmax; or acceptance, "
+          "for drawn siblings");
     return;
   }
   if (form.form == Form::by_rank) return;
   made.selection = Selection::argmax;
-  made.selection_from =
-      form.form == Form::top_k ? "as top_k implies" : "assumed, as vLLM, SGLang and llama.cpp draft by default";
+  made.selection_from = form.form == Form::top_k ? "as top_k implies" : "assumed, as vLLM, SGLang and llama.cpp draft by default";
 }
 
 // "PAIR on TEXT, temperature T", as far as the file has them.
@@ -218,8 +218,10 @@ std::string AcceptanceTable::rising() const {
     for (std::size_t rank = 1; rank < acceptance[depth].size(); ++rank)
       if (acceptance[depth][rank] > acceptance[depth][rank - 1] + kNoise)
         return fmt::format(
-            "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it the share of the first ranks together, as "
-            "accuracies of the likeliest k tokens are (top_k: [[...]] takes those)? Each number must be the share of its own rank alone",
+            "acceptance at depth {} rises from {:g} at rank {} to {:g} at rank {}: is it the share of the first ranks together, "
+            "as "
+            "accuracies of the likeliest k tokens are (top_k: [[...]] takes those)? Each number must be the share of its own "
+            "rank alone",
             depth + 1, acceptance[depth][rank - 1], rank, acceptance[depth][rank], rank + 1);
   return "";
 }

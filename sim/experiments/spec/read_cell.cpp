@@ -98,11 +98,11 @@ void note_guesses_ahead(Cell& cell) {
   // Trees from one pass, whose positions do not see each other's tokens.
   const bool by_marginals = shape.branches && shape.ranks_model && shape.on_target_state;
   if (by_marginals && kind != Kind::markov)
-    cell.notes.push_back(
-        fmt::format("drafter {} in context process {}: drafts after a sibling of the likeliest token are accepted as often as drafts "
-                    "after that token, an upper bound (measured: 22 %, not 65 to 84 %, vLLM pull request 42910); process markov "
-                    "with states and merges models the measurement, as in configs/examples/methods/block_trees.yaml",
-                    block->drafter.name(), cell.contexts->name));
+    cell.notes.push_back(fmt::format(
+        "drafter {} in context process {}: drafts after a sibling of the likeliest token are accepted as often as drafts "
+        "after that token, an upper bound (measured: 22 %, not 65 to 84 %, vLLM pull request 42910); process markov "
+        "with states and merges models the measurement, as in configs/examples/methods/block_trees.yaml",
+        block->drafter.name(), cell.contexts->name));
   if (!shape.from_root && (!shape.joins || shape.joins_whole)) return;
   if (kind == Kind::fixed || kind == Kind::by_depth || kind == Kind::by_rank) return;
   cell.notes.push_back(
@@ -326,9 +326,10 @@ TheoryChoice read_theory(const Value& section, const Cell* cell, Diagnostics& di
       const theory::ClosedFormPrediction answer =
           form->evaluate({0.5, std::vector<double>(static_cast<std::size_t>(length), 0.5), length, 0.1, 0.1, 1.0});
       if (!cell->pricing && (answer.speedup || answer.tokens_per_second))
-        diagnostics.add(theory.where("name"), fmt::format("closed form {} predicts a speedup, but the config has no cost, allowed: "
-                                                          "with cost: {{model: NAME, ...}}",
-                                                          name));
+        diagnostics.add(theory.where("name"),
+                        fmt::format("closed form {} predicts a speedup, but the config has no cost, allowed: "
+                                    "with cost: {{model: NAME, ...}}",
+                                    name));
     } catch (const InvariantBroken&) {
       diagnostics.add(
           theory.where("name"),

@@ -170,8 +170,9 @@ void add_policy(const MethodParts& parts, Cell& cell, Diagnostics& diagnostics) 
   }
   const bool chain = drawn_chain(*block->drafter.part);
   if (entry.by_rows && (tree == nullptr || !tree->is_chain())) {
-    diagnostics.add(parts.policy->where, fmt::format("policy {} shortens chains, with drafter {}; allowed: a chain, drawn or chosen",
-                                                     entry.info.name, block->drafter.name()));
+    diagnostics.add(parts.policy->where,
+                    fmt::format("policy {} shortens chains, with drafter {}; allowed: a chain, drawn or chosen", entry.info.name,
+                                block->drafter.name()));
     return;
   }
   if (entry.by_rows) {
@@ -231,11 +232,12 @@ void check_selection(const Cell& cell, Diagnostics& diagnostics) {
   const bool path = block == nullptr || (block->drafter->shape().siblings == tokens::Siblings::independent &&
                                          block->drafter->tree()->height() == block->drafter->tree()->drafted());
   if (!path || cell.argmax_draft())
-    diagnostics.add(cell.places.drafter,
-                    fmt::format("drafted tokens are {}, with context process {} of selection: sampled, which describes drawn chains; "
-                                "allowed: selection: sampled of a chain, siblings: top_k of a tree, in the order in which they "
-                                "were drawn",
-                                cell.argmax_draft() ? "the draft's likeliest" : "not those of a chain", name));
+    diagnostics.add(
+        cell.places.drafter,
+        fmt::format("drafted tokens are {}, with context process {} of selection: sampled, which describes drawn chains; "
+                    "allowed: selection: sampled of a chain, siblings: top_k of a tree, in the order in which they "
+                    "were drawn",
+                    cell.argmax_draft() ? "the draft's likeliest" : "not those of a chain", name));
   else if (!cell.verifier().usual)
     diagnostics.add(
         cell.places.verifier,
@@ -276,25 +278,26 @@ void check_block(const Cell& cell, const BlockMethod& block, Diagnostics& diagno
   const draft::BlockDrafter::Shape& shape = block.drafter->shape();
   const bool fresh = cell.contexts != nullptr && cell.contexts->process->shape().contexts == 0;
   if (fresh && shape.looks_behind)
-    diagnostics.add(cell.places.context_fresh,
-                    fmt::format("fresh distributions with drafter {}, which uses the target's predictions for positions after its block; "
-                                "allowed: a pool, or another drafter",
-                                block.drafter.name()));
-  if (const int contexts = cell.contexts != nullptr ? cell.contexts->process->shape().contexts : 1;
-      plan_of(cell).joins() && contexts > kMostJoined)
-    diagnostics.add(
-        cell.places.drafter,
-        fmt::format("drafter {} with {} contexts, whose pairs it needs, allowed: at most {}, or fresh distributions",
-                    block.drafter.name(), contexts, kMostJoined));
-  if (fresh && block.policy && block.policy->part->shares_rows())
     diagnostics.add(
         cell.places.context_fresh,
-        fmt::format("fresh distributions with policy {}, which divides rows among sequences, allowed: a pool", block.policy->name()));
-  else if (fresh && block.policy && block.policy->part->sequences() > 1)
+        fmt::format("fresh distributions with drafter {}, which uses the target's predictions for positions after its block; "
+                    "allowed: a pool, or another drafter",
+                    block.drafter.name()));
+  if (const int contexts = cell.contexts != nullptr ? cell.contexts->process->shape().contexts : 1;
+      plan_of(cell).joins() && contexts > kMostJoined)
+    diagnostics.add(cell.places.drafter,
+                    fmt::format("drafter {} with {} contexts, whose pairs it needs, allowed: at most {}, or fresh distributions",
+                                block.drafter.name(), contexts, kMostJoined));
+  if (fresh && block.policy && block.policy->part->shares_rows())
     diagnostics.add(cell.places.context_fresh,
-                    fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences share a draft length, allowed: a pool, "
-                                "or batch 1",
-                                block.policy->name(), cell.workload.batch));
+                    fmt::format("fresh distributions with policy {}, which divides rows among sequences, allowed: a pool",
+                                block.policy->name()));
+  else if (fresh && block.policy && block.policy->part->sequences() > 1)
+    diagnostics.add(
+        cell.places.context_fresh,
+        fmt::format("fresh distributions with policy {} at batch {:g}, whose sequences share a draft length, allowed: a pool, "
+                    "or batch 1",
+                    block.policy->name(), cell.workload.batch));
   if (cell.contexts != nullptr && cell.contexts->process->shape().acceptance_only)
     diagnostics.add(
         cell.places.context_file,
