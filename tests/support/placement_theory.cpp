@@ -119,8 +119,8 @@ Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double ve
   const double longer = std::max(draft, verify);
   Overlap result;
   result.round = all * longer + none * (verify + draft) + some * (longer + draft);
-  // For a block that is finished, the expected share of sequences that guessed wrong: 1 minus one sequence of the batch in the mean, and zero if none
-  // guessed wrong.
+  // The first term is the case that all guessed wrong. In all other cases the block is finished, and the expected share of wrong guesses is 1 - one -
+  // none.
   result.in_vain = none * std::min(draft, verify) + (1.0 - one - none) * draft;
   result.tokens = sequences * emitted.value();
   return result;

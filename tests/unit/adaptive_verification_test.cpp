@@ -58,7 +58,7 @@ struct Round {
   }
 };
 
-// The lengths of most expected tokens with so many rows, of all that there are.
+// The lengths with the most expected tokens for a number of rows, from all possible ones.
 std::vector<int> searched(const Round& round, int rows) {
   std::vector<int> best;
   std::vector<int> lengths(kBatch);
@@ -119,7 +119,7 @@ TEST_CASE("adaptive_verification: vLLM's budget depends on the round before, DSp
   CHECK(differ > 20);
 }
 
-// vLLM as pull request 47808 was merged: sequences begin as sure, and each round's confidences move the mean by a fifth.
+// vLLM after the merge of pull request 47808: sequences start as certain, and each round's confidences move the mean by a fifth.
 TEST_CASE("adaptive_verification: with smoothing the budget depends on each sequence's moving mean of confidences") {
   std::mt19937 generator(20260722);
   std::vector<double> times;
@@ -187,8 +187,8 @@ TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's 
   CHECK(share <= 1.0 + 1e-12);
 }
 
-// One Newton step of the logistic by a dense solve, damped as vLLM's. Mutants: a slope that does not leave to the intercepts what
-// they explain, intercepts that are not damped, rejections that are not observed.
+// One Newton step of the logistic by a dense solve, damped as in vLLM. Mutants: a slope that ignores the intercepts, intercepts without damping,
+// rejections that are not observed.
 TEST_CASE("adaptive_verification: a refit is one damped Newton step of all coefficients together") {
   constexpr std::size_t kSize = kLongest + 1;  // the slope, and an intercept for each position
   std::mt19937 generator(20260722);
@@ -248,7 +248,7 @@ TEST_CASE("adaptive_verification: a refit is one damped Newton step of all coeff
           Approx((score[k + 1] - whole[k + 1][0] * slope) / whole[k + 1][k + 1] * seen[k] / (seen[k] + kDamping)).epsilon(1e-9));
 }
 
-// Mutant: a sequence that had no round before counts as lost, and not as sure.
+// Mutant: a sequence without an earlier round counts as lost, and not as certain.
 TEST_CASE("adaptive_verification: the budget of a first round takes every token for sure") {
   std::mt19937 generator(20260723);
   std::vector<double> times;
@@ -260,8 +260,8 @@ TEST_CASE("adaptive_verification: the budget of a first round takes every token 
   CHECK(round.verified == std::vector<int>(kBatch, kLongest));
 }
 
-// Of two sequences the tokens that are easier are verified, drawn or chosen. Mutant: a chosen token counts as sure, so that each
-// sequence gets one.
+// Of two sequences the tokens that are easier are verified, whether drawn or chosen. Mutant: a chosen token counts as certain, so that each sequence
+// gets one.
 TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, chosen ones too") {
   for (const char* const method :
        {"{kind: chain, draft_length: 3}, verifier: token", "{kind: chain, draft_length: 3, selection: argmax}, verifier: token",
@@ -280,13 +280,13 @@ TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, c
     const decode::Simulator simulator = ready.simulator();
     decode::Counts counts = simulator.empty_counts();
     for (std::uint64_t i = 0; i * simulator.chunk_size() < kRounds; ++i) simulator.run(i, kRounds, counts);
-    // Of a walk through positions whose tokens are accepted with .95 and .2, played without this program.
+    // A walk through positions whose tokens are accepted with .95 and .2, calculated without this program.
     CHECK(static_cast<double>(counts.emitted) / static_cast<double>(counts.rounds) == Approx(1.708).margin(0.01));
   }
 }
 
 TEST_CASE("adaptive_verification: a batch's round takes a time between those of the passes that its budgets lead to") {
-  // 384 rows, beyond which a pass on the H100 takes a tenth more; one round of many verifies 128 rows more.
+  // 384 rows, beyond which a pass on the H100 takes a tenth longer; one in many rounds verifies 128 rows more.
   const spec::Cell cell = tests::experiment_of(
                               "{experiment: estimated, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
                               "transform: temperature, "
@@ -303,7 +303,7 @@ TEST_CASE("adaptive_verification: a batch's round takes a time between those of 
   CHECK(time(386, 1) == Approx(mean).epsilon(0.005));
   CHECK(time(386, 0) == Approx(time(1, 0)).epsilon(1e-12));
   CHECK(time(0, 5) == Approx(time(0, 1)).epsilon(1e-12));
-  // The mutant: the pass over the mean number of rows, which the next captured one holds.
+  // The mutant: the pass over the mean number of rows, which is within the next captured size.
   CHECK(cell.shared_round_time(0.0, 2.0 + 1.0 / 387.0).total() > 1.04 * mean);
 }
 

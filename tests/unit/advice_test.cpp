@@ -70,7 +70,7 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
 }
 
 TEST_CASE("engines: as many sequences as vLLM runs by itself ask for no flag", "[plan][engines]") {
-  // 1,024 on GPUs of 70 GiB and more, 256 on others. Mutants: 256 everywhere; the flag at the default itself.
+  // 1,024 on GPUs of 70 GiB and more, 256 on others. Mutants: 256 everywhere; the flag is printed at the default itself.
   cost::Deployment d = deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b"));
   const auto flagged = [&](double batch) { return holds(answers(d, 3, batch)[0], fmt::format("--max-num-seqs {:g} ", batch)); };
   CHECK_FALSE(flagged(300));
@@ -125,7 +125,7 @@ TEST_CASE("engines: drafts of one pass have a method of their own", "[plan][engi
 }
 
 TEST_CASE("engines: vocabularies must agree, in llama.cpp nearly", "[plan][engines]") {
-  // 152,064 against 151,936: 128 apart.
+  // 152,064 and 151,936: 128 apart.
   auto list = answers(deployment(preset("qwen2.5-7b"), preset("qwen2.5-0.5b")));
   CHECK(holds(list[0], "no: the vocabularies differ (152,064 tokens, the draft's 151,936)"));
   CHECK(holds(list[1], "no: the vocabularies differ"));
@@ -147,11 +147,11 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   CHECK(holds(list[1], "--speculative-algorithm EAGLE "));
   CHECK(holds(list[1], "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"));
   CHECK(holds(list[2], "no: it supports EAGLE heads"));
-  // A module of the target's own checkpoint has no path.
+  // A module of the target's own checkpoint needs no path.
   list = answers(deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp")));
   CHECK(holds(list[0], "'{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'"));
   CHECK(holds(list[1], "--speculative-algorithm EAGLE --speculative-num-steps 3"));
-  CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 "));  // mutant: draft-eagle3, and a file of its own
+  CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 "));  // mutant: draft-eagle3, and a separate file
   // The type follows from the file's content and not from its name.
   list = answers(deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp")));
   CHECK(holds(list[2], "--spec-type draft-mtp --spec-draft-n-max 3 --spec-draft-p-min 0"));
@@ -180,7 +180,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   const auto notes = plan::engine_commands(deployment(preset("llama-3.1-8b"), "none"), 5, 1)[2].notes;
   REQUIRE(notes.size() == 1);
   CHECK(holds(notes[0], "--spec-type ngram-map-k --spec-ngram-map-k-size-n 3 --spec-ngram-map-k-size-m 5 "));
-  // It makes no draft that is shorter than what it looks for. Mutant: 3.
+  // It makes no draft that is shorter than the n-gram it looks for. Mutant: 3.
   CHECK(holds(answers(deployment(preset("llama-3.1-8b"), "none"), 2)[2],
               "--spec-ngram-simple-size-n 2 --spec-ngram-simple-size-m 2"));
   CHECK(holds(answers(deployment(preset("llama-3.1-8b"), preset("llama-3.2-1b")), 129)[0], "no: draft length 129"));
@@ -194,7 +194,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
 }
 
 TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[plan][schedule]") {
-  // Shares that are lost: [place][draft length].
+  // Lost shares: [place][draft length].
   using Lost = std::vector<std::vector<double>>;
   const auto sum = [](const Lost& lost, const std::vector<int>& lengths) {
     double total = 0.0;
@@ -206,7 +206,7 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
     for (std::size_t i = 1; i < lengths.size(); ++i) count += lengths[i] > lengths[i - 1] ? 1 : 0;
     return count;
   };
-  // Of all sequences of four lengths out of four with at most so many rises.
+  // All sequences of four lengths out of four with at most the given number of rises.
   const auto least = [&](const Lost& lost, int most_rises) {
     double found = 1e9;
     for (int code = 0; code < 256; ++code) {
@@ -215,7 +215,7 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
     }
     return found;
   };
-  // By hand: best 3, 2, 3, 1; rising would save 1 %, which is not worth it.
+  // By hand: best 3, 2, 3, 1; a rise would save 1 %, which is too little.
   const Lost dense = {{0.33, 0.2, 0.07, 0.0}, {0.29, 0.14, 0.0, 0.01}, {0.23, 0.15, 0.08, 0.0}, {0.09, 0.0, 0.18, 0.27}};
   CHECK(plan::choose_lengths(dense, plan::Rise::never) == std::vector<int>{3, 3, 3, 1});
   CHECK(plan::choose_lengths(dense, plan::Rise::once) == std::vector<int>{3, 3, 3, 1});
@@ -229,7 +229,7 @@ TEST_CASE("draft lengths along a grid lose least, falling or rising once", "[pla
   const std::vector<int> never = plan::choose_lengths(experts, plan::Rise::never);
   CHECK(rises(never) == 0);
   CHECK(sum(experts, never) == Approx(least(experts, 0)).epsilon(1e-12));
-  // A length that is not offered is never chosen, however good its neighbours.
+  // A length that is not offered is never chosen, however good its neighbours are.
   const Lost sparse = {{0.1, 1.0, 0.0}, {0.1, 1.0, 0.3}, {0.0, 1.0, 0.4}};
   CHECK(plan::choose_lengths(sparse, plan::Rise::once) == std::vector<int>{2, 0, 0});
   CHECK(plan::choose_lengths({}, plan::Rise::once).empty());
@@ -256,8 +256,8 @@ TEST_CASE("the recommendation over batches is of every batch that fits", "[plan]
 }
 
 TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan]") {
-  // A request keeps a state of linear attention for each token that it drafts: 64 of 8,192 tokens have room for those of one,
-  // under vLLM's defaults. Mutant: room is looked for at draft length 1.
+  // A request keeps a state of linear attention for each drafted token: under vLLM's defaults 64 requests of 8,192 tokens have room for those of one
+  // token. Mutant: room is computed for draft length 1.
   cost::Deployment d = deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp"));
   Diagnostics diagnostics;
   d.hardware = cost::read_hardware(config::scalar("h200-sxm", {"test", 1, 1}), diagnostics);
@@ -308,7 +308,7 @@ TEST_CASE("a draft's pass needs no target, and warns of none", "[plan][pass]") {
   CHECK(large[0].fits == true);
   CHECK(large[1].fits == false);
   grid = {cost::Role::draft, {1}, {0, 4096}, {1, 8}, 1e9, false};
-  // Weights alone in few bits: measured kernels lose time from a few rows on, and nothing promises them more speed.
+  // Weights alone in few bits: measured kernels lose time from a few rows on, so no GPU promises them more speed.
   plan::PassSetting bits{"h100-sxm", "llama-3.1-8b", deployment(preset("llama-3.1-8b", ", weight_bits: 4"), "none")};
   grid.role = cost::Role::target;
   const auto warnings = plan::price_passes({bits}, grid).warnings;

@@ -1,4 +1,4 @@
-// Experiments that are made of typed values: the same cells as those of the config that is printed for them.
+// Experiments made of typed values: the same cells as those of their printed config.
 #include "sim/answers/plan/built_in.h"
 
 #include "sim/foundation/base/error.h"
@@ -79,7 +79,7 @@ TEST_CASE("the draft of the built-in methods is accepted as often as was asked f
     const tests::ReadyCell ready(made(values).cells.at(0));
     const judge::Prediction prediction = judge::predict_exact(ready.cell(), ready.facts(), ready.cell().work());
     REQUIRE(prediction.known);
-    // Of 2,048 contexts, whose alphas differ by some .3. Mutant: the draft at the next knot's noise.
+    // From 2,048 contexts, whose alphas differ by some .3. Mutant: the draft at the next knot's noise.
     CHECK(prediction.alpha == Approx(alpha).margin(0.03));
   }
 }

@@ -1,4 +1,4 @@
-// A calibration's returned values equal the values in its files: the cost table, the trace. And the words on the errors of a validation.
+// A calibration's returned values equal the values in its files: the cost table, the trace. Also tests the text on the errors of a validation.
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/latency/table.h"
 #include "sim/lab/calibrate/validation.h"
@@ -79,7 +79,7 @@ TEST_CASE("acceptance of overlaps at hand is the one of their trace") {
     CHECK(curve.parts == read.parts);
     CHECK(curve.measured == read.measured);
   }
-  // A mutant: one overlap is another.
+  // A mutant: one overlap is changed.
   std::vector<std::vector<double>> other = overlaps;
   other[0][0] = 0.75;
   CHECK(plan::overlap_acceptance(other, "prompts", 4).tokens_per_round != read.tokens_per_round);

@@ -120,7 +120,7 @@ TEST_CASE("defaults", "[config]") {
     CHECK(arguments.has("t"));
     CHECK(arguments.text("t").empty());
   }
-  // A default's place is the part's.
+  // A default's place is that of the part.
   Diagnostics diagnostics;
   const Value root = parsed("a: 1\npart:\n  n: 1\n");
   const Arguments arguments = read_arguments(*root.find("part"), table, {}, "part", diagnostics);

@@ -35,7 +35,7 @@ Value parsed(const std::string& text) {
   return value;
 }
 
-// Also of single texts: `"x" + std::string` trips a false -Wrestrict of g++ 12 at -O3.
+// Also for single texts, because `"x" + std::string` trips a false -Wrestrict of g++ 12 at -O3.
 std::string repeat(std::string_view text, std::size_t times) {
   std::string result;
   for (std::size_t i = 0; i < times; ++i) result += text;
@@ -318,7 +318,7 @@ TEST_CASE("paths find and set", "[config]") {
   CHECK(to_flow_text(nothing) == "{a: {b: 1}}");
 }
 
-// Trees of everything that is hard to write: texts that read as numbers or nulls, indicators, control characters, long keys.
+// Trees of texts that are hard to write: texts that read as numbers or nulls, indicators, control characters, long keys.
 class RandomTrees {
  public:
   explicit RandomTrees(unsigned seed) : random_(seed) {}
@@ -428,7 +428,7 @@ class RandomTrees {
   std::mt19937 random_;
 };
 
-// Equal but for quotes, which a text may gain where it cannot stand without, or lose where it reads the same.
+// Equal except for quotes, which a text may gain if it needs them, or lose if it reads the same.
 bool same(const Value& a, const Value& b) {
   if (a.kind != b.kind || a.text != b.text || a.items.size() != b.items.size() || a.fields.size() != b.fields.size())
     return false;
@@ -452,7 +452,7 @@ TEST_CASE("flow text parses back to the same tree", "[config]") {
     REQUIRE(all_messages(diagnostics).empty());
     REQUIRE(same(tree, back));
     REQUIRE(to_flow_text(back) == flow);
-    // Canonical text is a fixed point and does not care how the tree was written.
+    // Canonical text is a fixed point and does not depend on how the tree was written.
     const std::string text = to_canonical_text(back);
     REQUIRE(to_canonical_text(parse_text(text, "t", diagnostics)) == text);
     REQUIRE(all_messages(diagnostics).empty());

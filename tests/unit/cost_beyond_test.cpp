@@ -106,7 +106,7 @@ TEST_CASE("beyond the rows that were measured no product is faster than its arit
   }
 }
 
-// One sequence a row, 128 cached tokens each, so that products and experts are what grows.
+// One sequence per row, 128 cached tokens each, so that only products and experts grow.
 TEST_CASE("beyond the rows and tokens that were measured more of them are not cheaper", "[cost][kernels]") {
   for (const char* gpu : {"a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200", "b300", "l40s"})
     for (const char* engine : {"vllm", "sglang", "trtllm"})

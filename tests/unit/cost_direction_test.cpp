@@ -27,7 +27,7 @@ double chain_speedup(const CostModel& model, double batch, double context, int d
   return speedup(round_time(model, {batch, context}, draft_length, 0.0), tokens_per_round);
 }
 
-// A tree of `nodes` drafted in `levels` passes of equal width.
+// A tree of `nodes` nodes, drafted in `levels` passes of equal width.
 double tree_speedup(const CostModel& model, double batch, double context, int nodes, int levels, double tokens_per_round) {
   const double plain = model.pass(Role::target, {batch, 1, context, 1}).total();
   const double width = static_cast<double>(nodes) / levels;

@@ -1,4 +1,4 @@
-// Engines are files: what is read from them, and what a config may change.
+// Engines are files: reading them, and changes that a config may make.
 #include "sim/hardware/latency/cost_model.h"
 #include "sim/hardware/latency/engine.h"
 #include "sim/hardware/presets/presets.h"
@@ -49,7 +49,7 @@ TEST_CASE("every engine of configs/engines is read, names the sources of its val
 }
 
 TEST_CASE("an engine without overlap differs from its twin only in what its file states", "[cost][engine]") {
-  // Mutants: a file that is made of another built-in one is taken as it stands; its own figures do not come before.
+  // Mutants: a file that is based on another built-in one is read without it; its own values do not take precedence.
   for (const auto& [name, of] : {std::pair{"vllm_sync", "vllm"}, std::pair{"sglang_sync", "sglang"}}) {
     INFO(name);
     const Engine engine = read_engine_of(name);
@@ -62,7 +62,7 @@ TEST_CASE("an engine without overlap differs from its twin only in what its file
     CHECK(engine.selection_ns_per_key == twin.selection_ns_per_key);
     CHECK(engine.switch_share == twin.switch_share);
     CHECK(engine.weight_only.shares == twin.weight_only.shares);
-    // Its table is the twin's without the first row, the all-reduce of another library that takes the norms too.
+    // Its table is the twin's without the first row, an all-reduce of another library that includes the norms.
     REQUIRE(engine.implementations.size() + 1 == twin.implementations.size());
     CHECK(twin.implementations[0].library == "trtllm");
     for (std::size_t i = 0; i < engine.implementations.size(); ++i)
@@ -76,7 +76,7 @@ TEST_CASE("an engine without overlap differs from its twin only in what its file
 }
 
 TEST_CASE("a value that is taken from another engine equals it", "[cost][engine]") {
-  // Lines of configs/engines such as "switch_share: 0.55  # as engine vllm". Mutant: one of the two is changed alone.
+  // Lines of configs/engines such as "switch_share: 0.55  # as engine vllm". Mutant: only one of the two is changed.
   std::size_t said = 0;
   for (const Preset& preset : presets()) {
     if (preset.kind != PresetKind::engine) continue;
@@ -173,7 +173,7 @@ TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 ru
     const PassTime time = model->pass(Role::target, {1, tokens, 256, tokens});
     return std::pair{1e3 * time.host, 1e3 * time.total()};
   };
-  // 28 layers, of which the GPU computes faster than they are launched.
+  // 28 layers, which the GPU computes faster than they are launched.
   const auto [small, least] = host("l40s", "{preset: qwen3-0.6b, kv_bits: 8}", 4);
   CHECK(near(least, 28 * 0.13, 1e-9));
   CHECK(small > 0.0);
@@ -197,8 +197,8 @@ TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 ru
 }
 
 TEST_CASE("rounds of SGLang 0.4 on an H100 lie on the line of engine sglang_sync", "[cost][engine]") {
-  // PR 4247: Llama-3.1-8B with its EAGLE-3 head, 64 nodes, levels of 8: 378.57 tokens/s of 5.39 a round at 8 steps, 361.70 of
-  // 4.68 at 5; the context is not stated.
+  // PR 4247: Llama-3.1-8B with its EAGLE-3 head, 64 nodes, levels of 8: 378.57 tokens/s at 5.39 per round with 8 steps, 361.70 at 4.68 with 5; the
+  // context is not stated.
   const auto model =
       make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle3-llama-3.1-8b, engine: sglang_sync}");
   const auto round_ms = [&](int steps) {
@@ -211,7 +211,7 @@ TEST_CASE("rounds of SGLang 0.4 on an H100 lie on the line of engine sglang_sync
 }
 
 TEST_CASE("rounds of Spec-Bench in passes without speculation: the estimated one lies between those of two machines", "[cost][engine]") {
-  // Vicuna-7B in transformers, EAGLE: 1.476 plain passes on machine A, 1.705 on an A100.
+  // Vicuna-7B in transformers, EAGLE: 1.476 passes without speculation on machine A, 1.705 on an A100.
   const auto model = make_cost(
       "roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: eagle-head-7b, engine: transformers, proposal: eagle}");
   const double plain = model->pass(Role::target, {1, 1, 256, 1}).total();

@@ -32,7 +32,7 @@ TEST_CASE("an estimate errs by the server's factors, by its kernels, and by a re
                             error(Factor::sequence) * 4e-6 / total, error(Factor::row) * 20e-6 / total})
     variance += part * part;
   CHECK(near(model->relative_error(Role::target, pass), std::sqrt(variance), 1e-9));
-  // Kernels that nobody measured there make the prior wider by their stated error.
+  // Unmeasured kernels make the prior wider by their stated error.
   const auto assumed = make_cost("roofline", "{hardware: a100-80gb-sxm, target: {preset: llama-3.1-8b, dtype: int4}, draft: none, engine: vllm}");
   const FactorBelief wide = assumed->uncertainty()->factors().value();
   CHECK(near(wide.covariance[0][0], 0.05 * 0.05 + 0.3 * 0.3, 1e-9));
@@ -40,7 +40,7 @@ TEST_CASE("an estimate errs by the server's factors, by its kernels, and by a re
 }
 
 TEST_CASE("parts of a pass count by their share of it, with the error of their own fit", "[cost][kernels]") {
-  // Mutants: a part left out, a part's error taken for another's.
+  // Mutants: a part left out, or the errors of two parts exchanged.
   const auto cost = make_cost(
       "roofline", "{hardware: h100-sxm, target: {preset: llama-3.1-70b, tensor_parallel: 4}, draft: none, engine: vllm}");
   const auto parts_of = [&](const Pass& pass) {

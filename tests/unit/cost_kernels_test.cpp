@@ -21,7 +21,7 @@ using specsim::tests::near;
 
 namespace {
 
-// 1 TB/s, 100 multiprocessors, arithmetic and links for nothing.
+// 1 TB/s, 100 multiprocessors, arithmetic and links that take no time.
 Hardware plain_gpu() {
   Hardware hardware;
   hardware.bandwidth = 1e12;
@@ -94,8 +94,8 @@ TEST_CASE("decode attention, experts and all-reduces, by hand", "[cost][kernels]
              7 + 4 * (2 + 96 * 0.5), 1e-9));
   KernelShape serial = x;
   serial.tokens = 9;
-  // 4 x 32 blocks of 128 queries, each of which walks 1005 keys. 100 multiprocessors take them at once where each holds two, and
-  // in two waves where each holds one.
+  // 4 x 32 blocks of 128 queries, each of which reads 1005 keys. 100 multiprocessors run them at once if each holds two, and in two waves if each
+  // holds one.
   const KernelFit blocks = plain_fit(KernelKind::attention_verify, {1e6, 1, 12, 7, 0.5, 128}, 2);
   CHECK(near(blocks.microseconds(plain_gpu(), serial), 7 + 1005 * 0.5, 1e-9));
   Hardware small = plain_gpu();
@@ -131,14 +131,14 @@ TEST_CASE("another board's memory takes what a byte costs beyond the data sheet 
   slower.bandwidth = 0.5e12;
   // A byte takes 1 unit and .25 beyond it; the slower memory takes 2 and the same .25.
   CHECK(near(on_board(fits, measured, slower, {})->list[0].figures[0], 2.0 / 2.25));
-  CHECK(on_board(fits, measured, slower, {})->list[1].figures[0] == 1.02);  // read in the data sheet's time: nothing is beyond
+  CHECK(on_board(fits, measured, slower, {})->list[1].figures[0] == 1.02);  // read in the data sheet's time: no bytes are beyond
   CHECK(on_board(fits, measured, slower, 0.5)->list[1].figures[0] == 0.51);
   CHECK(on_board(fits, measured, slower, {})->list[2].figures[0] == 0.5);  // a share of the link
   Hardware smaller = measured;
   smaller.multiprocessors = 50;
   CHECK(near(on_board(fits, measured, smaller, {})->list[0].figures[0], 1.0 / 1.5));
   CHECK(on_board(fits, measured, measured, {})->list[0].figures[0] == 0.8);
-  // The A100 of 40 GB: 12.77 ms were estimated for a step that takes 12.18 with its host.
+  // The A100 of 40 GB: the estimate was 12.77 ms for a step that takes 12.18 with its host.
   const double share = hardware_of("a100-40gb-sxm").kernels->find(KernelKind::product, "vllm", "bfloat16")->figures[0];
   CHECK(share > hardware_of("a100-80gb-sxm").kernels->find(KernelKind::product, "vllm", "bfloat16")->figures[0] + 0.03);
 }
@@ -173,8 +173,8 @@ TEST_CASE("the correction is linear between its knots and constant beyond", "[co
 }
 
 TEST_CASE("the coordinates of a correction besides the first, one at a time", "[cost][kernels]") {
-  // The correction is the coordinate itself, so that the logarithm of the latency reveals it. A coordinate in another's place, tiles of another size
-  // and waves that are not rounded up each fail.
+  // The correction is the coordinate itself, so that the logarithm of the latency reveals it. It detects exchanged coordinates, tiles of another size
+  // and waves that are not rounded up.
   const auto looks_at = [](KernelKind kind, std::size_t which, const KernelShape& x) {
     KernelFit fit =
         kind == KernelKind::product ? plain_fit(kind, {0.5, 1e9, 12, 40, 1e6, 1, 0.5}, 6) : plain_fit(kind, {0.5, 3, 8, 1, 0}, 6);
@@ -307,7 +307,7 @@ TEST_CASE("attention of several tokens takes whole waves of the fit's blocks of 
 }
 
 TEST_CASE("small products as measured: a B200's floors are not those of large ones", "[cost][kernels]") {
-  // ai-dynamo/aiconfigurator 095f58a51c4c, four rows; the weights fit the second-level cache, from memory they take 1 us longer.
+  // ai-dynamo/aiconfigurator 095f58a51c4c, four rows; the weights fit in the second-level cache, from memory they take 1 us longer.
   const std::vector<std::string> header = {"gpu", "engine", "dtype", "n", "k", "m", "us"};
   const PricedTable table = price_kernel_table("t.csv", {header,
                                                          {"b200", "trtllm", "nvfp4", "512", "7168", "4", "19.01"},
@@ -361,11 +361,11 @@ TEST_CASE("an engine is estimated by its own measured kernels by default", "[cos
   };
   CHECK(ms("h100-sxm", "engine: vllm") == ms("h100-sxm", "engine: vllm, kernels: vllm"));
   CHECK(ms("h100-sxm", "engine: vllm") != ms("h100-sxm", "engine: vllm, kernels: none"));
-  // Engines without kernels of their own: the GPU's own calibration, and vLLM's kernels where that is another GPU's.
+  // Engines without measured kernels use the GPU's own calibration, and vLLM's kernels if the calibration is another GPU's.
   CHECK(ms("h100-sxm", "engine: bare") == ms("h100-sxm", "engine: bare, kernels: none"));
   CHECK(ms("b200", "engine: bare") == ms("b200", "engine: bare, kernels: vllm"));
   CHECK(ms("b200", "engine: bare") != ms("b200", "engine: bare, kernels: none"));
-  // Nothing was measured on a TPU, and a calibration of the user's own is not overruled.
+  // A TPU has no measurements, and a user's own calibration is not overridden.
   CHECK(ms("tpu-v4", "engine: vllm") == ms("tpu-v4", "engine: vllm, kernels: none"));
   CHECK(ms("{preset: h100-sxm, calibration: {kernel_us: 500}}", "engine: vllm") > 32 * 4 * 0.5);
 }
@@ -393,7 +393,7 @@ TEST_CASE("estimates state their errors: that of the fit, or that of another GPU
 }
 
 TEST_CASE("a GPU of little arithmetic reads weights near its bandwidth for one row, whatever the engine", "[cost][kernels]") {
-  // Tiles of at least 64 rows, as the H100's calibration has them, would be bound by the H20's arithmetic: half the bandwidth.
+  // Tiles of at least 64 rows, as in the H100's calibration, would be bound by the H20's arithmetic: half the bandwidth.
   for (const char* engine : {"bare", "vllm"}) {
     const auto model =
         make_cost("roofline",
@@ -413,7 +413,7 @@ TEST_CASE("all-reduces measured over NVLink are not used for other links", "[cos
   for (const char* gpu : {"h100-pcie", "{preset: h100-sxm, link_gb_per_s: 25}"})
     CHECK(communication(gpu, "automatic") == communication(gpu, "none"));
   CHECK(communication("h100-sxm", "automatic") != communication("h100-sxm", "none"));
-  // Over PCIe they were measured on the L40S, whose links an L40 and an L4 have.
+  // Over PCIe they were measured on the L40S, which has the same links as an L40 and an L4.
   for (const char* gpu : {"l40", "l4"}) CHECK(near(communication(gpu, "vllm"), communication("l40s", "vllm")));
 }
 
@@ -445,8 +445,8 @@ TEST_CASE("a prompt's chunk on Blackwell: one block walks the keys alone, more t
   CHECK(near(ms("1", 16, 32768), 36.8, 0.08));
   CHECK(near(ms("8", 16, 32768), 27.6, 0.08));
   CHECK(near(ms("8", 128, 8192), 10.6, 0.08));
-  // Keys of one sequence are split less than they could be, which only rows out of the second-level cache show. Mutant: a fit
-  // without these, .77 of the time.
+  // Keys of one sequence are split less than possible, which only rows from the second-level cache show. Mutant: a fit without these rows, .77 of the
+  // time.
   CHECK(near(ms("8", 1, 16), 4.7, 0.1));
   // Cases with an error above a tenth, on record with their ratio: the same over 32,768 keys, whose slope is a B200's, and a chunk of several waves.
   CHECK(near(ms("8", 1, 32768) / 5.861, 0.874, 0.01));

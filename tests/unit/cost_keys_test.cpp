@@ -1,5 +1,5 @@
-// Every key of a model changes the estimated time of its passes, by the data sheet and by measured kernels alike, or is named
-// here as one that does not.
+// Every key of a model changes the estimated time of its passes, both by the data sheet and by measured kernels, or is listed here as one that does
+// not.
 #include "sim/hardware/model/model_shape.h"
 #include "tests/support/costs.h"
 
@@ -131,7 +131,7 @@ const std::vector<KeyCase>& timed() {
   return list;
 }
 
-// Names, notes, and what memory, warnings or another command read.
+// Names, notes, and keys for memory, warnings or another command.
 const std::set<std::string>& untimed() {
   static const std::set<std::string> keys = {"preset",
                                              "model",
@@ -205,7 +205,7 @@ TEST_CASE("each key of a model changes its estimated time, with measured kernels
   }
 }
 
-// Two matrices of three: Nemotron's measured layers were estimated 1.3 to 1.6 times too slow when the gate was counted.
+// Two matrices instead of three: Nemotron's measured layers were estimated 1.3 to 1.6 times too slow when the gate was counted.
 TEST_CASE("experts without a gate take two thirds of the time where reading weights takes it", "[cost][models]") {
   const Hardware hardware = hardware_of("h200-sxm");
   const auto experts = [&](const char* library, const char* gate, double tokens) {
