@@ -100,7 +100,7 @@ void note_guesses_ahead(Cell& cell) {
   if (by_marginals && kind != Kind::markov)
     cell.notes.push_back(fmt::format(
         "drafter {} in context process {}: drafts after a sibling of the likeliest token are accepted as often as drafts "
-        "after that token, an upper bound (measured: 22 %, not 65 to 84 %, vLLM pull request 42910); process markov "
+        "after that token, an upper bound (measured: 22 % and 65 to 84 %, vLLM pull request 42910); process markov "
         "with states and merges models the measurement, as in configs/examples/methods/block_trees.yaml",
         block->drafter.name(), cell.contexts->name));
   if (!shape.from_root && (!shape.joins || shape.joins_whole)) return;
