@@ -8,8 +8,7 @@
 
 namespace specsim::config {
 
-// UTF-8 without a byte order mark, with
-//  as the only line end, so a parser's position is an index into `text`.
+// UTF-8 without a byte order mark, with \n as the only line end, so a parser's position is an index into `text`.
 struct YamlSource {
   std::string text;
   bool usable = false;

@@ -61,7 +61,7 @@ class Decoder {
   [[nodiscard]] const std::vector<int>& accepted() const { return accepted_; }  // [sequence]: tokens accepted in the last round
   [[nodiscard]] const std::vector<Proposal>& proposals() const { return proposals_; }  // [sequence]: drafts of the last round
   [[nodiscard]] const RoundSeconds& seconds() const { return seconds_; }               // time of the last round by part
-  // The observer is called at each position that a rule judges by itself.
+  // The observer is called at each position that a rule judges separately.
   void observe(std::function<void(const Judged&)> observer) { observer_ = std::move(observer); }
 
  private:

@@ -38,7 +38,7 @@ Quartiles quartiles_of(std::vector<double> samples) {
 double Quartiles::median_error() const {
   constexpr double kMedianToMean = 1.2533;  // the standard error of many normal samples' median over that of their mean
   if (samples < 2) return std::numeric_limits<double>::quiet_NaN();
-  // The expected upper quartile of so many normal samples, in standard deviations. For few samples it is closer to the median
+  // The expected upper quartile of this many normal samples, in standard deviations. For few samples it is closer to the median
   // than the distribution's. Order statistics by Blom's formula, interpolated as in quartiles_of().
   const auto n = static_cast<double>(samples);
   const auto blom = [&](double place) {  // from 0

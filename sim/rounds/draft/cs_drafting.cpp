@@ -80,7 +80,7 @@ DrafterEntry cs_drafting_drafter() {
       {"copied", &P::copied, "most tokens that a pass of the draft model verifies (_MAG_GENERATION); 0: drafter chain",
        config::between(0, kMaxDraftLength)},
   };
-  return {{"cs_drafting", "cascade drafting: the draft model has a draft of its own, copied from the text",
+  return {{"cs_drafting", "cascade drafting: the draft model itself gets a draft, copied from the text",
            "Chen et al. (Cascade Speculative Drafting), arXiv 2312.11462, vertical cascade with Max-Gram; lfsszd/CS-Drafting, "
            "csd.py, mag.py, commit 05b22e1",
            fields, "", "draft_length: 3"},

@@ -17,7 +17,7 @@ class EmaTiers final : public LengthPolicy {
  public:
   struct Params {
     std::vector<int> tiers;  // empty: chosen by the batch
-    int first = -1;          // if it is no tier: the middle one
+    int first = -1;          // if it is not a tier: the middle one
     double weight = 0.2;
     int warm_up = 10;
     int every = 5;

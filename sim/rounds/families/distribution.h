@@ -41,7 +41,8 @@ struct TargetDistributions {
   TargetDistributions() = default;
   TargetDistributions(std::span<const double> model_distribution, std::span<const double> verified_distribution)
       : model(model_distribution), verified(verified_distribution) {}
-  // Without sampling settings both are the same. NOLINTNEXTLINE(google-explicit-constructor)
+  // Without sampling settings both are the same.
+  // NOLINTNEXTLINE(google-explicit-constructor)
   TargetDistributions(std::span<const double> distribution) : TargetDistributions(distribution, distribution) {}
   // NOLINTNEXTLINE(google-explicit-constructor)
   TargetDistributions(const std::vector<double>& distribution) : TargetDistributions(distribution, distribution) {}

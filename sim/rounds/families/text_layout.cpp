@@ -13,7 +13,7 @@ double middle_of(std::size_t i, std::size_t n) {
   return math::normal_quantile((static_cast<double>(i) + 0.5) / static_cast<double>(n));
 }
 
-// The medians of n parts vary less than the distribution. Dividing by this standard deviation restores a variance of 1.
+// The medians of n parts vary less than the distribution. Multiplying them by this factor restores a variance of 1.
 double pulled_apart(std::size_t n) {
   double squares = 0.0;
   for (std::size_t i = 0; i < n; ++i) squares += middle_of(i, n) * middle_of(i, n);
