@@ -134,7 +134,7 @@ TEST_CASE("measured verification passes: H100 within the goals", "[cost][measure
   holds(h100, 512, 5, 17);
 }
 
-// Sets beyond the summary rows: what the shipped figures reach, so that a change that makes them worse is seen.
+// Sets beyond the summary rows: the errors of the built-in parameters, so that a change for the worse is noticed.
 TEST_CASE("measured passes of all shapes, seen by the fit or not", "[cost][measured]") {
   struct Reach {
     const char* gpu;

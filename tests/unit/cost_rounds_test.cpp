@@ -22,7 +22,7 @@ using specsim::tests::near;
 
 namespace {
 
-// Every part of a pass has a figure of its own.
+// Every part of a pass has a different value.
 class Known final : public CostModel {
  public:
   [[nodiscard]] PassTime pass(Role role, const Pass& pass) const override {
@@ -102,7 +102,7 @@ TEST_CASE("affine: the published line of H100, Llama-3.1-8B and an EAGLE head", 
   CHECK(near(1e3 * model->pass(Role::target, {16, 4, 2000, 4}).total(), 7.09274659 + 64 * 0.0210103129 + 32000 * 3.92645679e-5));
   const RoundTime time = round_time(*model, {16, 2000}, 3, 0.0);
   CHECK(near(1e3 * time.draft.total(), 2.13526175 + 48 * 8.41429603e-4 + 16 * (2000 + 2001 + 2002) * 7.92561643e-7));
-  // By parts, and single figures of the preset replaced.
+  // By parts, with single values of the preset replaced.
   const auto own =
       make_cost("affine",
                 "{target_fixed_ms: 5, target_ms_per_token: 0.25, target_ms_per_kv_token: 0.001, draft_fixed_ms: 1, "
@@ -221,7 +221,7 @@ TEST_CASE("table: holes are named", "[cost][table]") {
   CHECK(Table("target,1,1,0,10\ntarget,5,1,0,12\ntarget,1,2,0,11\n" + kDraft).mistakes() ==
         "T: the target's table has 1 hole: tokens 5 batch 2 context 0; allowed: every combination of the tokens, batches and "
         "contexts that it names");
-  // A few rows that name a grid of 1e12 places are refused at once.
+  // A few rows that define a grid of 1e12 places are refused at once.
   std::string diagonal;
   for (int i = 1; i <= 10000; ++i) diagonal += fmt::format("target,{0},{0},{0},{0}\n", i);
   CHECK(Table(diagonal + kDraft).mistakes().find("has 999999990000 holes: tokens 1 batch 1 context 2,") != std::string::npos);
@@ -274,7 +274,7 @@ TEST_CASE("a policy's own cost is paid in every round, and the policy that depen
   const spec::Cell free = cell_with("");
   const spec::Cell paid = cell_with(", round_cost: 0.25");
   const std::vector<std::uint64_t> drafted = {5, 0, 3, 0, 2};  // rounds by drafted tokens
-  // A quarter of a pass of plain decoding, 20 ms; mutants: nothing, or a quarter of a draft pass.
+  // A quarter of a pass without speculation, 20 ms; mutants: nothing, or a quarter of a draft pass.
   CHECK(near(paid.round_time(0.3, drafted).total() - free.round_time(0.3, drafted).total(), 0.25 * 0.02, 1e-12));
   CHECK(near(paid.round_time(0.3).total() - free.round_time(0.3).total(), 0.25 * 0.02, 1e-12));
   REQUIRE(paid.policy()->round_times.size() == 5);

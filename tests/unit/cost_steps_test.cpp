@@ -60,7 +60,7 @@ TEST_CASE("a live server waits for the longest context and for its clients; lock
   CHECK(near(b.host, a.host + 8 * 28e-6));
   live.batch = 1;
   CHECK(model->pass(Role::target, live).kv == model->pass(Role::target, {1, 1, 4000, 1, false}).kv);
-  // Heads that share no keys: a sequence has many blocks, and the longest does not hold up the others.
+  // Heads that share no keys: a sequence has many blocks, so the longest sequence does not delay the others.
   const auto ungrouped = [](const std::string& engine, bool in_server) {
     return make_cost("roofline", "{hardware: h100-sxm, target: llama-2-7b, draft: none, engine: {source: a test, graphs: true, " +
                                      engine + "}}")
@@ -116,7 +116,7 @@ TEST_CASE("tables of steps are distinguished by their header and estimated row b
                                                            {"b300", "vllm 0.20.1", "Nobody-7B", "1", "1", "8", "4096", "14"},
                                                            {"x1", "vllm 0.20.1", "Qwen3-32B", "1", "1", "8", "4096", "14"}});
   REQUIRE(steps.rows.size() == 4);
-  CHECK(steps.rows[0].priced_ms > 11.0);  // 65 GB of weights at 8 TB/s alone are 8 ms
+  CHECK(steps.rows[0].priced_ms > 11.0);  // 65 GB of weights at 8 TB/s take 8 ms
   CHECK(steps.rows[0].priced_ms < 17.0);
   CHECK(steps.rows[1].why == "experts on several GPUs in parallel are not estimated");
   CHECK(steps.rows[2].why == "no model Nobody-7B");
@@ -190,8 +190,8 @@ TEST_CASE("clients that wait for their first token do not decode meanwhile", "[c
         .priced_ms;
   };
   CHECK(tpot("64", "") == tpot("64", "0"));
-  CHECK(near(tpot("64", "1e9"), tpot("1", "0"), 0.01));  // all of them wait, but for one
-  // As long as 900 tokens take: half of 64 decode, with half as many prompts a token.
+  CHECK(near(tpot("64", "1e9"), tpot("1", "0"), 0.01));  // all except one of them wait
+  // As long as 900 tokens take: half of 64 decode, with half as many prompts per token.
   const double half = tpot("32", "0");
   CHECK(near(tpot("64", fmt::format("{}", 900 * half)), half, 0.02));
 }

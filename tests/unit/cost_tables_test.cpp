@@ -87,7 +87,7 @@ TEST_CASE("an error in a table is reported with its line", "[cost][kernels]") {
   fields = product_table("100");
   fields[1].pop_back();
   CHECK(message_of(fields) == "t.csv:2: 6 fields, allowed: 7 as in the header");
-  // Headers that mean a table, and tables that say nothing.
+  // Headers that identify a table, and tables with no rows.
   const std::vector<std::string> header = product_table("100")[0];
   auto other = header;
   other.push_back(header[1]);
@@ -105,7 +105,7 @@ TEST_CASE("an error in a table is reported with its line", "[cost][kernels]") {
   CHECK(message_of(fields).find(
             "t.csv:2: no row is on a known GPU; the first is on \"h100-smx\", did you mean \"h100-sxm\"? allowed: ") !=
         std::string::npos);
-  // A mistaken unit is seen in one row.
+  // A mistaken unit is detected in a single row.
   CHECK(message_of(product_table("0.05")).find("allowed: times in microseconds") != std::string::npos);
   CHECK(message_of(product_table("50000")).find("allowed: times in microseconds") != std::string::npos);
   CHECK(message_of({{"a", "b"}}).find("whole steps (gpu,engine,model,tp,ep,batch,mean_context,median_ms)") != std::string::npos);
@@ -151,7 +151,7 @@ TEST_CASE("kernels that cannot exist are refused with their column", "[cost][ker
   for (const char* wrong : {"power_law_-1", "power_law_0", "power_law_11", "power_law_x", "even"})
     CHECK(routed(wrong).find("allowed: balanced, power_law_EXPONENT") != std::string::npos);
   CHECK(of_experts("2", "3") == "t.csv:2:40: tp is 3, allowed: a divisor of inter, 14336");
-  // A gate by its column, or else by the layer; SGLang 0.5.10 had no experts without one.
+  // A gate by its column, or else by the layer; SGLang 0.5.10 had no experts without a gate.
   std::vector<std::string> gated = experts;
   gated.insert(gated.end(), {"version", "gated"});
   const auto priced = [&](const char* hidden, const char* inter, const char* version, const char* gate) {

@@ -19,7 +19,7 @@ using specsim::tests::near;
 
 namespace {
 
-// Attention over so many tokens, over that of one, at 32,768 cached tokens.
+// Attention over the given number of tokens, relative to one token, at 32,768 cached tokens.
 double walk_of(const std::string& gpu, const std::string& engine, const std::string& rest = "") {
   const auto model =
       make_cost("roofline", fmt::format("{{hardware: {}, target: llama-3.1-8b, draft: none, engine: {}{}}}", gpu, engine, rest));
@@ -32,7 +32,7 @@ bool warns(const CostModel& model, const std::string& text) {
   return std::any_of(list.begin(), list.end(), [&](const std::string& one) { return one.find(text) != std::string::npos; });
 }
 
-// A B200 by its data sheet alone.
+// A B200 from its data sheet alone.
 const std::string kSheet =
     "{name: mine, memory_gb: 192, bandwidth_gb_per_s: 8000, bf16_tflops: 2250, multiprocessors: 148, l2_mb: 126, link_gb_per_s: "
     "900, "
@@ -50,7 +50,7 @@ TEST_CASE("vLLM walks all keys for several tokens where it runs FlashAttention 2
     CHECK(walk_of(gpu, "vllm_sync") > 2);
     for (const char* engine :
          {"sglang", "trtllm", "llama_cpp",
-          "graphs"}) {  // split: 3.8 times one token with wide heads on an RTX 3090, where all keys walked take 21
+          "graphs"}) {  // split: 3.8 times one token with wide heads on an RTX 3090, where reading all keys per block takes 21
       INFO(engine);
       CHECK(walk_of(gpu, engine) < 2);
     }
@@ -65,21 +65,21 @@ TEST_CASE("vLLM walks all keys for several tokens where it runs FlashAttention 2
 TEST_CASE(
     "an H200's attention of several tokens as it was measured: FlashAttention 3 shares the keys, FlashAttention 2 walks them",
     "[cost][transfer]") {
-  // Microseconds a layer of 32 heads on 8 of 128 (results/gpu/h200-sxm/kernels).
+  // Microseconds per layer of 32 heads on 8, each of 128 (results/gpu/h200-sxm/kernels).
   const auto layer = [](const std::string& gpu, const std::string& attention, double batch, double tokens, double context) {
     const auto model = make_cost("roofline", fmt::format("{{hardware: {}, target: llama-3.1-8b, draft: none, attention: {}, "
                                                          "engine: {{preset: vllm, unequal_contexts: 1}}}}",
                                                          gpu, attention));
     return 1e6 / 32 * model->pass(Role::target, {batch, tokens, context, tokens}).kv;
   };
-  // Of FlashAttention 3 what several tokens take over one; its own time is that of vLLM's kernels.
+  // From FlashAttention 3 only the ratio of several tokens to one is used; its own time is that of vLLM's kernels.
   for (const auto& [batch, context, tokens, over_one] :
        {std::tuple{1.0, 32768.0, 8.0, 1.02}, {16.0, 4096.0, 8.0, 0.99}, {64.0, 2048.0, 16.0, 1.06}, {64.0, 2048.0, 32.0, 1.19}}) {
     INFO(batch << " x " << context << ", " << tokens);
     CHECK(near(layer("h200-sxm", "split", batch, tokens, context) / layer("h200-sxm", "split", batch, 1, context), over_one,
                0.13));  // mutant: as one token
   }
-  // Eight heads a group fill a tile of 64 rows with eight tokens, one of 128 with sixteen; the keys are read for each tile.
+  // Groups of eight heads fill a tile of 64 rows with eight tokens, one of 128 with sixteen; the keys are read for each tile.
   const auto model = make_cost("roofline",
                                "{hardware: h200-sxm, target: llama-3.1-70b, draft: none, engine: {preset: vllm, "
                                "unequal_contexts: 1}}");
@@ -105,12 +105,12 @@ TEST_CASE("FlashAttention 2 walks the cache for several query tokens: RTX 4090 a
         make_cost("roofline", std::string("{hardware: ") + gpu + ", target: llama-3.1-8b, draft: none, engine: vllm}");
     return 1e6 / 32 * model->pass(Role::target, {1, tokens, context, 1}).kv;
   };
-  // LLMServingSim's RTX 4090: 37.8 and 264.3 us; vLLM's flash-attention 193, on a GPU that it does not name: 1.34 ms.
+  // LLMServingSim's RTX 4090: 37.8 and 264.3 us; vLLM's flash-attention issue 193, on an unnamed GPU: 1.34 ms.
   CHECK(layer_us("rtx-4090", 1, 8192) == Approx(37.8).epsilon(0.15));
   CHECK(layer_us("rtx-4090", 16, 8192) == Approx(264.3).epsilon(0.15));
   CHECK(layer_us("rtx-4090", 2, 8192) == Approx(264.3).epsilon(0.15));
   CHECK(layer_us("rtx-3090", 8, 32768) == Approx(1336).epsilon(0.15));
-  // A B200 verifies with decode kernels, which barely suffer: flashinfer 1832.
+  // A B200 verifies with decode kernels, which hardly take longer: flashinfer issue 1832.
   CHECK(layer_us("b200", 8, 8192) >= layer_us("b200", 1, 8192));
   CHECK(layer_us("b200", 8, 8192) < 1.5 * layer_us("b200", 1, 8192));
 }
@@ -122,16 +122,16 @@ TEST_CASE("FlashAttention 2 on an A100 and an L40S as vLLM's single tokens of un
                                                         gpu, model));
     return 1e6 / 32 * cost->pass(Role::target, {1, tokens, context, tokens}).kv;
   };
-  // attention_decode_aic, eight heads on eight: a sequence's blocks wait for one walk, however many heads.
+  // attention_decode_aic, eight heads on eight: a sequence's blocks read the keys once, for any number of heads.
   for (const auto& [gpu, context, us] : {std::tuple{"a100-80gb-sxm", 8192.0, 198.3},
                                          {"a100-80gb-sxm", 32768.0, 764.5},
                                          {"l40s", 8192.0, 156.0},
                                          {"l40s", 32768.0, 615.0}}) {
     INFO(gpu << ", " << context);
-    // Mutant: by a prompt's kernel that shares keys, 270 us at 32,768 on the A100, and by the RTX 4090's clock, 1000 on the L40S.
+    // Mutant: by a prompt's kernel that shares keys, 270 us at 32,768 on the A100; scaled by the RTX 4090's clock, 1000 on the L40S.
     CHECK(near(layer(gpu, "llama-3.1-8b", 8, context), us, 0.1));
-    // Heads of Llama-2-7B share no keys, so that one token walks as well. Mutant: split, half of it.
-    CHECK(layer(gpu, "llama-2-7b", 1, context) > 0.9 * us);  // on the L40S its memory takes longer
+    // Heads of Llama-2-7B share no keys, so one token also reads all keys in each block. Mutant: split, half of it.
+    CHECK(layer(gpu, "llama-2-7b", 1, context) > 0.9 * us);  // on the L40S reading from memory takes longer
     CHECK(near(layer(gpu, "llama-2-7b", 8, context), layer(gpu, "llama-2-7b", 1, context), 0.02));
     CHECK(layer(gpu, "llama-3.1-8b", 1, context) < 0.4 * us);
   }
@@ -150,7 +150,7 @@ TEST_CASE("int4 on Hopper: up to 32 rows cost vLLM what one does, and an H100 ta
   };
   for (const char* gpu : {"h100-sxm", "h200-sxm", "h800"}) {
     INFO(gpu);
-    // Mutant: by TensorRT-LLM's kernel, whose eight rows cost 1.8 times one. Machete's tiles hold 16 and 32 rows.
+    // Mutant: by TensorRT-LLM's kernel, whose eight rows take 1.8 times one. Machete's tiles hold 16 and 32 rows.
     CHECK(grows(gpu, "vllm", 8) < 1.05);
     CHECK(grows(gpu, "vllm", 32) < 1.1);
     CHECK(grows(gpu, "sglang", 8) < 1.05);
@@ -189,7 +189,7 @@ TEST_CASE("a walk over keys takes as long as a head is wide: the RTX 3090 as it 
     x.context = context;
     CHECK(near(fit->microseconds(gpu, x), us, 0.05));  // vLLM flash-attention 193
   }
-  // Mutant: as long whatever the width, 2939 us; the thread has 1336 for 32 heads of 128, on a GPU that it does not name.
+  // Mutant: the same time for any width, 2939 us; the issue has 1336 for 32 heads of 128, on an unnamed GPU.
   x.context = 32768;
   x.heads = 32;
   x.kv_heads = 8;
@@ -225,9 +225,9 @@ TEST_CASE("an H100 of 94 GB is the same chip with a slower memory", "[cost][tran
     for (const double rows : {1.0, 256.0}) {
       INFO(dtype << ", rows: " << rows);
       const double ratio = seconds("h100-sxm-94gb", dtype, rows) / seconds("h100-sxm", dtype, rows);
-      // Mutant: the calibration's formula, which makes it the faster one of the two (.74 in int4).
+      // Mutant: the calibration's formula, which makes it the faster of the two (.74 in int4).
       CHECK(ratio > 1.0);
-      CHECK(ratio < 3350.0 / 2400.0);  // what the bandwidths are apart
+      CHECK(ratio < 3350.0 / 2400.0);  // the ratio of the bandwidths
     }
 }
 
@@ -257,8 +257,7 @@ TEST_CASE("experts of layers that no table has: by their bytes, with their own e
     return make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: {}}}", gpu, target, engine));
   };
   const auto said = [](const CostModel& cost) { return fmt::format("{}", fmt::join(cost.warnings(), "\n")); };
-  // The L40S was measured with gpt-oss in mxfp4 under vLLM. Mutant: its fit to one layer of 896 experts, 11.8, 28, 57.5 and 48.5
-  // ms.
+  // The L40S was measured with gpt-oss in mxfp4 under vLLM. Mutant: its fit to one layer of 896 experts gives 11.8, 28, 57.5 and 48.5 ms.
   const auto l40s = model("l40s", "gpt-oss-20b");
   double before = 0.0;
   for (const double tokens : {1.0, 4.0, 16.0, 64.0, 128.0}) {
@@ -298,7 +297,7 @@ TEST_CASE("one row that a version's dispatch makes slow takes the time of two: v
     const PassTime time = model->pass(Role::target, {1, rows, 0, rows});
     return time.weights + time.compute;
   };
-  CHECK(near(products(1) / products(2), 1.0, 0.05));  // mutant: as measured, 1.6 times
+  CHECK(near(products(1) / products(2), 1.0, 0.05));  // mutant: the measured value, 1.6 times
   CHECK(fmt::format("{}", fmt::join(model->warnings(), "\n")).find("products of fp8 over one row were measured at") !=
         std::string::npos);
 }

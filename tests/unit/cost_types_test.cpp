@@ -1,4 +1,4 @@
-// Element types that were not measured on a GPU, kernels and all-reduces that its engine does not run: what takes their place.
+// Element types that were not measured on a GPU, and kernels and all-reduces that its engine does not run: their replacements.
 #include "tests/support/costs.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-// Drafters: their trees, what they find in a text, and how policies choose lengths.
+// Drafters: their trees, their matches in a text, and how policies choose lengths.
 #include "tests/support/drafters.h"
 #include "sim/rounds/draft/drafter.h"
 #include "sim/rounds/draft/length_policy.h"
@@ -64,7 +64,7 @@ std::vector<Token> found(const std::string& kind, const std::string& parameters,
 // Expected tokens of every tree of `size` nodes with its root, on at most `levels` levels below it.
 std::vector<double> all_trees(const std::vector<double>& acceptance, int size, int levels);
 
-// The same of every row of children, of the ranks from `rank` on, with `size` nodes in all.
+// The same for every row of children, of the ranks from `rank` on, with `size` nodes in all.
 std::vector<double> all_rows(const std::vector<double>& acceptance, std::size_t rank, int size, int levels) {
   if (size == 0) return {0.0};
   std::vector<double> values;
@@ -136,7 +136,7 @@ TEST_CASE("trees from branching, paths and parents are the same trees") {
   CHECK(shape("{branching: [2, 2]}") == wanted);
   CHECK(shape("{paths: [[1, 1], [0], [0, 1], [1], [0, 0], [1, 0]]}") == wanted);
   CHECK(shape("{parents: [0, 0, 1, 1, 2, 2]}") == wanted);
-  CHECK(shape("{parents: [2, 0, 0, 2, 3, 3]}") == wanted);  // a parent may come behind its child
+  CHECK(shape("{parents: [2, 0, 0, 2, 3, 3]}") == wanted);  // a parent may come after its child
 }
 
 TEST_CASE("passes and rows of a tree") {
@@ -167,7 +167,7 @@ TEST_CASE("what drafters find in a text") {
   CHECK(found("lookahead", "{window: 0, ngram: 3, guesses: 2}", text) ==
         std::vector<Token>{5, 3, 6, 4});  // newest first, level by level
   CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) ==
-        std::vector<Token>{3, 4});                                        // match of 2, ties to what was seen first
+        std::vector<Token>{3, 4});                                        // match of 2, ties to the earliest
   CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());  // 1/2 each
   CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
   // Every end is scored: after 7 came 1 and 2, a third of its places each, after [5, 7] twice 1, half of its places: 1 in all.
@@ -180,8 +180,8 @@ TEST_CASE("what drafters find in a text") {
   CHECK(found("suffix_decoding", "{past: [[5, 7, 9, 9], [5, 7, 9, 9], [5, 7, 9, 9]]}", ends) == std::vector<Token>{9, 9});
 }
 
-// Lookahead as its paper's figure has it: every token of the window has seen the text, level 0 up to its column, and the lower levels of its column.
-// The window is a map from (level, place after the text's end); shifting only renames.
+// Lookahead as in its paper's figure: every token of the window has seen the text, level 0 up to its column, and the lower levels of its column. The
+// window is a map from (level, place after the text's end); shifting only renames.
 class LookaheadByPlaces {
  public:
   LookaheadByPlaces(int window, int ngram, int guesses, Text& text) : window_(window), ngram_(ngram), guesses_(guesses) {
@@ -216,7 +216,7 @@ class LookaheadByPlaces {
       saw(std::move(ngram));
     }
     at_.merge(next);
-    // Full, the lowest level goes and the next one takes its name; else every level loses its column 0.
+    // If the window is full, the lowest level is dropped and the next one takes its name; otherwise every level loses its column 0.
     const int drop = full() ? 1 : 0;
     std::map<std::pair<int, int>, Token> renamed;
     for (const auto& [where, token] : at_)
@@ -323,7 +323,7 @@ TEST_CASE("policies: lengths after given rounds") {
   CHECK(memory.length == 0);  // a round without drafts gives no information
   goodput->observe(memory, 1, 1);
   CHECK(memory.length == 10);
-  // However low the first estimate, rounds to see find what drafting brings. Mutant: the estimate goes back to it without drafts.
+  // However low the first estimate is, trial rounds find the gain of drafting. Mutant: without drafts the estimate returns to it.
   const auto doubting = policy("goodput", "{first_alpha: 0.01, weight: 0.02}", times);
   memory = doubting->start();
   for (int round = 0; round < 4000; ++round) doubting->observe(memory, memory.length, memory.length);
@@ -346,7 +346,7 @@ TEST_CASE("policies: lengths after given rounds") {
   probing->observe(memory, 1, 1);
   CHECK(memory.length == 10);
 
-  // One length for the batch: 3 of 4 tries accepted at two sequences, and what each alone would have chosen.
+  // One length for the batch: 3 of 4 drafts accepted at two sequences, and the lengths that each would have chosen alone.
   const auto together = policy("goodput", "{weight: 1}", times, 2);
   CHECK(together->sequences() == 2);
   memory = together->start();
@@ -425,12 +425,12 @@ TEST_CASE("confidence_roc: the threshold of the least waste, by hand") {
   // Accepted .9 .8 .6 .55, rejected .5 .3: at .55 no accepted token is lost and no rejected one passes.
   policy->observe_tokens(memory, std::array{0.3}, 0);
   CHECK(memory.threshold == 0.55);
-  // More accepted ones of .2: to lose 1 of 5 costs 3/5, 3 of 7 costs 9/7, to let both rejected ones pass costs 1.
+  // More accepted ones of .2: losing 1 of 5 costs 3/5, 3 of 7 costs 9/7, letting both rejected ones pass costs 1.
   policy->observe_tokens(memory, std::array{0.2}, 1);
   CHECK(memory.threshold == 0.55);
   policy->observe_tokens(memory, std::array{0.2, 0.2}, 2);
   CHECK(memory.threshold == 0.2);
-  // As shipped a request keeps the threshold that it began with. Mutant: the rule of each round as the default.
+  // By default a request keeps its first threshold. Mutant: the rule of each round is the default.
   const config::Arguments none =
       config::read_arguments(config::parse_text("{}", "t", diagnostics), entry->info.parameters, {}, "policy", diagnostics);
   const auto shipped = entry->make(none, {10, {}, 1}, diagnostics);
@@ -452,7 +452,7 @@ TEST_CASE("adaedl: the threshold follows the rate of acceptance") {
   CHECK_FALSE(policy->goes_on(memory, 1.0, 1.01));
   policy->observe(memory, 4, 4);  // average .5, below .9: half a step up
   CHECK(memory.threshold == Approx(0.6));
-  for (int i = 0; i < 4; ++i) policy->observe(memory, 4, 4);  // averages .75 .875 .9375 ...: two more, then whole drafts stay
+  for (int i = 0; i < 4; ++i) policy->observe(memory, 4, 4);  // averages .75 .875 .9375 ...: two more; after that complete drafts change nothing
   CHECK(memory.threshold == Approx(0.8));
   policy->observe(memory, 3, 3);
   CHECK(memory.threshold == Approx(0.7));
@@ -481,8 +481,8 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
                     "{{batch: {}}}}}",
                     batch));
   };
-  // Half of the rounds draft 1, half 3. Of one sequence that is 2 passes in the mean; of two the longest drafts 3 but for a
-  // quarter.
+  // Half of the rounds draft 1, half 3. One sequence takes 2 passes in the mean; with two sequences the longest drafts 3 in three quarters of the
+  // rounds.
   const std::vector<std::uint64_t> drafted = {0, 500, 0, 500};
   const spec::Experiment one = cell_of(1);
   const spec::Experiment two = cell_of(2);
@@ -501,7 +501,7 @@ TEST_CASE("mtp: the stated acceptance is the overlap, and one that no draft has 
   };
   for (const double wanted : {0.05, 0.3, 0.7, 0.905, 0.99, 1.0})
     for (const double own : overlaps(wanted)) CHECK(own == Approx(wanted).margin(1e-12));
-  // No draft overlaps less than by the probability of the target's least likely token.
+  // Every draft overlaps by at least the probability of the target's least likely token.
   CHECK_THROWS_WITH(overlaps(0.0), Catch::Contains("acceptance is 0, allowed: in [") && Catch::Contains("least likely token"));
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("a batch takes as many passes of the draft as its slowest sequence", "
   CHECK(drafting(1, copies, drafted, passes) == Approx(1.5));
   CHECK(drafting(2, copies, drafted, passes) == Approx(1.75));  // mutant: the mean at every batch
   CHECK(drafting(64, copies, drafted, passes) == Approx(2.0));
-  // Nine rounds in ten copy 24 tokens without a pass, one has the model draft three.
+  // Nine rounds in ten copy 24 tokens without a pass; in one the model drafts three.
   std::vector<std::uint64_t> mixed(25, 0);
   mixed[3] = 100;
   mixed[24] = 900;

@@ -1,4 +1,4 @@
-// Drafts out of the text as SGLang and llama.cpp make them: by hand after their sources, and by theory round by round.
+// Drafts from the text as in SGLang and llama.cpp: by hand from their sources, and by theory round by round.
 #include "sim/rounds/theory/engine_drafts.h"
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/drafters.h"
@@ -55,10 +55,10 @@ std::set<Path> with_beginnings(const Paths& paths) {
 
 struct Compared {
   int drafting = 0;  // rounds that draft
-  int by_text = 0;   // rounds whose drafts the text alone would not tell
+  int by_text = 0;   // rounds whose drafts do not follow from the text alone
 };
 
-// Follows sequences of few tokens, which repeat themselves.
+// Follows sequences of few tokens, which are repetitive.
 void compare(Compared& counts, std::mt19937& random, const std::string& name, const std::string& parameters,
              const theory::HistoryDraft& theory, std::size_t most_emitted) {
   for (int sequence = 0; sequence < 4; ++sequence) {
@@ -99,19 +99,19 @@ Paths random_texts(std::mt19937& random) {
 TEST_CASE("sglang_ngram: what a round emits is found two rounds later, and of the prompt its last tokens", "[engine_drafts]") {
   Rounds rounds("sglang_ngram", "{nodes: 4, max_trie_depth: 4, max_bfs_breadth: 1}");
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3}).empty());  // the trie is empty
-  // 8 1 2 3 went in: 1 is found there, 3 1 is not, since 3 was not there before. Mutant: the whole prompt, in which 9 follows 8.
+  // 8 1 2 3 was inserted: 1 is found there, 3 1 is not, since 3 was not there before. Mutant: the whole prompt, in which 9 follows 8.
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1}) == Paths{{2}, {2, 3}});
-  // 1 2 3 1 went in, the newest 8 did not. Mutant: the last round's text.
+  // 1 2 3 1 was inserted, the newest 8 was not. Mutant: the last round's text.
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8}) == Paths{{1}, {1, 2}, {1, 2, 3}});
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8, 5}).empty());
-  // Now 8 was followed by 5 as well, lately.
+  // Now 5 has also followed 8, most recently.
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8, 5, 8}) == Paths{{5}});
 }
 
 TEST_CASE("sglang_ngram: an end that was not in the trie is not looked for until it comes again", "[engine_drafts]") {
   Rounds rounds("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
   CHECK(rounds.behind({1, 2, 3, 2, 4, 1}).empty());
-  // 1 2 is in the trie, before 3; but 1 was not a round ago. 2 was followed by 4 lately. Mutant: 3, by a new match.
+  // 1 2 is in the trie, before 3; but 1 was not in the previous round. 2 was last followed by 4. Mutant: 3, by a new match.
   CHECK(rounds.behind({1, 2, 3, 2, 4, 1, 2}) == Paths{{4}});
   Rounds both("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
   CHECK(both.behind({1, 2, 3, 2, 4}).empty());
@@ -131,7 +131,7 @@ TEST_CASE("sglang_ngram: breadths, ages and frequencies", "[engine_drafts]") {
   // 2 was inserted twice as often.
   CHECK(first("match_type: PROB") == Paths{{2}, {3}});
   CHECK(first("match_type: PROB, max_bfs_breadth: 1") == Paths{{2}});
-  // The shares' product: 1 2 5 is 3/4, 1 3 is 1/4; the longest end comes first, whatever it promises.
+  // The product of the shares: 1 2 5 is 3/4, 1 3 is 1/4; the longest end comes first, whatever its probability.
   CHECK(Rounds("sglang_ngram", "{match_type: PROB, max_trie_depth: 3, nodes: 2, past: [[1, 2, 5], [1, 2, 5], [1, 3]]}")
             .behind({1}) == Paths{{2}, {2, 5}});
   CHECK(Rounds("sglang_ngram", "{match_type: PROB, max_trie_depth: 3, nodes: 2, past: [[1, 2], [1, 2], [1, 2], [7, 1, 4]]}")
@@ -178,7 +178,7 @@ TEST_CASE("ngram_mod: the table's last token, drafts that are long enough, and a
   Rounds in_time("ngram_mod", "{draft_length: 1, n_match: 2, n_min: 1}");
   in_time.behind({1, 2, 3});
   CHECK(in_time.behind(text) == Paths{{12}});
-  // Five drafts of which nothing is accepted, and what is not in the text is forgotten.
+  // After five drafts of which nothing is accepted, n-grams that are not in the text are forgotten.
   Rounds poor("ngram_mod", "{draft_length: 1, n_match: 1, n_min: 1, past: [[1, 2]]}");
   CHECK(poor.behind({1}).empty());
   for (std::size_t size = 2; size <= 6; ++size) CHECK(poor.behind(Path(size, 1)) == Paths{{2}});
@@ -189,12 +189,12 @@ TEST_CASE("ngram_mod: the table's last token, drafts that are long enough, and a
 
 TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itself", "[engine_drafts]") {
   CHECK(Rounds("ngram_cache", "{draft_length: 3}").behind({1, 2, 3, 1, 2, 3, 1}) == Paths{{2}, {2, 3}, {2, 3, 1}});
-  // Three tokens were seen once, and that is enough; two and one have to be seen twice.
+  // Three tokens were seen once, and that is enough; two tokens and one must be seen twice.
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5, 6, 7}) == Paths{{5}});
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 5, 6}).empty());
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5}).empty());
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5, 6, 8, 5})[0] == Path{6});
-  // 5 6 5 6 in two rounds has no 6 5. Mutant: counting on.
+  // 5 6 5 6 in two rounds has no 6 5. Mutant: counting continues across rounds.
   Rounds apart("ngram_cache", "{draft_length: 1}");
   CHECK(apart.behind({5, 6}).empty());
   CHECK(apart.behind({5, 6, 5, 6}).empty());
@@ -208,7 +208,7 @@ TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itsel
   often.insert(often.end(), {60, 61, 0, 1});
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind(often) == Paths{{8}});
   CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7]]}").behind(often).empty());
-  // past has to say it twice, statistics two times as well.
+  // It must occur twice in past, and two times in statistics as well.
   CHECK(Rounds("ngram_cache", "{draft_length: 1, past: [[0, 1, 7]]}").behind({0, 1}).empty());
   CHECK(Rounds("ngram_cache", "{draft_length: 1, past: [[9, 0, 1, 7], [9, 0, 1, 7]]}").behind({9, 0, 1}) == Paths{{7}});
   CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7]]}").behind({0, 1}).empty());
@@ -222,7 +222,7 @@ TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more 
   CHECK(behind({9, 1, 2, 3, 1}).empty());        // one token more than a key and a value comes after the place
   CHECK(behind({9, 1, 2, 3, 4, 1}) == Paths{{2}, {2, 3}});
   CHECK(behind({9, 1, 2, 3, 1, 4, 5, 6, 7, 1}) == Paths{{4}, {4, 5}});  // Mutant: the first place
-  // Of two tokens one is accepted, and one is drafted the next time; of that none, and no more is. Mutant: two each time.
+  // Of two tokens one is accepted, and one is drafted the next time; of that none, and nothing more. Mutant: two each time.
   Rounds shrinking("ngram_map_k", "{draft_length: 2, size_n: 1}");
   Path text = {9, 1, 2, 3, 4, 5, 1};
   const auto emit = [&](Rounds& rounds, const Path& tokens) {
@@ -256,8 +256,8 @@ TEST_CASE("ngram_map_k: what it does not find", "[engine_drafts]") {
   CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}).empty());
   CHECK(Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}) ==
         Paths{{2}, {2, 3}});
-  // 3 2654435761 + 0 and 0 + 158995 are equal modulo 2^18: the later n-gram of the prompt has the place in the table, and the
-  // earlier one, which the first round would have found, is lost. Mutant: both are found.
+  // 3 2654435761 + 0 and 0 + 158995 are equal modulo 2^18. The later n-gram of the prompt occupies the place in the table; the earlier one, which the
+  // first round would have found, is lost. Mutant: both are found.
   const Path both = {9, 3, 0, 5, 6, 7, 0, 158995, 8, 8, 4, 4, 4, 4};
   const auto and_then = [&](const Path& more) {
     Path text = both;
@@ -277,13 +277,13 @@ TEST_CASE("ngram_map_k4v: four values, the commonest at least twice as common as
   CHECK(behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1}).empty());                      // Mutant: ngram_map_k
   // 2 3 is the most common, 4 5 follows the place. Mutant: the commonest.
   CHECK(behind({9, 1, 2, 3, 1, 2, 3, 1, 4, 5, 6, 6, 1}) == Paths{{4}, {4, 5}});
-  // Six against three; the fifth value would be a fourth. Mutant: it is counted.
+  // Six against three; the fifth value would be the fourth to count. Mutant: it is counted.
   Path text = {9};
   for (const int value : {0, 0, 0, 0, 0, 0, 1, 2, 3, 4})
     for (const int token : {1, 10 + value, 20 + value}) text.push_back(token);
   for (const int token : {6, 6, 6, 1}) text.push_back(token);
   CHECK(behind(text) == Paths{{14}, {14, 24}});
-  // One against one; in the next round that finds it the place's own value is counted once more. Mutant: it is not.
+  // One against one; the next round that finds it counts the place's own value once more. Mutant: it does not.
   Rounds again("ngram_map_k4v", "{draft_length: 2, size_n: 1}");
   CHECK(again.behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1}).empty());
   CHECK(again.behind({9, 1, 2, 3, 1, 4, 5, 6, 6, 6, 1, 7, 1}) == Paths{{4}, {4, 5}});

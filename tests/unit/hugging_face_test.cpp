@@ -1,4 +1,4 @@
-// A Hugging Face config.json as a model: what each architecture's keys mean, against the shapes of configs/models.
+// A Hugging Face config.json as a model: the meaning of each architecture's keys, compared with the shapes of configs/models.
 #include "sim/hardware/presets/hugging_face.h"
 #include "sim/foundation/base/whole_file.h"
 #include "tests/support/costs.h"
@@ -21,7 +21,7 @@ using specsim::tests::make_cost;
 
 namespace {
 
-// A folder with a config.json, gone with it.
+// A folder with a config.json, deleted at the end of its scope.
 class ModelFolder {
  public:
   explicit ModelFolder(const std::string& json)
@@ -248,7 +248,7 @@ TEST_CASE("a config.json is the shape that configs/models has", "[cost][models][
     check_same(read, tests::shape_of(row.name));
     CHECK(read.assumed.empty());
   }
-  // GLM-5.2's list of indexers, and the rule behind it.
+  // GLM-5.2's list of indexers, and the rule that gives it.
   std::string types;
   for (int layer = 0; layer < 78; ++layer)
     types += fmt::format("{}\"{}\"", layer > 0 ? ", " : "", layer < 3 || layer % 4 == 2 ? "full" : "shared");
@@ -351,7 +351,7 @@ TEST_CASE("config.json: unknown keys are reported, missing ones are refused at t
   CHECK(unknown.assumed[0].find("model_type novel is not known") != std::string::npos);
   CHECK(unknown.assumed[1].find("gate and up") != std::string::npos);
   CHECK(unknown.kv_heads == 8);
-  // A multimodal file of Gemma 3 that leaves transformers' defaults out.
+  // A multimodal file of Gemma 3 without transformers' default keys.
   const ModelShape defaults = shape_of_json(
       R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
       "num_hidden_layers": 34, "sliding_window": 1024}})");
@@ -366,7 +366,7 @@ TEST_CASE("config.json: unknown keys are reported, missing ones are refused at t
   CHECK(hybrid.linear_layers == 36);
   CHECK(hybrid.kv_bytes_per_token() == 12.0 * 2 * 2 * 256 * 2);
   CHECK(hybrid.assumed.back() == "36 layers without full attention are estimated with its projections and no cache");
-  // Qwen3.5 and those after it say what their linear attention is, in the language model's part.
+  // Qwen3.5 and later files describe their linear attention in the language model's part.
   const ModelShape delta = shape_of_json(
       R"({"model_type": "qwen3_5", "text_config": {"model_type": "qwen3_5_text", "attn_output_gate": true, "hidden_size": 5120,
       "intermediate_size": 17408, "num_attention_heads": 24, "num_key_value_heads": 4, "head_dim": 256, "num_hidden_layers": 64,
@@ -403,7 +403,7 @@ TEST_CASE("config.json: unknown keys are reported, missing ones are refused at t
       "num_hidden_layers": 4, "vocab_size": 1000, )") +
            more + "}";
   };
-  // Mutants: any word but true is false; every type that begins with float8 is known.
+  // Mutants: any word except true is false; every type that begins with float8 is known.
   CHECK(mistakes_of(small(R"("tie_word_embeddings": "yes")")).find("tie_word_embeddings is \"yes\", allowed: true, false") !=
         std::string::npos);
   CHECK_FALSE(shape_of_json(small(R"("tie_word_embeddings": null)")).tied_embeddings);
@@ -483,9 +483,9 @@ TEST_CASE("a key about layers that is not understood is refused, whatever it is 
       CHECK(mistakes_of(with_key(config, key, "null")).empty());
       CHECK(mistakes_of(with_key(config, key, "[]")).empty());
     }
-    // A list that is as long as the layers is one by layer, by any name.
+    // A list with one entry per layer is a list by layer, whatever its name.
     CHECK(mistakes_of(with_key(config, "novel_widths", "[" + list + "]")).find("novel_widths is a list") != std::string::npos);
-    // Keys that say nothing of layers change nothing.
+    // Keys without a relation to layers change nothing.
     check_same(shape_of_json(with_key(config, "novel_switch", "true")), shape_of_json(config));
   }
 }
@@ -532,7 +532,7 @@ TEST_CASE("names with escapes and signs of other scripts", "[cost][models][huggi
   const std::string escaped = shape_of_json(kLlama + R"(, "_name_or_path": "a\u001b[31mb"})").name;
   CHECK(escaped.find("specsim_hf_") == 0);
   CHECK(shape_of_json(kLlama + fmt::format(R"(, "_name_or_path": "{}"}})", std::string(500, 'a'))).name.find("specsim_hf_") == 0);
-  // Modules that are left out of the quantisation, by an escaped name.
+  // Modules that are excluded from quantisation, by an escaped name.
   const auto with_ignored = [](const std::string& name) {
     return quantised(fmt::format(R"({{"quant_method": "fp8", "modules_to_not_convert": ["{}"]}})", name));
   };

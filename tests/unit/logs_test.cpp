@@ -1,4 +1,4 @@
-// Lines of servers' logs as counts, and what follows from counts, each worked out by hand.
+// Lines of servers' logs as counts, and values derived from counts, each calculated by hand.
 #include "sim/serving/logs/findings.h"
 #include "sim/serving/logs/server_log.h"
 
@@ -48,7 +48,7 @@ TEST_CASE("a line of vLLM: rounds, accepted tokens and the tokens that were judg
 }
 
 TEST_CASE("where drafts were cut short the rates tell how many rounds there were", "[logs]") {
-  // 643 tokens and a length of 2.29 are those of 497 to 500 rounds; of these only 500 has .716, .428 and .142 as whole numbers.
+  // 643 tokens and a length of 2.29 fit 497 to 500 rounds; of these only 500 gives whole numbers for .716, .428 and .142.
   const auto all = read(
       "SpecDecoding metrics: Mean acceptance length: 2.29, Accepted: 643 tokens, Drafted: 1200 tokens, Per-position acceptance "
       "rate: 0.716, 0.428, 0.142, Avg Draft acceptance rate: 53.6%");
@@ -111,7 +111,7 @@ TEST_CASE("a report of trtllm-bench that fits several draft lengths reports none
   CHECK(three.drafts_whole);
   CHECK(three.rounds == 16.0);
   CHECK(three.accepted == 24.0);
-  // The longest that is looked for, which the median request's draft tokens single out among its neighbours.
+  // The longest draft length that is searched, which the median request's draft tokens distinguish from its neighbours.
   const auto longest = read(
       "Number of requests: 1\n[DT] AVERAGE: 128.00\n[DT] P50 : 128.00\n[ADT] AVERAGE: 64.00\n[DAR] AVERAGE: 0.50\n[AL] AVERAGE: "
       "65.00\n");
@@ -119,7 +119,7 @@ TEST_CASE("a report of trtllm-bench that fits several draft lengths reports none
 }
 
 TEST_CASE("a benchmark's report that contradicts itself is reported with both values", "[logs]") {
-  // 100 drafts of 2, 150 accepted: 2.5, and rates that say .9 + .8.
+  // 100 drafts of 2, 150 accepted: 2.5, and rates that sum to .9 + .8.
   const auto all = read(
       "---------------Speculative Decoding---------------\nAcceptance rate (%): 75.00\nAcceptance length: 2.50\nDrafts: "
       "100\nDraft "
@@ -158,7 +158,7 @@ TEST_CASE("one alpha for all positions is tested by chi-squared with one degree 
   REQUIRE(alpha != nullptr);
   CHECK_FALSE(alpha->holds);
   CHECK(holds(alpha->told, "p = 0.036"));
-  // Alpha over both: 108 accepted of 100 + 70 that were judged.
+  // Alpha over both: 108 accepted of the 100 + 70 judged.
   CHECK(unlike.alpha.value == Approx(108.0 / 170.0));
   CHECK(unlike.mean_length.value == Approx(2.08));
   CHECK(unlike.acceptance_rate.value == Approx(0.54));

@@ -1,4 +1,4 @@
-// Trees out of a block drafter's distributions, by hand: which paths are drafted, how many pay, and what a block costs.
+// Trees from a block drafter's distributions, by hand: the drafted paths, how many of them pay, and the time of a block.
 #include "sim/experiments/judge/rows.h"
 #include "tests/support/cells.h"
 
@@ -43,7 +43,7 @@ Played played(const std::string& drafter) {
 }  // namespace
 
 TEST_CASE("ddtree: the likeliest paths by the product of their tokens, out of one pass over the block") {
-  // Paths are worth .6, .36, .3, .216, .18, ...: the best four reach depth 1 with .9, depth 2 with .36 and depth 3 with .216.
+  // Paths have probabilities .6, .36, .3, .216, .18, ...: the best four reach depth 1 with .9, depth 2 with .36 and depth 3 with .216.
   const Played four = played("{kind: ddtree, block_size: 4, nodes: 4}");
   const auto rounds = static_cast<double>(four.counts.rounds);
   CHECK(four.counts.drafted[4] == four.counts.rounds);
@@ -63,11 +63,11 @@ TEST_CASE("caddtree: nodes are added while they raise the expected tokens per ti
   const Played three = played("{kind: caddtree, block_size: 4, nodes: 10, draft_time: 0.5, row_time: 0.3}");
   CHECK(three.counts.drafted[3] == three.counts.rounds);
   CHECK(three.draft_ms == Approx(0.1 + 4 * 0.01).epsilon(1e-12));
-  // One node is worth .6, and costs twice a plain pass.
+  // One node adds .6, and costs twice a pass without speculation.
   const Played none = played("{kind: caddtree, block_size: 4, nodes: 10, draft_time: 0.5, row_time: 2}");
   CHECK(none.counts.drafted[0] == none.counts.rounds);
   CHECK(none.counts.emitted == none.counts.rounds);
-  // Rows that cost next to nothing: the budget decides.
+  // If rows are almost free, the budget decides.
   const Played most = played("{kind: caddtree, block_size: 4, nodes: 10, row_time: 0.000001}");
   CHECK(most.counts.drafted[10] == most.counts.rounds);
 }
