@@ -256,7 +256,7 @@ void check_lengths(const serve::ServerPolicy& policy, const serve::Acceptance& a
     if (!acceptance.offers(length)) {
       int most = 0;
       while (acceptance.offers(most + 1)) ++most;
-      diagnostics.add(where, fmt::format("the policy drafts up to {} tokens, allowed: no more than the trace's records hold, {}",
+      diagnostics.add(where, fmt::format("the policy drafts up to {} tokens, allowed: at most the drafts in the trace, {}",
                                          policy.longest(), most));
       return;
     }

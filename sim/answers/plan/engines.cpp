@@ -364,7 +364,7 @@ std::vector<std::string> pair_warnings(const cost::Deployment& deployment) {
   if (vocabularies_differ(deployment))
     list.push_back(fmt::format("{}: {}", vocabularies(deployment),
                                std::abs(deployment.draft->vocab - deployment.target->vocab) > kVocabularyDifferenceLlamaCpp
-                                   ? "no engine serves this pair as it is planned here"
+                                   ? "no engine supports this pair as planned"
                                    : "vLLM and SGLang refuse the pair, llama.cpp takes it"));
   return list;
 }

@@ -106,7 +106,7 @@ const std::vector<report::Column<PassLine>>& columns_of_passes() {
        }},
       {"error_percent", "%", "standard deviation of the logarithm of total_ms, by the server's factors and the kernels",
        [](const Line& line) { return fmt::format("{:.1f}", 100.0 * line.priced->error); }},
-      {"kernel_error_percent", "%", "standard deviation by the estimates of its kernels alone",
+      {"kernel_error_percent", "%", "standard deviation due to the estimates of its kernels",
        [](const Line& line) { return fmt::format("{:.2f}", 100.0 * line.priced->kernel_error); }},
       {"shared", "1", "share of that part's variance shared with passes over other numbers of rows",
        [](const Line& line) { return fmt::format("{:.2f}", line.priced->shared); }}};

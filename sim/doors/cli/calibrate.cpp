@@ -60,7 +60,7 @@ void print_speed(const std::vector<calibrate::Speed>& speeds, const calibrate::S
       "the same at their tokens per round\n");
   if (const auto* const blocks = std::get_if<draft::Blocks>(&settings.drafts);
       blocks != nullptr && (*blocks)->shape().looks_behind && (*blocks)->work(0).verified_rows > 1.0)
-    print_output("Lookahead's window is a target pass of its own here: a server puts it into the one that verifies\n");
+    print_output("Lookahead's window is a separate target pass here; a server includes it in the verifying pass\n");
   Table table(
       {{"temperature"}, {"batch"}, {"draft_length"}, {"tokens/round"}, {"tokens/s"}, {"speedup"}, {"+-"}, {"all prompts"}});
   for (const calibrate::Speed& speed : speeds)
@@ -113,7 +113,7 @@ ExitCode calibrate_on_cpu(const ModelOptions& options) {
   if (!models.random) prompts = models.prompts(settings.prompts, "--prompts", settings);
   if (models.random && settings.drafts_blocks())
     throw BadInput({"--drafter", 0, 0},
-                   "a tree with random weights, allowed: with two models' directories (nothing else is timed)");
+                   "a tree with random weights, for which nothing can be timed; allowed: with the directories of two models");
   const bool passes_vary = settings.drafts_blocks();  // with the text, or with the level of a tree
   if (!passes_vary) {
     const calibrate::Passes passes = calibrate::time_passes(models, settings, PhaseProgress());
@@ -152,7 +152,7 @@ ExitCode calibrate_command(const std::vector<std::string>& arguments) {
       "specsim calibrate --target DIR --draft DIR --prompts FILE --out DIR [options]",
       "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --out results/mine\n"
       "  specsim calibrate --target models/target --draft models/draft --prompts prompts.jsonl --quick --out results/first\n"
-      "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing alone)\n"
+      "  specsim calibrate --target llama-160m --draft llama-68m --out results/shapes     (random weights: timing only)\n"
       "  specsim calibrate --device cuda --target llama-3.1-8b --draft llama-3.2-1b --batches 1,4,16 --out results/gpu\n");
   add_model_options(line, options);
   add_gpu_options(line, options, gpu, only_device);

@@ -71,8 +71,8 @@ CheckSummary summarise_check(const std::vector<judge::Row>& rows) {
   text += fmt::format(
       "z, p: tokens per round, distribution of accepted and output distribution against theory; a check fails below p "
       "= {:.2g} ({:.0e} false alarms over {} checks).\n"
-      "Draws: the cell whose random numbers a cell uses. Cells that share them deviate from theory together: count "
-      "their z as one, not as many. Leak seen: the smallest leak of the draft's distribution into the output that the "
+      "Draws: the cell whose random numbers a cell uses. Cells that share random numbers are correlated: count "
+      "their z as one result. Leak seen: the smallest leak of the draft's distribution into the output that the "
       "checks reject with power .99.\n",
       level, judge::kFamilyBudget, rows.size() * judge::kChecksPerCell);
   constexpr std::size_t kShown = 20;  // lines per kind of finding, since a wrong base shows in every cell of a grid

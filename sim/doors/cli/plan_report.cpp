@@ -166,7 +166,8 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
   const plan::Gain& gain = plan.best > 0 ? best.gain : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain : best.gain;
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   if (deployment != nullptr && !deployment->engine.tuned && gain.error > kWide)
-    print_words("surer: two benchmark runs of your own server, one with speculation and one without, narrow the interval: specsim tune --suggest 2");
+    print_words(
+        "to narrow the interval: benchmark your own server twice, with and without speculation: specsim tune --suggest 2");
 }
 
 void print_break_even(const Advice& advice, const AcceptanceCurve& curve) {

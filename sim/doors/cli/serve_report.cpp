@@ -144,8 +144,7 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
   if (!own) return;
   if (!own->command.empty())
     print_output("flags for {}{}:\n  {}\n", own->engine,
-                 experiment.prefill_engines > 0 ? ", for the engines that decode (those of prompts draft nothing)" : "",
-                 own->command);
+                 experiment.prefill_engines > 0 ? ", for the decoding engines (prompt engines do not draft)" : "", own->command);
   for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
   const std::string& policy = experiment.speculation->policy_name;
   if (!own->command.empty() && policy != "fixed" && policy != "table")

@@ -255,7 +255,7 @@ ExitCode theory_command(const std::vector<std::string>& arguments) {
   check_one_way(line);
   const StatedRates stated = read_rates(options);
   if (!forms.empty() && stated.rates.empty())
-    throw BadInput({"--form", 0, 0}, "given with --requests alone, allowed: with --alpha or another acceptance");
+    throw BadInput({"--form", 0, 0}, "given only with --requests, allowed: with --alpha or another acceptance");
   if (options.requests && draft_length == 0) throw BadInput({"--draft-length", 0, 0}, "0 with --requests, allowed: at least 1");
   if (!stated.rates.empty()) print_rates(stated, draft_length, cost);
   if (options.requests) print_requests(*options.requests, draft_length, cost);

@@ -48,7 +48,7 @@ const std::vector<report::Column<FitLine>>& fit_columns() {
        [](const Line& line) { return line.at == line.report->best ? "1" : "0"; }},
       {"short_length", "tokens", "draft length of the short drafts, half the recorded one; 0: there are no shorter ones",
        [](const Line& line) { return std::to_string(line.report->short_length); }},
-      {"extrapolated", "tokens", "tokens per round at the recorded draft length, predicted by a fit to the short drafts alone",
+      {"extrapolated", "tokens", "tokens per round at the recorded draft length, predicted by a fit to only the short drafts",
        [](const Line& line) { return line.report->short_length > 0 ? report::csv_real(line.process().extrapolated, 6) : ""; }},
       {"extrapolated_z", "1", "distance of extrapolated from the recorded figure, in standard errors of the latter",
        [](const Line& line) { return line.report->short_length > 0 ? report::csv_real(line.process().extrapolated_z, 3) : ""; }}};

@@ -442,7 +442,7 @@ std::string TableFit::yaml() const {
       sigma.fitted ? fmt::format("The target's sigma: {}; its spread: default, not determined by the table", told(sigma))
                    : "The target's sigma and its spread: default, not determined by the table";
   const std::string missed = out_of_reach();
-  return spread_experiment({.heading = fmt::format("# Distributions whose acceptance is that of a table{}, at temperature {:g}.\n"
+  return spread_experiment({.heading = fmt::format("# Distributions with the acceptance of a table{}, at temperature {:g}.\n"
                                                    "{}# The draft's value: {}; its spread: {};\n# drift: {}. {}.\n",
                                                    record.about.empty() ? "" : ", " + record.about, record.kind.temperature,
                                                    missed.empty() ? "" : fmt::format("# Not matched: {}.\n", missed),
