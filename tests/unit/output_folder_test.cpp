@@ -1,5 +1,5 @@
-// The folder of a command's results: a user's files are never touched, earlier results only by the same again or when that is
-// asked for, and only by results that are whole.
+// The folder of a command's results: a user's files are never touched. Earlier results are replaced only by the same command or on request, and only
+// when the new ones are complete.
 #include "sim/foundation/report/output_folder.h"
 
 #include "sim/foundation/base/error.h"
@@ -66,7 +66,7 @@ report::Manifest manifest_of(const std::string& owner) {
   return manifest;
 }
 
-// Measurements: --force alone replaces them.
+// Measurements: only --force replaces them.
 void write_results(const Folder& folder, const Files& files, bool force, Writing writing) {
   OutputFolder results(folder.path());
   results.claim({kNames, kMeasuring, force, false, writing});
@@ -274,7 +274,7 @@ TEST_CASE("what is kept aside takes no place of somebody's") {
     std::filesystem::remove(folder.path() + "/.unfinished/notes.txt");
     folder.put(".unfinished/speed.csv", "half");
     folder.put(".unfinished/passes.csv.part", "half");
-    claim(false);  // what a sudden end left goes
+    claim(false);  // the leftover of a sudden end is removed
     CHECK(folder.files().empty());
   }
 }
@@ -285,7 +285,7 @@ TEST_CASE("a folder that is removed while files are written into it is noticed w
     OutputFolder results(folder.path());
     results.claim({kNames, kMeasuring, false, false, writing});
     std::filesystem::remove_all(folder.path());
-    results.write("passes.csv", "1");  // nothing was lost: it is made again
+    results.write("passes.csv", "1");  // no result was lost: it is made again
     std::filesystem::remove_all(folder.path());
     CHECK_THROWS_WITH(results.write("speed.csv", "1"), Contains("was removed while files were being written into it"));
     CHECK_THROWS_AS(results.finish(manifest_of(kMeasuring)), IoError);
@@ -306,8 +306,8 @@ TEST_CASE("a folder closes its own lock and nothing else") {
   const Folder folder;
   const std::string path = folder.path() + "/a";
   const auto is_open = [](int descriptor) { return fcntl(descriptor, F_GETFD) != -1; };
-  // It was removed, and is to be made again: somebody else has done so, or a file is in its place. Mutants: 1, which is standard
-  // output, for a lock that there is not.
+  // It was removed, and must be made again: another process has done so, or a file is in its place. Mutants: 1, which is standard output, for a lock
+  // that does not exist.
   for (const bool taken : {true, false}) {
     CAPTURE(taken);
     {

@@ -1,4 +1,4 @@
-// Recorded acceptance and what reproduces it: the replay of the trace, and processes with fitted parameters.
+// Recorded acceptance and its models: the replay of the trace, and processes with fitted parameters.
 #include "sim/experiments/fit/process_fit.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/whole_file.h"
@@ -28,7 +28,7 @@ const std::string kRounds = "tests/data/acceptance/rounds_t1.jsonl";
 
 constexpr std::uint64_t kTokens = 60;  // that each request is to emit
 
-// Requests as the simulator itself makes them from an experiment: a sequence is a request, up to the round that has kTokens.
+// Requests that the simulator makes from an experiment: a sequence is a request, up to the round that reaches kTokens.
 std::vector<RecordedRequest> simulated(const std::string& context, int draft_length, std::uint64_t requests) {
   class Recorder final : public decode::RoundSink {
    public:
@@ -74,7 +74,7 @@ const fit::ProcessReport& report_of(const fit::FitReport& report, Process proces
 }  // namespace
 
 TEST_CASE("the fit finds the parameters that the simulator was given, and rejects the processes that it was not", "[fit][stat]") {
-  // Margins: about four standard errors of what so many requests can tell.
+  // Margins: about four standard errors for this number of requests.
   constexpr std::uint64_t kRequests = 250;
   SECTION("constant") {
     const fit::FitReport report = fit::fit_processes(simulated("{process: fixed}", 4, kRequests), {.seed = 1});
@@ -138,7 +138,7 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
 }
 
 TEST_CASE("a large record is fitted to its end, and its p-values look at a part of it", "[fit][stat]") {
-  // Every third request is accepted far more often: a part that were every third, or a fit that stayed with a part, would be off.
+  // Every third request has far higher acceptance: a cross-validation part of every third request, or a fit that kept a part's values, would be off.
   FittedProcess truth = fit::fit_process(Process::constant, 1, simulated("{process: fixed}", 2, 10));
   std::vector<RecordedRequest> requests;
   for (std::uint64_t i = 0; i < 6000; ++i) {
@@ -177,7 +177,7 @@ TEST_CASE("requests that all went alike have no standard error, and no z", "[fit
 
 TEST_CASE("regimes whose acceptance falls with depth are found, and only they predict longer drafts than recorded",
           "[fit][stat]") {
-  // Alphas by depth of an easy and a hard regime; the fall goes on beyond the record of draft length 4.
+  // Alphas by depth of an easy and a hard regime; the decline continues beyond the record of draft length 4.
   const auto drafts = [](double level) {
     std::string list;
     for (int depth = 0; depth < 8; ++depth)
@@ -206,7 +206,7 @@ TEST_CASE("regimes whose acceptance falls with depth are found, and only they pr
   // Mutant: a slope of 0, which is the process regimes.
   for (const Process wrong : {Process::constant, Process::by_depth, Process::kept_state, Process::regimes})
     CHECK(report_of(report, wrong).rejected());
-  // At draft length 8, which the record has not.
+  // At draft length 8, which is not in the record.
   rng::Stream random(rng::make_key(3, 3), rng::Purpose::start, 0, 0);
   const auto at_eight = [&](const FittedProcess& model) {
     std::vector<RecordedRequest> longer;
@@ -292,11 +292,11 @@ TEST_CASE("requests of unequal length are no spread of their acceptance", "[fit]
   for (const std::uint64_t tokens : {6U, 10U, 20U, 150U})
     for (int i = 0; i < 60; ++i) requests.push_back(model.simulate(4, {tokens}, random));
   const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 3});
-  // Mutant: all as long as the longest; short requests differ more than long ones do.
+  // Mutant: all requests are as long as the longest; short requests differ more than long ones do.
   CHECK_FALSE(report.processes[0].rejected());
   CHECK(report.processes[0].p_requests > 0.05);
   CHECK(report.processes[report.best].model.process == Process::constant);
-  CHECK(report.tokens == 46);  // the mean; and half a token for what a record does not tell
+  CHECK(report.tokens == 46);  // the mean, plus half a token for the uncertainty of the record
   // The result does not depend on the threads.
   const fit::FitReport alone = fit::fit_processes(requests, {.seed = 1});
   for (std::size_t f = 0; f < report.processes.size(); ++f) {
@@ -318,7 +318,7 @@ TEST_CASE("requests that were cut after equally many rounds are simulated so", "
   const fit::FitReport report = fit::fit_processes(requests, {.seed = 1, .threads = 2});
   CHECK(report.cut_by_rounds);
   const fit::ProcessReport& kept = report_of(report, Process::kept_state);
-  // Mutant: replicates as long in tokens as their requests, of which a likely kind has fewer rounds; every process is rejected.
+  // Mutant: replicates have as many tokens as their requests, so a likely kind has fewer rounds; every process is rejected.
   CHECK_FALSE(kept.rejected());
   CHECK(report_of(report, Process::constant).rejected());
   CHECK(kept.tokens_per_round == Approx(report.tokens_per_round).epsilon(0.005));
@@ -375,7 +375,7 @@ TEST_CASE("the replayed trace gives the tokens per round that real decoding gave
   CAPTURE(measured, error, simulated);
   constexpr double kZ99 = 2.576;
   CHECK(std::abs(simulated - measured) < kZ99 * error);
-  CHECK(kZ99 * error < 0.08 * measured);  // an interval that could have been missed
+  CHECK(kZ99 * error < 0.08 * measured);  // an interval narrow enough to be missed
   // A trace whose overlaps are a tenth too low is outside.
   std::string low = read_whole_file("tests/data/acceptance/trace_t1.jsonl");
   for (std::size_t at = 0; (at = low.find("\"overlap\": [", at)) != std::string::npos;) {
@@ -445,7 +445,7 @@ TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in
     return fit::tokens_per_round(lengths[static_cast<std::size_t>(draft_length) - 1].requests);
   };
   for (int length = 1; length <= 10; ++length) CHECK(lengths[static_cast<std::size_t>(length) - 1].draft_length == length);
-  CHECK(tokens_at(3) == Approx(1.5605).margin(0.0001));  // by a walk of another program over the file
+  CHECK(tokens_at(3) == Approx(1.5605).margin(0.0001));  // from another program's walk over the file
   CHECK(tokens_at(10) == Approx(1.7047).margin(0.0001));
   const std::vector<RecordedRequest>& seen = lengths[2].requests;
   const auto error_at_ten = [&](Process process, std::size_t states) {
@@ -457,14 +457,14 @@ TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in
   };
   CHECK(std::abs(error_at_ten(Process::regimes_by_depth, 3)) < 0.02);
   CHECK(std::abs(error_at_ten(Process::requests_and_regimes, 4)) < 0.02);
-  // Mutants: processes that know of no stretches. A rate for each depth goes on with the last; one rate is too low at depth.
+  // Mutants: processes without stretches. Rates by depth continue with the last one; a single rate is too low at depth.
   CHECK(error_at_ten(Process::by_depth, 1) > 0.035);
   CHECK(error_at_ten(Process::constant, 1) < -0.03);
   CHECK(error_at_ten(Process::kept_state, 3) < -0.025);
 }
 
 TEST_CASE("a ratio over groups, by hand") {
-  // Leaving out each group in turn: 4 / 2, 5 / 3 and 3 / 3; around their mean as the jackknife has it, with the ratio 6 / 4.
+  // Leaving out each group in turn: 4 / 2, 5 / 3 and 3 / 3; the jackknife's spread around their mean, with the ratio 6 / 4.
   const std::vector<double> y = {2, 1, 3};
   const std::vector<double> x = {2, 1, 1};
   const report::Estimate ratio = fit::ratio_of(y, x);
@@ -474,7 +474,7 @@ TEST_CASE("a ratio over groups, by hand") {
   CHECK(ratio.freedom == Approx(16.0 / 6 - 1));
 }
 
-// Requests that accept half or nine tenths of their drafts, a hundred times as long at the longest as at the shortest.
+// Requests that accept half or nine tenths of their drafts; the longest are a hundred times as long as the shortest.
 TEST_CASE("errors of ratios over groups cover the truth", "[.slow]") {
   std::mt19937_64 random(20261128);
   std::uniform_real_distribution<double> uniform(0.0, 1.0);

@@ -80,7 +80,7 @@ TEST_CASE("the interval holds the true difference at its stated rate", "[ranking
   const double expected = 1.0 - truth(2) / truth(4);
   REQUIRE(expected > 0.0);
   int inside = 0;
-  int inside_third = 0;  // how many intervals would hold it if they were a third as wide
+  int inside_third = 0;  // number of intervals that would hold it if they were a third as wide
   constexpr int kRuns = 60;
   for (int seed = 1; seed <= kRuns; ++seed) {
     const spec::Experiment all = tests::experiment_of(yaml_of(chain(2, "token") + ", " + chain(4, "token"), "", seed));
@@ -89,14 +89,14 @@ TEST_CASE("the interval holds the true difference at its stated rate", "[ranking
     inside += std::abs(second.behind - expected) <= second.behind_half_width ? 1 : 0;
     inside_third += std::abs(second.behind - expected) <= second.behind_half_width / 3.0 ? 1 : 0;
   }
-  // Of 60 at 99 %: fewer than 54 has probability 2e-6. At a third of the width, with 15 degrees of freedom, 66 % are inside, and
-  // 54 or more has probability 2e-5: what an error too small by a factor 3 would look like.
+  // Of 60 at 99 %: fewer than 54 has probability 2e-6. At a third of the width, with 15 degrees of freedom, 66 % are inside, and 54 or more has
+  // probability 2e-5: this is the case of an error too small by a factor 3.
   CHECK(inside >= 54);
   CHECK(inside_third < 54);
 }
 
 TEST_CASE("the interval holds for the family of distributions, not for one draw of it", "[ranking]") {
-  // Each seed has one distribution, and alpha is a matter of luck: of 20000 of them, in a pool, comes the truth.
+  // Each seed has one distribution, and its alpha is random: the truth comes from 20000 of them in a pool.
   const auto yaml = [](int seed, const char* context) {
     return fmt::format(
         "{{experiment: drawn, seed: {}, rounds: 100000, pair: {{vocab: 20, target: {{family: normal_logits, sigma: 2}}, draft: "
@@ -126,12 +126,12 @@ TEST_CASE("the interval holds for the family of distributions, not for one draw 
   CHECK(inside_of_one_draw < 20);
 }
 
-// Intervals of compare are of 99 %: shrunk to 95 % by Student's t with as many degrees of freedom, they have more power to be wrong.
+// Intervals of compare are at 99 %: shrunk to 95 % by Student's t with the same degrees of freedom, the test has more power.
 TEST_CASE("compare's intervals cover the truth", "[ranking][.slow]") {
   constexpr int kRuns = 300;
   const double freedom = plan::kReplicates - 1.0;
   const double shrunk = math::student_t_half_width(0.95, freedom) / math::student_t_half_width(plan::kRankingLevel, freedom);
-  // Closed forms where the overlap is given; for drawn distributions the mean over a pool of 20,000.
+  // Closed forms if the overlap is given; for drawn distributions the mean over a pool of 20,000.
   const auto drawn = [](int seed, const char* context, const std::string& decode) {
     return fmt::format(
         "{{experiment: drawn, seed: {}, rounds: 40000, pair: {{vocab: 20, target: {{family: normal_logits, sigma: 2}}, draft: "
@@ -178,7 +178,7 @@ TEST_CASE("a batch that drafts in lockstep is of one draw of the distributions",
   const Contender own = ranked({&one}).at(0).contenders.at(0);
   double tokens = 0.0;
   double time = 0.0;
-  judge::Row pooled;  // mutant: a batch is put together from all draws
+  judge::Row pooled;  // mutant: a batch is assembled from all draws
   for (int replicate = 0; replicate < plan::kReplicates; ++replicate) {
     const spec::Cell cell =
         spec::reseeded(one.cells[0], rng::hash_text(fmt::format("seed 1 world {}", replicate)), 65536 / plan::kReplicates);
@@ -254,7 +254,7 @@ TEST_CASE("unrankable results cause a message", "[ranking]") {
 }
 
 TEST_CASE("methods that the estimates cannot distinguish are tied, and equal estimates alone do not make a tie", "[ranking]") {
-  std::vector<std::unique_ptr<spec::Experiment>> kept;  // rankings point to their cells
+  std::vector<std::unique_ptr<spec::Experiment>> kept;  // rankings refer to their cells
   const auto ranking_by = [&](const std::string& cost, const std::string& methods) {
     std::string yaml = yaml_of(methods);
     const std::string ratio = "{model: ratio, cost_ratio: 0.1}";
@@ -263,19 +263,19 @@ TEST_CASE("methods that the estimates cannot distinguish are tied, and equal est
     return ranked({kept.back().get()}).at(0);
   };
   const std::string roofline = "{model: roofline, hardware: h100-sxm, target: llama-3.1-8b, draft: llama-3.2-1b}";
-  // The same passes on both sides: the one that accepts more is the faster whatever a pass takes.
+  // The same passes on both sides: the one with higher acceptance is faster whatever a pass takes.
   const Ranking rules = ranking_by(roofline, chain(3, "token") + ", " + chain(3, "block"));
   CHECK(rules.contenders[1].price_noise < 1e-3);
   CHECK(rules.contenders[1].behind > 1e-3);
   CHECK_FALSE(rules.contenders[1].tied());
   CHECK_FALSE(rules.contenders[0].tied());
-  // Neighbours around the best length differ by less than verification over other rows may be off by.
+  // Neighbours of the best length differ by less than the error of a verification over other rows.
   const Ranking lengths = ranking_by(roofline, chain(2, "token") + ", " + chain(3, "token") + ", " + chain(16, "token"));
   CHECK(lengths.contenders[1].tied());
   CHECK(-std::log1p(-lengths.contenders[1].behind) < lengths.contenders[1].price_noise);
   CHECK_FALSE(lengths.contenders[2].tied());
   CHECK(lengths.contenders[2].row.cell->draft_length() == 16);
-  // A cost ratio claims no error, so that nothing ties.
+  // A cost ratio states no error, so there are no ties.
   const Ranking sure = ranking_by("{model: ratio, cost_ratio: 0.1}", chain(2, "token") + ", " + chain(3, "token"));
   CHECK(sure.contenders[1].price_noise == 0.0);
   CHECK_FALSE(sure.contenders[1].tied());

@@ -70,7 +70,7 @@ TEST_CASE("token_recycling: a token's followers are the target's predictions aft
   Drafting recycling("token_recycling", "{paths: [[0], [1], [0, 0], [1, 2]], kept: 3}");
   CHECK(recycling.behind({5}).empty());  // no prediction is known; the pass gives the tokens after 5
   CHECK(recycling.behind({5}) == Paths{{6}, {7}});
-  // The pass verified 6 and 7 as well: what follows them is known, and what follows 8 is not.
+  // The pass verified 6 and 7 as well: their followers are known, those of 8 are not.
   CHECK(recycling.behind({5}) == Paths{{6}, {7}, {6, 7}, {7, 0}});
   CHECK(recycling.behind({1, 0}) == Paths{{1}, {2}});  // 0 was drafted after 7
   CHECK(recycling.behind({1, 8}).empty());
@@ -90,7 +90,7 @@ TEST_CASE("token_recycling: the shipped tree has 80 tokens, 6 deep") {
 
 TEST_CASE("sam_decoding: the tree that it recycles by is its program's own, of 60 tokens, 5 deep") {
   Drafting recycling("sam_decoding", "{draft_length: 2, threshold: 9}");
-  // Mutant: token_recycling's 80, whose first token has 8 followers and which is 6 deep.
+  // Mutant: token_recycling's tree of 80, whose first token has 8 followers and which is 6 deep.
   const Paths none = recycling.behind({5});
   CHECK(none.empty());
   Diagnostics diagnostics;
@@ -108,11 +108,11 @@ TEST_CASE("sam_decoding: the tree that it recycles by is its program's own, of 6
 
 TEST_CASE("sam_decoding: the first place of the longest end, and a shorter end where too little follows") {
   Drafting copies("sam_decoding", "{draft_length: 2, threshold: 1, otherwise: nothing}");
-  // 1 2 stands first before 3 4.
+  // 1 2 first occurs before 3 4.
   CHECK(copies.behind({1, 2, 3, 4, 1, 2, 5, 1, 2}) == Paths{{3}, {3, 4}});
   CHECK(copies.behind({7, 8}).empty());
   CHECK(copies.behind({2, 9, 9, 2, 1, 2, 3, 2, 1, 2}) == Paths{{3}, {3, 2}});
-  // 2 1 2 stands before a single token, and so does 1 2; 2 first stands before 9 9.
+  // 2 1 2 occurs before a single token, and so does 1 2; 2 first occurs before 9 9.
   CHECK(copies.behind({2, 9, 9, 2, 1, 2, 1, 2}) == Paths{{9}, {9, 9}});
   Drafting choosy("sam_decoding", "{draft_length: 2, threshold: 3, otherwise: nothing}");
   CHECK(choosy.behind({1, 2, 3, 4, 1, 2}).empty());

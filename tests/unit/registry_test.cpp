@@ -1,4 +1,4 @@
-// Registries that a program adds parts to.
+// Registries that a program can extend.
 #include "sim/foundation/config/registry.h"
 
 #include <catch2/catch.hpp>
@@ -27,7 +27,7 @@ TEST_CASE("a registered part exists as long as its registration, after the other
     CHECK(registry.names() == "a, b, c, d");
     CHECK(registry.find("c")->value == 3);
     CHECK(registry.find("b") == b);
-    c.reset();  // they may go in any order
+    c.reset();  // they may be removed in any order
     CHECK(registry.names() == "a, b, d");
     CHECK(registry.find("d")->value == 4);
   }

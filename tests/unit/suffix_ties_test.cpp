@@ -50,7 +50,7 @@ TEST_CASE("suffix decoding: of equal counts the head of the program's list of si
   const auto head = [](std::vector<Token> nexts) { return draft::commonest_next(nexts)->token; };
   CHECK(!draft::commonest_next({}));
   CHECK(head({2, 1}) == 2);  // once each: the first. Mutant: the lower token.
-  // 1 is at the front, so that its second time leaves it there; 2 comes up to it, from the front of its own count, and passes it.
+  // 1 is at the front, so its second occurrence leaves it there; 2 moves up to it, from the front of its own count, and passes it.
   CHECK(head({1, 2, 1, 2}) == 2);  // Mutant: the lower token
   CHECK(head({2, 1, 2, 1}) == 1);
   // 3 moves up from after 1, so that it follows 2. Mutant: the one that reached the count last.
@@ -77,7 +77,7 @@ TEST_CASE("suffix decoding drafts as the program's tree does, given by theory to
     std::vector<Token> drafted = drafted_by("suffix_decoding", settings + "}", text);
     CHECK(std::vector<int>(drafted.begin(), drafted.end()) == theory::suffix_scores_draft(rule)(as_int));
     drafts += drafted.empty() ? 0 : 1;
-    // Mutant: ties by the token's number, which labels in reverse order turn round.
+    // Mutant: ties by the token's number, which labels in reverse order change.
     for (Token& token : drafted) token = static_cast<Token>(vocab - 1) - token;
     CHECK(drafted_by("suffix_decoding", settings + "}", reversed) == drafted);
     rule.past = {{0, 1, 0, 0, 1}, {1, 1, 0, 1}};

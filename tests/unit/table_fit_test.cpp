@@ -20,7 +20,7 @@ std::vector<std::vector<double>> table_of(const fit::RankKind& kind, const fit::
   return table;
 }
 
-// Both the table's contexts and the fit's are left to chance, alike.
+// Both the table's contexts and the fit's are random, with the same spread.
 double off(const fit::SpreadParameter& one, double truth) { return (one.value - truth) / (one.error * std::sqrt(2.0)); }
 
 }  // namespace
@@ -54,20 +54,20 @@ TEST_CASE("fit_table uses every rank of the first depth and leaves parameters at
   CHECK(chain.figures.at(0).role == fit::FigureRole::fitted);
   CHECK_THAT(chain.warning(), Catch::Contains("does not determine"));
   CHECK_THAT(chain.yaml(), Catch::Contains("default, not determined by the table") && !Catch::Contains("tree_dynamic, depth"));
-  // Mutant: ranks that the fit ignores, which would leave both at the chain's spread.
+  // Mutant: the fit ignores ranks, which would leave both at the chain's spread.
   const fit::TableFit good = fitted({{0.6, 0.15, 0.07}});
   const fit::TableFit lost = fitted({{0.6, 0.06, 0.02}});
   CHECK(good.noise_spread.value < chain.noise_spread.value);
   CHECK(lost.noise_spread.value > chain.noise_spread.value + 0.5);
   CHECK_THAT(good.yaml(), Catch::Contains("{kind: tree_dynamic, depth: 4"));
   CHECK(good.warning().empty());
-  // Mutant: depths that the fit ignores.
+  // Mutant: the fit ignores depths.
   CHECK(fitted({{0.6}, {0.5}}).drift.value > 0.3);
   // Drift cannot make rates rise with depth: it stays at its bound, and the gap is reported.
   const fit::TableFit rising = fitted({{0.6}, {0.7}});
   CHECK(rising.drift.value == 0.0);
   CHECK(std::abs(rising.worst().fit - rising.worst().table) > 0.09);
-  // Depths that are alike are one line.
+  // Equal depths are printed as one line.
   const fit::TableFit alike = fitted({{0.6}, {0.6}, {0.6}});
   CHECK(alike.figures.size() == 2);
   CHECK(alike.figures.back().last == 3);
@@ -90,8 +90,8 @@ double drawn_tokens(const fit::TableFit& fit, std::size_t length) {
 
 TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target gives them", "[fit][stat]") {
   const fit::RankKind chosen{1.0, true};
-  // A vLLM log's rates .78, .60 and .45: 2.83 tokens per round. Mutant: taken for the overlap of drawn drafts, which leaves the
-  // target as open as it was (a chain of likeliest tokens then emitted 2.22).
+  // A vLLM log's rates .78, .60 and .45: 2.83 tokens per round. Mutant: taken for the overlap of drawn drafts, which leaves the target's entropy
+  // unchanged (a chain of likeliest tokens then emitted 2.22).
   const fit::TableFit log = fit::fit_table({{{0.78}, {0.60 / 0.78}, {0.45 / 0.60}}, chosen, ""});
   CHECK(log.out_of_reach().empty());
   CHECK(log.sigma.fitted);
@@ -102,7 +102,7 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
   CHECK(drawn_tokens(log, 3) < 3.5);
   CHECK_THAT(log.yaml(), Catch::Contains("draft_length: 4, selection: argmax") && !Catch::Contains("verifier: block"));
   CHECK_THAT(log.warning(), Catch::Contains("rankings of drawn drafts"));
-  // Rates that a target of sigma 8 gives no draft. Mutant: a noise at the end of its search, .02, whose drawn chain emits 3.97.
+  // Rates that no draft of a target of sigma 8 reaches. Mutant: a noise at the end of its search, .02, whose drawn chain emits 3.97.
   const fit::TableFit sure = fit::fit_table({{{0.84}, {0.81}, {0.60}}, chosen, ""});
   CHECK(sure.out_of_reach().empty());
   CHECK(sure.moments.front().fit == Approx(0.84).margin(1e-4));
@@ -110,12 +110,12 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
   // Rates that no target gives are reported as out of reach, with the nearest ones.
   CHECK_THAT(fit::fit_table({{{0.9995}}, chosen, ""}).out_of_reach(),
              Catch::StartsWith("rank 1 at depth 1 is 0.9995 in the table, and at most 0.99"));
-  // A draft that a sigma of 8 allows leaves it there.
+  // If a sigma of 8 allows the draft, sigma stays at 8.
   const fit::TableFit open = fit::fit_table({{{0.5}, {0.45}}, chosen, ""});
   CHECK_FALSE(open.sigma.fitted);
   CHECK(open.sigma.value == 8.0);
   CHECK(open.noise.value > fit::kSurestNoise);
-  // Sigma comes back within its standard error, on other contexts.
+  // Sigma is recovered within its standard error, on other contexts.
   const fit::RankShares& shares = fit::rank_shares(chosen, 1, 7);
   const fit::TableValues truth{fit::kSurestNoise, 0.7, 0.0, 16.0};
   const fit::TableFit back = fit::fit_table({{shares.at(truth, 0, 1)}, chosen, ""});
@@ -123,14 +123,14 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
   CHECK(std::abs(off(back.sigma, truth.sigma)) < 4.0);
   CHECK(back.sigma.error < 0.5);
   CHECK(off(back.sigma, 14.0) > 4.0);
-  // A sigma that is interpolated gives what contexts at its own temperature give.
+  // An interpolated sigma gives the result of contexts at its own temperature.
   const fit::RankShares& colder = fit::rank_shares({8.0 / 16.0, true}, 1, 7);
   CHECK(shares.at(truth, 0, 1)[0] == Approx(colder.at({0.4, 0.7, 0.0}, 0, 1)[0]).margin(2e-4));
 }
 
 TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat]") {
-  // vllm-project/vllm 48892's MTP layer at draft length 8 and temperature 0: 4.50 tokens per round. Mutant: positions that have
-  // nothing to do with one another, of which a chain of 8 emits 3.83.
+  // vllm-project/vllm 48892's MTP layer at draft length 8 and temperature 0: 4.50 tokens per round. Mutant: independent positions, for which a chain
+  // of 8 emits 3.83.
   const std::vector<double> rates = {0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365};
   std::vector<std::vector<double>> table;
   for (std::size_t depth = 0; depth < rates.size(); ++depth)
@@ -151,12 +151,12 @@ TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat
   const fit::StretchRates stretches =
       fit::rank_shares({}, 1).by_stretch({mtp.noise.value, mtp.noise_spread.value, 0.0, mtp.sigma.value, 0.0}, 0);
   CHECK(fit::rates_along_text({stretches}, mtp.persistence.value)[0] == Approx(0.8339).margin(0.035));
-  // The stretches' mean is that of all positions, and positions without memory accept alike at every depth.
+  // The stretches' mean is that of all positions, and without memory the acceptance is the same at every depth.
   const double mean = fit::rank_shares({}, 1).at({mtp.noise.value, mtp.noise_spread.value}, 0, 1)[0];
   CHECK((stretches[0] + stretches[1] + stretches[2] + stretches[3]) / 4.0 == Approx(mean).epsilon(1e-6));
   for (const double rate : fit::rates_along_text(std::vector<fit::StretchRates>(5, stretches), 0.0))
     CHECK(rate == Approx(mean).epsilon(1e-6));
-  // Parameters of a made table come back on other contexts.
+  // Parameters of a generated table are recovered on other contexts.
   const fit::RankShares& shares = fit::rank_shares({}, 1, 7);
   const std::vector<double> made =
       fit::rates_along_text(std::vector<fit::StretchRates>(6, shares.by_stretch({0.6, 1.5}, 0)), 0.7);
@@ -180,8 +180,8 @@ TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat
 }
 
 TEST_CASE("fit_table reproduces EAGLE's heads by depth") {
-  // Of the acceptance that EAGLE's Table 2 has for Vicuna-7B; docs/results/language.md has value 1.02 and drift .48 of a draft
-  // with a spread of 1 under a surer target. Here the spread is the default and sigma 8.
+  // From the acceptance of Vicuna-7B in EAGLE's Table 2. docs/results/language.md has value 1.02 and drift .48 of a draft with a spread of 1 and a
+  // target of lower entropy; here the spread is the default and sigma 8.
   const fit::TableFit fit = fit::fit_table({{{0.79}, {0.74}, {0.72}, {0.73}, {0.67}}, {}, ""});
   INFO(fit.yaml());
   CHECK(fit.noise.value > 0.6);
