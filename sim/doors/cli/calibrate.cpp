@@ -113,7 +113,7 @@ ExitCode calibrate_on_cpu(const ModelOptions& options) {
   if (!models.random) prompts = models.prompts(settings.prompts, "--prompts", settings);
   if (models.random && settings.drafts_blocks())
     throw BadInput({"--drafter", 0, 0},
-                   "a tree with random weights, for which nothing can be timed; allowed: with the directories of two models");
+                   "a tree with random weights has nothing to time, allowed: with the directories of two models");
   const bool passes_vary = settings.drafts_blocks();  // with the text, or with the level of a tree
   if (!passes_vary) {
     const calibrate::Passes passes = calibrate::time_passes(models, settings, PhaseProgress());

@@ -115,9 +115,9 @@ std::string errors_csv(const std::vector<cost::StepErrors>& errors) { return rep
 
 std::vector<report::FileInfo> kernel_file_infos() {
   return {{"priced.csv of kernels", report::column_infos(kernel_columns()), "They follow the table's own columns."},
-          {"priced.csv of kernels, whole steps", report::column_infos(step_columns()), "They follow the table's own columns."},
+          {"priced.csv (whole steps)", report::column_infos(step_columns()), "They follow the table's own columns."},
           {"errors.csv of kernels", report::column_infos(kernel_error_columns())},
-          {"errors.csv of kernels, whole steps", report::column_infos(step_error_columns())}};
+          {"errors.csv (whole steps)", report::column_infos(step_error_columns())}};
 }
 
 }  // namespace specsim::cli
