@@ -58,7 +58,7 @@ TEST_CASE("throughput_aware stays where another length wins by less than the mar
 }
 
 TEST_CASE("throughput_aware forgets the positions beyond a shorter length", "[policy]") {
-  // Times so that 3 pays only where all is accepted.
+  // Times at which 3 pays only if all drafts are accepted.
   const auto one = policy("{candidates: [1, 3], first: 3, window: 2, every: 1, margin: 0}", {1.0, 1.0, 1.5, 2.0}, 1);
   draft::LengthPolicy::Memory memory = one->start();
   for (int round = 0; round < 2; ++round) one->observe(memory, 3, 0);
@@ -67,8 +67,7 @@ TEST_CASE("throughput_aware forgets the positions beyond a shorter length", "[po
   one->observe(memory, 1, 1);
   CHECK(memory.length == 1);
   one->observe(memory, 1, 1);
-  // The mean is 1, and had the zeros of positions 2 and 3 been kept, 3 would score 2/2 = 1 against 2: now it scores 4/2 = 2, not
-  // more.
+  // The mean is 1. If the zeros of positions 2 and 3 had been kept, 3 would score 2/2 = 1, and 2 twice that; now it scores 4/2 = 2, not more.
   CHECK(memory.length == 1);
   const auto cheaper = one->with_round_times({1.0, 1.0, 1.4, 1.9});
   cheaper->observe(memory, 1, 1);

@@ -1,4 +1,4 @@
-// Files of benchmark clients as runs. The expected values are worked out by hand from the files in tests/data/tune.
+// Files of benchmark clients as runs. The expected values are calculated by hand from the files in tests/data/tune.
 #include "sim/answers/tune/runs.h"
 #include "tests/support/temporary_file.h"
 
@@ -70,9 +70,9 @@ const std::string kServing =
 }  // namespace
 
 TEST_CASE("vllm bench serve", "[tune][client_files]") {
-  // 79,000 / 158 = 500 and 31,600 / 158 = 200: means over the requests that succeeded. TPOT, not ITL, which is per chunk.
+  // 79,000 / 158 = 500 and 31,600 / 158 = 200: means over the successful requests. TPOT, not ITL, which is per chunk.
   check_file("vllm_k3.json", {{3, 8, kNone, 158, 500, 200, 2.5, 61.5, 9.25, 790, {0.75, 0.45, 0.3}}}, 1);
-  // Without a limit and a rate all requests come at once: as many clients as requests. NaN where it does not matter.
+  // Without a limit and a rate all requests come at once: as many clients as requests. NaN if it does not matter.
   check_file("vllm_appended.json",
              {{0, kNone, 4.5, 100, 512, 256, kNone, 80, 12.5, 1024}, {0, 64, kNone, 64, 512, 256, kNone, 350, 20, 2048}});
   check_file("vllm_printed.txt", {{2, 8, kNone, 160, 500, 200, 1.9, 60, 9.5, 800, {0.6, 0.3}}});
@@ -85,14 +85,14 @@ TEST_CASE("sglang.bench_serving", "[tune][client_files]") {
 }
 
 TEST_CASE("AIPerf and GenAI-Perf", "[tune][client_files]") {
-  // 40,000 drafts in 10,000 steps; the length that weighs tokens, not requests.
+  // 40,000 drafts in 10,000 steps; the length is weighted by tokens, not by requests.
   check_file("profile_export_aiperf.json", {{4, 8, kNone, 96, 550.5, 250, 2.2, 105.5, 9.5, 800}}, 1);
   check_file("profile_export_genai_perf.json", {{0, kNone, 0.5, 20, 200, 99, kNone, 30, 20, 49.5}});
   check_file("profile_export_aiperf.csv@concurrency=4,k=2", {{2, 4, kNone, 64, 550, 128, kNone, 104.6, 10.2, 364}});
 }
 
 TEST_CASE("GuideLLM", "[tune][client_files]") {
-  // ITL there leaves out the first token, as TPOT elsewhere does; time_per_output_token includes it.
+  // ITL in this file leaves out the first token, as TPOT does in others; time_per_output_token includes it.
   check_file("guidellm.json",
              {{0, 1, kNone, 20, 256, 128, kNone, 25, 10, 99},
               {0, 4, kNone, 60, 256, 128, kNone, 40, 11, 350},
@@ -110,7 +110,7 @@ TEST_CASE("llama.cpp's benchmarks", "[tune][client_files]") {
   // 1.6 s for 128 steps of 4 sequences: 12.5 ms per token, 512 tokens in 2.04 s.
   check_file("batched_bench.jsonl", {{0, 1, kNone, 1, 512, 128, kNone, 125, 10, 128 / 1.405},
                                      {0, 4, kNone, 4, 512, 128, kNone, kNone, 12.5, 512 / 2.04}});
-  // With a shared prompt, four sequences read it once: that is no load of four requests.
+  // With a shared prompt, four sequences read it once: this is not a load of four requests.
   check_file("batched_bench.txt",
              {{0, 1, kNone, 1, 512, 128, kNone, 125, 10, 128 / 1.405}, {0, 4, kNone, 4, 512, 128, kNone, kNone, 12.5, kNone}});
   check_file("llama_benchy.json", {{0, 4, kNone, 4, 512, 128, kNone, 360, 25, kNone}}, 1);
@@ -129,7 +129,7 @@ TEST_CASE("trtllm-bench", "[tune][client_files]") {
 }
 
 TEST_CASE("Logs of servers", "[tune][client_files]") {
-  // The first line has the load's beginning in it, the line with one request its end.
+  // The first line contains the start of the load, the line with one request its end.
   check_file("vllm_server.log", {{2, 8, kNone, kNone, kNone, kNone, 2.5, kNone, kNone, 620, {0.9, 0.6}}});
   // Equally many steps at 800 and 1,200 tokens per second: the harmonic mean.
   check_file("sglang_server.log", {{0, 16, kNone, kNone, kNone, kNone, kNone, kNone, kNone, 960}});

@@ -30,9 +30,9 @@ class Normals {
   boost::random::normal_distribution<double> normal_;
 };
 
-constexpr std::array<double, kMetrics> kOfDiscrepancy = {0.12, 0.03, 0.03};  // written down a second time, on purpose
+constexpr std::array<double, kMetrics> kOfDiscrepancy = {0.12, 0.03, 0.03};  // duplicated here on purpose
 
-// Runs with made-up slopes at several loads and draft lengths.
+// Runs with invented slopes at several loads and draft lengths.
 std::vector<Evidence> made_up_runs(Normals& normal, std::size_t count) {
   std::vector<Evidence> runs(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -40,7 +40,7 @@ std::vector<Evidence> made_up_runs(Normals& normal, std::size_t count) {
     runs[i].run.draft_length = runs[i].setting.draft_length;
     runs[i].prediction.discrepancy = 0.03;
     for (double& sampling : runs[i].prediction.sampling) sampling = 0.03;
-    // Nobody recorded the acceptance of the runs.
+    // The acceptance of the runs was not recorded.
     if (runs[i].run.speculates()) runs[i].acceptance.error = 0.1;
     for (std::size_t metric = 0; metric < kMetrics; ++metric)
       for (std::size_t factor = 0; factor < kFactors; ++factor)
@@ -182,7 +182,7 @@ TEST_CASE("two runs of a server with a slow host predict its other runs; a throt
   const auto step = static_cast<std::size_t>(Factor::step);
   CHECK(std::abs(after.belief.mean.values[step] - 1000.0) < 1.96 * std::sqrt(after.belief.covariance[step][step]));
 
-  // Six good runs, and one of a GPU that was throttled to half its speed. Mutant: normal noise, which moves all predictions.
+  // Six good runs, and one of a GPU throttled to half its speed. Mutant: normal noise, which moves all predictions.
   request.runs = {cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]};
   request.cells = {cells[6], cells[7]};
   const TuneResult good = tune::tune(request);
@@ -201,7 +201,7 @@ TEST_CASE("two runs of a server with a slow host predict its other runs; a throt
 }
 
 TEST_CASE("simulated requests have the stated mean lengths", "[tune]") {
-  // 40 lognormal prompts of mean 700 alone would miss it by some 8 %. Mutant: lengths as they are drawn.
+  // 40 lognormal prompts of mean 700 alone would differ from it by some 8 %. Mutant: lengths as they are drawn.
   Run run = run_of(0, 4);
   run.requests = 40;
   run.prompt_tokens = 700;
@@ -271,11 +271,11 @@ TEST_CASE("the first suggestions are one run of each kind, and a decision withou
   CHECK(candidates[first.suggestions[0].cell].speculates() != candidates[first.suggestions[1].cell].speculates());
   CHECK(first.open >= first.suggestions[0].open_after);
   CHECK(first.suggestions[0].open_after * 1.05 >= first.suggestions[1].open_after);  // both are means of random draws
-  // The highest rate is among the runs with the most clients. Mutant: TPOT decides, where one client is fastest.
+  // The highest rate is among the runs with the most clients. Mutant: TPOT decides, so one client is fastest.
   const Suggested rate = suggest(candidates, belief, Question::max_rate, 3, 2, {});
   REQUIRE(rate.suggestions.size() == 2);
   CHECK(candidates[rate.suggestions[0].cell].concurrency == 4.0);
-  // The same means without any doubt: nothing is open. Mutant: the gain of a random draw is counted as one.
+  // The same means without uncertainty: the verdict is definite. Mutant: the gain of a random draw counts as certain.
   TuneResult sure = belief;
   for (auto& row : sure.covariance)
     for (double& value : row) value *= 1e-12;

@@ -1,4 +1,4 @@
-// Headers of weight files: GGUF and safetensors files made here, what is understood of them, and files that are broken.
+// Headers of weight files: GGUF and safetensors files made here, the values read from them, and broken files.
 #include "sim/hardware/presets/weight_files.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/hardware/presets/hugging_face.h"
@@ -59,7 +59,7 @@ class GgufMaker {
     data_ += (size + 31) / 32 * 32;
     ++tensors_;
   }
-  // Of Q4_K, Q6_K and F32: rows of a multiple of 256 values.
+  // Types Q4_K, Q6_K and F32: rows of a multiple of 256 values.
   void q4(const std::string& name, std::vector<std::uint64_t> shape) { quantised(name, 12, 144, std::move(shape)); }
   void q6(const std::string& name, std::vector<std::uint64_t> shape) { quantised(name, 14, 210, std::move(shape)); }
   void f32(const std::string& name, std::uint64_t size) { tensor(name, 0, {size}, 4 * size); }
@@ -239,7 +239,7 @@ TEST_CASE("a GGUF file's shape, types and bytes come from its header", "[cost][m
   const ModelShape tied = shape_of(folder.put("tied.gguf", dense_file(true)));
   CHECK(tied.tied_embeddings);
   CHECK(tied.weight_bytes() == Approx(attention + dense + 1000.0 * 144).epsilon(1e-9));
-  // Windows by the architecture's pattern, where the file has none.
+  // Windows by the architecture's pattern, if the file has none.
   CHECK(shape_of(folder.put("w.gguf", dense_file(true, "gemma2", 128))).window_layers == 2);
   CHECK(shape_of(folder.put("w.gguf", dense_file(true, "mistral", 128))).window_layers == 0);  // all of them
 }
@@ -356,7 +356,7 @@ TEST_CASE("broken and hostile GGUF files are refused by name", "[cost][models][w
   GgufMaker uneven = started("llama");
   uneven.list("attention.head_count_kv_of_layers", {1, 2, 3});
   CHECK_THAT(mistakes_of("a.gguf", uneven.file()), Contains("layer 0"));
-  // Announced sizes that no file has.
+  // Stated sizes that no file has.
   std::string huge = good;
   huge.replace(8, 8, bytes_of<std::uint64_t>(std::uint64_t{1} << 60U));
   CHECK_THAT(mistakes_of("a.gguf", huge), Contains("tensors, allowed: at most"));
@@ -388,7 +388,7 @@ TEST_CASE("safetensors next to a config.json give the bytes of each part", "[cos
   // Stored in 32 bits, served in 16.
   folder.put("model.safetensors", safetensors(model_tensors("F32", 4)));
   CHECK(shape_of(folder.path()).weight_bytes() == described.weight_bytes());
-  // Layers beyond the model's are the module's for further tokens.
+  // Layers beyond the model's belong to the multi-token prediction module.
   std::vector<Tensor> more = model_tensors("BF16", 2);
   for (Tensor& one : layer_tensors(2, "BF16", 2)) more.push_back(std::move(one));
   folder.put("model.safetensors", safetensors(more));

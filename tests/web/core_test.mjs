@@ -1,4 +1,4 @@
-// The core as browsers run it against the program: the same counts to the last one, the same plans.
+// The core as browsers run it, compared with the program: the same counts exactly, and the same plans.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const ask = await core();
 const config = (verifier, more = {}) => ({
   experiment: "web",
   seed: 7,
-  rounds: 300001, // no whole number of chunks
+  rounds: 300001, // not a whole number of chunks
   pair: {
     vocab: 6,
     target: { family: "explicit", probabilities: [0.375, 0.25, 0.125, 0.125, 0.125, 0] },
@@ -139,7 +139,7 @@ const server = (cost, lengths, arrivals) => ({
   seed: 3,
   serve: {
     scheduler: { kind: "vllm_v1" },
-    kv: cost.model === "roofline" ? { utilization: 0.9 } : { blocks: 900 }, // few: the load below fills them
+    kv: cost.model === "roofline" ? { utilization: 0.9 } : { blocks: 900 }, // few blocks: the load below fills them
     arrivals: { ...arrivals, requests: 300 },
     lengths,
     speculation: { policy: { kind: "fixed", draft_length: 3 }, acceptance: { position_rates: [0.77, 0.55, 0.39] } },
@@ -184,7 +184,7 @@ for (const [name, own, values, exact] of [
     for (const sentence of answer.verdict) assert.ok(printed.includes(sentence), sentence);
     console.log(`${compared} figures of ${lines.length} runs of a server compared`);
     assert.ok(compared > 500 && answer.points.some((point) => point.figures.overloaded === 1));
-    const again = performance.now(); // a curve that grows runs no load twice
+    const again = performance.now(); // a longer curve runs no load twice
     const grown = ask({ ask: "serve", config: own, load: "rate", values: values.slice(0, 2), capacity: true });
     assert.deepEqual(grown.points, answer.points.slice(0, 4));
     assert.ok(performance.now() - again < 200);

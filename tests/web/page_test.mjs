@@ -1,5 +1,5 @@
-// The page as people meet it, in Chromium: every view opened, sliders moved, figures compared with the program's, and axe-core asked
-// whether everybody can use it.
+// The page in Chromium as a user sees it: every view is opened, sliders are moved, values are compared with the program's, and axe-core checks
+// accessibility.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
@@ -17,7 +17,7 @@ if (shots) mkdirSync(shots, { recursive: true });
 
 let browser;
 let page;
-const wrong = []; // what the page reported to its console
+const wrong = []; // messages of the page's console
 
 before(async () => {
   browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
@@ -195,7 +195,7 @@ test("mass of one position, with bars that are dragged", async () => {
   await page.mouse.move(middle, box.y + box.height * 0.9);
   await page.mouse.down();
   const seen = [];
-  for (const share of [0.8, 0.6, 0.4]) { // the bar follows the pointer all the way, redrawn under it
+  for (const share of [0.8, 0.6, 0.4]) { // the bar follows the pointer all the way while it is redrawn
     const before = await height();
     await page.mouse.move(middle, box.y + box.height * share, { steps: 3 });
     await page.waitForFunction(([own, was]) => Number(document.querySelector(own).getAttribute("aria-valuenow")) > was + 0.02, ['.bar[data-which="0"][data-token="5"]', before]);

@@ -1,18 +1,18 @@
-// Settings out of the address: what each may be, and that no command which the page shows can be made to say anything else.
+// Settings in the address: their allowed values, and that no displayed command can be made to contain anything else.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { require } from "./program.mjs";
 
-// The module as the page has it, without its types.
+// The page's module without its types.
 const typescript = require("typescript");
 const compiled = (path) => typescript.transpileModule(readFileSync(new URL(`../../docs/explorer/src/${path}.ts`, import.meta.url), "utf8"), { compilerOptions: { module: "ESNext", target: "ES2022" } }).outputText;
 const address = (code) => `data:text/javascript,${encodeURIComponent(code)}`;
 const settingsModule = address(compiled("settings"));
 const { commandLine, named, number, oneOf, rates, shellWord, text, weights, whole, wrongSettings } = await import(settingsModule);
 
-// A view as the page has it, without what draws: all that it imports for that is an empty object. `names`: functions of its own.
+// A view of the page without its drawing: modules imported for drawing are empty objects. `names`: functions that replace imports.
 async function viewOf(path, ...names) {
   const drawn = (code) => code.replace(/^import (.*) from "(.*)";$/gm, (line, what, from) => {
     if (/settings$/.test(from)) return `import ${what} from ${JSON.stringify(settingsModule)};`;
@@ -99,7 +99,7 @@ for (const [path, commandOf] of [["views/decide", "acceptanceOptions, workloadOp
         const from = draw.next(3) > 0 ? view.defaults[key] : draw.pick(usual);
         given[key] = draw.next(3) === 0 ? from : draw.next(3) > 0 ? draw.changed(from) : draw.any();
       }
-      // As the address carries it: lone surrogates do not survive that, whoever writes them.
+      // In the address's encoding: lone surrogates do not survive it.
       const read = Object.fromEntries(new URLSearchParams(new URLSearchParams(given).toString()));
       if (wrongSettings(read, view.allowed, names).length > 0) {
         ++refused;
