@@ -63,7 +63,7 @@ TEST_CASE("caddtree: nodes are added while they raise the expected tokens per ti
   const Played three = played("{kind: caddtree, block_size: 4, nodes: 10, draft_time: 0.5, row_time: 0.3}");
   CHECK(three.counts.drafted[3] == three.counts.rounds);
   CHECK(three.draft_ms == Approx(0.1 + 4 * 0.01).epsilon(1e-12));
-  // One node adds .6, and costs twice a pass without speculation.
+  // One node adds .6, and takes as long as two passes without speculation.
   const Played none = played("{kind: caddtree, block_size: 4, nodes: 10, draft_time: 0.5, row_time: 2}");
   CHECK(none.counts.drafted[0] == none.counts.rounds);
   CHECK(none.counts.emitted == none.counts.rounds);

@@ -129,8 +129,8 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
 }
 
 TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat]") {
-  // vllm-project/vllm 48892's MTP layer at draft length 8 and temperature 0: 4.50 tokens per round. Mutant: independent positions, for which a chain
-  // of 8 emits 3.83.
+  // vllm-project/vllm 48892's MTP layer at draft length 8 and temperature 0: 4.50 tokens per round. Mutant: independent positions; a chain of 8
+  // then emits 3.83.
   const std::vector<double> rates = {0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365};
   std::vector<std::vector<double>> table;
   for (std::size_t depth = 0; depth < rates.size(); ++depth)

@@ -26,14 +26,14 @@ function sameCounts(own) {
   assert.equal(answer.error, undefined);
   assert.equal(answer.done, true);
   let compared = 0;
-  const told = new Map(csvPairs(countsOfRun(own)));
+  const expected = new Map(csvPairs(countsOfRun(own)));
   for (const [name, values] of Object.entries(answer.counts))
     values.forEach((value, index) => {
-      assert.equal(value, told.get(`${name} ${index}`) ?? 0, `${name}[${index}]`);
+      assert.equal(value, expected.get(`${name} ${index}`) ?? 0, `${name}[${index}]`);
       compared += value > 0 ? 1 : 0;
-      told.delete(`${name} ${index}`);
+      expected.delete(`${name} ${index}`);
     });
-  assert.equal(told.size, 0, `the program counts more: ${[...told.keys()]}`);
+  assert.equal(expected.size, 0, `the program counts more: ${[...expected.keys()]}`);
   assert.ok(compared > 20, `${compared} counts compared`);
 }
 

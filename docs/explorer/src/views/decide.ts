@@ -61,7 +61,7 @@ function acceptanceFields(place: Place, holder: HTMLElement, changed: () => void
     if (kind === "table") fields.push(select("Table", (parts.acceptance as string[]).map((value) => ({ value })), settings.table!, set("table")));
     if (kind === "log") {
       const field = h("textarea", { id: "log", name: "log", rows: 5, spellcheck: "false", oninput: () => set("log")(field.value) }, settings.log!);
-      const known = select("Draft length of the server", [{ value: "", label: "as the log says" }, { value: "yes", label: "as set here" }], settings.logat!, (value) => {
+      const known = select("Draft length of the server", [{ value: "", label: "from the log" }, { value: "yes", label: "set here" }], settings.logat!, (value) => {
         settings.logat = value;
         draw();
         changed();
