@@ -176,7 +176,7 @@ TEST_CASE("a wrong line of a trace is named") {
   CHECK_THAT(message(good + "{\"request\": 1, \"draft_length\": 3, \"accepted\": [0.5]}\n"),
              Catch::StartsWith(":2: accepted holds 0.5"));
   CHECK_THAT(message(good + "{\"request\": 1, \"overlap\": [0.5]}\n"),
-             Catch::StartsWith(":2: acceptance probabilities by position, without depth behind accepted prefixes by position"));
+             Catch::StartsWith(":2: acceptance probabilities by position, without depth after accepted prefixes by position"));
   CHECK_THAT(message(good + "[1, 2]\n"), Catch::StartsWith(":2: this is not a JSON object"));
   CHECK_THAT(message(good + "{\"request\": 1, \"accepted\": [1]}\n"), Catch::StartsWith(":2: draft_length is missing"));
   CHECK_THAT(message(good + "{\"request\": 1}\n"),

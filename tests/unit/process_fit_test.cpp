@@ -433,7 +433,7 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
             .find(":11: acceptance probabilities by position, without depth, which specsim plan --trace, specsim fit and context "
                   "process trace of specsim run take, allowed here: {\"draft_length\", \"rounds\": [...]}, or {") == 0);
   CHECK(says(good + "{\"draft_length\": 3, \"accepted\": [1, 0]}\n")
-            .find(":11: accepted prefixes by position behind accepted tokens by") == 0);
+            .find(":11: accepted prefixes by position after accepted tokens by") == 0);
   CHECK(says(good + "nonsense\n").find(":11:2: this is not JSON") == 0);
 }
 
