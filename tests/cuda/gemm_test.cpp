@@ -1,4 +1,5 @@
-// Handling of matrix products that a library rejects: the test supplies a fake cuBLASLt that rejects on demand. Nothing of it needs a GPU.
+// Handling of matrix products that a library rejects: the test supplies a fake cuBLASLt that rejects on demand. Nothing of it
+// needs a GPU.
 #ifdef SPECSIM_WITH_CUDA
 
 #include "sim/lab/cuda/gemm.h"

@@ -53,8 +53,8 @@ TEST_CASE("cuda: logits are the CPU's, for models with biases, scaled positions 
     const std::vector<Token> more = {7, 8};
     const std::vector<float> after = all_logits(*gpu.model, *gpu_cache, more);
     CHECK(distance(after, all_logits(*cpu, *cpu_cache, more)) < kClose);
-    // The path must give the same result as if it had always been the text; on a GPU, a matrix instruction adds in an order that depends on the
-    // places.
+    // The path must give the same result as if it had always been the text; on a GPU, a matrix instruction adds in an order that
+    // depends on the places.
     gpu_cache->rewind(0, 37);
     all_logits(*gpu.model, *gpu_cache, {3, 4, 5});
     const std::vector<float> chain = all_logits(*gpu.model, *gpu_cache, more);

@@ -1,5 +1,5 @@
-// Whole rounds on the device's twin: they emit the tokens of the CPU's decoder for the same distributions, and of decoding without speculation at
-// temperature 0.
+// Whole rounds on the device's twin: they emit the tokens of the CPU's decoder for the same distributions, and of decoding
+// without speculation at temperature 0.
 #include "sim/foundation/math/scan.h"
 #include "sim/lab/cuda/device_times.h"
 #include "sim/lab/llm/decoder.h"

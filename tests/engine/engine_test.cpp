@@ -340,8 +340,8 @@ TEST_CASE("the fingerprint shows order, time, priority and label, and nothing of
                                        fingerprint_of([](EventLoop&) {})};
   CHECK(different.size() == 6);
 
-  // Other engines with the same events: one with slots in another order, one with a swept heap, one that ran in steps. The cancelled events took
-  // sequence numbers, so each engine cancels equally many.
+  // Other engines with the same events: one with slots in another order, one with a swept heap, one that ran in steps. The
+  // cancelled events took sequence numbers, so each engine cancels equally many.
   const auto with = [](const std::vector<int>& cancel_order, bool in_steps) {
     EventLoop engine;
     engine.record_fingerprint();

@@ -138,8 +138,8 @@ TEST_CASE("the work done is the work asked, with weights and caps at random") {
   jobs.engine.schedule_at(SimTime(), [&jobs] { jobs.come(); });
   jobs.engine.run();
   REQUIRE(jobs.server.finished() == 20'000);
-  // At most half a picosecond each, with different signs: far less in sum. A mutant that loses the work between two changes would be off by hundreds
-  // of picoseconds per job.
+  // At most half a picosecond each, with different signs: far less in sum. A mutant that loses the work between two changes would
+  // be off by hundreds of picoseconds per job.
   const double off = std::abs(jobs.server.work_done_ps() - static_cast<double>(jobs.server.work_asked().ps()));
   CHECK(off <= 0.5 * 20'000);
   CHECK(off / 20'000 < 0.01);

@@ -1,5 +1,5 @@
-// Sequences that share a verification budget: the output is the target's whatever the budget. It is not if the decision on a token looks at the token
-// itself, or at tokens that depend on it.
+// Sequences that share a verification budget: the output is the target's whatever the budget. It is not if the decision on a
+// token looks at the token itself, or at tokens that depend on it.
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/exact/exact_cells.h"
 
@@ -44,7 +44,8 @@ double error_of(const audit::AuditReport& report) {
   return largest;
 }
 
-// Verifies the tokens that the test's rule selects; rules see all confidences of a chain, and may look ahead where a real rule must not.
+// Verifies the tokens that the test's rule selects; rules see all confidences of a chain, and may look ahead where a real rule
+// must not.
 class Ruled final : public draft::LengthPolicy {
  public:
   using Rule = std::function<int(const Chain&)>;
@@ -108,8 +109,8 @@ TEST_CASE("adaptive verification: a decision that looks at the token, or at what
     const audit::AuditReport ahead = audit_rule(batch, [&](const auto& chain) { return sure(chain, 1) ? 2 : 0; });
     CHECK_FALSE(ahead.lossless());
     CHECK(error_of(ahead) > 1e-3);
-    // DSpark's scheduler without its early stop: the most expected tokens per time of all prefixes, if the first row costs twice as much as the
-    // second. With the stop it verifies nothing here.
+    // DSpark's scheduler without its early stop: the most expected tokens per time of all prefixes, if the first row costs twice
+    // as much as the second. With the stop it verifies nothing here.
     const audit::AuditReport best = audit_rule(batch, [](const auto& chain) {
       const double one = chain.outlooks[0].overlap;
       const double two = one * (1.0 + chain.outlooks[1].overlap);
@@ -117,7 +118,8 @@ TEST_CASE("adaptive verification: a decision that looks at the token, or at what
     });
     CHECK_FALSE(best.lossless());
     CHECK(error_of(best) > 1e-3);
-    // The same with earlier knowledge: the first token is verified or not, then the second by its own confidence, which depends on the first token.
+    // The same with earlier knowledge: the first token is verified or not, then the second by its own confidence, which depends
+    // on the first token.
     const audit::AuditReport before = audit_rule(batch, [&](const auto& chain) {
       return !sure(chain, 0) ? 0 : sure(chain, 1) ? 2 : 1;
     });

@@ -1,4 +1,5 @@
-// The audit must reject every mistake of the list, by the measure that the list names, and must see no difference where a measure is blind.
+// The audit must reject every mistake of the list, by the measure that the list names, and must see no difference where a measure
+// is blind.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/mutants.h"
 

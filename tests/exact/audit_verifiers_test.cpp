@@ -1,5 +1,5 @@
-// Every built-in verifier, every branch: the joint distribution of the first draft_length + 1 tokens, compared with the target and with an
-// enumeration that shares no code with it.
+// Every built-in verifier, every branch: the joint distribution of the first draft_length + 1 tokens, compared with the target
+// and with an enumeration that shares no code with it.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/acceptance_bounds.h"
 #include "tests/support/mutants.h"
@@ -115,7 +115,8 @@ void hold_lossless_verifiers(int largest_vocab) {
 
 }  // namespace
 
-TEST_CASE("every lossless verifier is lossless, and agrees with the independent enumeration, vocabularies to 4, 3 under sanitizers") {
+TEST_CASE(
+    "every lossless verifier is lossless, and agrees with the independent enumeration, vocabularies to 4, 3 under sanitizers") {
   hold_lossless_verifiers(kSanitized ? 3 : 4);
 }
 TEST_CASE("every lossless verifier is lossless, and agrees with the independent enumeration, vocabularies to 6", "[.slow]") {

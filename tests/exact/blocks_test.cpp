@@ -1,5 +1,5 @@
-// Every verifier of blocks with every kind of tree that it takes: the joint distribution of the emitted tokens, by running all outcomes of the
-// built-in round.
+// Every verifier of blocks with every kind of tree that it takes: the joint distribution of the emitted tokens, by running all
+// outcomes of the built-in round.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 
@@ -107,9 +107,9 @@ TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, where the tok
 }
 
 TEST_CASE("hsd: accepted tokens and the bias of the text, calculated by hand and compared with its theory") {
-  // Ratios 1.8 and .2. The whole block stays with 1, .36, .36 and .04, a quarter each: .44 (block verification, which cuts the 1.8, has .2 for the
-  // second: .4). After the first token .16 return and stay, because p_1 = 1; after the second, where (.2 target - draft)+ is zero, .4 return to the
-  // root.
+  // Ratios 1.8 and .2. The whole block stays with 1, .36, .36 and .04, a quarter each: .44 (block verification, which cuts the
+  // 1.8, has .2 for the second: .4). After the first token .16 return and stay, because p_1 = 1; after the second, where (.2
+  // target - draft)+ is zero, .4 return to the root.
   const AuditReport report = audit::audit_cell(
       cell_of(explicit_pair({0.9, 0.1}, {0.5, 0.5}), "{process: fixed}", "{kind: chain, draft_length: 2}", "hsd"));
   CHECK(largest_difference(report.starts[0].accepted_distribution, {0.4, 0.16, 0.44}) <= kExact);
@@ -353,7 +353,8 @@ TEST_CASE("trees without replacement are exact where the draft is nearly certain
 }
 
 TEST_CASE("n-grams of a window that is not full yet have every child in its place") {
-  // Starts are first rounds, which accept nothing from a window alone. The mutant accepts every child, and shows where children exist.
+  // Starts are first rounds, which accept nothing from a window alone. The mutant accepts every child, and shows where children
+  // exist.
   const spec::Cell cell = cell_of(pair_of(distributions()[0], 3, false), "{process: markov}",
                                   "{kind: lookahead, window: 6, ngram: 3, guesses: 3, pool_from_text: false}", "tree_point_mass");
   CHECK(audit::audit_cell(cell).lossless());
@@ -362,7 +363,8 @@ TEST_CASE("n-grams of a window that is not full yet have every child in its plac
 }
 
 TEST_CASE("a ranked tree has no nodes that the draft does not propose: a dynamic tree of all that it proposes is the witness") {
-  // The target's likeliest tokens are the lowest, so a tree that is filled up with tokens of probability 0 would hardly hold them.
+  // The target's likeliest tokens are the lowest, so a tree that is filled up with tokens of probability 0 would hardly hold
+  // them.
   for (const char* cut : {"transform: top_k, value: 1", "transform: top_k, value: 2"}) {
     for (const char* process : {"{process: fixed}", "{process: markov}"}) {
       const std::string pair = fmt::format(

@@ -152,8 +152,8 @@ TEST_CASE("dspark: by hand, a bias of half the way is the normalised root of the
   method.verifier = {&token, {}, token.make_block({})};
   diagnostics.throw_if_any();
   const AuditReport report = audit_cell(cell);
-  // From state 0: the first token by (.8, .2). After token 0 the text is in state 0 again; after token 1 the head takes the logits halfway between
-  // (.8, .2) and (.1, .9).
+  // From state 0: the first token by (.8, .2). After token 0 the text is in state 0 again; after token 1 the head takes the
+  // logits halfway between (.8, .2) and (.1, .9).
   const double root0 = std::sqrt(0.8 * 0.1);
   const double root1 = std::sqrt(0.2 * 0.9);
   const double behind_1 = std::min(0.5, root0 / (root0 + root1)) + std::min(0.5, root1 / (root0 + root1));

@@ -1,4 +1,5 @@
-// Greedy multi-path block verification and SpecHub: losslessness, agreement with their theory, and mistakes that an audit detects.
+// Greedy multi-path block verification and SpecHub: losslessness, agreement with their theory, and mistakes that an audit
+// detects.
 #include "sim/rounds/theory/multi_path.h"
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/exact/exact_cells.h"

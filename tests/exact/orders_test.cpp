@@ -1,5 +1,5 @@
-// The orders of DEFINITIONS for the actual built-in rules: expected tokens per round by exhaustive audit, over random points of the simplex and its
-// corners.
+// The orders of DEFINITIONS for the actual built-in rules: expected tokens per round by exhaustive audit, over random points of
+// the simplex and its corners.
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/exact/exact_cells.h"
 #include "tests/support/optimal_acceptance.h"

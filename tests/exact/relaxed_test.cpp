@@ -1,4 +1,5 @@
-// Verifiers as implemented in servers, and common noise, compared with the formulas of their programs and papers for one drafted position.
+// Verifiers as implemented in servers, and common noise, compared with the formulas of their programs and papers for one drafted
+// position.
 #include "tests/exact/exact_cells.h"
 
 #include <numeric>
@@ -18,7 +19,8 @@ const audit::AuditReport& report_of(const std::string& pair, const std::string& 
   return report;
 }
 
-// A node's children as SGLang's kernel judges them, coin by coin: every interval of coins between two thresholds is tried at its midpoint.
+// A node's children as SGLang's kernel judges them, coin by coin: every interval of coins between two thresholds is tried at its
+// midpoint.
 Distribution by_kernel(const Distribution& target, const std::vector<Token>& children, double single, double accumulated) {
   std::vector<double> ends = {0.0, 1.0};
   double sum = 0.0;
@@ -171,7 +173,8 @@ TEST_CASE("hybrid: copies where the text promises more than the model drafts, th
       audit::audit_cell(cell_of(explicit_pair(target, {0.2, 0.8}), "{process: fixed}",
                                 "{kind: hybrid, draft_length: 1, text_length: 3}", "tree_point_mass"));
   CHECK(report.lossless());
-  CHECK(report.starts[0].accepted_distribution[1] == Approx(0.1).epsilon(0).margin(kExact));  // no text yet: the model proposes token 1
+  CHECK(report.starts[0].accepted_distribution[1] ==
+        Approx(0.1).epsilon(0).margin(kExact));  // no text yet: the model proposes token 1
   CHECK(report.starts[0].accepted_distribution[2] == 0.0);
 }
 

@@ -1,5 +1,5 @@
-// Replaces libFuzzer in builds without it. It has the options that scripts/fuzz uses: files and folders as inputs, once each; with -max_total_time=N
-// it also changes bytes at random for N seconds.
+// Replaces libFuzzer in builds without it. It has the options that scripts/fuzz uses: files and folders as inputs, once each;
+// with -max_total_time=N it also changes bytes at random for N seconds.
 #include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-// Fuzzers that run within one process, thousands of inputs per second: readers of all external input. scripts/fuzz runs these, and whole commands.
+// Fuzzers that run within one process, thousands of inputs per second: readers of all external input. scripts/fuzz runs these,
+// and whole commands.
 #pragma once
 
 #include <string>

@@ -153,8 +153,8 @@ void feed_server_log(std::string_view bytes) {
   }
 }
 
-// Counters of a server that restarts: each pair of bytes is a scrape's drafts and accepted tokens. The total over all its lives is at least the
-// largest difference of two scrapes, and at most the sum of all scrapes.
+// Counters of a server that restarts: each pair of bytes is a scrape's drafts and accepted tokens. The total over all its lives
+// is at least the largest difference of two scrapes, and at most the sum of all scrapes.
 void feed_counters(std::string_view bytes) {
   std::string text;
   double all = 0.0;

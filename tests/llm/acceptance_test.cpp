@@ -1,4 +1,5 @@
-// Records of real decoding: acceptance by its own distributions, errors, and traces that predict other decoding of the same prompts.
+// Records of real decoding: acceptance by its own distributions, errors, and traces that predict other decoding of the same
+// prompts.
 #include "sim/lab/llm/acceptance.h"
 
 #include "sim/answers/plan/acceptance_curve.h"
@@ -60,7 +61,8 @@ TEST_CASE("at temperature 0 a trace predicts decoding at its draft length and at
     CHECK(walked(recorded, k) == Approx(measure(k, starts).tokens_per_round()).epsilon(1e-9));
   }
   for (const llm::Tally& tally : recorded.by_depth) CHECK(tally.z() == 0.0);
-  // If the context of 256 ends first: a round may start as long as there is room for its drafts. Mutants: the context is ignored; one token less.
+  // If the context of 256 ends first: a round may start as long as there is room for its drafts. Mutants: the context is ignored;
+  // one token less.
   const std::size_t context = pair.target_weights->config.context;
   std::vector<llm::Prompt> longest(1);
   while (longest[0].tokens.size() < context - 16)

@@ -1,5 +1,5 @@
-// Speculative decoding with real models emits the same tokens as decoding without speculation: token for token at temperature 0, in distribution
-// above it.
+// Speculative decoding with real models emits the same tokens as decoding without speculation: token for token at temperature 0,
+// in distribution above it.
 #include "sim/lab/llm/block_proposer.h"
 #include "sim/lab/llm/decoder.h"
 #include "sim/rounds/verify/positions_in_turn.h"
@@ -42,7 +42,8 @@ std::vector<Token> emitted(llm::Decoder& decoder, const std::vector<Token>& prom
           text.begin() + static_cast<std::ptrdiff_t>(prompt.size() + count)};
 }
 
-// p of a G-test of the first `tokens` emitted tokens' joint distribution and the target's; cells with expectation below 25 are pooled.
+// p of a G-test of the first `tokens` emitted tokens' joint distribution and the target's; cells with expectation below 25 are
+// pooled.
 double joint_distribution_p(Remembered& target, llm::Proposer& drafter, const verify::BlockRule& rule,
                             const std::vector<Token>& prompt, int draft_length, std::uint64_t runs, std::uint64_t seed,
                             std::size_t tokens = 2) {
@@ -121,8 +122,8 @@ void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs
   for (std::size_t i = 0; i < prompts; ++i) {
     llm::ModelDistributions target_distributions(*pair.target_model, sampling, 1);
     llm::ModelDistributions draft_distributions(*pair.draft_model, sampling, 1);
-    // The two tokens' distributions are those after the prompt and after one more token. In a lossless rule no later distribution can change them, so
-    // later ones are not worth a pass of the model for each of a vocabulary's pairs.
+    // The two tokens' distributions are those after the prompt and after one more token. In a lossless rule no later distribution
+    // can change them, so later ones are not worth a pass of the model for each of a vocabulary's pairs.
     Remembered target(target_distributions, {.deepest = all[i].tokens.size() + 1});
     Remembered draft(draft_distributions, {.deepest = all[i].tokens.size() + 1});
     for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
@@ -154,8 +155,8 @@ void check_joint_distribution(const math::Sampling& sampling, std::uint64_t runs
   }
 }
 
-// The pair's distributions of the few likeliest tokens after a repetitive prompt. A round costs some 30 us; rows of a whole vocabulary took twenty
-// times as long, a third of it for pages that the allocator returned and fetched again each round.
+// The pair's distributions of the few likeliest tokens after a repetitive prompt. A round costs some 30 us; rows of a whole
+// vocabulary took twenty times as long, a third of it for pages that the allocator returned and fetched again each round.
 struct ShortDistributions {
   // The prompt without its `last` tokens.
   explicit ShortDistributions(std::size_t last = 0) : left_out(last) {}
@@ -173,7 +174,8 @@ struct ShortDistributions {
   Remembered draft{draft_distributions, reading};
 };
 
-// Whether a wrong rule is detected, with p_of(runs, seed). Few runs detect most; a residual that is not normalised moves 1.5 % of the distribution.
+// Whether a wrong rule is detected, with p_of(runs, seed). Few runs detect most; a residual that is not normalised moves 1.5 % of
+// the distribution.
 bool seen(const std::function<double(std::uint64_t, std::uint64_t)>& p_of) {
   constexpr double kLevel = 1e-6;
   return p_of(4'000, 22) < kLevel || p_of(40'000, 23) < kLevel;
@@ -183,8 +185,7 @@ bool seen(const std::function<double(std::uint64_t, std::uint64_t)>& p_of) {
 void check_trees(std::uint64_t runs) {
   constexpr double kLevel = 1e-6;
   ShortDistributions whole;
-  ShortDistributions midst(
-      4);  // ends within repeated text, so that its continuation, which drafters find in the text, is likely
+  ShortDistributions midst(4);  // ends within repeated text, so that its continuation, which drafters find in the text, is likely
   struct Case {
     const char* kind;
     const char* parameters;

@@ -1,5 +1,5 @@
-// The forward pass compared with float64 NumPy (scripts/golden/llm_golden.py), with a model trained elsewhere, and with itself: one pass over n
-// tokens, n passes, trees, batches, rollback.
+// The forward pass compared with float64 NumPy (scripts/golden/llm_golden.py), with a model trained elsewhere, and with itself:
+// one pass over n tokens, n passes, trees, batches, rollback.
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
 #include "tests/llm/fixtures.h"

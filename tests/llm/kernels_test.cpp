@@ -42,7 +42,8 @@ float value(std::size_t n) {
   return std::ldexp(static_cast<float>(mixed >> 8) - 8388608.0F, -23 - static_cast<int>(mixed % 7));
 }
 
-// Columns are added in turn to as many sums as a vector has lanes. These are added by halves down to four sums, and then as neighbours.
+// Columns are added in turn to as many sums as a vector has lanes. These are added by halves down to four sums, and then as
+// neighbours.
 float dot(const std::vector<float>& a, const std::vector<float>& b, std::size_t lanes) {
   std::vector<float> sums(lanes, 0.0F);
   for (std::size_t i = 0; i < a.size(); ++i) sums[i % lanes] = std::fma(a[i], b[i], sums[i % lanes]);

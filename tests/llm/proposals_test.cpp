@@ -1,5 +1,6 @@
-// Checks the proposals of block drafters on real models round by round. The expected proposals are recomputed from the drafters' descriptions with
-// one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong one shows nowhere else.
+// Checks the proposals of block drafters on real models round by round. The expected proposals are recomputed from the drafters'
+// descriptions with one distribution of one whole text at a time: no tree, no cache. A verifier forgives every draft, so a wrong
+// one shows nowhere else.
 #include "sim/foundation/base/wide.h"
 #include "sim/lab/llm/block_proposer.h"
 #include "sim/lab/llm/decoder.h"
@@ -231,8 +232,8 @@ Expected copied(std::size_t draft_length) {
   };
 }
 
-// The most common continuation after all earlier occurrences of the longest suffix, as long as a tenth of them share it; among equals, the first that
-// Arctic Inference's tree lists.
+// The most common continuation after all earlier occurrences of the longest suffix, as long as a tenth of them share it; among
+// equals, the first that Arctic Inference's tree lists.
 Expected commonest(std::size_t draft_length) {
   return [draft_length](std::span<const Token> text, std::uint32_t /*round*/) {
     for (std::size_t length = 16; length > 0; --length) {

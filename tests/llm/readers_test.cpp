@@ -103,8 +103,7 @@ TEST_CASE("broken model files are refused by name", "[llm]") {
   CHECK(refusal(in_header("[40,24]", "[40,25]")) ==
         "model.safetensors: tensor \"lm_head.weight\": a F32 tensor of shape [40, 25] has 3840 bytes, allowed: as "
         "many as its elements take");
-  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("has 3840 bytes") !=
-        std::string::npos);
+  CHECK(refusal(in_header("[40,24]", "[9223372036854775807,9223372036854775807]")).find("has 3840 bytes") != std::string::npos);
   CHECK(refusal(in_header("[0,3840]", "[3840,0]")).find("data_offsets are [3840, 0], allowed: from 0 to") != std::string::npos);
   CHECK(refusal(in_header("[0,3840]", "[-1,3840]")).find("not a list of counts") != std::string::npos);
   CHECK(refusal(in_header("[3840,7680]", "[3836,7676]"))
@@ -196,8 +195,9 @@ TEST_CASE("a model in several files is the model in one", "[llm]") {
   CHECK_THAT(refused("{}"), Contains("index.json: no \"weight_map\", allowed: {"));
   CHECK_THAT(refused("{\"weight_map\": [1]}"), Contains("no \"weight_map\""));
   CHECK_THAT(refused("{\"weight"), Contains("model.safetensors.index.json:1:"));
-  CHECK_THAT(with("b.safetensors", "../b.safetensors"),
-             Contains("tensor \"model.norm.weight\" lies in \"../b.safetensors\", allowed: the name of a file next to the index"));
+  CHECK_THAT(
+      with("b.safetensors", "../b.safetensors"),
+      Contains("tensor \"model.norm.weight\" lies in \"../b.safetensors\", allowed: the name of a file next to the index"));
   CHECK_THAT(with("b.safetensors", "c.safetensors"), Contains("c.safetensors: cannot be read: No such file"));
   CHECK_THAT(with("model.norm.weight", "model.nerm.weight"),
              Contains("index.json: tensor \"model.norm.weight\" is missing, allowed: every tensor of the model"));

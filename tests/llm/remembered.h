@@ -85,12 +85,13 @@ class Alphabet {
   std::unordered_map<Token, Token> numbers_;
 };
 
-// Distributions by text: a model that is asked a million times for the same few texts answers from memory, one text at a time, whatever tree contains
-// it.
+// Distributions by text: a model that is asked a million times for the same few texts answers from memory, one text at a time,
+// whatever tree contains it.
 class Remembered final : public llm::DistributionSource {
  public:
   struct Reading {
-    bool afresh = false;             // every text is computed from its first token on; otherwise from the prefix that it shares with the one before
+    bool afresh =
+        false;  // every text is computed from its first token on; otherwise from the prefix that it shares with the one before
     std::size_t deepest = SIZE_MAX;  // a longer text gets the distribution of its first tokens only
     Alphabet* alphabet = nullptr;    // tokens are passed by their numbers; those of probability 0 have none
   };

@@ -66,7 +66,9 @@ constexpr const char* kNear = "{from: target, transform: temperature, value: 0.9
 
 }  // namespace
 
-TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair are too few to detect a fault, and the requested number is enough") {
+TEST_CASE(
+    "a few rounds of a lossy verifier or of a nearly equal pair are too few to detect a fault, and the requested number is "
+    "enough") {
   for (const auto& [verifier, draft] : {std::pair{"lenience", kFar},
                                         {"judge_decoding", kFar},
                                         {"typical", kFar},
@@ -90,8 +92,10 @@ TEST_CASE("a few rounds of a lossy verifier or of a nearly equal pair are too fe
   }
 }
 
-TEST_CASE("few rounds of a lossless verifier are reported as too few to detect a leak of one in a hundred, with the number needed") {
-  // The detectable leak falls with the root of the rounds: 64 rounds detect none below a tenth. Mutant: the two values are exchanged.
+TEST_CASE(
+    "few rounds of a lossless verifier are reported as too few to detect a leak of one in a hundred, with the number needed") {
+  // The detectable leak falls with the root of the rounds: 64 rounds detect none below a tenth. Mutant: the two values are
+  // exchanged.
   const Judged few = judged("token", kFar, 64);
   REQUIRE(few.blindness.has_value());
   CHECK(few.blindness->allowed == 0.01);
@@ -109,7 +113,8 @@ TEST_CASE("where every count was pooled into one, the distribution of accepted w
 }
 
 TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are those that theory predicts") {
-  // A block that ends early and is fully accepted has a bonus token after it too: when only the longest blocks counted, every cell was refuted.
+  // A block that ends early and is fully accepted has a bonus token after it too: when only the longest blocks counted, every
+  // cell was refuted.
   for (const char* const verifier : {"lenience", "judge_decoding", "typical", "speculative_cascade", "top_k_match"}) {
     for (const char* const policy : {"additive", "{kind: confidence, least: 0.3}", "{kind: entropy, most: 1.3}", "oracle"}) {
       INFO(verifier << ", policy " << policy);
@@ -119,9 +124,10 @@ TEST_CASE("the tokens of a lossy verifier whose blocks a policy ends early are t
 }
 
 TEST_CASE("an error of the size that a test claims to detect is rejected with power .99") {
-  // Counts of one draft, compared with the prediction of a wrong program whose acceptance differs at every position by the amount of the stated
-  // error. Of 400 seeds 396 are rejected, with a standard deviation of 2; the bound is five of them. About a third of that error is rejected by fewer
-  // than half. 3,000 rounds have rare rejections, which are counted; 10,000 rounds of the other draft have a normal mean.
+  // Counts of one draft, compared with the prediction of a wrong program whose acceptance differs at every position by the amount
+  // of the stated error. Of 400 seeds 396 are rejected, with a standard deviation of 2; the bound is five of them. About a third
+  // of that error is rejected by fewer than half. 3,000 rounds have rare rejections, which are counted; 10,000 rounds of the
+  // other draft have a normal mean.
   constexpr int kSeeds = 400;
   const double level = judge::check_level(judge::kChecksPerCell);
   for (const auto& [draft, rounds] : {std::pair{kNear, std::uint64_t{3000}}, {kFar, std::uint64_t{10000}}}) {
@@ -160,8 +166,8 @@ TEST_CASE("an error of the size that a test claims to detect is rejected with po
 }
 
 TEST_CASE("classes of few expected tokens join the smallest of the others") {
-  // 50 expected tokens are too few for a class. They join the 450: 520 tokens for 500, and 480 for 500, and 2 (520 ln 1.04 + 480 ln .96) = 1.600427.
-  // Mutants: they are left out; they make a class of their own.
+  // 50 expected tokens are too few for a class. They join the 450: 520 tokens for 500, and 480 for 500, and 2 (520 ln 1.04 + 480
+  // ln .96) = 1.600427. Mutants: they are left out; they make a class of their own.
   judge::GTest test;
   test.add({480, 470, 50}, {500, 450, 50});
   CHECK(test.degrees == 1);
@@ -201,7 +207,8 @@ TEST_CASE("the output's p-value is that of the smallest of the tests that could 
   // bin, count as a third.
   CHECK(output_judged({0.6, 0.4}, {0.5, 0.5}, {0, 0}, {12100, 7900}).p_output_distribution ==
         Approx(0.27516681198124).epsilon(1e-9));
-  // More classes than bins, with one class alone in its bin: the bins are a second test, with one degree of freedom. Mutant: they need two.
+  // More classes than bins, with one class alone in its bin: the bins are a second test, with one degree of freedom. Mutant: they
+  // need two.
   constexpr std::size_t kClasses = decode::kPairBins + 1;
   const std::vector<double> even(kClasses, 1.0 / static_cast<double>(kClasses));
   std::vector<std::uint8_t> bins(kClasses, 0);
@@ -216,15 +223,15 @@ TEST_CASE("the output's p-value is that of the smallest of the tests that could 
 }
 
 TEST_CASE("a token that the target never emits shows a leak of few tokens") {
-  // A quarter of the draft lies where the target has probability zero. None of 20,000 tokens is there; with probability .99 one of a leak of ln(100)
-  // / 5,000 would be. Mutant: a leak below zero.
+  // A quarter of the draft lies where the target has probability zero. None of 20,000 tokens is there; with probability .99 one
+  // of a leak of ln(100) 5,000 would be. Mutant: a leak below zero.
   CHECK(output_judged({0.6, 0.4, 0.0}, {0.5, 0.25, 0.25}, {0, 0, 1}, {12000, 8000, 0}).smallest_leak ==
         Approx(std::log(100.0) / 5000.0).epsilon(1e-12));
 }
 
 TEST_CASE("a mean of rare rejections is judged by bounds that hold for any distribution") {
-  // 1,200 tokens of 1,000 rounds, for 1,020 +- 60: three standard deviations. Chebyshev: 1 / 9. Bernstein, if sequences of 10 rounds with 3 drafts
-  // are off by 30 at most: 2 exp(-4.5 / (1 + 30 3 / (3 60))) = 2 exp(-3). Mutant: no limit for a sequence.
+  // 1,200 tokens of 1,000 rounds, for 1,020 +- 60: three standard deviations. Chebyshev: 1 / 9. Bernstein, if sequences of 10
+  // rounds with 3 drafts are off by 30 at most: 2 exp(-4.5 / (1 + 30 3 / (3 60))) = 2 exp(-3). Mutant: no limit for a sequence.
   const tests::ReadyCell ready(kPlainCell);
   decode::Counts counts = ready.simulator().empty_counts();
   counts.rounds = 1000;
@@ -240,9 +247,10 @@ TEST_CASE("a mean of rare rejections is judged by bounds that hold for any distr
 }
 
 TEST_CASE("errors of a row are those of its groups") {
-  // Groups of 10, 10 and 20 rounds with 20, 30 and 40 tokens: 2.25 tokens per round. They are off by -2.5, 7.5 and -5 tokens, whose squares add up to
-  // 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. If all rounds take the same time, the speedup has the same relative error.
-  // Mutants: the groups are not weighted by their rounds; error and freedom change places.
+  // Groups of 10, 10 and 20 rounds with 20, 30 and 40 tokens: 2.25 tokens per round. They are off by -2.5, 7.5 and -5 tokens,
+  // whose squares add up to 87.5: sqrt(87.5 3 / 2) / 40 = .286411, with two degrees of freedom. If all rounds take the same time,
+  // the speedup has the same relative error. Mutants: the groups are not weighted by their rounds; error and freedom change
+  // places.
   const tests::ReadyCell ready(kPlainCell);
   judge::Row row;
   row.cell = &ready.cell();

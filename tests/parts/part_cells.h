@@ -13,8 +13,8 @@ namespace specsim::tests {
 
 constexpr const char* kPartsChain = "{kind: chain, draft_length: 3}";
 
-// A cell over a vocabulary of 3 tokens; the parts as in a config, `policy` may be empty. `verifier`: the entry that `verifier_text` names. nullopt if
-// the parts are not compatible.
+// A cell over a vocabulary of 3 tokens; the parts as in a config, `policy` may be empty. `verifier`: the entry that
+// `verifier_text` names. nullopt if the parts are not compatible.
 inline std::optional<spec::Cell> cell_with(const std::string& drafter, const verify::VerifierEntry& verifier,
                                            const std::string& verifier_text, const std::string& policy,
                                            const std::string& process) {

@@ -230,7 +230,8 @@ TEST_CASE("theory reads the distributions of a custom transform") {
 }
 
 TEST_CASE("theories known to be of one verifier are not those of its neighbours", "[stat]") {
-  // Trees drawn without replacement, judged by a chain rule that draws with it; rules that judge chosen blocks by their own threshold.
+  // Trees drawn without replacement, judged by a chain rule that draws with it; rules that judge chosen blocks by their own
+  // threshold.
   const auto check = [](const Config& config) {
     const TemporaryFile file(config.text());
     return run_program({"check", file.path(), "--threads", "1"});

@@ -58,8 +58,8 @@ bool is_distribution(const std::vector<double>& p) {
          std::abs(std::accumulate(p.begin(), p.end(), 0.0) - 1.0) < 1e-12;
 }
 
-// A distribution of the draft given in YAML: a distribution in every context, the same from any thread and in any order, and different in another
-// context exactly if it claims to be random.
+// A distribution of the draft given in YAML: a distribution in every context, the same from any thread and in any order, and
+// different in another context exactly if it claims to be random.
 void check_distribution(const std::string& yaml) {
   INFO(yaml);
   Diagnostics diagnostics;

@@ -88,7 +88,8 @@ const verify::VerifierEntry* verifier_for(const std::string& drafter) {
 TEST_CASE("every drafter emits as many tokens with the labels in reverse order", "[relabel]") {
   // Drafters whose rule does depend on the token's number, and why.
   const std::map<std::string, std::string> by_number = {
-      {"rest", "its datastore is written in tokens; ties, which the program leaves to a hash map, are broken by token number here"}};
+      {"rest",
+       "its datastore is written in tokens; ties, which the program leaves to a hash map, are broken by token number here"}};
   int compared = 0;
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {
     if (by_number.count(entry.info.name) > 0) continue;

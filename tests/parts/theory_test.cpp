@@ -1,5 +1,5 @@
-// The oracle reads parameters of verifiers, drafters and policies by name, since it shares no code with them. Each of its theories is run on the
-// parts that it names, so that every such name is looked up.
+// The oracle reads parameters of verifiers, drafters and policies by name, since it shares no code with them. Each of its
+// theories is run on the parts that it names, so that every such name is looked up.
 #include "sim/experiments/judge/agreement.h"
 #include "sim/experiments/judge/cell_theory.h"
 #include "tests/parts/part_cells.h"
@@ -86,8 +86,8 @@ bool borne_out(const spec::Cell& cell) {
 
 }  // namespace
 
-// Mutant: drafts that are guessed from the context before the block are treated as drafts of their own positions, in a process where every position
-// is fresh: medusa, parallel and dflash get more tokens than a chain.
+// Mutant: drafts that are guessed from the context before the block are treated as drafts of their own positions, in a process
+// where every position is fresh: medusa, parallel and dflash get more tokens than a chain.
 TEST_CASE("what theories say of fresh distributions is what is simulated") {
   int answered = 0;
   for (const verify::VerifierEntry& verifier : verify::verifiers().entries())
@@ -101,8 +101,8 @@ TEST_CASE("what theories say of fresh distributions is what is simulated") {
   CHECK(answered > 40);
 }
 
-// Mutants: every block as long as the longest (greedy_multi_path under any policy), every accepted token taken for token 0 (optimal_transport under
-// confidence), bonus tokens of lossy rules after the longest blocks alone.
+// Mutants: every block as long as the longest (greedy_multi_path under any policy), every accepted token taken for token 0
+// (optimal_transport under confidence), bonus tokens of lossy rules after the longest blocks alone.
 TEST_CASE("what theories say of chains that a policy cuts is what is simulated") {
   int answered = 0;
   for (const char* const drafter : {"{kind: chain, draft_length: 3}", "{kind: chain, draft_length: 3, selection: argmax}"})

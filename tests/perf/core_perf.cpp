@@ -1,6 +1,6 @@
-// Speed goals, as ratios to a reference measured in the same run (tests/perf/sketch.h): to the plain sketch for work that depends on arithmetic, to
-// reads at random places for work that depends on memory. Each value is the best of several interleaved repetitions, because disturbances only ever
-// slow a measurement down.
+// Speed goals, as ratios to a reference measured in the same run (tests/perf/sketch.h): to the plain sketch for work that depends
+// on arithmetic, to reads at random places for work that depends on memory. Each value is the best of several interleaved
+// repetitions, because disturbances only ever slow a measurement down.
 #include "sim/experiments/run/runner.h"
 #include "sim/foundation/math/scan.h"
 #include "sim/foundation/math/simplex.h"
@@ -126,10 +126,10 @@ TEST_CASE("cost is linear in draft length") {
   CHECK(second / first <= 1.25);
 }
 
-// A host may run the two processors of a guest on one core for seconds on end. So each try also measures additions in registers, on one thread and on
-// two: if two threads gain less than two free cores would give, the try is discarded. Five tries with free cores are kept, whatever their result,
-// within three minutes at most; if fewer are found, those are used, or all if there are none. The median decides, so one or two tries with a slowed
-// thread do not move it.
+// A host may run the two processors of a guest on one core for seconds on end. So each try also measures additions in registers,
+// on one thread and on two: if two threads gain less than two free cores would give, the try is discarded. Five tries with free
+// cores are kept, whatever their result, within three minutes at most; if fewer are found, those are used, or all if there are
+// none. The median decides, so one or two tries with a slowed thread do not move it.
 TEST_CASE("two threads: at least 1.95 times") {
   const tests::ReadyCell cell(chain(32000, 5, kWarmer, "{process: fixed}"));
   const std::function<void()> work = rounds_of(cell, 64 * kRounds);
@@ -190,8 +190,8 @@ TEST_CASE("a sweep of 1,000 cells of 100,000 rounds: at most 1.1 times the sum o
 }
 
 TEST_CASE("fresh distributions: at least half the speed of streaming the arrays once for each pass") {
-  // The passes over existing distributions: draw a draft token (sum the draft), judge it, and on a rejection form and sum the residual from both
-  // distributions. Making the distributions belongs to the family and is not counted.
+  // The passes over existing distributions: draw a draft token (sum the draft), judge it, and on a rejection form and sum the
+  // residual from both distributions. Making the distributions belongs to the family and is not counted.
   const std::size_t vocab = 131072;
   const std::size_t distributions = 32;  // beyond the caches
   std::vector<std::vector<double>> target(distributions, std::vector<double>(vocab));

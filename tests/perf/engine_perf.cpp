@@ -1,6 +1,6 @@
-// Speed goals of the event engine. Rates depend on the machine, so the goals in events per second are only printed. The test asserts the ratio to a
-// plain std::priority_queue that does the same work in the same run. Each value is the best of several interleaved repetitions, because disturbances
-// only ever slow a measurement down.
+// Speed goals of the event engine. Rates depend on the machine, so the goals in events per second are only printed. The test
+// asserts the ratio to a plain std::priority_queue that does the same work in the same run. Each value is the best of several
+// interleaved repetitions, because disturbances only ever slow a measurement down.
 #include "sim/hardware/engine/event_loop.h"
 #include "sim/hardware/engine/fifo_server.h"
 #include "sim/hardware/engine/timeline.h"
@@ -244,7 +244,8 @@ TEST_CASE("M/M/1: goal 20 million events a second, and at least 0.6 times a plai
   const double variance = kLoad * (2.0 + 5.0 * kLoad - 4.0 * kLoad * kLoad + kLoad * kLoad * kLoad) / std::pow(1.0 - kLoad, 4.0);
   for (const Waits& waits : {by_engine, by_server})
     CHECK(std::abs(waits.mean(customers) - kMeanWait) < 4.9 * std::sqrt(variance / static_cast<double>(customers)));
-  // Two or three pending events make no heap: this is the cost of calling actions and of ids, compared with a loop that has neither.
+  // Two or three pending events make no heap: this is the cost of calling actions and of ids, compared with a loop that has
+  // neither.
   CHECK(rates[0] >= 0.6 * rates[2]);
 }
 

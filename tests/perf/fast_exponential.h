@@ -1,5 +1,5 @@
-// Exponential draws that are cheap compared with the event they are for: Marsaglia and Tsang's ziggurat over SplitMix64. For timings alone;
-// simulations address their uniforms (sim/foundation/rng/address.h).
+// Exponential draws that are cheap compared with the event they are for: Marsaglia and Tsang's ziggurat over SplitMix64. For
+// timings alone; simulations address their uniforms (sim/foundation/rng/address.h).
 #pragma once
 
 #include <array>

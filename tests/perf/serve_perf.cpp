@@ -1,5 +1,5 @@
-// Speed goals of serving. Rates depend on the machine, so the goals in steps per second are only printed. The test asserts the ratio to a loop over
-// the batch that only decodes, in the same run, as the best of interleaved repetitions.
+// Speed goals of serving. Rates depend on the machine, so the goals in steps per second are only printed. The test asserts the
+// ratio to a loop over the batch that only decodes, in the same run, as the best of interleaved repetitions.
 #include "tests/serve/servers.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,8 @@ double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The simplest loop: so many steps of so many sequences. In each step every sequence gets a token, and a block if its last one is full.
+// The simplest loop: so many steps of so many sequences. In each step every sequence gets a token, and a block if its last one is
+// full.
 std::uint64_t plain_loop(std::uint32_t batch, std::uint64_t steps) {
   struct Plain {
     std::uint32_t computed = 10;

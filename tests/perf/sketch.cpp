@@ -10,8 +10,8 @@ namespace specsim::tests {
 
 namespace {
 
-// The value after `name` in a system file: its first line that has the name, or the first line of a file without names. "" if the value is not
-// available.
+// The value after `name` in a system file: its first line that has the name, or the first line of a file without names. "" if the
+// value is not available.
 std::string first_line(const std::string& path, const std::string& name = "") {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {

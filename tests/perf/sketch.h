@@ -1,5 +1,6 @@
-// The references of the speed tests. Machines differ and are busy: arithmetic goals are ratios to Sketch, memory goals are ratios to RandomReads, and
-// both are measured in the same run. Both are fast: they are compiled for the processor that they run on and do nothing else.
+// The references of the speed tests. Machines differ and are busy: arithmetic goals are ratios to Sketch, memory goals are ratios
+// to RandomReads, and both are measured in the same run. Both are fast: they are compiled for the processor that they run on and
+// do nothing else.
 #pragma once
 
 #include "sim/foundation/base/huge_array.h"
@@ -31,8 +32,8 @@ class Xoshiro {
   std::uint64_t state_[4] = {1, 2, 3, 4};  // NOLINT(modernize-avoid-c-arrays)
 };
 
-// A chain round over prepared tables, written by hand for speed and without counts. A token costs one number of the generator and one entry of 4 + 4
-// bytes, and the decision on it one number more and a float. Tokens after a rejection are not drawn.
+// A chain round over prepared tables, written by hand for speed and without counts. A token costs one number of the generator and
+// one entry of 4 + 4 bytes, and the decision on it one number more and a float. Tokens after a rejection are not drawn.
 class Sketch {
  public:
   Sketch(const std::vector<double>& target, const std::vector<double>& draft);
@@ -67,8 +68,9 @@ class RandomReads {
   Xoshiro random_;
 };
 
-// Independent additions in six registers, `steps` of them in each: they keep a core's integer units full. Two threads of them take as long as one
-// only on two cores. On the two hyperthreads of one core, where a guest's processors may be from one second to the next, they take twice as long.
+// Independent additions in six registers, `steps` of them in each: they keep a core's integer units full. Two threads of them
+// take as long as one only on two cores. On the two hyperthreads of one core, where a guest's processors may be from one second
+// to the next, they take twice as long.
 void keep_core_full(std::uint64_t steps);
 
 // The processor as text: its name, its caches, and its current frequency, from a chain of additions that take a cycle each.

@@ -1,5 +1,5 @@
-// Trees, chosen blocks and draft length policies with drafting ahead, before the current block is judged: which token comes between, how long rounds
-// take, and which drafters cannot do it.
+// Trees, chosen blocks and draft length policies with drafting ahead, before the current block is judged: which token comes
+// between, how long rounds take, and which drafters cannot do it.
 #include "sim/experiments/audit/every_choice.h"
 #include "sim/rounds/decode/block_round.h"
 #include "tests/placement/batches.h"
@@ -38,8 +38,8 @@ std::optional<spec::Cell> allowed(const std::string& yaml) {
   }
 }
 
-// Tokens that a sequence emits in a round that began with a given number of its tokens, followed by the target's own tokens: the law of the first
-// `size` tokens, which a lossless rule preserves.
+// Tokens that a sequence emits in a round that began with a given number of its tokens, followed by the target's own tokens: the
+// law of the first `size` tokens, which a lossless rule preserves.
 class Law {
  public:
   Law(std::size_t size, std::vector<double> target) : size_(size), target_(std::move(target)) {}
@@ -142,8 +142,8 @@ std::vector<double> rows_of(const ReadyCell& cell, const AcceptedCounts& counts,
   return drafter.work(counts.drafted.empty() ? drafter.shape().nodes : counts.drafted[sequence].at(round)).pass_rows;
 }
 
-// Rows of the block that is drafted while a round is verified: the next round uses it if the guess is right. A policy that depends on the accepted
-// tokens determines how long a discarded block is.
+// Rows of the block that is drafted while a round is verified: the next round uses it if the guess is right. A policy that
+// depends on the accepted tokens determines how long a discarded block is.
 std::vector<double> rows_ahead(const ReadyCell& cell, const AcceptedCounts& counts, std::size_t sequence, std::size_t round) {
   if (!counts.ahead.empty() && counts.ahead[sequence][round] == 0) return {};
   if (!counts.is_whole(sequence, round) && !counts.drafted_ahead.empty())
@@ -353,7 +353,8 @@ TEST_CASE("what a policy lets the block ahead have is what it would have after f
   CHECK(missed > 20);
 }
 
-TEST_CASE("every drafter can draft ahead or gives a reason why not, and none can that remembers the target's tokens of its blocks") {
+TEST_CASE(
+    "every drafter can draft ahead or gives a reason why not, and none can that remembers the target's tokens of its blocks") {
   std::set<std::string> ahead;
   std::set<std::string> refused;
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {

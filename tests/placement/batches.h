@@ -1,4 +1,5 @@
-// Batches for the placement tests: cost models that expose mistakes, accepted counts given or simulated, and statistical judgement.
+// Batches for the placement tests: cost models that expose mistakes, accepted counts given or simulated, and statistical
+// judgement.
 //
 // Budget: 1e-5 false alarms for all statistical checks of this folder together, if every seed were redrawn; Sidak over
 // kStatisticalChecks of them, which `passes` counts. Each check has a named mutant that it must reject.

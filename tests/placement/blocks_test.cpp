@@ -1,4 +1,5 @@
-// Placements of trees, chosen blocks and block rules: the same round times as the cost model's, and the same events for any rule that judges a chain.
+// Placements of trees, chosen blocks and block rules: the same round times as the cost model's, and the same events for any rule
+// that judges a chain.
 #include "tests/placement/batches.h"
 
 #include <algorithm>
@@ -116,14 +117,15 @@ TEST_CASE("block verification of one draft token is the token rule, in every pla
       *tokens = static_cast<double>(run.emitted) / static_cast<double>(run.sequence_rounds);
       CHECK(run.accepted <= run.sequence_rounds);
     }
-    // 19,000 tokens each, with a standard deviation below .5 per round: 4.4 standard errors of the difference are below .024. A wrong token from
-    // rounds without a bonus would add alpha, about .7.
+    // 19,000 tokens each, with a standard deviation below .5 per round: 4.4 standard errors of the difference are below .024. A
+    // wrong token from rounds without a bonus would add alpha, about .7.
     CHECK(tokens_by_block == Approx(tokens_by_token).margin(0.024));
   }
 }
 
 TEST_CASE("what goes over the network of a tree") {
-  // 12,000 bits per microsecond: .012 us per kilobit; nothing else takes time. 3 + 6 + 6 nodes of 4 bytes, 1 + 3 + 6 distributions.
+  // 12,000 bits per microsecond: .012 us per kilobit; nothing else takes time. 3 + 6 + 6 nodes of 4 bytes, 1 + 3 + 6
+  // distributions.
   const LineCost cost({0.0}, {0.0});
   const auto network_of = [&](const std::string& siblings, const std::string& verifier, const std::string& send) {
     const tests::ReadyCell cell = cell_of(

@@ -153,8 +153,8 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
   accepted.of_sequence = {{2, 0, 2, 2}};
   const auto us = [](Duration d) { return static_cast<double>(d.ps()) / 1e6; };
   {
-    // A slow draft, 2 x 3 us, and a verification of 4: prefills 4 and 3 at once; draft 6, verify 4 and wait 2, verify 4, draft 6, verify 4 and wait
-    // 2, verify 4.
+    // A slow draft, 2 x 3 us, and a verification of 4: prefills 4 and 3 at once; draft 6, verify 4 and wait 2, verify 4, draft 6,
+    // verify 4 and wait 2, verify 4.
     const Result r = simulate("{kind: two_gpus}", LineCost({4.0}, {3.0}), accepted, 8);
     CHECK(us(r.end) == 4 + 6 + 6 + 4 + 6 + 6 + 4);
     CHECK(us(r.parts.waiting) == 4);
@@ -181,8 +181,8 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     CHECK(r.parts.waiting == Duration());
   }
   {
-    // Shares of 3/4 and 1/2: 5/4 is more than the GPU. In proportion they get 3/5 and 2/5, so both run at 4/5 of their own speed. The draft 2 x 1 is
-    // done at 2.5, when 2 of the verification's 4 are left.
+    // Shares of 3/4 and 1/2: 5/4 is more than the GPU. In proportion they get 3/5 and 2/5, so both run at 4/5 of their own speed.
+    // The draft 2 x 1 is done at 2.5, when 2 of the verification's 4 are left.
     const Result r = simulate("{kind: shared, target_share: .75, draft_share: .5}", LineCost({4.0}, {1.0}), accepted, 8);
     CHECK(us(r.end) == Approx(4 + 1 + 2 + 4.5 + (4.5 + 2) + 4.5 + 4.5).epsilon(1e-6));
   }
@@ -191,8 +191,9 @@ TEST_CASE("two GPUs and a shared one: what is thrown away, what is waited for, t
     AcceptedCounts two = accepted;
     two.of_sequence = {{2, 2}, {0, 2, 2}};
     const Result r = simulate("{kind: two_gpus}", LineCost({4.0}, {1.0, 0.5}), two, 4);
-    // Draft passes take 1 + .5 per sequence: a block of two 4, of one 3. Prefill 1 + .5 * 200, and 4. Round 1: verify 4, after which 4; draft again
-    // for one sequence 3. Round 2: verify 4 (the first ends), all accepted: continue, 4; the second has 1 + 2 = 3 = 4 - 1 tokens and ends as well.
+    // Draft passes take 1 + .5 per sequence: a block of two 4, of one 3. Prefill 1 + .5 * 200, and 4. Round 1: verify 4, after
+    // which 4; draft again for one sequence 3. Round 2: verify 4 (the first ends), all accepted: continue, 4; the second has 1 +
+    // 2 = 3 = 4 - 1 tokens and ends as well.
     CHECK(us(r.end) == 101 + 4 + 4 + 3 + 4);
     CHECK(us(r.in_vain) == 2 + 4);
   }
@@ -312,16 +313,16 @@ TEST_CASE("sequences end where their end token comes, the same under every place
 }
 
 TEST_CASE("the latency of a block counts from where its text begins, whenever its passes run") {
-  // Everything is accepted; a draft pass takes 1 ms per cached token, a verification 10 ms. Two at once halve the GPU, so the second block's passes
-  // (at 102 and 103 tokens) overlap with 20 ms of verification, in which 10 ms of drafting are done.
+  // Everything is accepted; a draft pass takes 1 ms per cached token, a verification 10 ms. Two at once halve the GPU, so the
+  // second block's passes (at 102 and 103 tokens) overlap with 20 ms of verification, in which 10 ms of drafting are done.
   AcceptedCounts accepted;
   accepted.draft_length = 2;
   accepted.bonus = Bonus::none;
   accepted.of_sequence = {{2, 2, 2}};
   const LineCost cost({10000.0}, {0.0, 0.0, 1000.0});
   const auto blocks = [&](const std::string& kind) { return simulate(kind, cost, accepted, 5).end.seconds() * 1e3; };
-  // Prefills: 10 and 0 ms. The first block takes 100 + 101, each next one starts two tokens further on; the last verification runs next to drafting
-  // ahead that is never used.
+  // Prefills: 10 and 0 ms. The first block takes 100 + 101, each next one starts two tokens further on; the last verification
+  // runs next to drafting ahead that is never used.
   CHECK(blocks("{kind: two_gpus}") == Approx(10.0 + 201.0 + std::max(10.0, 205.0) + 10.0).epsilon(1e-9));
   CHECK(blocks("{kind: shared}") == Approx(10.0 + 201.0 + (20.0 + 195.0) + 20.0).epsilon(1e-9));
 }

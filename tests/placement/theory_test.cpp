@@ -1,4 +1,5 @@
-// Placements compared with exact recursions over independent acceptance, statistically; and those recursions compared with enumeration.
+// Placements compared with exact recursions over independent acceptance, statistically; and those recursions compared with
+// enumeration.
 #include "sim/rounds/theory/multi_draft.h"
 #include "tests/placement/batches.h"
 #include "tests/support/placement_theory.h"
@@ -153,8 +154,9 @@ TEST_CASE("overlapped on two GPUs") {
     // A mutant that drafts in turn:
     rejects("not overlapped", figures("{kind: serial}", cost, all, 1, 60, end), claim);
   }
-  // A batch of four. All its rounds are equal until the first sequence ends. So every sequence goes through 100 simulated rounds and then rejects all
-  // drafts until the longest has one more token. These rounds have a known time, verify + draft, the last one verify.
+  // A batch of four. All its rounds are equal until the first sequence ends. So every sequence goes through 100 simulated rounds
+  // and then rejects all drafts until the longest has one more token. These rounds have a known time, verify + draft, the last
+  // one verify.
   constexpr std::size_t kRounds = 100;
   const AcceptedCounts batches = simulated(kAlpha, kLength, Bonus::none, 4 * 400, kLength * kRounds, 20260412);
   for (const double pass : {1.0, 3.0}) {
@@ -200,8 +202,9 @@ TEST_CASE("overlapped on one shared GPU") {
 }
 
 TEST_CASE("trees drafted ahead, on two GPUs and on a shared one") {
-  // Two siblings and a child of each. The first sibling is accepted with `first`, else the second with `second`; the child of either is accepted as
-  // the first sibling is. The guess is the first sibling with its child, and after the second sibling the target's own token follows.
+  // Two siblings and a child of each. The first sibling is accepted with `first`, else the second with `second`; the child of
+  // either is accepted as the first sibling is. The guess is the first sibling with its child, and after the second sibling the
+  // target's own token follows.
   const tests::ReadyCell cell(
       "{experiment: trees, seed: 20260432, pair: {vocab: 4, target: {family: explicit, probabilities: [.4, .3, .2, .1]}, draft: "
       "{family: explicit, probabilities: [.2, .2, .2, .4]}}, decode: {drafter: {kind: tree_static, branching: [2, 1]}, verifier: "

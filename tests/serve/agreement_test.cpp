@@ -38,8 +38,8 @@ TEST_CASE("saturated at a batch, the server emits the tokens of the plan's round
   constexpr int prompt = 500;
   for (const int draft_length : {1, 4}) {
     for (const bool accepted : {true, false}) {
-      // Draft rows are free, except in rounds with the same number of rows in both: two at draft length 1, all accepted. The plan's draft reads the
-      // token that it has not seen; the server's first draft pass reads all rows of the step.
+      // Draft rows are free, except in rounds with the same number of rows in both: two at draft length 1, all accepted. The
+      // plan's draft reads the token that it has not seen; the server's first draft pass reads all rows of the step.
       const bool rows_agree = draft_length == 1 && accepted;
       const int rounds = 60;
       const int a_round = accepted ? draft_length + 1 : 1;
@@ -98,11 +98,13 @@ TEST_CASE("a speculating batch is a lockstep placement's, but for the drafts tha
                   "draft_fixed_ms: 0.7, overhead_ms: 0.3}")));
     CAPTURE(accepted, served.result.totals[0].busy, served.result.totals[0].drafting, expected.target_busy.ps());
     CAPTURE(expected.time_to_first_token.ps(), served.result.sequences[0].first_token);
-    // Time of the target's passes, exact to the picosecond; the placement also counts the part of a round outside the target's passes.
+    // Time of the target's passes, exact to the picosecond; the placement also counts the part of a round outside the target's
+    // passes.
     const std::int64_t beside = std::llround(1e6 * 300.0) * rounds;
     CHECK(served.result.totals[0].busy - served.result.totals[0].drafting + beside == expected.target_busy.ps());
-    // The server drafts after every step, including the prompt's and the last: rounds + 1 times draft_length passes. The placement reads the prompt
-    // once with the draft and drafts before every verification: rounds times draft_length passes, and one.
+    // The server drafts after every step, including the prompt's and the last: rounds + 1 times draft_length passes. The
+    // placement reads the prompt once with the draft and drafts before every verification: rounds times draft_length passes, and
+    // one.
     const auto more = static_cast<std::int64_t>(std::llround(1e6 * (draft_us * (draft_length - 1) + 300.0)));
     CHECK(served.result.sequences[5].last_token == expected.end.ps() + more);
   }

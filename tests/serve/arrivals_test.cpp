@@ -78,8 +78,8 @@ std::vector<double> gaps(const arrivals::ArrivalProcess& process, std::uint64_t 
   return all;
 }
 
-// Two-sided p of the sum of gaps that are gamma distributed with this shape and mean 1 / rate: 2 shape rate sum is chi-squared with 2 n shape
-// degrees.
+// Two-sided p of the sum of gaps that are gamma distributed with this shape and mean 1 / rate: 2 shape rate sum is chi-squared
+// with 2 n shape degrees.
 double p_of_sum(const std::vector<double>& all, double rate, double shape) {
   double sum = 0.0;
   for (const double gap : all) sum += gap;
@@ -100,7 +100,8 @@ double p_of_shape(const std::vector<double>& all, double rate, double shape) {
 }  // namespace
 
 TEST_CASE("gamma and Poisson gaps have the stated rate and shape", "[arrivals][stat]") {
-  // Mutants: a rate that is 2 % off, with a relative error of .25 % to .7 % of the mean of 40,000 gaps; the shape of another process.
+  // Mutants: a rate that is 2 % off, with a relative error of .25 % to .7 % of the mean of 40,000 gaps; the shape of another
+  // process.
   constexpr int kRequests = 40000;
   const std::string more = fmt::format(", requests: {}}}", kRequests);
   for (const double shape : {4.0, 1.0, 0.5}) {
@@ -144,8 +145,8 @@ TEST_CASE("clients of a closed loop keep their pause and their rate at another c
 }
 
 TEST_CASE("a rate that goes round its levels has their mean by time", "[arrivals][stat]") {
-  // 10 per second for 1 s in the mean, then none for 3 s: 2.5 per second. 2,000 rounds of both leave an error of about 2.5 %, and four of these are
-  // allowed. Mutants: time without requests is left out or counts backwards; the levels' times are exchanged.
+  // 10 per second for 1 s in the mean, then none for 3 s: 2.5 per second. 2,000 rounds of both leave an error of about 2.5 %, and
+  // four of these are allowed. Mutants: time without requests is left out or counts backwards; the levels' times are exchanged.
   const auto own = make("markov_modulated", "{rates: [10, 0], holding_s: [1, 3], requests: 20000}");
   const auto faster = own->with_rate(5.0);
   CHECK(1.0 / mean(gaps(*own)) == Approx(2.5).epsilon(0.1));
@@ -160,12 +161,13 @@ TEST_CASE("a rate that goes round its levels has their mean by time", "[arrivals
 }
 
 TEST_CASE("levels that send nothing are passed over together", "[arrivals][stat]") {
-  // A request in 2e9 s at levels of a microsecond: drawn stay by stay it would take 1e15 draws. A run refuses such a late time anyway.
+  // A request in 2e9 s at levels of a microsecond: drawn stay by stay it would take 1e15 draws. A run refuses such a late time
+  // anyway.
   const auto rare = make("markov_modulated", "{rates: [0, 1e-9], holding_s: [1e-6, 1e-6], requests: 3}");
   CHECK(static_cast<double>(filled(*rare).requests.back().due) >= arrivals::kLongestRun * arrivals::kPicosecondsPerSecond);
-  // Levels change so often that the gaps are exponential, with the time-weighted mean: (3e-3 * 1 + 0 * 2) / 3 per second. 250 gaps leave an error of
-  // 6.3 %, and four of these are allowed. Mutants: the time of one level is left out (1/3 or 2/3 of the mean); the levels' times are exchanged (half
-  // of it). An additional round changes nothing.
+  // Levels change so often that the gaps are exponential, with the time-weighted mean: (3e-3 * 1 + 0 * 2) / 3 per second. 250
+  // gaps leave an error of 6.3 %, and four of these are allowed. Mutants: the time of one level is left out (1/3 or 2/3 of the
+  // mean); the levels' times are exchanged (half of it). An additional round changes nothing.
   const auto often = make("markov_modulated", "{rates: [3e-3, 0], holding_s: [1e-3, 2e-3], requests: 250}");
   CHECK(mean(gaps(*often)) == Approx(1000.0).epsilon(0.25));
   const std::vector<double> all = gaps(*often);
@@ -312,7 +314,8 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   CHECK(bailian->notes().empty());
   const auto images = read(R"({"chat_id": 0, "timestamp": 0.0, "input_length": 3, "output_length": 5, "type": "image"})");
   CHECK(images->notes().size() == 1);
-  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and repeats the whole conversation. 100 + 40 + 10 tokens; in order of due.
+  // AIPerf's sessions: a turn comes `delay` ms after the answer before, and repeats the whole conversation. 100 + 40 + 10 tokens;
+  // in order of due.
   const arrivals::RequestTrace turns = filled(*read(
       R"({"session_id": "a", "timestamp": 0, "input_length": 100, "output_length": 40}
 {"session_id": "a", "delay": 2000, "input_length": 10, "output_length": 7}
@@ -329,7 +332,8 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   for (std::uint32_t i = 0; i < 8; ++i)
     CHECK(turns.hashes[turns.requests[2].first_hash + i] == turns.hashes[turns.requests[0].first_hash + i]);
   CHECK(turns.hashes[turns.requests[1].first_hash] != turns.hashes[turns.requests[0].first_hash]);
-  // vLLM's custom data set: 28 bytes are 7 tokens. All come at once, or at a rate: the last of 400 after 200 s, within 4 standard errors of 10 s.
+  // vLLM's custom data set: 28 bytes are 7 tokens. All come at once, or at a rate: the last of 400 after 200 s, within 4 standard
+  // errors of 10 s.
   std::string custom;
   for (int i = 0; i < 400; ++i) custom += "{\"prompt\": \"What is the capital of Iran\\n\", \"output_tokens\": 12}\n";
   const arrivals::RequestTrace at_once = filled(*read(custom));
@@ -340,7 +344,8 @@ TEST_CASE("recorded requests in the forms of others keep their times, lengths an
   CHECK(std::abs(static_cast<double>(spread.requests[399].due) - 200e12) < 40e12);
   CHECK(std::abs(static_cast<double>(filled(*read(custom)->with_rate(4.0)).requests[399].due) - 100e12) < 20e12);
   // A list of lengths as CSV, and columns that are ignored.
-  CHECK(read("num_prefill_tokens,num_decode_tokens,pd_ratio\n10,3,3.3\n")->notes().size() == 1);  // a warning that it has no times
+  CHECK(read("num_prefill_tokens,num_decode_tokens,pd_ratio\n10,3,3.3\n")->notes().size() ==
+        1);  // a warning that it has no times
   const auto azure = read("TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-05-12 00:00:00.003908+00:00,1,1452,5\n");
   REQUIRE(azure->notes().size() == 1);
   CHECK(azure->notes()[0].find("NumImages") != std::string::npos);

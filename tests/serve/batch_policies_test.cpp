@@ -1,5 +1,5 @@
-// Policies of servers that choose one draft length for the batch, step by step next to oracles written from SGLang's program. Observations are drawn
-// at random, so that a rule with another window, threshold or batch size diverges.
+// Policies of servers that choose one draft length for the batch, step by step next to oracles written from SGLang's program.
+// Observations are drawn at random, so that a rule with another window, threshold or batch size diverges.
 #include "sim/foundation/config/choose.h"
 #include "sim/serving/serve/policy.h"
 
@@ -74,7 +74,7 @@ struct ThroughputOracle {
   std::map<int, std::vector<int>> candidates = {{1, {1, 3, 5, 7}}, {8, {1, 3, 5}}, {32, {1, 3}}, {128, {1}}};
 
   std::vector<std::vector<double>> shares = std::vector<std::vector<double>>(7);  // [position], newest last
-  int length = 5;  // the middle of [1, 3, 5, 7], as in the program
+  int length = 5;                                                                 // the middle of [1, 3, 5, 7], as in the program
   int count = 0;
 
   [[nodiscard]] double rate(std::size_t at) const {

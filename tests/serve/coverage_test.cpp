@@ -1,13 +1,13 @@
-// Whether the intervals of `specsim serve` hold the truth in 93 to 97 of 100 runs: means and percentiles of one run and of several
-// replications, throughput, capacities, the load where two curves cross, and the largest load that keeps an SLO.
+// Whether the intervals of `specsim serve` hold the truth in 93 to 97 of 100 runs: means and percentiles of one run and of
+// several replications, throughput, capacities, the load where two curves cross, and the largest load that keeps an SLO.
 //
-// The truth is that of a run of a million requests (throughput: of all runs together, since it includes the time of the last requests). Changes
-// relative to no speculation: tests/slow/interval_coverage_test.py.
+// The truth is that of a run of a million requests (throughput: of all runs together, since it includes the time of the last
+// requests). Changes relative to no speculation: tests/slow/interval_coverage_test.py.
+#include "tests/support/coverage.h"
 #include "sim/answers/load/capacity.h"
 #include "sim/answers/load/slo.h"
 #include "sim/answers/load/verdict.h"
 #include "tests/serve/servers.h"
-#include "tests/support/coverage.h"
 
 #include <catch2/catch.hpp>
 
@@ -35,7 +35,7 @@ serve:
   slo: {{ttft_ms: 400}}
 cost: {{model: affine, target_fixed_ms: 8, target_ms_per_token: 0.5, draft_fixed_ms: 0.5, draft_ms_per_token: 0.05}}
 )",
-                             seed, requests));
+                            seed, requests));
 }
 
 load::SweepRunner runner_of(int replications, bool capacity) {

@@ -1,5 +1,5 @@
-// Capacities compared with servers whose saturated rate is known, shares of requests that replications keep together, and intervals that hold the
-// truth at their stated rate, for dependent samples.
+// Capacities compared with servers whose saturated rate is known, shares of requests that replications keep together, and
+// intervals that hold the truth at their stated rate, for dependent samples.
 #include "sim/answers/load/capacity.h"
 #include "sim/answers/load/slo.h"
 #include "sim/answers/load/verdict.h"
@@ -22,8 +22,8 @@ using namespace specsim::tests;
 
 namespace {
 
-// Times in the system of consecutive customers at a queue M/M/1 with mean service 1, from its stationary state on: each is exponential with mean 1 /
-// (1 - load).
+// Times in the system of consecutive customers at a queue M/M/1 with mean service 1, from its stationary state on: each is
+// exponential with mean 1 / (1 - load).
 std::vector<double> queue(boost::random::mt19937_64& bits, double load, std::size_t customers) {
   boost::random::exponential_distribution<double> gap(load);
   boost::random::exponential_distribution<double> service(1.0);
@@ -87,8 +87,8 @@ cost: {model: affine, target_fixed_ms: 1}
 }
 
 TEST_CASE("capacity of engines that decode after others", "[serve]") {
-  // Two engines decode four requests each in steps of 10 ms. A prefill engine gives the first of 21 tokens, or computes only the prompt and leaves
-  // all 21 to the decoding engines. It computes three prompts per step, far more than these take.
+  // Two engines decode four requests each in steps of 10 ms. A prefill engine gives the first of 21 tokens, or computes only the
+  // prompt and leaves all 21 to the decoding engines. It computes three prompts per step, far more than these take.
   const auto found = [](const char* first_token) {
     return load::saturated_rate(server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 4, async: false}}
@@ -141,7 +141,8 @@ TEST_CASE("a run is as long as its load asks for, and no rate above the capacity
 TEST_CASE("an SLO is kept by the requests of all replications together", "[serve]") {
   serve::Slo slo;
   slo.ttft_ms = 100;
-  CHECK(serve::slo_margin(std::vector{kept(985, 1000), kept(997, 1000)}, slo) >= 0.0);  // only the worst replication keeps it, for 98.5 %
+  CHECK(serve::slo_margin(std::vector{kept(985, 1000), kept(997, 1000)}, slo) >=
+        0.0);  // only the worst replication keeps it, for 98.5 %
   CHECK(serve::slo_margin(std::vector{kept(985, 1000)}, slo) < 0.0);
   CHECK(serve::slo_margin(std::vector{kept(985, 1000), kept(994, 1000)}, slo) < 0.0);
   CHECK(serve::slo_margin(std::vector{kept(990, 1000), kept(990, 1000)}, slo) == Approx(0.0).margin(1e-9));
@@ -155,9 +156,9 @@ TEST_CASE("an SLO is kept by the requests of all replications together", "[serve
   CHECK(serve::slo_margin(std::vector{both}, slo) == Approx(-0.49).margin(1e-9));
 }
 
-// 300 sweeps of a queue at load .8, whose 99th percentile is 23.0 and whose relaxation time is 25 to 90 customers. Of 95 % intervals 285 hold it in
-// the mean, with a standard deviation of 4; 264 is the bound, 5 of them lower. An interval around the mean of the runs' own percentiles, which are
-// too low, holds it in 250.
+// 300 sweeps of a queue at load .8, whose 99th percentile is 23.0 and whose relaxation time is 25 to 90 customers. Of 95 %
+// intervals 285 hold it in the mean, with a standard deviation of 4; 264 is the bound, 5 of them lower. An interval around the
+// mean of the runs' own percentiles, which are too low, holds it in 250.
 TEST_CASE("intervals of a percentile of several runs hold the truth", "[serve]") {
   constexpr int kSweeps = 300;
   constexpr int kFewest = 264;
@@ -187,8 +188,8 @@ TEST_CASE("intervals of a percentile of several runs hold the truth", "[serve]")
   CHECK(mutant < kFewest);
 }
 
-// 150 runs of 20,000 customers: 95 % of them are 142.5, with a standard deviation of 2.7. The mutant takes errors for independent customers, which
-// are 3 times too small.
+// 150 runs of 20,000 customers: 95 % of them are 142.5, with a standard deviation of 2.7. The mutant takes errors for independent
+// customers, which are 3 times too small.
 TEST_CASE("intervals from batches of one run hold the truth", "[serve]") {
   constexpr int kSweeps = 150;
   constexpr int kFewest = 129;
@@ -223,7 +224,8 @@ TEST_CASE("the load where two curves cross has an interval between the replicati
     }
     return made;
   };
-  // With speculation TPOT is half as long at 4, and twice as long at 16 in one replication, at 64 in the other: crossings at 8 and 16.
+  // With speculation TPOT is half as long at 4, and twice as long at 16 in one replication, at 64 in the other: crossings at 8
+  // and 16.
   const std::vector<load::CurvePoint> curve = {point(4, false, {1, 1}),     point(4, true, {0.5, 0.5}), point(16, false, {1, 1}),
                                                point(16, true, {2.0, 1.0}), point(64, false, {1, 1}),   point(64, true, {4, 4})};
   const std::vector<std::string> words = load::verdict(curve, load::Load::concurrency);

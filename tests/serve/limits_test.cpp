@@ -187,8 +187,8 @@ serve:
 cost: {model: affine, target_fixed_ms: 6, target_ms_per_token: 0.02}
 )";
   const load::Served served = run_server(server(text));
-  // 1 + .7 + .7^2 + .7^3 + .7^4 tokens per round. About 28,900 rounds with a standard deviation of 1.6: five standard errors are .047; alpha .68 in
-  // place of .7 gives 2.67 and is seen.
+  // 1 + .7 + .7^2 + .7^3 + .7^4 tokens per round. About 28,900 rounds with a standard deviation of 1.6: five standard errors are
+  // .047; alpha .68 in place of .7 gives 2.67 and is seen.
   CHECK(served.summary.tokens_per_round == Approx(2.7731).margin(0.047));
   CHECK(std::abs(served.summary.tokens_per_round - 2.6707) > 0.047);
   CHECK_THROWS_AS(server(text + "\ncontext: {process: nonsense}\n"), BadInput);

@@ -23,8 +23,8 @@ struct Logged {
   double tokens;
 };
 
-// The requests for Qwen3-32B's H100 are `vllm serve`'s default for the GPU, as its memory shows: 256 would leave a sixth more. The checkpoint of its
-// EAGLE-3 head has its own embeddings.
+// The requests for Qwen3-32B's H100 are `vllm serve`'s default for the GPU, as its memory shows: 256 would leave a sixth more.
+// The checkpoint of its EAGLE-3 head has its own embeddings.
 constexpr const char* kQwenHead = "{preset: eagle3-qwen3-32b, shares_embeddings: false, embedding_vocab: 151936}";
 const std::vector<Logged> kLogged = {
     {"Qwen3-32B", "h100-sxm-94gb", "qwen3-32b", "none", 8192, 1024, 69232},
@@ -134,8 +134,8 @@ TEST_CASE("a request keeps a state of linear attention for each token that it ma
 }
 
 TEST_CASE("SGLang's default reserve, by hand", "[serve][memory]") {
-  // Half a GiB, 1.5 MiB per token of a chunk, an eighth of a GiB per GPU, 2 MiB per request of the largest graph, 8 MiB per size of a prompt's graphs
-  // (58 up to 8,192 tokens, 50 up to 4,096, 42 up to 2,048), at least 10 GiB from 60 GiB on.
+  // Half a GiB, 1.5 MiB per token of a chunk, an eighth of a GiB per GPU, 2 MiB per request of the largest graph, 8 MiB per size
+  // of a prompt's graphs (58 up to 8,192 tokens, 50 up to 4,096, 42 up to 2,048), at least 10 GiB from 60 GiB on.
   const auto share = [](const char* name, const char* scheduler, int gpus) {
     Diagnostics diagnostics;
     const cost::Hardware hardware = cost::read_hardware(config::scalar(name, {}), diagnostics);

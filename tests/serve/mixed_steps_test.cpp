@@ -1,5 +1,5 @@
-// The latency of a step over chunks of prompts and decoding sequences depends on the keys that each sequence reads, not on the mean sequence; here by
-// the data sheet's arithmetic, which the tests count.
+// The latency of a step over chunks of prompts and decoding sequences depends on the keys that each sequence reads, not on the
+// mean sequence; here by the data sheet's arithmetic, which the tests count.
 #include "sim/hardware/latency/deployment.h"
 #include "sim/serving/serve/step_price.h"
 #include "tests/serve/servers.h"
@@ -42,8 +42,8 @@ TEST_CASE("a chunk's attention does not depend on the sequences that decode in t
   const auto cost = roofline();
   const cost::ModelShape& model = *cost->deployment()->target;
   const cost::Hardware& hardware = cost->deployment()->hardware;
-  // 2,000 rows after 28,000 tokens, next to 40 sequences of 500 tokens: the pairs of the chunk's rows and keys are arithmetic that 41 mean sequences,
-  // of 50 rows after 1,171 tokens, would not do.
+  // 2,000 rows after 28,000 tokens, next to 40 sequences of 500 tokens: the pairs of the chunk's rows and keys are arithmetic
+  // that 41 mean sequences, of 50 rows after 1,171 tokens, would not do.
   const cost::Segment decoding = serve::decoding_alike(40.0, 1.0, 40.0 * 500.0);
   const double late = seconds(*cost, chunk(2000.0, 28000.0), decoding);
   const double early = seconds(*cost, chunk(2000.0, 0.0), decoding);

@@ -1,5 +1,5 @@
-// SGLang's queue orders: the queue that is kept in order as requests come and blocks change equals, request by request, a full sort at every step. An
-// unchanged queue is not traversed.
+// SGLang's queue orders: the queue that is kept in order as requests come and blocks change equals, request by request, a full
+// sort at every step. An unchanged queue is not traversed.
 #include "sim/serving/serve/queue_order.h"
 #include "sim/foundation/rng/philox.h"
 

@@ -1,5 +1,5 @@
-// The server policy adaptive_verification, step by step next to an oracle written from vLLM's program. Batches come and go, prompts share steps,
-// drafts are cut and requests end, so that a different rule diverges.
+// The server policy adaptive_verification, step by step next to an oracle written from vLLM's program. Batches come and go,
+// prompts share steps, drafts are cut and requests end, so that a different rule diverges.
 #include "sim/foundation/config/choose.h"
 #include "sim/serving/serve/policy.h"
 

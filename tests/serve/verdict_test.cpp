@@ -222,9 +222,9 @@ TEST_CASE("a server without a draft is faster where it gains more than a hundred
 }
 
 TEST_CASE("the best draft length of every step that fits, and what a server without a draft would gain", "[serve]") {
-  // Tokens per round over milliseconds: 1 / 10, 1.5 / 11 = .1364, 1.75 / 12 = .1458, 1.875 / 13 = .1442 whatever the number of requests. Without a
-  // draft 1 / 10 remains, 31.4 % less. Mutants: steps of more requests than the scheduler runs; lengths beyond the policy's; the steps of a
-  // neighbouring size.
+  // Tokens per round over milliseconds: 1 / 10, 1.5 / 11 = .1364, 1.75 / 12 = .1458, 1.875 / 13 = .1442 whatever the number of
+  // requests. Without a draft 1 / 10 remains, 31.4 % less. Mutants: steps of more requests than the scheduler runs; lengths
+  // beyond the policy's; the steps of a neighbouring size.
   const auto table_of = [](const std::string& kv, int draft_length = 3, double alpha = 0.5) {
     const load::ServeExperiment own = tests::server(fmt::format(R"(serve:
   scheduler: {{kind: vllm_v1, max_num_seqs: 24, async: false}}

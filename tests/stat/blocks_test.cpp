@@ -1,5 +1,5 @@
-// Simulated blocks compared with the exact enumeration of the same round: the distribution of accepted, and the emitted tokens with the target. This
-// links the addressed random words of a simulation to the rule that the audit runs.
+// Simulated blocks compared with the exact enumeration of the same round: the distribution of accepted, and the emitted tokens
+// with the target. This links the addressed random words of a simulation to the rule that the audit runs.
 #include "tests/exact/exact_cells.h"
 #include "tests/support/block_mutants.h"
 

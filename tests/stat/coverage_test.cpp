@@ -1,14 +1,14 @@
-// Whether 95 % intervals of alpha, tokens per round and speedup hold the truth in 95 of 100 runs, whatever correlates rounds: hard and easy stretches
-// of the text, a draft length for the whole batch, rows that the batch shares.
+// Whether 95 % intervals of alpha, tokens per round and speedup hold the truth in 95 of 100 runs, whatever correlates rounds:
+// hard and easy stretches of the text, a draft length for the whole batch, rows that the batch shares.
 //
 // Runs of a cell share their distributions and differ in their random numbers. The truth is the mean of all runs, whose own error
 // is a twelfth to a seventeenth of a run's: it lowers the coverage by less than .002.
+#include "tests/support/coverage.h"
 #include "sim/experiments/judge/rows.h"
 #include "sim/rounds/decode/simulator.h"
 #include "sim/rounds/draft/length_policy.h"
 #include "sim/rounds/families/context.h"
 #include "tests/support/cells.h"
-#include "tests/support/coverage.h"
 
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
@@ -40,7 +40,8 @@ report::Estimate figure_of(const judge::Row& row, Figure figure) {
   return row.speedup_estimate();
 }
 
-// How many of the runs' intervals hold the mean of all runs; nullopt if the figure has no error, such as the tokens of a round without drafts.
+// How many of the runs' intervals hold the mean of all runs; nullopt if the figure has no error, such as the tokens of a round
+// without drafts.
 std::optional<tests::Coverage> held_by(const std::vector<judge::Row>& runs, Figure figure) {
   double mean = 0.0;
   for (const judge::Row& row : runs) mean += figure_of(row, figure).value / static_cast<double>(runs.size());

@@ -15,8 +15,9 @@ namespace {
 
 const double kLevel = judge::check_level(20);
 
-// Collects windows: from a round's start, the next `length` tokens; the window after it begins at the next round's start. A window begins only if
-// `length` rounds are left, which always fill it: dropping windows that the sequence's end cuts would favour texts that take few rounds.
+// Collects windows: from a round's start, the next `length` tokens; the window after it begins at the next round's start. A
+// window begins only if `length` rounds are left, which always fill it: dropping windows that the sequence's end cuts would
+// favour texts that take few rounds.
 class Windows final : public decode::RoundSink {
  public:
   Windows(std::size_t length, std::size_t vocab, std::size_t contexts, std::uint32_t sequence_rounds)

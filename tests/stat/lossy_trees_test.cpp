@@ -1,5 +1,5 @@
-// Verdict of `specsim check` on the tokens that lossy rules emit on trees, and on those of hsd. The built-in rules pass; rules with the same
-// acceptance but other tokens fail.
+// Verdict of `specsim check` on the tokens that lossy rules emit on trees, and on those of hsd. The built-in rules pass; rules
+// with the same acceptance but other tokens fail.
 #include "tests/support/block_mutants.h"
 #include "tests/support/judged.h"
 
@@ -23,7 +23,8 @@ constexpr std::uint64_t kRounds = 300'000;
 constexpr const char* kRandomPair =
     "{vocab: 9, target: {family: dirichlet, concentration: 0.7}, draft: {from: target, transform: mix_noise, value: 0.5, noise: "
     "{family: dirichlet, concentration: 0.7}}}";
-// Most drafts have a ratio of .6, after which (target - draft)+ is another distribution than (.6 target - draft)+; all three tokens are likely.
+// Most drafts have a ratio of .6, after which (target - draft)+ is another distribution than (.6 target - draft)+; all three
+// tokens are likely.
 constexpr const char* kPlainPair =
     "{vocab: 3, target: {family: explicit, probabilities: [0.3, 0.25, 0.45]}, draft: {family: explicit, probabilities: [0.1, "
     "0.15, 0.75]}}";
@@ -71,8 +72,8 @@ class Coin final : public verify::Pickable {
   std::vector<double> bars_;
 };
 
-// SGLang's thresholds, .5 and .8. The token after a rejection leaves out all children but the last `kept`; with `last`, the last child is taken
-// instead of the one that the coin accepts.
+// SGLang's thresholds, .5 and .8. The token after a rejection leaves out all children but the last `kept`; with `last`, the last
+// child is taken instead of the one that the coin accepts.
 std::unique_ptr<verify::BlockRule> thresholds(int kept, bool last) {
   return std::make_unique<tests::StepRule>(
       [kept, last](verify::Block& block, int node, const std::vector<int>& children, Token& final_token) {
@@ -92,7 +93,8 @@ std::unique_ptr<verify::BlockRule> thresholds(int kept, bool last) {
       });
 }
 
-// Among the children that are the target's two likeliest tokens, the first remains, or the last; and the source of the final token.
+// Among the children that are the target's two likeliest tokens, the first remains, or the last; and the source of the final
+// token.
 std::unique_ptr<verify::BlockRule> matches(bool last, bool residual) {
   return std::make_unique<tests::StepRule>(
       [last, residual](verify::Block& block, int node, const std::vector<int>& children, Token& final_token) {
@@ -110,7 +112,8 @@ std::unique_ptr<verify::BlockRule> matches(bool last, bool residual) {
 
 enum class Which { first, last, likeliest };
 
-// Typical acceptance with this epsilon and delta .5: which of the longest accepted paths remains, and whether the target's argmax follows.
+// Typical acceptance with this epsilon and delta .5: which of the longest accepted paths remains, and whether the target's argmax
+// follows.
 std::unique_ptr<verify::BlockRule> typical(Which which, bool argmax, double within, double epsilon = 0.2) {
   return std::make_unique<tests::FunctionRule>([=](verify::Block& block) {
     struct End {

@@ -57,7 +57,8 @@ const std::map<std::string, std::string>& covered_verifiers() {
 spec::Cell cell_of(const std::string& verifier) {
   const bool greedy = verifier == "greedy_tree";
   const int vocab = verifier == "traversal" ? 4 : verifier == "optimal_transport" ? 8 : 12;  // the first two are enumerated
-  const bool alone = verifier == "hsd";  // the accepted tokens reveal the contexts after them: in a single context all rounds are equal
+  const bool alone =
+      verifier == "hsd";  // the accepted tokens reveal the contexts after them: in a single context all rounds are equal
   return tests::experiment_of(
              fmt::format(
                  "{{experiment: methods, seed: 20260304, rounds: {}, pair: {{vocab: {}, target: {{family: dirichlet, "
@@ -105,7 +106,8 @@ std::vector<tests::BlockMutant> lossy_mutants() {
       return 0;
     });
   };
-  // Accepts as a judge that passes `rate` of the tokens that the token verifier rejects, and chooses the source of the final token.
+  // Accepts as a judge that passes `rate` of the tokens that the token verifier rejects, and chooses the source of the final
+  // token.
   const auto judge = [&](double rate, bool residual) {
     return steps([=](Block& block, int node, const std::vector<int>& children, Token& last) {
       const math::RatioTable& distributions = block.distributions(node);
@@ -220,8 +222,8 @@ class Weighted final : public verify::Pickable {
   std::vector<double> weights_;
 };
 
-// Lossy rules with the right acceptance and a wrong final token, so that only the output shows the mistake; and the same rules without a mistake, to
-// show that this token is detected.
+// Lossy rules with the right acceptance and a wrong final token, so that only the output shows the mistake; and the same rules
+// without a mistake, to show that this token is detected.
 std::vector<tests::BlockMutant> final_token_mutants() {
   using verify::Block;
   using Weights = std::vector<double>;
@@ -401,7 +403,8 @@ TEST_CASE("every rule for blocks that a theory names is compared with it here, w
     for (const std::string& name : theory.verifiers) {
       const verify::VerifierEntry* const verifier = verify::verifiers().find(name);
       REQUIRE(verifier != nullptr);
-      if (!verifier->make_block || verifier->make) continue;  // rules that judge positions are tested by tests/stat/mutants_test.cpp
+      if (!verifier->make_block || verifier->make)
+        continue;  // rules that judge positions are tested by tests/stat/mutants_test.cpp
       INFO(name);
       CHECK(covered_verifiers().contains(name));
       CHECK(std::any_of(mutants.begin(), mutants.end(), [&](const tests::BlockMutant& one) { return one.verifier == name; }));

@@ -79,7 +79,8 @@ TEST_CASE("every mutant is rejected by a check of check, by name") {
         case tests::Figure::emitted_distribution:
           CHECK(agreement.p_tokens_per_round < kLevel);
           break;
-        case tests::Figure::scripted:  // wrong for one in 2^53 values of the random bits: no sample shows it, but tests/exact does
+        case tests::Figure::scripted:  // wrong for one in 2^53 values of the random bits: no sample shows it, but tests/exact
+                                       // does
           CHECK(agreement.p_output_distribution > kLevel);
           CHECK(agreement.p_accepted_distribution > kLevel);
           break;
@@ -172,8 +173,9 @@ TEST_CASE("texts: theory of another persistence, of requests that are alike, and
 }
 
 TEST_CASE("p-values of a correct simulation are spread evenly, in every kind of context") {
-  // The number of p-values below 1/10 among 1500 seeds is binomial: mean 150, standard deviation 11.6; the bounds are five of them. A standard error
-  // that is 10 % too small moves the count to about 205. The spread of z must also be within five standard deviations.
+  // The number of p-values below 1/10 among 1500 seeds is binomial: mean 150, standard deviation 11.6; the bounds are five of
+  // them. A standard error that is 10 % too small moves the count to about 205. The spread of z must also be within five standard
+  // deviations.
   constexpr int kSeeds = 1500;
   const char* const contexts[] = {
       "{process: fixed}",

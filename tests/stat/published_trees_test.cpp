@@ -1,6 +1,6 @@
-// Published trees with published acceptance by rank, simulated. The context is the node of the tree at the end of the accepted path. Its target has
-// the published mass on each rank's token, and tokens outside the tree lead back to the root. results/methods/trees.csv is this table; the hidden
-// case [.methods] of this program writes it.
+// Published trees with published acceptance by rank, simulated. The context is the node of the tree at the end of the accepted
+// path. Its target has the published mass on each rank's token, and tokens outside the tree lead back to the root.
+// results/methods/trees.csv is this table; the hidden case [.methods] of this program writes it.
 #include "tests/support/published_trees.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/math/simplex.h"

@@ -1,7 +1,7 @@
-// Process `text` compared with an independent model. `check` takes the distributions, and the sequence of contexts, from the program, so it cannot
-// see a mistake in either. Here both are written independently from the reference page: in a large vocabulary a context whose logits get normal noise
-// of standard deviation n has an overlap of 2 Phi(-n / 2), and tokens per round follow from that by a chain over kinds of requests, halves and
-// places.
+// Process `text` compared with an independent model. `check` takes the distributions, and the sequence of contexts, from the
+// program, so it cannot see a mistake in either. Here both are written independently from the reference page: in a large
+// vocabulary a context whose logits get normal noise of standard deviation n has an overlap of 2 Phi(-n / 2), and tokens per
+// round follow from that by a chain over kinds of requests, halves and places.
 #include "sim/experiments/judge/prediction.h"
 #include "tests/support/cells.h"
 
@@ -49,8 +49,8 @@ double quantile(double share) {
   return low;
 }
 
-// States: kinds of requests by difficulty (2, or 1 if all requests are equal) x halves of the hard part x places. The entropy of a context does not
-// affect a large vocabulary's overlap.
+// States: kinds of requests by difficulty (2, or 1 if all requests are equal) x halves of the hard part x places. The entropy of
+// a context does not affect a large vocabulary's overlap.
 class Model {
  public:
   Model(const Text& text, Mistake mistake) : text_(text), mistake_(mistake) {

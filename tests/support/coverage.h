@@ -10,8 +10,8 @@
 
 namespace specsim::tests {
 
-// The true coverage may be 93 to 97 %. A number of hits among `runs` is accepted if one such coverage gives it, or a more extreme one, with a
-// probability of at least this: at 300 runs 258 to 300 hits, at 7,500 runs 91.7 to 97.8 %.
+// The true coverage may be 93 to 97 %. A number of hits among `runs` is accepted if one such coverage gives it, or a more extreme
+// one, with a probability of at least this: at 300 runs 258 to 300 hits, at 7,500 runs 91.7 to 97.8 %.
 constexpr double kCoverageLevel = 1e-6;
 constexpr double kLeastCoverage = 0.93;
 constexpr double kMostCoverage = 0.97;

@@ -47,8 +47,8 @@ struct Enumeration {
 // Runs rounds from automaton.start until `tokens` >= 1 are out. vocab^tokens and vocab^draft_length are limited to 2^22.
 [[nodiscard]] Enumeration enumerate(const Automaton& automaton, const RoundRule& rule, int tokens);
 
-// The same for rounds given by their outcomes, with at most longest_accepted drafts, such as a tree's. `outcomes` is called once for each state that
-// is reached.
+// The same for rounds given by their outcomes, with at most longest_accepted drafts, such as a tree's. `outcomes` is called once
+// for each state that is reached.
 [[nodiscard]] Enumeration enumerate_rounds(const Automaton& automaton,
                                            const std::function<std::vector<RoundOutcome>(int state)>& outcomes,
                                            int longest_accepted, int tokens);

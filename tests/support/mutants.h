@@ -69,8 +69,8 @@ class InvertedRatioRule final : public TokenLikeRule {
   }
 };
 
-// A scan over a residual that was not divided by its sum: the missing mass goes to the last token. Equivalent to the correct rule if the last token
-// is the only one with a residual, as in the first known pair.
+// A scan over a residual that was not divided by its sum: the missing mass goes to the last token. Equivalent to the correct rule
+// if the last token is the only one with a residual, as in the first known pair.
 class UnnormalisedResidualRule final : public TokenLikeRule {
  public:
   void rejected(const verify::PositionDistributions& distributions, std::span<double> weights) const override {

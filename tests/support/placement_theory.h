@@ -1,6 +1,6 @@
-// Lockstep batches, overlap and networks in closed form or by exact recursion, from independent and equally distributed rounds: of a chain by its
-// acceptance, equal at every position, of another block by the distribution of its rounds' ends. Written from the description of the placements,
-// without their code.
+// Lockstep batches, overlap and networks in closed form or by exact recursion, from independent and equally distributed rounds:
+// of a chain by its acceptance, equal at every position, of another block by the distribution of its rounds' ends. Written from
+// the description of the placements, without their code.
 //
 // Times are plain numbers in any unit. A prefill and the first token that it yields are the caller's: `tokens` are those that
 // rounds emit.
@@ -45,8 +45,8 @@ struct RoundEnd {
 // For a chain the guess is the whole chain: right with alpha^draft_length.
 [[nodiscard]] std::vector<RoundEnd> chain_ends(double alpha, int draft_length);
 
-// A batch that never ends. With probability g^B every sequence guesses right and the next block is ready; with (1 - g)^B none does, and drafting
-// restarts at once; otherwise the block of the others is finished first.
+// A batch that never ends. With probability g^B every sequence guesses right and the next block is ready; with (1 - g)^B none
+// does, and drafting restarts at once; otherwise the block of the others is finished first.
 [[nodiscard]] Overlap overlapped_round(std::span<const RoundEnd> ends, double draft, double verify, int sequences);
 // One sequence to its end: E[time from the first verification's start to the last token], by recursion.
 [[nodiscard]] double overlapped_time(std::span<const RoundEnd> ends, double draft, double verify, int tokens);

@@ -19,9 +19,9 @@ inline bool wants_file(const config::PartInfo& part) {
   });
 }
 
-// "{kind: NAME, ...}" in flow style, small enough for an exact enumeration: the entry's example, or a value of its interval for required parameters;
-// integers with large defaults get a small value, and each choice of text and boolean gets its own sample. Empty for a part that needs a file. `key`:
-// the key before the part's name, after any other keys that come first.
+// "{kind: NAME, ...}" in flow style, small enough for an exact enumeration: the entry's example, or a value of its interval for
+// required parameters; integers with large defaults get a small value, and each choice of text and boolean gets its own sample.
+// Empty for a part that needs a file. `key`: the key before the part's name, after any other keys that come first.
 inline std::vector<std::string> samples_of(const config::PartInfo& part, const std::string& key = "kind") {
   constexpr double kSmall = 3.0;
   if (wants_file(part)) return {};

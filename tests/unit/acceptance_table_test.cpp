@@ -68,8 +68,8 @@ TEST_CASE("every table of configs/acceptance names its source and holds probabil
 }
 
 TEST_CASE("a published table gives the chain that its source measured", "[acceptance]") {
-  // EAGLE's Table 2 gives 3.31, 3.04 and 2.96 for a chain of 5 on MT-bench, and its Table 5 measured 3.20, 3.00 and 3.12: the two differ by up to 5.2
-  // %. Mutant: rates of all rounds taken for rates of those that reach the position (2.4 and below).
+  // EAGLE's Table 2 gives 3.31, 3.04 and 2.96 for a chain of 5 on MT-bench, and its Table 5 measured 3.20, 3.00 and 3.12: the two
+  // differ by up to 5.2 %. Mutant: rates of all rounds taken for rates of those that reach the position (2.4 and below).
   const auto chain_of_5 = [](const char* name) {
     return plan::conditional_acceptance(spec::named_acceptance_table(name, {}).of_chain(), 5).tokens_per_round.at(5);
   };
@@ -114,8 +114,8 @@ TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on 
 }
 
 TEST_CASE("a vector that holds at every depth is ranked with chains and trees as deep", "[acceptance]") {
-  // Sequoia's vector for Llama-3 70B with 8B. Mutant: the row is used for the first depth only, so no chain is longer than 1 and no tree emits more
-  // than 1.99 tokens per round.
+  // Sequoia's vector for Llama-3 70B with 8B. Mutant: the row is used for the first depth only, so no chain is longer than 1 and
+  // no tree emits more than 1.99 tokens per round.
   const spec::AcceptanceTable table = spec::named_acceptance_table("small-draft-summarisation", {});
   REQUIRE(table.acceptance.size() == 16);
   CHECK(table.acceptance[15] == table.acceptance[0]);
@@ -154,8 +154,8 @@ TEST_CASE("compare offers the small trees of a small table, and the whole of it"
 }
 
 TEST_CASE("compare offers trees of fewer levels than the table where these are faster", "[acceptance]") {
-  // A draft pass of a 1B model takes a third of a step of an 8B one. On one H100 a tree of 12 tokens and two levels is faster than the best tree of
-  // three levels by 5.9 % at batch 1 and by 8.7 % at 8; at 32 the best one has a single level.
+  // A draft pass of a 1B model takes a third of a step of an 8B one. On one H100 a tree of 12 tokens and two levels is faster
+  // than the best tree of three levels by 5.9 % at batch 1 and by 8.7 % at 8; at 32 the best one has a single level.
   const std::vector<std::vector<double>> acceptance = {{0.6, 0.15, 0.05}, {0.5, 0.2, 0.1}, {0.4, 0.1}};
   const auto made = [](const spec::ExperimentValues& values) {
     Diagnostics diagnostics;

@@ -1,5 +1,5 @@
-// Verification of a batch with one budget of rows: the budget and its division, compared with a search of all budgets, and the fit of acceptance
-// compared with a known logistic function.
+// Verification of a batch with one budget of rows: the budget and its division, compared with a search of all budgets, and the
+// fit of acceptance compared with a known logistic function.
 #include "sim/rounds/draft/length_policy.h"
 #include "tests/support/cells.h"
 
@@ -29,7 +29,8 @@ std::unique_ptr<LengthPolicy> policy_of(const std::string& confidence, const std
   const draft::PolicyEntry* entry = draft::policies().find("adaptive_verification");
   REQUIRE(entry != nullptr);
   const config::Value section = config::parse_text(
-      fmt::format("{{confidence: {}, budget: {}, rows: {}, smoothing: {}}}", confidence, budget, rows, smoothing), "test", diagnostics);
+      fmt::format("{{confidence: {}, budget: {}, rows: {}, smoothing: {}}}", confidence, budget, rows, smoothing), "test",
+      diagnostics);
   const config::Arguments arguments = config::read_arguments(section, entry->info.parameters, {}, "policy", diagnostics);
   auto policy = entry->make(arguments, {kLongest, {}, kBatch, row_times}, diagnostics);
   diagnostics.throw_if_any();
@@ -187,8 +188,8 @@ TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's 
   CHECK(share <= 1.0 + 1e-12);
 }
 
-// One Newton step of the logistic by a dense solve, damped as in vLLM. Mutants: a slope that ignores the intercepts, intercepts without damping,
-// rejections that are not observed.
+// One Newton step of the logistic by a dense solve, damped as in vLLM. Mutants: a slope that ignores the intercepts, intercepts
+// without damping, rejections that are not observed.
 TEST_CASE("adaptive_verification: a refit is one damped Newton step of all coefficients together") {
   constexpr std::size_t kSize = kLongest + 1;  // the slope, and an intercept for each position
   std::mt19937 generator(20260722);
@@ -260,8 +261,8 @@ TEST_CASE("adaptive_verification: the budget of a first round takes every token 
   CHECK(round.verified == std::vector<int>(kBatch, kLongest));
 }
 
-// Of two sequences the tokens that are easier are verified, whether drawn or chosen. Mutant: a chosen token counts as certain, so that each sequence
-// gets one.
+// Of two sequences the tokens that are easier are verified, whether drawn or chosen. Mutant: a chosen token counts as certain, so
+// that each sequence gets one.
 TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, chosen ones too") {
   for (const char* const method :
        {"{kind: chain, draft_length: 3}, verifier: token", "{kind: chain, draft_length: 3, selection: argmax}, verifier: token",
@@ -287,15 +288,16 @@ TEST_CASE("adaptive_verification: a head knows how likely a token is accepted, c
 
 TEST_CASE("adaptive_verification: a batch's round takes a time between those of the passes that its budgets lead to") {
   // 384 rows, beyond which a pass on the H100 takes a tenth longer; one in many rounds verifies 128 rows more.
-  const spec::Cell cell = tests::experiment_of(
-                              "{experiment: estimated, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
-                              "transform: temperature, "
-                              "value: 1.5}}, decode: {drafter: {kind: chain, draft_length: 7}, verifier: token, policy: {kind: "
-                              "adaptive_verification}}, "
-                              "workload: {batch: 128, context_length: 1024}, cost: {model: roofline, hardware: h100-sxm, target: "
-                              "{preset: llama-3.1-70b, "
-                              "tensor_parallel: 4}, draft: {preset: eagle3-llama-3.3-70b, tensor_parallel: 4}}}")
-                              .cells.at(0);
+  const spec::Cell cell =
+      tests::experiment_of(
+          "{experiment: estimated, pair: {vocab: 8, target: {family: zipf, exponent: 1}, draft: {from: target, "
+          "transform: temperature, "
+          "value: 1.5}}, decode: {drafter: {kind: chain, draft_length: 7}, verifier: token, policy: {kind: "
+          "adaptive_verification}}, "
+          "workload: {batch: 128, context_length: 1024}, cost: {model: roofline, hardware: h100-sxm, target: "
+          "{preset: llama-3.1-70b, "
+          "tensor_parallel: 4}, draft: {preset: eagle3-llama-3.3-70b, tensor_parallel: 4}}}")
+          .cells.at(0);
   const auto time = [&](std::uint64_t two, std::uint64_t three) {
     return cell.round_time(0.0, {0, 0, 128 * two, 128 * three, 0, 0, 0, 0}).total();
   };

@@ -59,8 +59,8 @@ TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   CHECK(holds(list[0], "\"draft_tensor_parallel_size\": 4"));
   CHECK(holds(list[1], "--tp 4 --speculative-algorithm STANDALONE"));
   CHECK(holds(list[2], "llama-server --model <path of llama-3.1-70b> --split-mode tensor "));
-  // With another draft for the latency, the command must still start, and the output gives the difference. Printing the draft's own 1 is the mutant:
-  // vLLM refuses it.
+  // With another draft for the latency, the command must still start, and the output gives the difference. Printing the draft's
+  // own 1 is the mutant: vLLM refuses it.
   const auto own =
       plan::engine_commands(deployment(preset("llama-3.1-70b", ", tensor_parallel: 4"), preset("llama-3.2-1b")), 3, 1);
   CHECK(holds(own[0].command, "\"draft_tensor_parallel_size\": 4"));
@@ -256,8 +256,8 @@ TEST_CASE("the recommendation over batches is of every batch that fits", "[plan]
 }
 
 TEST_CASE("drafts whose slots and states do not fit are not planned for", "[plan]") {
-  // A request keeps a state of linear attention for each drafted token: under vLLM's defaults 64 requests of 8,192 tokens have room for those of one
-  // token. Mutant: room is computed for draft length 1.
+  // A request keeps a state of linear attention for each drafted token: under vLLM's defaults 64 requests of 8,192 tokens have
+  // room for those of one token. Mutant: room is computed for draft length 1.
   cost::Deployment d = deployment(preset("qwen3.6-27b"), preset("qwen3.6-27b-mtp"));
   Diagnostics diagnostics;
   d.hardware = cost::read_hardware(config::scalar("h200-sxm", {"test", 1, 1}), diagnostics);

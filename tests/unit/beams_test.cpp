@@ -31,7 +31,8 @@ class ThreeTokens final : public draft::Sight {
 }  // namespace
 
 TEST_CASE("redrafter: the likeliest continuations of the level before, and the beginnings that they share") {
-  // Level 1: 0 (.5), 1 (.4). Level 2: 1 2 (.36), 0 0 (.25); 0 1 (.2) is out. Level 3: 1 2 1 (.216), 1 2 2 (.144); 0 0 is no longer a beam.
+  // Level 1: 0 (.5), 1 (.4). Level 2: 1 2 (.36), 0 0 (.25); 0 1 (.2) is out. Level 3: 1 2 1 (.216), 1 2 2 (.144); 0 0 is no
+  // longer a beam.
   const draft::Blocks draft = tests::make_blocks("redrafter", "{beams: 2, draft_length: 3}");
   ThreeTokens sight;
   draft::ChosenBlock block;

@@ -1,4 +1,5 @@
-// Trees that are built at run time for a budget: their nodes, calculated by hand, and a round's latency, which is that of its passes.
+// Trees that are built at run time for a budget: their nodes, calculated by hand, and a round's latency, which is that of its
+// passes.
 #include "sim/experiments/judge/rows.h"
 #include "tests/support/cells.h"
 
@@ -92,8 +93,8 @@ TEST_CASE("dyspec: a draft that is sure gives a chain, one that is not a wide tr
 
 namespace {
 
-// DySpec's trees of a draft of three tokens by every draw, from algorithms 1 and 2 of its paper: the probabilities of the number of drafted tokens,
-// and of the number of nodes with children, each [count].
+// DySpec's trees of a draft of three tokens by every draw, from algorithms 1 and 2 of its paper: the probabilities of the number
+// of drafted tokens, and of the number of nodes with children, each [count].
 struct Drawn {
   std::vector<double> tokens = std::vector<double>(16, 0.0);
   std::vector<double> parents = std::vector<double>(16, 0.0);
@@ -122,7 +123,8 @@ class EveryDraw {
     std::size_t best = tree.size();
     for (std::size_t i = 0; i < tree.size() && tree.size() - 1 < nodes_; ++i) {
       if (!open(tree[i])) continue;
-      // In layers: the first place of the first layer. Otherwise: the place of the highest estimate, with ties to the earlier node.
+      // In layers: the first place of the first layer. Otherwise: the place of the highest estimate, with ties to the earlier
+      // node.
       if (best == tree.size() || (threshold_ > 0.0 ? tree[i].depth < tree[best].depth : tree[i].estimate > tree[best].estimate))
         best = i;
     }
@@ -185,8 +187,8 @@ TEST_CASE("dyspec: its trees are as large, and take as many passes, as its algor
 }
 
 TEST_CASE("cs_drafting: a pass of the draft verifies what the text gave before, and gives one token more") {
-  // A draft that is sure of token 0. The first round's text is empty: nothing to copy for 0 and for 00, then one token that follows the first 0.
-  // Later rounds copy one token per pass, because the longest match ends one place before the end.
+  // A draft that is sure of token 0. The first round's text is empty: nothing to copy for 0 and for 00, then one token that
+  // follows the first 0. Later rounds copy one token per pass, because the longest match ends one place before the end.
   const Played sure = played("{kind: cs_drafting, draft_length: 4}", "token", "[1, 0, 0]");
   CHECK(sure.counts.accepted[3] == sure.counts.rounds);
   CHECK(sure.counts.passes.rounds[3] == sure.counts.sequences);
@@ -198,7 +200,8 @@ TEST_CASE("cs_drafting: a pass of the draft verifies what the text gave before, 
   CHECK(plain.counts.passes.rounds[4] == plain.counts.rounds);
   CHECK(plain.counts.passes.mean_rows(4) == std::vector<double>{1.0, 1.0, 1.0, 1.0});
   CHECK(plain.draft_ms == Approx(4 * 0.11).epsilon(1e-12));
-  // A copy that differs from the draft's draw ends the pass. Mutant: copies are accepted unchecked, so no round takes four passes.
+  // A copy that differs from the draft's draw ends the pass. Mutant: copies are accepted unchecked, so no round takes four
+  // passes.
   const Played mixed = played("{kind: cs_drafting, draft_length: 4}", "token");
   CHECK(mixed.counts.passes.rounds[4] > 0);
   CHECK(mixed.counts.passes.rounds[2] > 0);

@@ -1,4 +1,5 @@
-// A calibration's returned values equal the values in its files: the cost table, the trace. Also tests the text on the errors of a validation.
+// A calibration's returned values equal the values in its files: the cost table, the trace. Also tests the text on the errors of
+// a validation.
 #include "sim/foundation/config/arguments.h"
 #include "sim/hardware/latency/table.h"
 #include "sim/lab/calibrate/validation.h"
@@ -83,7 +84,8 @@ TEST_CASE("acceptance of overlaps at hand is the one of their trace") {
   std::vector<std::vector<double>> other = overlaps;
   other[0][0] = 0.75;
   CHECK(plan::overlap_acceptance(other, "prompts", 4).tokens_per_round != read.tokens_per_round);
-  CHECK_THROWS_WITH(plan::overlap_acceptance({{}, {}}, "prompts", 4), Catch::Contains("prompts: no request with a judged position"));
+  CHECK_THROWS_WITH(plan::overlap_acceptance({{}, {}}, "prompts", 4),
+                    Catch::Contains("prompts: no request with a judged position"));
 }
 
 TEST_CASE("errors of a validation: their size and their sign") {

@@ -208,8 +208,9 @@ TEST_CASE("iid: the pool is used evenly and neighbours are independent", "[conte
 
 TEST_CASE("iid and regimes: the context is a function of sequence and text position, however the text was drafted",
           "[contexts]") {
-  // A run without speculation visits every position and so reveals the function; drafting 1, 5 or 9 tokens with rejections must then meet the same
-  // contexts. It detects a state that advances with drafted instead of emitted tokens, or is drawn again after a rejection.
+  // A run without speculation visits every position and so reveals the function; drafting 1, 5 or 9 tokens with rejections must
+  // then meet the same contexts. It detects a state that advances with drafted instead of emitted tokens, or is drawn again after
+  // a rejection.
   for (const std::string& context :
        {std::string("{process: iid, pool: 40, sequence_rounds: 40}"), std::string(kRegimes) + ", sequence_rounds: 40}"}) {
     const tests::ReadyCell plain(yaml_of(context, 0));
@@ -322,8 +323,8 @@ TEST_CASE("text: scales as of a normal distribution, correlated along a text as 
     CHECK(mean_of([&](std::size_t c) { return scales[c].target * scales[c].target; }) == Approx(1.0).epsilon(1e-9));
     CHECK(mean_of([&](std::size_t c) { return scales[c].draft * scales[c].draft; }) == Approx(1.0).epsilon(1e-9));
     CHECK(std::abs(mean_of([&](std::size_t c) { return scales[c].target * scales[c].draft; })) < 0.02);
-    // Each context as likely as before, and the correlation of a scale with its next ones: the part that requests keep, and the variance between
-    // halves of a normal distribution, 2 / pi, of the rest.
+    // Each context as likely as before, and the correlation of a scale with its next ones: the part that requests keep, and the
+    // variance between halves of a normal distribution, 2 / pi, of the rest.
     std::vector<double> now(n);
     for (std::size_t c = 0; c < n; ++c) now[c] = scales[c].draft;
     double kept = (1.0 - between) * 2.0 / 3.14159265358979;
@@ -383,7 +384,8 @@ TEST_CASE("text: a place in the block adds noise to the draft, and nothing else 
 }
 
 TEST_CASE("markov: contexts follow the emitted tokens", "[contexts]") {
-  // The state after each round compared with the text, by the definition: the last `order` tokens in base vocab, zeros before the text.
+  // The state after each round compared with the text, by the definition: the last `order` tokens in base vocab, zeros before the
+  // text.
   for (const int order : {1, 2, 3}) {
     const tests::ReadyCell ready(yaml_of(fmt::format("{{process: markov, order: {}, sequence_rounds: 30}}", order), 4));
     const families::ContextShape& shape = ready.cell().contexts->process->shape();

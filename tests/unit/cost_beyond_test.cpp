@@ -1,5 +1,5 @@
-// Latency estimates beyond the measured range, and over a grid of passes: the chosen kernel, that times do not fall or beat the data sheet, and their
-// errors.
+// Latency estimates beyond the measured range, and over a grid of passes: the chosen kernel, that times do not fall or beat the
+// data sheet, and their errors.
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/deployment.h"
 #include "tests/support/costs.h"
@@ -32,8 +32,8 @@ std::unique_ptr<CostModel> served(const std::string& gpu, const std::string& eng
 // Layers were measured to 1,024 tokens. Measurements of a layer decide between kernels, not the number of tokens.
 TEST_CASE("more tokens than were measured run on the same kernel of experts, with a larger error", "[cost][kernels]") {
   const Hardware b200 = hardware_of("b200");
-  // vLLM's CUTLASS kernel takes experts 96 wide, its other one was measured from 128 on. For experts in mxfp4 with 8-bit activations one layer was
-  // measured, V4-Flash's. TensorRT-LLM has two kernels for nvfp4.
+  // vLLM's CUTLASS kernel takes experts 96 wide, its other one was measured from 128 on. For experts in mxfp4 with 8-bit
+  // activations one layer was measured, V4-Flash's. TensorRT-LLM has two kernels for nvfp4.
   struct Case {
     const char* engine;
     const char* model;
@@ -59,7 +59,8 @@ TEST_CASE("more tokens than were measured run on the same kernel of experts, wit
   }
 }
 
-TEST_CASE("a B200's attention over more tokens than were timed causes a warning, and has the error of few rows", "[cost][kernels]") {
+TEST_CASE("a B200's attention over more tokens than were timed causes a warning, and has the error of few rows",
+          "[cost][kernels]") {
   const auto blackwell = make_cost("roofline", "{hardware: b200, target: llama-3.1-8b, draft: llama-3.2-1b}");
   CHECK(blackwell->beyond_measured(Role::target, {1, 8, 2048, 8}).empty());
   CHECK(blackwell->beyond_measured(Role::target, {1, 9, 2048, 9}) ==

@@ -104,8 +104,9 @@ TEST_CASE("long context: it rises with batch for a window and for an EAGLE head,
   }
 }
 
-// The draft's share of the cache's bytes, compared with its share of the weights' time, decides, not that its cache is whole. TinyLlama (grouped
-// heads) before llama-2-7b (none) has 4 % of the cache and a fifth of the time, so batches of long contexts help it too.
+// The draft's share of the cache's bytes, compared with its share of the weights' time, decides, not that its cache is whole.
+// TinyLlama (grouped heads) before llama-2-7b (none) has 4 % of the cache and a fifth of the time, so batches of long contexts
+// help it too.
 TEST_CASE("long context: a whole cache that is small compared with the target's rises as well", "[cost][direction]") {
   for (const std::string& gpu : kServers)
     rises(over_batch(*pair_on(gpu, "llama-2-7b", "tinyllama-1.1b"), 4000, {1, 2, 4, 8, 16}));
@@ -119,8 +120,9 @@ TEST_CASE("one batch: speculation loses at short contexts and wins at long ones"
   CHECK(chain_speedup(*model, 32, 16000, 5, 1.9) > 1.0);
 }
 
-// Equal tokens per round, llama-2-7b, 256 tokens of context. Wide: 128 nodes of an EAGLE head in 5 levels; narrow: 5 drafts of TinyLlama. The A100
-// verifies 129 tokens in 1.3 times the time of one; the 3090 takes 1.8 times, but its small draft passes are cheaper relative to the target's.
+// Equal tokens per round, llama-2-7b, 256 tokens of context. Wide: 128 nodes of an EAGLE head in 5 levels; narrow: 5 drafts of
+// TinyLlama. The A100 verifies 129 tokens in 1.3 times the time of one; the 3090 takes 1.8 times, but its small draft passes are
+// cheaper relative to the target's.
 TEST_CASE("the better method of an A100 is the worse one of an RTX 3090", "[cost][direction]") {
   const auto wide = [](const std::string& gpu) {
     return tree_speedup(*pair_on(gpu, "llama-2-7b", "eagle-head-7b"), 1, 256, 127, 5, 3.0);

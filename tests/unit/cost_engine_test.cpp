@@ -197,8 +197,8 @@ TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 ru
 }
 
 TEST_CASE("rounds of SGLang 0.4 on an H100 lie on the line of engine sglang_sync", "[cost][engine]") {
-  // PR 4247: Llama-3.1-8B with its EAGLE-3 head, 64 nodes, levels of 8: 378.57 tokens/s at 5.39 per round with 8 steps, 361.70 at 4.68 with 5; the
-  // context is not stated.
+  // PR 4247: Llama-3.1-8B with its EAGLE-3 head, 64 nodes, levels of 8: 378.57 tokens/s at 5.39 per round with 8 steps, 361.70 at
+  // 4.68 with 5; the context is not stated.
   const auto model =
       make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle3-llama-3.1-8b, engine: sglang_sync}");
   const auto round_ms = [&](int steps) {
@@ -210,7 +210,8 @@ TEST_CASE("rounds of SGLang 0.4 on an H100 lie on the line of engine sglang_sync
   CHECK(std::abs(round_ms(5) / (1e3 * 4.68 / 361.70) - 1.0) < 0.02);
 }
 
-TEST_CASE("rounds of Spec-Bench in passes without speculation: the estimated one lies between those of two machines", "[cost][engine]") {
+TEST_CASE("rounds of Spec-Bench in passes without speculation: the estimated one lies between those of two machines",
+          "[cost][engine]") {
   // Vicuna-7B in transformers, EAGLE: 1.476 passes without speculation on machine A, 1.705 on an A100.
   const auto model = make_cost(
       "roofline", "{hardware: a100-80gb-sxm, target: llama-2-7b, draft: eagle-head-7b, engine: transformers, proposal: eagle}");

@@ -22,18 +22,22 @@ TEST_CASE("an estimate errs by the server's factors, by its kernels, and by a re
   const Pass pass{4, 5, 1024, 5};
   const PassTime time = model->pass(Role::target, pass);
   const FactorBelief belief = model->uncertainty()->factors().value();
-  const auto error = [&](Factor factor) { return std::sqrt(belief.covariance[static_cast<std::size_t>(factor)][static_cast<std::size_t>(factor)]); };
+  const auto error = [&](Factor factor) {
+    return std::sqrt(belief.covariance[static_cast<std::size_t>(factor)][static_cast<std::size_t>(factor)]);
+  };
   const double total = time.total();
   const double kernels = model->kernel_error(Role::target, pass);
   double variance = (1.0 - model->shared_variance(Role::target)) * kernels * kernels + kDiscrepancy * kDiscrepancy;
-  for (const double part : {error(Factor::products) * (time.weights + time.compute + time.launch + time.sampling) / total,
-                            error(Factor::arithmetic) * time.compute / total, error(Factor::attention) * time.kv / total,
-                            error(Factor::verification) * time.kv / total, error(Factor::speculation), error(Factor::step) * 1e-6 / total,
-                            error(Factor::sequence) * 4e-6 / total, error(Factor::row) * 20e-6 / total})
+  for (const double part :
+       {error(Factor::products) * (time.weights + time.compute + time.launch + time.sampling) / total,
+        error(Factor::arithmetic) * time.compute / total, error(Factor::attention) * time.kv / total,
+        error(Factor::verification) * time.kv / total, error(Factor::speculation), error(Factor::step) * 1e-6 / total,
+        error(Factor::sequence) * 4e-6 / total, error(Factor::row) * 20e-6 / total})
     variance += part * part;
   CHECK(near(model->relative_error(Role::target, pass), std::sqrt(variance), 1e-9));
   // Unmeasured kernels make the prior wider by their stated error.
-  const auto assumed = make_cost("roofline", "{hardware: a100-80gb-sxm, target: {preset: llama-3.1-8b, dtype: int4}, draft: none, engine: vllm}");
+  const auto assumed =
+      make_cost("roofline", "{hardware: a100-80gb-sxm, target: {preset: llama-3.1-8b, dtype: int4}, draft: none, engine: vllm}");
   const FactorBelief wide = assumed->uncertainty()->factors().value();
   CHECK(near(wide.covariance[0][0], 0.05 * 0.05 + 0.3 * 0.3, 1e-9));
   CHECK(near(belief.covariance[0][0], 0.05 * 0.05, 1e-9));

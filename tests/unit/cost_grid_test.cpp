@@ -1,13 +1,14 @@
-// Latencies of 5,000 deployments, drawn at random from the built-in GPUs, models and engines with types, parallelism and choices of kernels, compared
-// with those of tests/data/latency_grid.csv, so that nothing changes by accident. The times are those of commit ce26f51e, before the latency model
-// became a list of operations. kernel_error and shared_variance differ in 134 rows, because the error is now that of the kernel that computes the
-// operation. Since then vLLM's and SGLang's 4-bit kernels (Marlin) count as their own, if only another engine's were measured, and a model
-// description's separate types of attention are used. `specsim_tests_unit "[.remake_grid]"` rewrites the file after an intended change.
+// Latencies of 5,000 deployments, drawn at random from the built-in GPUs, models and engines with types, parallelism and choices
+// of kernels, compared with those of tests/data/latency_grid.csv, so that nothing changes by accident. The times are those of
+// commit ce26f51e, before the latency model became a list of operations. kernel_error and shared_variance differ in 134 rows,
+// because the error is now that of the kernel that computes the operation. Since then vLLM's and SGLang's 4-bit kernels (Marlin)
+// count as their own, if only another engine's were measured, and a model description's separate types of attention are used.
+// `specsim_tests_unit "[.remake_grid]"` rewrites the file after an intended change.
 #include "sim/foundation/base/text_file.h"
 #include "tests/support/costs.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <array>
 #include <fstream>

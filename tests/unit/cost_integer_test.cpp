@@ -36,8 +36,8 @@ const std::string kOss = "gpt-oss-20b";
 }  // namespace
 
 TEST_CASE("llama.cpp over 32,768 cached tokens on an RTX 3090, which no figure was fitted to", "[cost][integer]") {
-  // Llama-2-7B Q4_0 by llama-bench (llama.cpp PR 17891). Before, the estimate was 1.22 of the measured time for one token and .86 for 128 tokens, and
-  // eight tokens took 1.05 times one instead of the measured 1.29.
+  // Llama-2-7B Q4_0 by llama-bench (llama.cpp PR 17891). Before, the estimate was 1.22 of the measured time for one token and .86
+  // for 128 tokens, and eight tokens took 1.05 times one instead of the measured 1.29.
   const auto model = on("rtx-3090", kQ4);
   const std::map<double, double> measured = {{1, 24.988},  {2, 26.628},  {4, 27.653},  {8, 32.302},
                                              {16, 31.803}, {32, 35.262}, {64, 43.425}, {128, 81.342}};
@@ -54,10 +54,11 @@ TEST_CASE("llama.cpp over 32,768 cached tokens on an RTX 3090, which no figure w
   CHECK(kv(128) > 1.5 * kv(64));
 }
 
-TEST_CASE("the time of K-quants grows with each row of few more than that of plain types, by one model of two", "[cost][integer]") {
-  // Qwen2.5-32B and Qwen3-4B Q4_K_M by llama-bench on an RTX 5090 (llama.cpp PR 21086); the share is the first one's. As plain types 8 tokens were
-  // .76 and .73 of the measured time. Attention of 8 tokens takes 27 us per layer less since PR 21159 (Llama-3.1-8B at 32,768 cached tokens, 8.91 ms
-  // before and 8.05 after).
+TEST_CASE("the time of K-quants grows with each row of few more than that of plain types, by one model of two",
+          "[cost][integer]") {
+  // Qwen2.5-32B and Qwen3-4B Q4_K_M by llama-bench on an RTX 5090 (llama.cpp PR 21086); the share is the first one's. As plain
+  // types 8 tokens were .76 and .73 of the measured time. Attention of 8 tokens takes 27 us per layer less since PR 21159
+  // (Llama-3.1-8B at 32,768 cached tokens, 8.91 ms before and 8.05 after).
   constexpr double kFaster = 0.0266;
   for (const auto& [name, context, layers, one, eight] :
        {std::tuple{"qwen2.5-32b", 33024.0, 64.0, 19.799, 39.526}, std::tuple{"qwen3-4b", 8448.0, 36.0, 3.67, 6.904}}) {
@@ -78,7 +79,8 @@ TEST_CASE("the time of K-quants grows with each row of few more than that of pla
              ms(*on("rtx-3090", "{preset: llama-2-7b, weight_bits: 4.5, head_bits: 6.5625}"), 8, 0)));
 }
 
-// github.com/sudoingX/qwen38-mtp c7bc4153, sweeps/workstation.md: Qwen3.8-27B Q4_K_M on a V100, 1 to 6 drafts; less 1.8 ms per draft.
+// github.com/sudoingX/qwen38-mtp c7bc4153, sweeps/workstation.md: Qwen3.8-27B Q4_K_M on a V100, 1 to 6 drafts; less 1.8 ms per
+// draft.
 TEST_CASE("without int8 in tensor cores plain cores multiply: a V100's verification, which no figure was fitted to",
           "[cost][integer]") {
   const auto model =

@@ -94,8 +94,8 @@ TEST_CASE("decode attention, experts and all-reduces, by hand", "[cost][kernels]
              7 + 4 * (2 + 96 * 0.5), 1e-9));
   KernelShape serial = x;
   serial.tokens = 9;
-  // 4 x 32 blocks of 128 queries, each of which reads 1005 keys. 100 multiprocessors run them at once if each holds two, and in two waves if each
-  // holds one.
+  // 4 x 32 blocks of 128 queries, each of which reads 1005 keys. 100 multiprocessors run them at once if each holds two, and in
+  // two waves if each holds one.
   const KernelFit blocks = plain_fit(KernelKind::attention_verify, {1e6, 1, 12, 7, 0.5, 128}, 2);
   CHECK(near(blocks.microseconds(plain_gpu(), serial), 7 + 1005 * 0.5, 1e-9));
   Hardware small = plain_gpu();
@@ -173,8 +173,8 @@ TEST_CASE("the correction is linear between its knots and constant beyond", "[co
 }
 
 TEST_CASE("the coordinates of a correction besides the first, one at a time", "[cost][kernels]") {
-  // The correction is the coordinate itself, so that the logarithm of the latency reveals it. It detects exchanged coordinates, tiles of another size
-  // and waves that are not rounded up.
+  // The correction is the coordinate itself, so that the logarithm of the latency reveals it. It detects exchanged coordinates,
+  // tiles of another size and waves that are not rounded up.
   const auto looks_at = [](KernelKind kind, std::size_t which, const KernelShape& x) {
     KernelFit fit =
         kind == KernelKind::product ? plain_fit(kind, {0.5, 1e9, 12, 40, 1e6, 1, 0.5}, 6) : plain_fit(kind, {0.5, 3, 8, 1, 0}, 6);
@@ -307,7 +307,8 @@ TEST_CASE("attention of several tokens takes whole waves of the fit's blocks of 
 }
 
 TEST_CASE("small products as measured: a B200's floors are not those of large ones", "[cost][kernels]") {
-  // ai-dynamo/aiconfigurator 095f58a51c4c, four rows; the weights fit in the second-level cache, from memory they take 1 us longer.
+  // ai-dynamo/aiconfigurator 095f58a51c4c, four rows; the weights fit in the second-level cache, from memory they take 1 us
+  // longer.
   const std::vector<std::string> header = {"gpu", "engine", "dtype", "n", "k", "m", "us"};
   const PricedTable table = price_kernel_table("t.csv", {header,
                                                          {"b200", "trtllm", "nvfp4", "512", "7168", "4", "19.01"},
@@ -435,8 +436,8 @@ TEST_CASE("the token that a draft catches up with attends as tokens that are ver
 
 TEST_CASE("a prompt's chunk on Blackwell: one block walks the keys alone, more than a wave of them one after the other",
           "[cost][kernels]") {
-  // Milliseconds of vLLM 0.20 on B300s, Qwen3-32B (steps_vllm_b300_layerwise); nothing was fitted to them. With keys at 28 ns, from a fit to one
-  // context, the first is 2.0 times too slow; without waves the 1,024 tokens cost the same as 512.
+  // Milliseconds of vLLM 0.20 on B300s, Qwen3-32B (steps_vllm_b300_layerwise); nothing was fitted to them. With keys at 28 ns,
+  // from a fit to one context, the first is 2.0 times too slow; without waves the 1,024 tokens cost the same as 512.
   const auto ms = [](const char* gpus, double tokens, double context) {
     const auto model = make_cost("roofline", std::string("{hardware: b300, target: {model: qwen3-32b, tensor_parallel: ") + gpus +
                                                  "}, draft: none, engine: vllm}");
@@ -445,10 +446,11 @@ TEST_CASE("a prompt's chunk on Blackwell: one block walks the keys alone, more t
   CHECK(near(ms("1", 16, 32768), 36.8, 0.08));
   CHECK(near(ms("8", 16, 32768), 27.6, 0.08));
   CHECK(near(ms("8", 128, 8192), 10.6, 0.08));
-  // Keys of one sequence are split less than possible, which only rows from the second-level cache show. Mutant: a fit without these rows, .77 of the
-  // time.
+  // Keys of one sequence are split less than possible, which only rows from the second-level cache show. Mutant: a fit without
+  // these rows, .77 of the time.
   CHECK(near(ms("8", 1, 16), 4.7, 0.1));
-  // Cases with an error above a tenth, on record with their ratio: the same over 32,768 keys, whose slope is a B200's, and a chunk of several waves.
+  // Cases with an error above a tenth, on record with their ratio: the same over 32,768 keys, whose slope is a B200's, and a
+  // chunk of several waves.
   CHECK(near(ms("8", 1, 32768) / 5.861, 0.874, 0.01));
   CHECK(near(ms("1", 1024, 32768) / 95.6, 1.16, 0.01));
 }

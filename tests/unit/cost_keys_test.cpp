@@ -1,5 +1,5 @@
-// Every key of a model changes the estimated time of its passes, both by the data sheet and by measured kernels, or is listed here as one that does
-// not.
+// Every key of a model changes the estimated time of its passes, both by the data sheet and by measured kernels, or is listed
+// here as one that does not.
 #include "sim/hardware/model/model_shape.h"
 #include "tests/support/costs.h"
 

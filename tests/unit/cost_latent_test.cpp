@@ -1,5 +1,5 @@
-// Latent attention (MLA): which of the measured kernels estimates it, with which shape, and the time for a prompt. Measured figures are
-// ai-dynamo/aiconfigurator's (095f58a51c4c).
+// Latent attention (MLA): which of the measured kernels estimates it, with which shape, and the time for a prompt. Measured
+// figures are ai-dynamo/aiconfigurator's (095f58a51c4c).
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/engine.h"
 #include "tests/support/costs.h"
@@ -66,8 +66,8 @@ TEST_CASE("latent attention of one token takes what was measured, by heads and s
     double cached;
     double us;
   };
-  // Mutants: heads of all GPUs, 1.6 times the time of 64 sequences of 8,191 tokens on an H200 (1.1 on a B200, too little to detect); the data sheet's
-  // formula, a tenth of the time of one sequence of 1,023.
+  // Mutants: heads of all GPUs, 1.6 times the time of 64 sequences of 8,191 tokens on an H200 (1.1 on a B200, too little to
+  // detect); the data sheet's formula, a tenth of the time of one sequence of 1,023.
   for (const Row& row : {Row{"h200-sxm", "trtllm", 8, 1, 1023, 14.47}, Row{"h200-sxm", "trtllm", 8, 64, 8191, 156.4},
                          Row{"h200-sxm", "trtllm", 8, 1, 131071, 58.99}, Row{"h200-sxm", "trtllm", 1, 64, 8191, 249.8},
                          Row{"b200", "sglang", 8, 1, 1023, 14.53}, Row{"b200", "sglang", 8, 64, 8191, 127.2},
@@ -90,8 +90,8 @@ TEST_CASE("the tokens of a verification are rows of latent attention, like those
 }
 
 TEST_CASE("more tokens, sequences and cached tokens take no less time of latent attention", "[cost][latent]") {
-  // Mutants: 32 heads on a B200 take longer than 64, so two tokens of 16 would take longer than four; rows between two tiles of 64 get the correction
-  // of fewer; more cached tokens than measured continue with the correction of large batches.
+  // Mutants: 32 heads on a B200 take longer than 64, so two tokens of 16 would take longer than four; rows between two tiles of
+  // 64 get the correction of fewer; more cached tokens than measured continue with the correction of large batches.
   for (const char* gpu : {"a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200", "l40s", "rtx-pro-6000"})
     for (const char* engine : {"vllm", "trtllm"})
       for (const int shards : {1, 2, 8, 32}) {
@@ -118,8 +118,8 @@ TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][late
   const auto of = [&](const char* gpu, const char* engine, const char* dtype) {
     return Layer(gpu, engine).fitted(engine, dtype, x);
   };
-  // vLLM's own kernels were not measured in graphs: TensorRT-LLM's replace them on data centre GPUs, SGLang's Triton kernel elsewhere. Mutant: the
-  // first in the table.
+  // vLLM's own kernels were not measured in graphs: TensorRT-LLM's replace them on data centre GPUs, SGLang's Triton kernel
+  // elsewhere. Mutant: the first in the table.
   CHECK(near(us("h200-sxm", "vllm"), of("h200-sxm", "trtllm", "bfloat16")));
   CHECK(near(us("l40s", "vllm"), of("l40s", "sglang", "bfloat16")));
   CHECK(near(us("rtx-pro-6000", "vllm"), of("rtx-pro-6000", "sglang", "bfloat16")));
@@ -127,7 +127,8 @@ TEST_CASE("whose latent attention an engine runs, by GPU and type", "[cost][late
   // TensorRT-LLM's kernel there does not split the keys of few sequences: 30 times as long. Mutant: the only ones in fp8.
   CHECK(near(us("l40s", "vllm", ", kv_bits: 8"), us("l40s", "vllm")));
   CHECK(near(us("rtx-pro-6000", "sglang", ", kv_bits: 8"), us("rtx-pro-6000", "sglang")));
-  // Triton's kernel was not measured on Ampere, so the L40S's measurement replaces it. Mutant: TensorRT-LLM's, the only one of an A100.
+  // Triton's kernel was not measured on Ampere, so the L40S's measurement replaces it. Mutant: TensorRT-LLM's, the only one of an
+  // A100.
   const Layer ampere("a100-80gb-sxm", "vllm");
   CHECK(ampere.us(1, 1, 131071) < 0.2 * ampere.fitted("trtllm", "bfloat16", shape_with(128, 1, 1, 131071)));
   CHECK(ampere.us(1, 1, 131071) > 2.0 * 1e6 * 131072 * 576 * 2 / ampere.hardware().bandwidth);
@@ -156,8 +157,9 @@ TEST_CASE("a prompt recomputes keys and values of its latent vectors", "[cost][l
     CHECK(near(layer.us(1, row.tokens, 0, true), row.us, 0.3));
   }
   const Layer layer("h200-sxm", "trtllm", "deepseek-v3", ", tensor_parallel: 8");
-  // A chunk reads the cached tokens: 640 operations of 16 heads for a query and a key at .61 of the peak. It recomputes keys and values of the cached
-  // tokens: 512 x 256 operations per head for each, at .7. Mutants: it does not recompute, 198 us less; all operations at one share.
+  // A chunk reads the cached tokens: 640 operations of 16 heads for a query and a key at .61 of the peak. It recomputes keys and
+  // values of the cached tokens: 512 x 256 operations per head for each, at .7. Mutants: it does not recompute, 198 us less; all
+  // operations at one share.
   const double flops = layer.hardware().flops;
   const double looked = 1e6 * 640.0 * 16 * 2048 * 32768 / (0.61 * flops);
   const double anew = 1e6 * 2.0 * 16 * 32768 * 512 * 256 / (0.7 * flops);

@@ -91,7 +91,8 @@ TEST_CASE("parameters of current models as published", "[cost][models]") {
   CHECK(near(1e-9 * shape_of("eagle3-llama-3.1-8b").own_parameters(), 0.425, 0.005));
   // DeepSeek-V3's report: 14B for the multi-token prediction module, with its copies of embeddings and LM head.
   CHECK(near(1e-9 * shape_of("deepseek-v3-mtp").total_parameters(), 14.0, 0.06));
-  // GLM-5.2's module: 9.95B in its 791 tensors, including the indexer's, without copies of embeddings and LM head (antirez/ds4 issue 458).
+  // GLM-5.2's module: 9.95B in its 791 tensors, including the indexer's, without copies of embeddings and LM head (antirez/ds4
+  // issue 458).
   CHECK(near(1e-9 * shape_of("glm-5-mtp").own_parameters(), 9.95, 0.001));
   // Kimi K2.5's experts have four bits and a 16-bit scale per 32 weights; all other weights have 16 bits.
   const ModelShape kimi = shape_of("kimi-k2.5");
@@ -118,8 +119,8 @@ TEST_CASE("latent attention: its cache, its products, its time", "[cost][models]
   // The latent vector is not divided among GPUs: each reads it completely.
   CHECK(near(priced(small + ", tensor_parallel: 4}")->pass(Role::target, {3, 1, 1000, 1}).kv, 2.0 * 40 * 2 * 3 * 1001 / 1e12));
   CHECK(near(kept_bytes(*priced(small + ", tensor_parallel: 4}"), 1000), 2.0 * 40 * 2 * 1000));
-  // Operations, if arithmetic is slow: each head's query meets 40 elements of a key and adds up 32 of a value, at the share of the peak that FlashMLA
-  // reaches.
+  // Operations, if arithmetic is slow: each head's query meets 40 elements of a key and adds up 32 of a value, at the share of
+  // the peak that FlashMLA reaches.
   std::string slow = kPlainGpu;
   slow.replace(slow.find("20000"), 5, "1.000");
   const double pairs = 3.0 * (5 * 1000 + 15);
@@ -241,7 +242,8 @@ TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
   const double local = 256.0 * (4 + 2 * 2) * 64 + 4 * 64 * 256.0;
   const double wide = 256.0 * (4 + 1) * 128 + 4 * 128 * 256.0;
   CHECK(shape_of(base + global + "}").layer_parameters() == 5 * local + wide + 6 * 3 * 256.0 * 512);
-  // By name: gpt-oss reads 128 tokens in half of its layers, Llama 4 sees all in 12 of 48; Mistral's window is that of old versions.
+  // By name: gpt-oss reads 128 tokens in half of its layers, Llama 4 sees all in 12 of 48; Mistral's window is that of old
+  // versions.
   CHECK(near(priced("gpt-oss-20b")->pass(Role::target, {1, 1, 8000, 1}).kv, 2.0 * 8 * 64 * 2 * (12 * 129 + 12 * 8001) / 1e12));
   CHECK(near(priced("llama-4-scout")->pass(Role::target, {1, 1, 80000, 1}).kv,
              2.0 * 8 * 128 * 2 * (36 * 4097 + 12 * 80001.0) / 1e12));

@@ -125,8 +125,8 @@ TEST_CASE("measured verification passes: A100 and RTX 4090 within the goals", "[
   holds(of("a100-80gb-sxm", {{"llama-3-8b", "1"}}, "products"), 512, 5, 17);
 }
 
-// The H100's library takes 65 us for qkv of Llama-2-7B at 72 to 96 tokens and 41 us at 112 to 128: up to 96 rows its tiles have 64, so that they come
-// in two rows of tiles. Without most_small_rows of its calibration the goals are missed, by 12.6 % at 72.
+// The H100's library takes 65 us for qkv of Llama-2-7B at 72 to 96 tokens and 41 us at 112 to 128: up to 96 rows its tiles have
+// 64, so that they come in two rows of tiles. Without most_small_rows of its calibration the goals are missed, by 12.6 % at 72.
 TEST_CASE("measured verification passes: H100 within the goals", "[cost][measured]") {
   const auto h100 = of("h100-sxm", {{"llama-2-7b", "1"}}, "products");
   CHECK(h100.size() == 20);

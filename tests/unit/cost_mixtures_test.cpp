@@ -1,5 +1,5 @@
-// Parts of a pass's latency that tables of served times contain only as a sum, each by hand: concurrent experts, the router, small kernels,
-// all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case names the mutant that it rejects.
+// Parts of a pass's latency that tables of served times contain only as a sum, each by hand: concurrent experts, the router,
+// small kernels, all-reduces of mixtures, checkpoints by name, and Marlin's weights. Each case names the mutant that it rejects.
 #include "sim/hardware/gpu/kernels.h"
 #include "sim/hardware/latency/engine.h"
 #include "sim/hardware/latency/step_tables.h"
@@ -61,8 +61,9 @@ TEST_CASE("shared experts hide under the others except for their bytes, up to a 
                                            plain_gpu(10), kMixture, engine)),
         rows);
   };
-  // Two products of the shared expert take 10 us each in addition to their bytes, in two layers. Mutants: all of it hides (sharing is 0), which saves
-  // 240 us; passes of more rows, or without a graph, save it as well. The time to move rows is not bytes of weights, and hides too: 5 % of it.
+  // Two products of the shared expert take 10 us each in addition to their bytes, in two layers. Mutants: all of it hides
+  // (sharing is 0), which saves 240 us; passes of more rows, or without a graph, save it as well. The time to move rows is not
+  // bytes of weights, and hides too: 5 % of it.
   const double saved = 2 * 2 * 10e-6;
   for (const double rows : {1.0, 8.0})
     CHECK(near(over(rows, "graphs: true") - over(rows, "graphs: true, shared_rows: 8"), saved, 0.05));
@@ -90,7 +91,8 @@ TEST_CASE("measured experts begin after the router's scores, and attention of bf
         return own.product(rows, inner, outer, plain ? WeightType{} : layer_type(shape));
       };
       double sum = 3 * (one(4096, (32 + 2 * 8) * 128, plain_attention) + one(32 * 128, 4096, plain_attention));
-      sum += 3 * (one(4096, 2 * 4096, false) + one(4096, 4096, false));  // one dense layer, two with a shared expert of the same width
+      sum += 3 * (one(4096, 2 * 4096, false) +
+                  one(4096, 4096, false));  // one dense layer, two with a shared expert of the same width
       sum += 2 * (own.experts(rows) + one(4096, 4, true));
       sum += one(4096, 1000, true);  // the LM head
       CHECK(near(products(*model, rows), sum, 1e-9));
@@ -104,8 +106,8 @@ TEST_CASE("experts of which nothing was measured have no router of their own", "
                                                        plain_gpu(kernel_us), kMixture)),
                     1);
   };
-  // Two products of attention, a dense or shared feed-forward's two in each layer, the experts' two in two layers, the LM head. Mutant: the router is
-  // counted outside the formula too, 2 more.
+  // Two products of attention, a dense or shared feed-forward's two in each layer, the experts' two in two layers, the LM head.
+  // Mutant: the router is counted outside the formula too, 2 more.
   CHECK(near(over(10) - over(0), (3 * (2 + 2) + 2 * 2 + 1) * 10e-6, 1e-6));
 }
 
@@ -220,8 +222,8 @@ TEST_CASE("weights alone are read at the engine's share of a plain kernel's band
     CHECK(near(over("int4", row.engine, 1) - head, 4.125 / 16 * layers / row.four, 0.003));
     CHECK(near(over(eight, row.engine, 1) - head, layers / 2 / row.eight, 0.003));
   }
-  // Marlin takes no longer over more rows; the median of libraries takes 6 % and 3 % more for each doubling to 64. Mutants: growth without an end;
-  // that of 8 bits for 4.
+  // Marlin takes no longer over more rows; the median of libraries takes 6 % and 3 % more for each doubling to 64. Mutants:
+  // growth without an end; that of 8 bits for 4.
   for (const char* engine : {"vllm", "sglang", "vllm_sync", "sglang_sync"})
     CHECK(near(over("int4", engine, 16), over("int4", engine, 1), 0.02));
   const std::string middle = "{source: a test, graphs: true}";
@@ -264,7 +266,8 @@ TEST_CASE("experts in fp8 by tensor are estimated as blocks if they were measure
 }
 
 TEST_CASE("experts of four bits are estimated by Marlin as it was measured with another such type", "[cost][mixtures]") {
-  // 1 TB/s, and kernels that read at half of it, with a floor each: 10 us for the plain one, 30 and 50 for two of Marlin, 70 for another.
+  // 1 TB/s, and kernels that read at half of it, with a floor each: 10 us for the plain one, 30 and 50 for two of Marlin, 70 for
+  // another.
   const auto fit = [](const char* engine, const char* kernel, const char* dtype, double floor_us, double rows) {
     KernelFit one;
     one.kind = KernelKind::experts;
@@ -298,8 +301,8 @@ TEST_CASE("experts of four bits are estimated by Marlin as it was measured with 
   const KernelFit packed = fit("vllm", "flashinfer_trtllm", "w4a16_mxfp4", 70, 900);
   const std::vector<KernelFit> all = {plain, packed, others, own};
   const double bytes = 3.0 * 4096 * 1024 / 0.5e12 * 1e6;  // us of the one expert that a token uses, a byte per weight
-  // Mutants: the plain kernel's by bytes (10); any kernel of the type (70); the one measured with most layers, whatever its engine (50); MXFP4's
-  // bytes.
+  // Mutants: the plain kernel's by bytes (10); any kernel of the type (70); the one measured with most layers, whatever its
+  // engine (50); MXFP4's bytes.
   CHECK(near(priced("int4_g32", "vllm", all), 30 + 4.5 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4", "vllm", all), 30 + 4.125 / 8 * bytes, 1e-6));
   CHECK(near(priced("int4_g32", "vllm", {plain, packed, others}), 50 + 4.5 / 8 * bytes, 1e-6));
@@ -312,7 +315,8 @@ TEST_CASE("experts of four bits are estimated by Marlin as it was measured with 
   CHECK(near(priced_of(many, "int4", "vllm", {plain, twice}), 2 * (30 + 4.125 / 8 * bytes), 1e-6));
   // TensorRT-LLM has its own kernels, so the time follows from bytes. Mutant: Marlin under every engine.
   CHECK(priced("int4_g32", "trtllm", all) < 30 + 4.5 / 8 * bytes);
-  // MXFP4 if only integer types were measured (Ampere); not if it was measured itself, on one other layer. Mutant: by its own type.
+  // MXFP4 if only integer types were measured (Ampere); not if it was measured itself, on one other layer. Mutant: by its own
+  // type.
   CHECK(near(priced("mxfp4", "vllm", {plain, fit("vllm", "marlin", "int4_wo", 40, 100)}), 40 + 4.25 / 8 * bytes, 1e-6));
   CHECK(priced("mxfp4", "vllm", {plain, own}) < 30 + 4.25 / 8 * bytes);
 }

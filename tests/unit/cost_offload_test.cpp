@@ -61,9 +61,9 @@ TEST_CASE("what stays in the GPU's memory", "[cost][offload]") {
 }
 
 TEST_CASE("seconds per token of decoding without speculation with offloaded weights, as published", "[cost][offload]") {
-  // Sequoia's offloading system (together.ai/blog/sequoia, March 2024): baseline seconds per token, drafts in the GPU's memory, the rest of it full
-  // of layers. Links of PCIe reach about .85 of the 31.5 and 15.8 GB/s that the table names; with that the estimates are .85 to 1.1 of the published
-  // ones, at the table's own value .75 to .92.
+  // Sequoia's offloading system (together.ai/blog/sequoia, March 2024): baseline seconds per token, drafts in the GPU's memory,
+  // the rest of it full of layers. Links of PCIe reach about .85 of the 31.5 and 15.8 GB/s that the table names; with that the
+  // estimates are .85 to 1.1 of the published ones, at the table's own value .75 to .92.
   struct Row {
     const char* target;
     double draft_bytes;

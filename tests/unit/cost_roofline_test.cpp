@@ -286,8 +286,9 @@ TEST_CASE("parts add up, and batches of one kind add", "[cost][roofline]") {
   CHECK(near(extra.kv, model->pass(Role::draft, {4, 1.5, 702, 1}).kv));
 }
 
-// Above the rows of the largest graph the host launches kernel by kernel, so the time depends on the model's layers. The mutant is the same floor for
-// any pass, such as the 6 ms of a model of 32 layers: with it a head of one layer took 6 ms above 512 rows, and 1.6 below.
+// Above the rows of the largest graph the host launches kernel by kernel, so the time depends on the model's layers. The mutant
+// is the same floor for any pass, such as the 6 ms of a model of 32 layers: with it a head of one layer took 6 ms above 512 rows,
+// and 1.6 below.
 TEST_CASE("a head of one layer does not jump where graphs end", "[cost][roofline]") {
   const auto head = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle-head-8b}");
   for (const double batch : {512.0, 1024.0, 2048.0}) {
@@ -358,8 +359,8 @@ TEST_CASE("the memory_budget: weights and caches of both, in bytes", "[cost][mem
   CHECK(memory_budget->lines[2].bytes == 2.0 * (2 * (4.0 * 768 * 768 + 3.0 * 768 * 3072) + 2.0 * 32000 * 768));
   CHECK(memory_budget->lines[3].bytes == 6144.0 * 16 * 512);
   CHECK(memory_budget->lines[4].bytes == 524288.0 * 16 * 5);  // the draft's window holds no more tokens, whatever is drafted
-  // vLLM's own step on an A100 of 80 GB, 2,048 rows of which 256 are sampled. The activations are gate, up, their product and two streams, or rows of
-  // the last layer and 12.5 copies of the logits in fp32, which are more; 0.1 GiB outside the allocator.
+  // vLLM's own step on an A100 of 80 GB, 2,048 rows of which 256 are sampled. The activations are gate, up, their product and two
+  // streams, or rows of the last layer and 12.5 copies of the logits in fp32, which are more; 0.1 GiB outside the allocator.
   const double activations = 2048 * 2.0 * (3.0 * 11008 + 2.0 * 4096);
   const double sampling = 2048 * 2.0 * 4096 + 256 * 32000.0 * 4.0 * 12.5;
   const double profiled = std::max(activations, sampling) + 0.1 * 0x1.0p30;

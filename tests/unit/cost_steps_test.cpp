@@ -162,7 +162,8 @@ TEST_CASE("served steps are of one engine's clients, shared experts too, and fit
   CHECK(priced(mixture, "64", "4", "64", "1", "1", "4").priced_ms == priced(mixture, "64", "4", "", "", "", "").priced_ms);
   CHECK(priced(mixture, "64", "1", "4", "16", "4", "4").why ==
         "attention on several GPUs by sequence is estimated with one GPU for each, and the experts on as many");
-  CHECK(priced(mixture, "64", "4", "64", "1", "1", "8").why == "experts on another number of GPUs than a layer are not estimated");
+  CHECK(priced(mixture, "64", "4", "64", "1", "1", "8").why ==
+        "experts on another number of GPUs than a layer are not estimated");
   CHECK(priced(mixture, "64", "4", "16", "", "1", "4").why == "how many engines share the clients is not given");
   CHECK(priced(dense, "2000", "1", "", "", "", "", "15000").why == "more sequences at once than fit the GPU's memory");
 }

@@ -129,7 +129,8 @@ TEST_CASE("weights from memory come at the data sheet's bandwidth at most", "[co
   auto fields = product_table("10");  // 134 MB: 4 times the bandwidth of an H100, 5 times the estimate
   fields[0].push_back("set_over_l2");
   fields[1].push_back("9");
-  CHECK(message_of(fields).find("t.csv:1: by the median of column us, weights from memory are read at 4.01 times the GPU's bandwidth") == 0);
+  CHECK(message_of(fields).find(
+            "t.csv:1: by the median of column us, weights from memory are read at 4.01 times the GPU's bandwidth") == 0);
   fields[1].back() = "0.5";  // out of the cache
   CHECK_NOTHROW(price_kernel_table("t.csv", fields));
 }

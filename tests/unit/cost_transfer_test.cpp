@@ -128,7 +128,8 @@ TEST_CASE("FlashAttention 2 on an A100 and an L40S as vLLM's single tokens of un
                                          {"l40s", 8192.0, 156.0},
                                          {"l40s", 32768.0, 615.0}}) {
     INFO(gpu << ", " << context);
-    // Mutant: by a prompt's kernel that shares keys, 270 us at 32,768 on the A100; scaled by the RTX 4090's clock, 1000 on the L40S.
+    // Mutant: by a prompt's kernel that shares keys, 270 us at 32,768 on the A100; scaled by the RTX 4090's clock, 1000 on the
+    // L40S.
     CHECK(near(layer(gpu, "llama-3.1-8b", 8, context), us, 0.1));
     // Heads of Llama-2-7B share no keys, so one token also reads all keys in each block. Mutant: split, half of it.
     CHECK(layer(gpu, "llama-2-7b", 1, context) > 0.9 * us);  // on the L40S reading from memory takes longer
@@ -257,7 +258,8 @@ TEST_CASE("experts of layers that no table has: by their bytes, with their own e
     return make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: {}}}", gpu, target, engine));
   };
   const auto said = [](const CostModel& cost) { return fmt::format("{}", fmt::join(cost.warnings(), "\n")); };
-  // The L40S was measured with gpt-oss in mxfp4 under vLLM. Mutant: its fit to one layer of 896 experts gives 11.8, 28, 57.5 and 48.5 ms.
+  // The L40S was measured with gpt-oss in mxfp4 under vLLM. Mutant: its fit to one layer of 896 experts gives 11.8, 28, 57.5 and
+  // 48.5 ms.
   const auto l40s = model("l40s", "gpt-oss-20b");
   double before = 0.0;
   for (const double tokens : {1.0, 4.0, 16.0, 64.0, 128.0}) {

@@ -112,15 +112,15 @@ TEST_CASE("a narrower type that its kernel makes slower than bf16 is reported, w
   const std::string experts = "{preset: qwen3-30b-a3b, dtype: fp8}";
   // Experts by tensor that a version's kernel makes slower than those in blocks are estimated as blocks.
   CHECK_FALSE(said("h200-sxm", experts, "vllm", "times the time of bf16 at"));
-  CHECK(
-      said("h200-sxm", experts, "vllm", "fp8 experts scaled by tensor were measured at 1.5 times those scaled in blocks or more at 16 tokens"));
+  CHECK(said("h200-sxm", experts, "vllm",
+             "fp8 experts scaled by tensor were measured at 1.5 times those scaled in blocks or more at 16 tokens"));
   const std::string blocks = "{preset: qwen3-30b-a3b, dtype: fp8_block}";
   CHECK(said("h200-sxm", blocks, "trtllm", "experts of fp8_block cost "));
   CHECK(said("h200-sxm", blocks, "trtllm", "by trtllm's kernel moe_torch_flow_cutlass"));
   CHECK_FALSE(said("h200-sxm", experts, "trtllm", "times the time of bf16 at"));
   CHECK_FALSE(said("h200-sxm", blocks, "vllm", "experts of"));
-  CHECK(said("h100-sxm", "{preset: llama-3.1-8b, dtype: {weights: int8, activations: bf16}}", "vllm",
-             "products of int8_wo cost "));
+  CHECK(
+      said("h100-sxm", "{preset: llama-3.1-8b, dtype: {weights: int8, activations: bf16}}", "vllm", "products of int8_wo cost "));
   CHECK_FALSE(said("h100-sxm", "{preset: llama-3.1-8b, dtype: fp8}", "vllm", "times the time of bf16 at"));
 }
 
@@ -190,8 +190,7 @@ TEST_CASE("a GPU with measured kernels reports which parts are another GPU's, an
             "measurements on the H100"));
 }
 
-TEST_CASE("a missing path is reported as a path, and key heads that do not divide the heads are refused",
-          "[cost][types]") {
+TEST_CASE("a missing path is reported as a path, and key heads that do not divide the heads are refused", "[cost][types]") {
   const auto message = [](const std::string& target) {
     std::string mistakes;
     make_cost("roofline", "{hardware: h100-sxm, draft: none, target: " + target + "}", &mistakes);
@@ -203,7 +202,8 @@ TEST_CASE("a missing path is reported as a path, and key heads that do not divid
         std::string::npos);
 }
 
-TEST_CASE("an engine's shares of the bandwidth apply only to weights, and are the same for all if a fit applies", "[cost][types]") {
+TEST_CASE("an engine's shares of the bandwidth apply only to weights, and are the same for all if a fit applies",
+          "[cost][types]") {
   const auto at = [](const char* gpu, const char* engine, const char* shares) {
     return seconds(*served(gpu, "{preset: llama-2-7b, dtype: int4}",
                            fmt::format("engine: {{preset: {}, weight_only_shares: {}}}", engine, shares)),

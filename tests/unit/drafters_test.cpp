@@ -165,10 +165,9 @@ TEST_CASE("what drafters find in a text") {
   CHECK(found("prompt_lookup", "{draft_length: 3}", {1, 2, 3}).empty());
   CHECK(found("prompt_lookup", "{draft_length: 4, min_ngram: 2}", {5, 5, 5}) == std::vector<Token>{5});
   CHECK(found("lookahead", "{window: 0, ngram: 3, guesses: 2}", text) ==
-        std::vector<Token>{5, 3, 6, 4});  // newest first, level by level
-  CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) ==
-        std::vector<Token>{3, 4});                                        // match of 2, ties to the earliest
-  CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());  // 1/2 each
+        std::vector<Token>{5, 3, 6, 4});                                                     // newest first, level by level
+  CHECK(found("suffix", "{draft_length: 3, factor: 1}", text) == std::vector<Token>{3, 4});  // match of 2, ties to the earliest
+  CHECK(found("suffix", "{draft_length: 8, least: 0.6}", text).empty());                     // 1/2 each
   CHECK(found("suffix", "{draft_length: 8}", {4, 4, 8}).empty());
   // Every end is scored: after 7 came 1 and 2, a third of its places each, after [5, 7] twice 1, half of its places: 1 in all.
   const std::vector<Token> ends = {5, 7, 1, 1, 7, 2, 5, 7};
@@ -180,8 +179,8 @@ TEST_CASE("what drafters find in a text") {
   CHECK(found("suffix_decoding", "{past: [[5, 7, 9, 9], [5, 7, 9, 9], [5, 7, 9, 9]]}", ends) == std::vector<Token>{9, 9});
 }
 
-// Lookahead as in its paper's figure: every token of the window has seen the text, level 0 up to its column, and the lower levels of its column. The
-// window is a map from (level, place after the text's end); shifting only renames.
+// Lookahead as in its paper's figure: every token of the window has seen the text, level 0 up to its column, and the lower levels
+// of its column. The window is a map from (level, place after the text's end); shifting only renames.
 class LookaheadByPlaces {
  public:
   LookaheadByPlaces(int window, int ngram, int guesses, Text& text) : window_(window), ngram_(ngram), guesses_(guesses) {
@@ -216,7 +215,8 @@ class LookaheadByPlaces {
       saw(std::move(ngram));
     }
     at_.merge(next);
-    // If the window is full, the lowest level is dropped and the next one takes its name; otherwise every level loses its column 0.
+    // If the window is full, the lowest level is dropped and the next one takes its name; otherwise every level loses its column
+    // 0.
     const int drop = full() ? 1 : 0;
     std::map<std::pair<int, int>, Token> renamed;
     for (const auto& [where, token] : at_)
@@ -379,7 +379,8 @@ TEST_CASE("ema_tiers: the lengths that SGLang's rule gives, batch by batch") {
     }
     return lengths;
   };
-  // Batch 1 starts in the middle of [1, 3, 5, 7], its average one below. No change occurs in the first ten rounds and the four after them.
+  // Batch 1 starts in the middle of [1, 3, 5, 7], its average one below. No change occurs in the first ten rounds and the four
+  // after them.
   const auto one = made("{}", 1);
   Memory memory = one->start();
   CHECK(memory.length == 5);
@@ -452,7 +453,8 @@ TEST_CASE("adaedl: the threshold follows the rate of acceptance") {
   CHECK_FALSE(policy->goes_on(memory, 1.0, 1.01));
   policy->observe(memory, 4, 4);  // average .5, below .9: half a step up
   CHECK(memory.threshold == Approx(0.6));
-  for (int i = 0; i < 4; ++i) policy->observe(memory, 4, 4);  // averages .75 .875 .9375 ...: two more; after that complete drafts change nothing
+  for (int i = 0; i < 4; ++i)
+    policy->observe(memory, 4, 4);  // averages .75 .875 .9375 ...: two more; after that complete drafts change nothing
   CHECK(memory.threshold == Approx(0.8));
   policy->observe(memory, 3, 3);
   CHECK(memory.threshold == Approx(0.7));
@@ -481,8 +483,8 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
                     "{{batch: {}}}}}",
                     batch));
   };
-  // Half of the rounds draft 1, half 3. One sequence takes 2 passes in the mean; with two sequences the longest drafts 3 in three quarters of the
-  // rounds.
+  // Half of the rounds draft 1, half 3. One sequence takes 2 passes in the mean; with two sequences the longest drafts 3 in three
+  // quarters of the rounds.
   const std::vector<std::uint64_t> drafted = {0, 500, 0, 500};
   const spec::Experiment one = cell_of(1);
   const spec::Experiment two = cell_of(2);
@@ -493,10 +495,11 @@ TEST_CASE("a batch under a length policy drafts until its longest chain ends") {
 TEST_CASE("mtp: the stated acceptance is the overlap, and one that no draft has is refused") {
   const auto overlaps = [](double acceptance) {
     return tests::overlaps_of(
-        tests::ReadyCell(fmt::format("{{experiment: mtp, pair: {{vocab: 50, target: {{family: normal_logits, sigma: 3}}, draft: {{from: "
-                                     "target, transform: logit_noise, value: 1}}}}, context: {{process: iid, pool: 40}}, decode: "
-                                     "{{drafter: {{kind: mtp, draft_length: 1, selection: sampled, acceptance: [{}]}}, verifier: token}}}}",
-                                     acceptance))
+        tests::ReadyCell(
+            fmt::format("{{experiment: mtp, pair: {{vocab: 50, target: {{family: normal_logits, sigma: 3}}, draft: {{from: "
+                        "target, transform: logit_noise, value: 1}}}}, context: {{process: iid, pool: 40}}, decode: "
+                        "{{drafter: {{kind: mtp, draft_length: 1, selection: sampled, acceptance: [{}]}}, verifier: token}}}}",
+                        acceptance))
             .cell());
   };
   for (const double wanted : {0.05, 0.3, 0.7, 0.905, 0.99, 1.0})

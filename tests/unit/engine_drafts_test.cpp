@@ -99,7 +99,8 @@ Paths random_texts(std::mt19937& random) {
 TEST_CASE("sglang_ngram: what a round emits is found two rounds later, and of the prompt its last tokens", "[engine_drafts]") {
   Rounds rounds("sglang_ngram", "{nodes: 4, max_trie_depth: 4, max_bfs_breadth: 1}");
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3}).empty());  // the trie is empty
-  // 8 1 2 3 was inserted: 1 is found there, 3 1 is not, since 3 was not there before. Mutant: the whole prompt, in which 9 follows 8.
+  // 8 1 2 3 was inserted: 1 is found there, 3 1 is not, since 3 was not there before. Mutant: the whole prompt, in which 9
+  // follows 8.
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1}) == Paths{{2}, {2, 3}});
   // 1 2 3 1 was inserted, the newest 8 was not. Mutant: the last round's text.
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8}) == Paths{{1}, {1, 2}, {1, 2, 3}});
@@ -256,8 +257,8 @@ TEST_CASE("ngram_map_k: what it does not find", "[engine_drafts]") {
   CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}).empty());
   CHECK(Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind({9, 9, 9, 9, 1, 2, 3, 4, 5, 6, 7, 8, 1}) ==
         Paths{{2}, {2, 3}});
-  // 3 2654435761 + 0 and 0 + 158995 are equal modulo 2^18. The later n-gram of the prompt occupies the place in the table; the earlier one, which the
-  // first round would have found, is lost. Mutant: both are found.
+  // 3 2654435761 + 0 and 0 + 158995 are equal modulo 2^18. The later n-gram of the prompt occupies the place in the table; the
+  // earlier one, which the first round would have found, is lost. Mutant: both are found.
   const Path both = {9, 3, 0, 5, 6, 7, 0, 158995, 8, 8, 4, 4, 4, 4};
   const auto and_then = [&](const Path& more) {
     Path text = both;

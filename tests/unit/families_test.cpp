@@ -1,4 +1,5 @@
-// Every family of the registry: valid distributions, addressed, and as documented. A family without an example here fails the suite.
+// Every family of the registry: valid distributions, addressed, and as documented. A family without an example here fails the
+// suite.
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/math/simplex.h"
 #include "sim/rounds/families/context.h"
@@ -244,8 +245,8 @@ TEST_CASE("what families refuse", "[families]") {
 }
 
 TEST_CASE("dirichlet: each token's distribution is a beta distribution", "[families][stat]") {
-  // Detects a gamma shape off by one (the boost of small shapes left out), a scale that depends on the token, and a log that is normalised without
-  // its exponential.
+  // Detects a gamma shape off by one (the boost of small shapes left out), a scale that depends on the token, and a log that is
+  // normalised without its exponential.
   for (const double a : {0.05, 0.5, 1.0, 4.0, 300.0}) {
     for (const int vocab : {2, 7}) {
       const auto distribution = build("{family: dirichlet, concentration: " + std::to_string(a) + "}", vocab);
@@ -395,8 +396,8 @@ TEST_CASE("one_hot: the random token is uniform, and fresh for each context", "[
 }
 
 TEST_CASE("a target and a draft of the same family are independent", "[families][stat]") {
-  // Documented means of the overlap: Dirichlet(1) vocab / (2 vocab - 1), one_hot 1 / vocab. Detects streams shared by the two sides (overlap 1) and
-  // by the parts of a mixture.
+  // Documented means of the overlap: Dirichlet(1) vocab / (2 vocab - 1), one_hot 1 / vocab. Detects streams shared by the two
+  // sides (overlap 1) and by the parts of a mixture.
   const auto mean_overlap = [](const std::string& family, int vocab, std::uint64_t n) {
     Diagnostics diagnostics;
     const config::Value pair = config::parse_text("{target: " + family + ", draft: " + family + "}", "test", diagnostics);

@@ -31,9 +31,9 @@ TEST_CASE("an acceptance rate of few tokens is drawn to the middle by half a cou
 }
 
 TEST_CASE("moves between regimes are counted with half a count each", "[fit]") {
-  // Forty accepted, ten rejected, and the same again: the states are nearly certain. Of the nineteen moves from a rejecting position one leads to an
-  // accepting one, (1 + 1/2) / (19 + 1) = .075. Mutants: no prior, .053; a whole count each, .095. Of eighty moves from an accepting position two
-  // lead out, 2.5 / 81.
+  // Forty accepted, ten rejected, and the same again: the states are nearly certain. Of the nineteen moves from a rejecting
+  // position one leads to an accepting one, (1 + 1/2) / (19 + 1) = .075. Mutants: no prior, .053; a whole count each, .095. Of
+  // eighty moves from an accepting position two lead out, 2.5 / 81.
   std::vector<int> rounds;
   for (int i = 0; i < 2; ++i) {
     rounds.push_back(40);

@@ -1,4 +1,5 @@
-// Rounds in which every text position has its own distributions, compared with a plain loop that inverts the distribution function.
+// Rounds in which every text position has its own distributions, compared with a plain loop that inverts the distribution
+// function.
 #include "tests/unit/plain_loop.h"
 
 namespace specsim::hot_path_fresh_test {

@@ -397,7 +397,8 @@ TEST_CASE("config.json: unknown keys are reported, missing ones are refused at t
   CHECK(mistakes_of("{\"is_encoder_decoder\": true}") ==
         "config.json:1:24: is_encoder_decoder is true, allowed: a decoder alone");
   CHECK(mistakes_of("{\"medusa_num_heads\": 4}").find("config.json:1:22: the file of these heads does not give") == 0);
-  CHECK(mistakes_of("{\"kv_source_layers\": [0]}").find("config.json:1:22: kv_source_layers has layers that read the cache") == 0);
+  CHECK(mistakes_of("{\"kv_source_layers\": [0]}").find("config.json:1:22: kv_source_layers has layers that read the cache") ==
+        0);
   const auto small = [](const char* more) {
     return std::string(R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
       "num_hidden_layers": 4, "vocab_size": 1000, )") +
@@ -434,7 +435,8 @@ TEST_CASE("config.json: unknown keys are reported, missing ones are refused at t
   make_cost("roofline",
             fmt::format("{{hardware: h100-sxm, target: {}, draft: none}}", std::filesystem::temp_directory_path().string()),
             &mistakes);
-  CHECK(mistakes.find("the folder holds no config.json and no GGUF file, allowed: a folder with one of them") != std::string::npos);
+  CHECK(mistakes.find("the folder holds no config.json and no GGUF file, allowed: a folder with one of them") !=
+        std::string::npos);
 }
 
 // Configs of many kinds, for the mutations below.

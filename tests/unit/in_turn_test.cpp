@@ -98,8 +98,8 @@ TEST_CASE("in_turn: the first draft is taken, and the model is asked where the t
 }
 
 TEST_CASE("in_turn: a drafter learns only how many of its own drafts were accepted", "[in_turn]") {
-  // The map's draft has one token accepted; then ngram_simple drafts; then the map again, one token. Mutant: the map receives all tokens emitted
-  // since it drafted, three tokens.
+  // The map's draft has one token accepted; then ngram_simple drafts; then the map again, one token. Mutant: the map receives all
+  // tokens emitted since it drafted, three tokens.
   Rounds rounds(kSimple + ", " + kMap);
   Path text = {9, 2, 8, 6, 6, 7, 1, 2, 3, 4, 5, 1};
   CHECK(rounds.behind(text) == Drafted{{2, 3}, {}});
@@ -120,8 +120,8 @@ TEST_CASE("in_turn: a drafter learns only how many of its own drafts were accept
 }
 
 TEST_CASE("in_turn: a drafter that was not asked began with the prompt all the same", "[in_turn]") {
-  // ngram_mod has read the prompt in the first round, in which the map drafted, and 20 21 is too new for it. Mutant: it reads the whole text when it
-  // is asked.
+  // ngram_mod has read the prompt in the first round, in which the map drafted, and 20 21 is too new for it. Mutant: it reads the
+  // whole text when it is asked.
   Rounds rounds(kMap + ", " + kMod);
   CHECK(rounds.behind({9, 1, 2, 3, 4, 5, 1}) == Drafted{{2, 3}, {}});
   CHECK(rounds.behind({9, 1, 2, 3, 4, 5, 1, 2, 20, 21, 20}) == Drafted{{}, {}});

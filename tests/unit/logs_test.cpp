@@ -31,8 +31,8 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("a line of vLLM: rounds, accepted tokens and the tokens that were judged", "[logs]") {
-  // Ten rounds of two drafts: nine accepted the first, seven both. The judged tokens are 16 accepted ones and one rejected token in each of the three
-  // rounds that did not accept all.
+  // Ten rounds of two drafts: nine accepted the first, seven both. The judged tokens are 16 accepted ones and one rejected token
+  // in each of the three rounds that did not accept all.
   const auto all = read(
       "SpecDecoding metrics: Mean acceptance length: 2.60, Accepted: 16 tokens, Drafted: 20 tokens, Per-position acceptance "
       "rate: "

@@ -22,8 +22,8 @@ struct Played {
   double draft_ms = 0.0;
 };
 
-// Rounds of a draft of probabilities .6, .3 and .1 that equals the target, at .1 ms per pass and .01 ms per row. A tree has no more nodes than the
-// vocabulary has tokens: nine of its twelve are never emitted.
+// Rounds of a draft of probabilities .6, .3 and .1 that equals the target, at .1 ms per pass and .01 ms per row. A tree has no
+// more nodes than the vocabulary has tokens: nine of its twelve are never emitted.
 Played played(const std::string& drafter) {
   const std::string distribution = "{family: explicit, probabilities: [0.6, 0.3, 0.1, 0, 0, 0, 0, 0, 0, 0, 0, 0]}";
   const tests::ReadyCell ready(fmt::format(
@@ -43,7 +43,8 @@ Played played(const std::string& drafter) {
 }  // namespace
 
 TEST_CASE("ddtree: the likeliest paths by the product of their tokens, out of one pass over the block") {
-  // Paths have probabilities .6, .36, .3, .216, .18, ...: the best four reach depth 1 with .9, depth 2 with .36 and depth 3 with .216.
+  // Paths have probabilities .6, .36, .3, .216, .18, ...: the best four reach depth 1 with .9, depth 2 with .36 and depth 3 with
+  // .216.
   const Played four = played("{kind: ddtree, block_size: 4, nodes: 4}");
   const auto rounds = static_cast<double>(four.counts.rounds);
   CHECK(four.counts.drafted[4] == four.counts.rounds);
@@ -90,8 +91,9 @@ TEST_CASE("jetspec: the likeliest node gets all its children, and the budget may
         Approx(1.26).margin(4 * std::sqrt((0.54 + 4 * 0.36 - 1.26 * 1.26) / rounds)));
 }
 
-// The example's text, compared with rmagur1203's measurement of a block drafter under vLLM (pull request 42910): after the likeliest token the next
-// depth's likeliest is right 65 to 84 % of the time, after the second likeliest, once that was accepted, 22 %.
+// The example's text, compared with rmagur1203's measurement of a block drafter under vLLM (pull request 42910): after the
+// likeliest token the next depth's likeliest is right 65 to 84 % of the time, after the second likeliest, once that was accepted,
+// 22 %.
 TEST_CASE("block_trees.yaml: after a sibling the block's next position is right as often as was measured") {
   std::ifstream file("configs/examples/methods/block_trees.yaml");
   const spec::Experiment experiment = tests::experiment_of(std::string(std::istreambuf_iterator<char>(file), {}));

@@ -1,5 +1,5 @@
-// Users' own model files: quantisation from every form and place, different layers, drafters by their architecture. Expected values are computed by
-// hand from the layers' widths, or are the parameter counts that the models' authors publish.
+// Users' own model files: quantisation from every form and place, different layers, drafters by their architecture. Expected
+// values are computed by hand from the layers' widths, or are the parameter counts that the models' authors publish.
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/json.h"
 #include "sim/hardware/presets/hugging_face.h"

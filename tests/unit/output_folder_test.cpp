@@ -1,5 +1,5 @@
-// The folder of a command's results: a user's files are never touched. Earlier results are replaced only by the same command or on request, and only
-// when the new ones are complete.
+// The folder of a command's results: a user's files are never touched. Earlier results are replaced only by the same command or
+// on request, and only when the new ones are complete.
 #include "sim/foundation/report/output_folder.h"
 
 #include "sim/foundation/base/error.h"
@@ -306,8 +306,8 @@ TEST_CASE("a folder closes its own lock and nothing else") {
   const Folder folder;
   const std::string path = folder.path() + "/a";
   const auto is_open = [](int descriptor) { return fcntl(descriptor, F_GETFD) != -1; };
-  // It was removed, and must be made again: another process has done so, or a file is in its place. Mutants: 1, which is standard output, for a lock
-  // that does not exist.
+  // It was removed, and must be made again: another process has done so, or a file is in its place. Mutants: 1, which is standard
+  // output, for a lock that does not exist.
   for (const bool taken : {true, false}) {
     CAPTURE(taken);
     {

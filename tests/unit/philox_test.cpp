@@ -235,8 +235,8 @@ TEST_CASE("Boost's distributions on a stream have their means and variances", "[
 }
 
 TEST_CASE("no two purposes, positions, rounds or sequences share an address", "[rng]") {
-  // More than a million blocks, read through the same code as in a simulation. Detects a position that runs into the purpose's bits, a sequence that
-  // loses its high half, and final tokens that take the block of another sequence.
+  // More than a million blocks, read through the same code as in a simulation. Detects a position that runs into the purpose's
+  // bits, a sequence that loses its high half, and final tokens that take the block of another sequence.
   const Key key = make_key(20260402, 2);
   std::vector<Words> blocks;
   decode::PhiloxBits random_bits(key);

@@ -1,5 +1,5 @@
-// The hot loop's rounds computed again by a plain loop: round by round, lane by lane, token by token. It shares the addresses of the random numbers,
-// the rules and the tables' construction with the hot loop, but no part of the loop.
+// The hot loop's rounds computed again by a plain loop: round by round, lane by lane, token by token. It shares the addresses of
+// the random numbers, the rules and the tables' construction with the hot loop, but no part of the loop.
 #pragma once
 
 #include "sim/foundation/math/alias_table.h"
@@ -320,7 +320,8 @@ struct Decode {
   bool one_hot_target = false;
 };
 
-// Every registered verifier with its required settings; those without requirements also with an argmax draft and a target at temperature 0.
+// Every registered verifier with its required settings; those without requirements also with an argmax draft and a target at
+// temperature 0.
 inline std::vector<Decode> decodings() {
   std::vector<Decode> list;
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {

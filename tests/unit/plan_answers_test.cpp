@@ -39,10 +39,10 @@ std::string overlap(const std::string& more) {
 }  // namespace
 
 TEST_CASE("kinds of requests that emit equally many tokens count by the time that they take", "[plan]") {
-  // Alpha .8 for three of four requests and .4 for the fourth; a draft pass takes half of a target pass. At draft length 1 rounds emit 1.8 and 1.4
-  // tokens: together 1 / (.75 / 1.8 + .25 / 1.4) = 1.68. Its speedup is 1.68 / 1.5 = 1.12; that of draft length 2 is 1 / (.75 / 2.44 + .25 / 1.56) /
-  // 2 = 1.069. Alpha .8 alone is best at 2, 2.44 / 2 = 1.22, and alpha .4 without drafts. Mutants: arithmetic means (1.7); weights that do not sum to
-  // 1; the two means exchanged.
+  // Alpha .8 for three of four requests and .4 for the fourth; a draft pass takes half of a target pass. At draft length 1 rounds
+  // emit 1.8 and 1.4 tokens: together 1 / (.75 / 1.8 + .25 / 1.4) = 1.68. Its speedup is 1.68 / 1.5 = 1.12; that of draft length
+  // 2 is 1 / (.75 / 2.44 + .25 / 1.56) / 2 = 1.069. Alpha .8 alone is best at 2, 2.44 / 2 = 1.22, and alpha .4 without drafts.
+  // Mutants: arithmetic means (1.7); weights that do not sum to 1; the two means exchanged.
   const plan::RequestAnswers answers = plan::answers_of_requests({0.8, 0.4}, {3.0, 1.0}, 1, theory::RatioCost{0.5});
   CHECK(answers.tokens_per_round == Approx(1.68));
   REQUIRE(answers.kinds.size() == 2);
@@ -59,8 +59,8 @@ TEST_CASE("kinds of requests that emit equally many tokens count by the time tha
 }
 
 TEST_CASE("a cliff is the first of a few more sequences at which the plan loses a twentieth", "[plan]") {
-  // 64 rows are those of 16 sequences with 3 drafts. At alpha .7 these emit 1 + .7 + .49 + .343 = 2.533 tokens in the time of a step without
-  // speculation. 17 sequences have more than 64 rows, take twice as long, and are faster with 2 drafts, 2.19.
+  // 64 rows are those of 16 sequences with 3 drafts. At alpha .7 these emit 1 + .7 + .49 + .343 = 2.533 tokens in the time of a
+  // step without speculation. 17 sequences have more than 64 rows, take twice as long, and are faster with 2 drafts, 2.19.
   const plan::AcceptanceCurve curve = plan::constant_acceptance(0.7, 3);
   const plan::Advice advice = plan::advise(Tiles(64), {16, 512}, curve);
   CHECK(advice.plan.best == 3);

@@ -84,8 +84,9 @@ TEST_CASE("batches of a grid: powers of two, and finer between them", "[plan][sc
 }
 
 TEST_CASE("errors of two draft models are independent, those of one are shared", "[plan]") {
-  // The same shape under another name: every estimate is the same, and so is the verification's error, which cancels. The rest are two independent
-  // errors of the same size. Mutants: they subtract, and nothing remains; they add without squares, a factor of 2.
+  // The same shape under another name: every estimate is the same, and so is the verification's error, which cancels. The rest
+  // are two independent errors of the same size. Mutants: they subtract, and nothing remains; they add without squares, a factor
+  // of 2.
   const auto first = cost::make_roofline(deployment("one"));
   const auto same = cost::make_roofline(deployment("one"));
   const auto other = cost::make_roofline(deployment("another"));

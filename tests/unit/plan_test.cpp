@@ -123,8 +123,8 @@ TEST_CASE("an overlap trace gives the exact expectation, short requests too") {
     for (int k = 1; k <= curve.longest(); ++k)
       CHECK(curve.tokens_per_round[static_cast<std::size_t>(k)] == Approx(theory::tokens_per_round(0.7, k)).epsilon(1e-12));
   }
-  // Different rates, by hand. Draft length 1: rounds start at 0, at 1 (.1) and at 2 (.9 + .1 * .8 = .98); 2: at 0 and at 1. Mutants: the rate of the
-  // round's start for the whole round, or that of the position before.
+  // Different rates, by hand. Draft length 1: rounds start at 0, at 1 (.1) and at 2 (.9 + .1 * .8 = .98); 2: at 0 and at 1.
+  // Mutants: the rate of the round's start for the whole round, or that of the position before.
   const TemporaryFile differ("{\"request\": 1, \"overlap\": [0.9, 0.2, 0.6, 0.5]}\n");
   const AcceptanceCurve curve = plan::trace_acceptance(differ.path(), 8);
   CHECK(curve.longest() == 3);
@@ -221,8 +221,8 @@ TEST_CASE("with the ratio model a plan is theory's best draft length and break-e
   CHECK(one->alpha == Approx(0.4));
 }
 
-// A break-even alpha that is put back into the table must give a speedup of 1. The mutant estimates the first draft pass without the token to catch
-// up with, as if no round accepted every draft: at large batches of short contexts it is off by a third.
+// A break-even alpha that is put back into the table must give a speedup of 1. The mutant estimates the first draft pass without
+// the token to catch up with, as if no round accepted every draft: at large batches of short contexts it is off by a third.
 TEST_CASE("the break-even alpha, put back into the table, breaks even") {
   double furthest_mutant = 0.0;
   for (const std::string pair : {"target: llama-3.1-8b, draft: llama-3.2-1b", "target: llama-3.1-8b, draft: eagle-head-8b",
@@ -301,8 +301,8 @@ TEST_CASE("a margin's interval, by hand") {
   CHECK(dear.margins[1].margin == Approx(1.5 / 1.3 - 1.8 / 1.6).epsilon(1e-12));
 }
 
-// Logs of requests whose alpha is .5 or .9, with equal lengths and with lengths that differ by a factor of a hundred: the truth is the ratio of
-// means.
+// Logs of requests whose alpha is .5 or .9, with equal lengths and with lengths that differ by a factor of a hundred: the truth
+// is the ratio of means.
 TEST_CASE("a plan's margins from traces cover the truth, with requests of equal and of unequal length", "[.slow]") {
   const double alpha[2] = {0.5, 0.9};
   const double truth = [&] {  // at draft length 1: rounds of a request of n tokens are n / (1 + alpha)
@@ -337,7 +337,8 @@ TEST_CASE("a plan's margins from traces cover the truth, with requests of equal 
         const double rate = plan.points[1].tokens_per_round - 1.0;
         tokens_apart.add(off, 1.96 * std::sqrt(rate * (1.0 - rate) / (positions / (1.0 + rate))) / 1.1);
       }
-      INFO(requests << " requests, unequal " << unequal << ": " << own.text() << "; positions as independent " << tokens_apart.text());
+      INFO(requests << " requests, unequal " << unequal << ": " << own.text() << "; positions as independent "
+                    << tokens_apart.text());
       CHECK(own.right());
       CHECK_FALSE(tokens_apart.right());
       all.add(own);
@@ -354,10 +355,11 @@ TEST_CASE("a plan's margins from simulated rounds cover the truth", "[.slow]") {
   std::map<int, tests::Coverage> held;
   tests::Coverage unpaired;  // the mutant: draft lengths as if each had its own rounds
   for (int seed = 1; seed <= 300; ++seed) {
-    const spec::Experiment one = tests::experiment_of(fmt::format(
-        "{{experiment: plan, seed: {}, pair: {{vocab: 50, target: {{family: zipf, exponent: 1.1}}, draft: {{from: target, transform: "
-        "overlap, value: 0.7}}}}, decode: {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}}}",
-        seed));
+    const spec::Experiment one = tests::experiment_of(
+        fmt::format("{{experiment: plan, seed: {}, pair: {{vocab: 50, target: {{family: zipf, exponent: 1.1}}, draft: {{from: "
+                    "target, transform: "
+                    "overlap, value: 0.7}}}}, decode: {{drafter: {{kind: chain, draft_length: 4}}, verifier: token}}}}",
+                    seed));
     const AcceptanceCurve curve = plan::simulated_acceptance(one.cells[0], 6, 131072);
     const plan::Plan plan = plan::make_plan(*cost, {}, curve);
     for (const plan::Margin& margin : plan.margins) {
@@ -392,7 +394,8 @@ TEST_CASE("the map does not depend on threads, and leaves out what does not fit"
   for (std::size_t i = 0; i < one.size(); ++i) {
     CHECK(one[i].speedup == three[i].speedup);
     CHECK(one[i].regime == three[i].regime);
-    // 24 GB, .9 of them, minus 17.3 GiB of weights and the memory of vLLM's largest step: some 15,000 tokens at 160 KiB for both models.
+    // 24 GB, .9 of them, minus 17.3 GiB of weights and the memory of vLLM's largest step: some 15,000 tokens at 160 KiB for both
+    // models.
     CHECK((one[i].regime != plan::Regime::does_not_fit) == (one[i].batch * one[i].context < 15000.0));
   }
   CHECK(one.front().known());
@@ -454,8 +457,8 @@ TEST_CASE("draft lengths within the noise of the estimates are a tie with the be
 }
 
 TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
-  // Kernels for 4-bit weights that were not measured on the GPU: an error of 28 % of a pass, most of it common to all passes. Mutant: errors of
-  // unmeasured kernels are as independent as residuals of measured ones, which ties draft lengths 1 to 8.
+  // Kernels for 4-bit weights that were not measured on the GPU: an error of 28 % of a pass, most of it common to all passes.
+  // Mutant: errors of unmeasured kernels are as independent as residuals of measured ones, which ties draft lengths 1 to 8.
   const auto priced = cost_model(
       "{model: roofline, hardware: rtx-3090, target: {preset: llama-2-7b, dtype: int4}, draft: {preset: eagle-head-7b, dtype: "
       "fp16}, engine: graphs}");
@@ -466,8 +469,8 @@ TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
   CHECK(std::find(plan.ties.begin(), plan.ties.end(), 1) == plan.ties.end());
 }
 
-// Passes with invented errors: 10 ms for a target's, 1 ms for a draft's. `kernels`: the error of the target's kernels; `belief`: the knowledge of the
-// server's factors.
+// Passes with invented errors: 10 ms for a target's, 1 ms for a draft's. `kernels`: the error of the target's kernels; `belief`:
+// the knowledge of the server's factors.
 class StatedErrors final : public cost::CostModel, private cost::Uncertainty {
  public:
   StatedErrors(double kernels, std::optional<cost::FactorBelief> belief) : kernels_(kernels), belief_(std::move(belief)) {}
@@ -501,28 +504,30 @@ TEST_CASE("the noise between two ways to decode is that of what they do not shar
     return {&model, workload, drafts + 1.0, cost::round_time(model, workload, drafts, 0.0)};
   };
   const double always = cost::kDiscrepancy;
-  // Passes of 10 and of 10 + 3 ms of matrix products: a factor of all products counts once in a time and cancels in a ratio. Mutant: it counts in the
-  // ratio, which ties everything.
+  // Passes of 10 and of 10 + 3 ms of matrix products: a factor of all products counts once in a time and cancels in a ratio.
+  // Mutant: it counts in the ratio, which ties everything.
   const StatedErrors products(0.0, known_but(cost::Factor::products, 0.17));
   CHECK(plan::price_error(price(products, 3)) == Approx(std::hypot(0.17, always)));
   CHECK(plan::price_noise(price(products, 2), price(products, 2)) == 0.0);
   const double of_modes = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 * 1.2 * 1.2)));
   CHECK(plan::price_noise(price(products, 0), price(products, 3)) == Approx(of_modes));
-  // The extra work of speculative rounds counts only in comparison with a step without speculation. Mutants: between two lengths; left out.
+  // The extra work of speculative rounds counts only in comparison with a step without speculation. Mutants: between two lengths;
+  // left out.
   const StatedErrors rounds(0.0, known_but(cost::Factor::speculation, 0.17));
   const double of_lengths = std::sqrt(2.0 * always * always * (1.0 - std::exp(-0.5 / 64.0)));
   CHECK(plan::price_noise(price(rounds, 2), price(rounds, 3)) == Approx(of_lengths));
   CHECK(plan::price_noise(price(rounds, 0), price(rounds, 3)) == Approx(std::hypot(0.17, of_modes)));
   CHECK(plan::price_noise(price(rounds, 3), price(rounds, 0)) == Approx(std::hypot(0.17, of_modes)));
   CHECK(plan::price_error(price(rounds, 0)) == Approx(always));
-  // 1,000 us of host time per draft pass: 3 ms of a round of 13, 2 of one of 12. Mutants: one pass too few; microseconds as seconds.
+  // 1,000 us of host time per draft pass: 3 ms of a round of 13, 2 of one of 12. Mutants: one pass too few; microseconds as
+  // seconds.
   const StatedErrors drafts(0.0, known_but(cost::Factor::draft_pass, 1000.0));
   CHECK(plan::price_error(price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0, always)));
   CHECK(plan::price_noise(price(drafts, 2), price(drafts, 3)) == Approx(std::hypot(3.0 / 13.0 - 2.0 / 12.0, of_lengths)));
   const StatedErrors steps(0.0, known_but(cost::Factor::step, 1000.0));
   CHECK(plan::price_noise(price(steps, 0), price(steps, 3)) == Approx(std::hypot(1.0 / 10.0 - 1.0 / 13.0, of_modes)));
-  // Kernels: .7 of the variance depends only on the number of rows, and a pass counts by its share of the round. Mutants: all of it, none of it,
-  // shares left out.
+  // Kernels: .7 of the variance depends only on the number of rows, and a pass counts by its share of the round. Mutants: all of
+  // it, none of it, shares left out.
   const StatedErrors kernels(0.1, std::nullopt);
   const double of_2 = 0.1 * 10 / 12;
   const double of_3 = 0.1 * 10 / 13;
@@ -543,8 +548,8 @@ TEST_CASE("a verdict needs 95 % of the probability on its side") {
 }
 
 TEST_CASE("a tie is what lies within the stated noise, at once below it and not above") {
-  // Rounds of 10 + k ms with the same acceptance, so that two lengths differ by an amount that does not depend on the noise. Mutants: a tie by twice
-  // the noise or by half of it, or by the error of one round instead of the difference.
+  // Rounds of 10 + k ms with the same acceptance, so that two lengths differ by an amount that does not depend on the noise.
+  // Mutants: a tie by twice the noise or by half of it, or by the error of one round instead of the difference.
   const AcceptanceCurve curve = plan::constant_acceptance(0.7, 8);
   const auto ties = [&](double kernels) {
     const StatedErrors model(kernels, std::nullopt);

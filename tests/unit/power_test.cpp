@@ -80,8 +80,8 @@ TEST_CASE("binomial p-values under the null reject no more often than their leve
 }
 
 TEST_CASE("p-values of runs without a mistake are uniform", "[judge][stat]") {
-  // Normal: 4,000 rounds at alpha .5. Mutants: p is not doubled, so the lower half of the bins is empty; an error of the mean that is a fifth too
-  // small or too large.
+  // Normal: 4,000 rounds at alpha .5. Mutants: p is not doubled, so the lower half of the bins is empty; an error of the mean
+  // that is a fifth too small or too large.
   const std::vector<double> p = p_values(0.5, 4000, 600);
   std::vector<double> bins(10, 0.0);
   for (const double one : p) ++bins[std::min<std::size_t>(9, static_cast<std::size_t>(one * 10.0))];
@@ -99,8 +99,8 @@ TEST_CASE("p-values of runs without a mistake are uniform", "[judge][stat]") {
 }
 
 TEST_CASE("the smallest leak that is seen is the one at which the exact test rejects as often as it promises", "[judge]") {
-  // Counts of a rare class: n trials at `share`, with a leak some of them at `leaked`. A count is rejected if its p is below the level and it is
-  // above the mean. Mutants: power or level of one side counted twice; the critical count off by one.
+  // Counts of a rare class: n trials at `share`, with a leak some of them at `leaked`. A count is rejected if its p is below the
+  // level and it is above the mean. Mutants: power or level of one side counted twice; the critical count off by one.
   struct Setting {
     int n;
     double share, leaked, level;

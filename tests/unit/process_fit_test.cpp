@@ -138,7 +138,8 @@ TEST_CASE("the fit finds the parameters that the simulator was given, and reject
 }
 
 TEST_CASE("a large record is fitted to its end, and its p-values look at a part of it", "[fit][stat]") {
-  // Every third request has far higher acceptance: a cross-validation part of every third request, or a fit that kept a part's values, would be off.
+  // Every third request has far higher acceptance: a cross-validation part of every third request, or a fit that kept a part's
+  // values, would be off.
   FittedProcess truth = fit::fit_process(Process::constant, 1, simulated("{process: fixed}", 2, 10));
   std::vector<RecordedRequest> requests;
   for (std::uint64_t i = 0; i < 6000; ++i) {
@@ -165,7 +166,8 @@ TEST_CASE("a large record is fitted to its end, and its p-values look at a part 
 }
 
 TEST_CASE("requests that all went alike have no standard error, and no z", "[fit]") {
-  // Mutant: a standard error of 1e-12 in its place, and z in the billions. 5 tokens per round, and 29 in 7, whose quotient is rounded.
+  // Mutant: a standard error of 1e-12 in its place, and z in the billions. 5 tokens per round, and 29 in 7, whose quotient is
+  // rounded.
   for (const std::vector<int>& counts : {std::vector<int>{4, 4, 4}, {4, 4, 4, 4, 4, 2, 0}}) {
     RecordedRequest request;
     for (const int accepted : counts) request.rounds.push_back({accepted, 4});

@@ -20,7 +20,8 @@ constexpr std::size_t kMethods = 12;
 double dropped(const plan::RaceRule& rule) {
   constexpr int kRaces = 4000;
   constexpr double kLead = 0.0001;
-  constexpr double kSpread = 0.02;  // standard deviation of one method's speedup in a run, relative to the part that all methods share
+  constexpr double kSpread =
+      0.02;  // standard deviation of one method's speedup in a run, relative to the part that all methods share
   std::mt19937_64 random(20261123);
   std::normal_distribution<double> normal;
   int wrong = 0;

@@ -89,8 +89,8 @@ TEST_CASE("the interval holds the true difference at its stated rate", "[ranking
     inside += std::abs(second.behind - expected) <= second.behind_half_width ? 1 : 0;
     inside_third += std::abs(second.behind - expected) <= second.behind_half_width / 3.0 ? 1 : 0;
   }
-  // Of 60 at 99 %: fewer than 54 has probability 2e-6. At a third of the width, with 15 degrees of freedom, 66 % are inside, and 54 or more has
-  // probability 2e-5: this is the case of an error too small by a factor 3.
+  // Of 60 at 99 %: fewer than 54 has probability 2e-6. At a third of the width, with 15 degrees of freedom, 66 % are inside, and
+  // 54 or more has probability 2e-5: this is the case of an error too small by a factor 3.
   CHECK(inside >= 54);
   CHECK(inside_third < 54);
 }
@@ -119,7 +119,8 @@ TEST_CASE("the interval holds for the family of distributions, not for one draw 
     judge::Row row;
     row.cell = &drawn.cells[0];
     row.counts = run::run_cells({row.cell}, {}).counts.at(0);
-    inside_of_one_draw += std::abs(row.tokens_per_round() / 1.2 - truth) <= 2.6 * row.tokens_per_round_estimate().error / 1.2 ? 1 : 0;
+    inside_of_one_draw +=
+        std::abs(row.tokens_per_round() / 1.2 - truth) <= 2.6 * row.tokens_per_round_estimate().error / 1.2 ? 1 : 0;
   }
   CHECK(inside >= 54);
   CHECK(inside_third < 54);
@@ -160,7 +161,8 @@ TEST_CASE("compare's intervals cover the truth", "[ranking][.slow]") {
     }
     const Contender& first = ranking.contenders[0];
     const Contender& second = ranking.contenders[1];
-    const double own[2] = {truth[first.row.cell->draft_length() == 1 ? 0 : 1], truth[second.row.cell->draft_length() == 1 ? 0 : 1]};
+    const double own[2] = {truth[first.row.cell->draft_length() == 1 ? 0 : 1],
+                           truth[second.row.cell->draft_length() == 1 ? 0 : 1]};
     const double off = second.behind - (1.0 - own[1] / own[0]);
     behind.add(off, shrunk * second.behind_half_width);
   }
@@ -198,7 +200,8 @@ TEST_CASE("a batch that drafts in lockstep is of one draw of the distributions",
   CHECK(pooled.tokens_per_round() * pooled.speedup_per_token() < 0.97 * own.speedup);
 }
 
-TEST_CASE("the number of replicates depends on the seed only, whatever else is ranked, and another seed gives other replicates", "[ranking]") {
+TEST_CASE("the number of replicates depends on the seed only, whatever else is ranked, and another seed gives other replicates",
+          "[ranking]") {
   const auto first = [](int seed, const std::string& methods) {
     const spec::Experiment all = tests::experiment_of(yaml_of(methods, "", seed));
     const std::vector<Ranking> rankings = ranked({&all});
@@ -239,7 +242,8 @@ TEST_CASE("what does not fit the memory is left out with a line, unless nothing 
 TEST_CASE("unrankable results cause a message", "[ranking]") {
   const spec::Experiment one = tests::experiment_of(yaml_of(chain(2, "token")));
   const spec::Experiment other = tests::experiment_of(yaml_of(chain(3, "token"), "", 2));
-  CHECK_THROWS_WITH(ranked({&one, &other}), Catch::Contains("distributions, seed or rounds of ranked differ from those of ranked"));
+  CHECK_THROWS_WITH(ranked({&one, &other}),
+                    Catch::Contains("distributions, seed or rounds of ranked differ from those of ranked"));
   std::string brief = yaml_of(chain(2, "token"));
   brief.replace(brief.find("200000"), 6, "1023");
   const spec::Experiment few = tests::experiment_of(brief);

@@ -45,8 +45,8 @@ TEST_CASE("residuals are those of a pass over all tokens, in small and in large 
       CHECK(residual.count == count);
       CHECK(residual.mass == Approx(mass).margin(1e-12));
       if (count > 0) CHECK(table.pick(residual, 0.0) == first);
-      // The token at u is the first, in the order of ratios, up to which the weights sum to more than u of the mass; also at the boundaries of the
-      // parts of [0, 1) that a guide uses.
+      // The token at u is the first, in the order of ratios, up to which the weights sum to more than u of the mass; also at the
+      // boundaries of the parts of [0, 1) that a guide uses.
       for (std::uint64_t i = 0; count > 0 && mass > 1e-9 && i < 4096; ++i) {
         const double u =
             (i % 2 == 0 ? static_cast<double>(i / 2) / 2048.0 : std::nextafter(static_cast<double>(i / 2 + 1) / 2048.0, 0.0));

@@ -1,4 +1,5 @@
-// Drafts without a model: the target's earlier predictions after a token, and copies from the first place of the text's longest end.
+// Drafts without a model: the target's earlier predictions after a token, and copies from the first place of the text's longest
+// end.
 #include "sim/rounds/draft/drafter.h"
 #include "tests/support/cells.h"
 

@@ -55,7 +55,8 @@ std::vector<double> weights_of(Lcg& lcg, std::size_t size, Shape shape) {
   return weights;
 }
 
-// Grid points from which a token beyond x is drawn: the end of x's interval. This requires monotone draws, which are tested separately.
+// Grid points from which a token beyond x is drawn: the end of x's interval. This requires monotone draws, which are tested
+// separately.
 std::uint64_t end_of(const ScanSums& sums, const std::vector<double>& weights, Token x) {
   std::uint64_t low = 0;
   std::uint64_t high = kGrid;
@@ -72,8 +73,8 @@ std::uint64_t end_of(const ScanSums& sums, const std::vector<double>& weights, T
 }  // namespace
 
 TEST_CASE("the distribution that a scan implies is its weights", "[math]") {
-  // By bisection of the uniform, token by token, without sampling. Detects a boundary that belongs to the wrong token, a block sum that misses its
-  // tail, and a scan that starts a block with the rest of the last one.
+  // By bisection of the uniform, token by token, without sampling. Detects a boundary that belongs to the wrong token, a block
+  // sum that misses its tail, and a scan that starts a block with the rest of the last one.
   Lcg lcg{20260406};
   for (const std::size_t size : {1U, 2U, 3U, 7U, 8U, 9U, 15U, 17U, 100U, 511U, 512U, 513U, 520U, 1023U, 1024U, 1025U, 1100U}) {
     for (const Shape shape : {Shape::flat, Shape::steep, Shape::zeros, Shape::alone, Shape::tiny}) {

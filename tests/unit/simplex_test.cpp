@@ -183,8 +183,8 @@ TEST_CASE("sampling settings equal a slow reimplementation, in the documented or
     }
   }
   CHECK(compared > 3000);
-  // The test has power: every other order gives another distribution somewhere, except top_k before the temperature, which keeps the same tokens at
-  // the same ratios.
+  // The test has power: every other order gives another distribution somewhere, except top_k before the temperature, which keeps
+  // the same tokens at the same ratios.
   for (std::size_t i = 0; i < orders.size(); ++i) {
     INFO("order " << orders[i][0] << orders[i][1] << orders[i][2] << orders[i][3]);
     CHECK(told_apart[i] == (orders[i] != std::array<int, 4>{1, 0, 2, 3}));

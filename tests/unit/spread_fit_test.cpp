@@ -112,8 +112,8 @@ TEST_CASE("fit_spread recovers known parameters within its standard errors", "[f
       CHECK(std::abs(off(fit.noise, truth[2] * 1.5)) > 3.0);
     }
   }
-  // All errors together reveal errors that are much too small. Of 12 deviates the mean square is above 2.5 by chance in 3 of 1000 fits, so errors 1.5
-  // times too small still pass, and twice too small do not; each single check of 4.0 above has less power.
+  // All errors together reveal errors that are much too small. Of 12 deviates the mean square is above 2.5 by chance in 3 of 1000
+  // fits, so errors 1.5 times too small still pass, and twice too small do not; each single check of 4.0 above has less power.
   CHECK(squares / count < 2.5);
 }
 
@@ -150,8 +150,7 @@ TEST_CASE("fit_spread: overlaps alone leave the target as it is, outcomes the dr
   CHECK(overlaps.sigma.value == 8.0);
   // Trees of likeliest tokens depend on the sigma that was not recorded. Mutant: an empty warning.
   CHECK_THAT(overlaps.warning(), Catch::Contains("sigma was not recorded"));
-  CHECK_THAT(overlaps.yaml(),
-             Catch::Contains("# Omitted: trees of likeliest tokens") && !Catch::Contains("tree_dynamic, depth"));
+  CHECK_THAT(overlaps.yaml(), Catch::Contains("# Omitted: trees of likeliest tokens") && !Catch::Contains("tree_dynamic, depth"));
   CHECK(std::abs(off(overlaps.noise, 1.5)) < 4.0);
   CHECK(std::abs(off(overlaps.noise_spread, 0.7)) < 4.0);
   record.outcomes = true;

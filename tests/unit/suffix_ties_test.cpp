@@ -50,7 +50,8 @@ TEST_CASE("suffix decoding: of equal counts the head of the program's list of si
   const auto head = [](std::vector<Token> nexts) { return draft::commonest_next(nexts)->token; };
   CHECK(!draft::commonest_next({}));
   CHECK(head({2, 1}) == 2);  // once each: the first. Mutant: the lower token.
-  // 1 is at the front, so its second occurrence leaves it there; 2 moves up to it, from the front of its own count, and passes it.
+  // 1 is at the front, so its second occurrence leaves it there; 2 moves up to it, from the front of its own count, and passes
+  // it.
   CHECK(head({1, 2, 1, 2}) == 2);  // Mutant: the lower token
   CHECK(head({2, 1, 2, 1}) == 1);
   // 3 moves up from after 1, so that it follows 2. Mutant: the one that reached the count last.

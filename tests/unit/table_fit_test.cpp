@@ -1,4 +1,5 @@
-// The fit to tables of acceptance: parameters that the table determines are recovered, the others stay at their defaults with a message.
+// The fit to tables of acceptance: parameters that the table determines are recovered, the others stay at their defaults with a
+// message.
 #include "sim/experiments/fit/table_fit.h"
 
 #include <catch2/catch.hpp>
@@ -44,7 +45,8 @@ TEST_CASE("fit_table recovers the draft and its drift within its standard errors
   }
 }
 
-TEST_CASE("fit_table uses every rank of the first depth and leaves parameters at their defaults that the table does not determine") {
+TEST_CASE(
+    "fit_table uses every rank of the first depth and leaves parameters at their defaults that the table does not determine") {
   using Table = std::vector<std::vector<double>>;
   const auto fitted = [](const Table& table) { return fit::fit_table({table, {}, ""}); };
   const fit::TableFit chain = fitted({{0.6}});
@@ -90,8 +92,8 @@ double drawn_tokens(const fit::TableFit& fit, std::size_t length) {
 
 TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target gives them", "[fit][stat]") {
   const fit::RankKind chosen{1.0, true};
-  // A vLLM log's rates .78, .60 and .45: 2.83 tokens per round. Mutant: taken for the overlap of drawn drafts, which leaves the target's entropy
-  // unchanged (a chain of likeliest tokens then emitted 2.22).
+  // A vLLM log's rates .78, .60 and .45: 2.83 tokens per round. Mutant: taken for the overlap of drawn drafts, which leaves the
+  // target's entropy unchanged (a chain of likeliest tokens then emitted 2.22).
   const fit::TableFit log = fit::fit_table({{{0.78}, {0.60 / 0.78}, {0.45 / 0.60}}, chosen, ""});
   CHECK(log.out_of_reach().empty());
   CHECK(log.sigma.fitted);
@@ -102,7 +104,8 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
   CHECK(drawn_tokens(log, 3) < 3.5);
   CHECK_THAT(log.yaml(), Catch::Contains("draft_length: 4, selection: argmax") && !Catch::Contains("verifier: block"));
   CHECK_THAT(log.warning(), Catch::Contains("rankings of drawn drafts"));
-  // Rates that no draft of a target of sigma 8 reaches. Mutant: a noise at the end of its search, .02, whose drawn chain emits 3.97.
+  // Rates that no draft of a target of sigma 8 reaches. Mutant: a noise at the end of its search, .02, whose drawn chain emits
+  // 3.97.
   const fit::TableFit sure = fit::fit_table({{{0.84}, {0.81}, {0.60}}, chosen, ""});
   CHECK(sure.out_of_reach().empty());
   CHECK(sure.moments.front().fit == Approx(0.84).margin(1e-4));
@@ -129,8 +132,8 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
 }
 
 TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat]") {
-  // vllm-project/vllm 48892's MTP layer at draft length 8 and temperature 0: 4.50 tokens per round. Mutant: independent positions; a chain of 8
-  // then emits 3.83.
+  // vllm-project/vllm 48892's MTP layer at draft length 8 and temperature 0: 4.50 tokens per round. Mutant: independent
+  // positions; a chain of 8 then emits 3.83.
   const std::vector<double> rates = {0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365};
   std::vector<std::vector<double>> table;
   for (std::size_t depth = 0; depth < rates.size(); ++depth)
@@ -147,7 +150,8 @@ TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat
   CHECK(std::abs(mtp.worst().fit - mtp.worst().table) < 0.02);
   CHECK(mtp.out_of_reach().empty());
   CHECK_THAT(mtp.yaml(), Catch::Contains("context: {process: text, persistence: 0.6"));
-  // It was not fitted to this value: the chain of 1, which accepted .8339 there, since fewer of its rounds begin where a draft failed.
+  // It was not fitted to this value: the chain of 1, which accepted .8339 there, since fewer of its rounds begin where a draft
+  // failed.
   const fit::StretchRates stretches =
       fit::rank_shares({}, 1).by_stretch({mtp.noise.value, mtp.noise_spread.value, 0.0, mtp.sigma.value, 0.0}, 0);
   CHECK(fit::rates_along_text({stretches}, mtp.persistence.value)[0] == Approx(0.8339).margin(0.035));
@@ -180,8 +184,8 @@ TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat
 }
 
 TEST_CASE("fit_table reproduces EAGLE's heads by depth") {
-  // From the acceptance of Vicuna-7B in EAGLE's Table 2. docs/results/language.md has value 1.02 and drift .48 of a draft with a spread of 1 and a
-  // target of lower entropy; here the spread is the default and sigma 8.
+  // From the acceptance of Vicuna-7B in EAGLE's Table 2. docs/results/language.md has value 1.02 and drift .48 of a draft with a
+  // spread of 1 and a target of lower entropy; here the spread is the default and sigma 8.
   const fit::TableFit fit = fit::fit_table({{{0.79}, {0.74}, {0.72}, {0.73}, {0.67}}, {}, ""});
   INFO(fit.yaml());
   CHECK(fit.noise.value > 0.6);
@@ -190,9 +194,9 @@ TEST_CASE("fit_table reproduces EAGLE's heads by depth") {
   CHECK(fit.drift.value < 0.8);
   for (const fit::TableFigure& one : fit.figures) CHECK(one.fit == Approx(one.table).margin(0.04));
   CHECK(fit.worst().depth == 4);  // which lies above both its neighbours
-  // Values that scripts/results/along_texts.py found by running the simulator with a head whose logits are divided by 1.7, under a sigma of 12
-  // (results/language/along_texts.csv): at temperature 0 the same as here with everything in units of sigma, and the drift, which is added after the
-  // division, 1.7 times as large. Its 256 contexts and eight seeds leave .007 to chance.
+  // Values that scripts/results/along_texts.py found by running the simulator with a head whose logits are divided by 1.7, under
+  // a sigma of 12 (results/language/along_texts.csv): at temperature 0 the same as here with everything in units of sigma, and
+  // the drift, which is added after the division, 1.7 times as large. Its 256 contexts and eight seeds leave .007 to chance.
   constexpr double kUnits = 8.0 / 12.0;
   const fit::RankShares& shares = fit::rank_shares({}, 1);
   const double simulated[] = {0.7918, 0.7502, 0.7205, 0.6937, 0.6639};

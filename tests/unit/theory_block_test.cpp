@@ -307,7 +307,8 @@ TEST_CASE("no pair of the same overlap gains more from block than the widest", "
 }
 
 TEST_CASE("block's theory of one draft token takes time by its ratios and not by their square", "[theory][block]") {
-  // A million ratios, the largest number that is followed one by one: a quadratic algorithm takes hours, which the test's limit rejects.
+  // A million ratios, the largest number that is followed one by one: a quadratic algorithm takes hours, which the test's limit
+  // rejects.
   std::vector<WeightedPair> pool;
   constexpr int kTokens = 1 << 15;
   double accepted = 0.0;

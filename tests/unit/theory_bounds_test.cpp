@@ -42,7 +42,8 @@ TEST_CASE("G2, M3, M6: overlap, total variation and chi2 of the published exampl
   CHECK(std::abs(chi_squared(ten_draft, ten_target) - 0.108) < 0.0005);
   CHECK(std::abs(chi_squared(first_draft, first_target) - 0.5) < 1e-14);
   CHECK(std::abs(overlap(first_target, first_draft) - 2.0 / 3.0) < 1e-15);
-  // M6: the best guess is right with (1 + TV) / 2, not TV: it names the likelier distribution at each token, half the sum of maxima.
+  // M6: the best guess is right with (1 + TV) / 2, not TV: it names the likelier distribution at each token, half the sum of
+  // maxima.
   double guess = 0.0;
   for (std::size_t x = 0; x < 10; ++x) guess += 0.5 * std::max(ten_target[x], ten_draft[x]);
   CHECK(std::abs(adversary_probability(0.15) - guess) < 1e-14);

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sim/foundation/base/check.h"
-#include "sim/rounds/theory/round_distribution.h"
 #include "sim/rounds/theory/length_policies.h"
+#include "sim/rounds/theory/round_distribution.h"
 #include "sim/rounds/theory/speedup.h"
 #include "tests/support/random_automata.h"
 
@@ -37,8 +37,8 @@ PolicyFigures goodput_optimum(double alpha, const std::vector<double>& round_tim
   return best;
 }
 
-// Its speedup under the ratio model without a limit on the length: 1 / (1 - alpha + cost_ratio alpha), since every token takes a target pass or, with
-// probability alpha, a draft pass.
+// Its speedup under the ratio model without a limit on the length: 1 / (1 - alpha + cost_ratio alpha), since every token takes a
+// target pass or, with probability alpha, a draft pass.
 
 double oracle_speedup(double alpha, double cost_ratio) { return 1.0 / (1.0 - alpha + cost_ratio * alpha); }
 

@@ -100,7 +100,8 @@ TEST_CASE("lossy rules refuse parameters out of range", "[theory][lossy]") {
 }
 
 TEST_CASE("the longest of independent n-grams is Lookahead's formula", "[theory][lossy]") {
-  // A single token is right; a chain's tokens are right with alpha each, and with this threshold typical acceptance accepts only right ones.
+  // A single token is right; a chain's tokens are right with alpha each, and with this threshold typical acceptance accepts only
+  // right ones.
   const double alpha = 0.6;
   Automaton automaton;
   automaton.vocab = 2;

@@ -236,7 +236,8 @@ TEST_CASE("lossy rules on trees equal the walk over every drawn tree", "[theory]
 
 TEST_CASE("dynamic trees: the likeliest paths, by hand; ranked ones as enumerated", "[theory][chosen_trees]") {
   const Automaton distributions = one_state({0.2, 0.5, 0.3}, {0.6, 0.3, 0.1});
-  // Width 2, depth 2: paths 0 (.6), 1 (.3), 00 (.36), 01 (.18), 10 (.18), 11 (.09). Among 4 nodes 01 remains, since 10 comes later.
+  // Width 2, depth 2: paths 0 (.6), 1 (.3), 00 (.36), 01 (.18), 10 (.18), 11 (.09). Among 4 nodes 01 remains, since 10 comes
+  // later.
   const ChosenTree tree = dynamic_tree(distributions, 0, 2, 2, 4);
   CHECK(tree.tree.parent == std::vector<int>{-1, 0, 0, 1, 1});
   CHECK(tree.tokens == std::vector<int>{-1, 0, 1, 0, 1});
@@ -305,9 +306,9 @@ TEST_CASE("drafts out of the text, by hand", "[theory][chosen_trees]") {
 }
 
 TEST_CASE("Lookahead over every text and first window, by hand", "[theory][chosen_trees]") {
-  // The target counts 0 1 2 3 0 1 ..., whatever came before. With one column and n-grams of 3 the window starts with one token x; the first round
-  // leaves x + 1 in level 1. From the second on each round's column is the text's last token, level 1 and the token after level 1, which then becomes
-  // level 1.
+  // The target counts 0 1 2 3 0 1 ..., whatever came before. With one column and n-grams of 3 the window starts with one token x;
+  // the first round leaves x + 1 in level 1. From the second on each round's column is the text's last token, level 1 and the
+  // token after level 1, which then becomes level 1.
   Automaton count;
   count.vocab = 4;
   count.states = 4;
@@ -347,8 +348,8 @@ TEST_CASE("rounds over every text: a sure text, and the mean by hand", "[theory]
   // 0 | 1 | 0 | then 1 0 drafted and 1 added, twice: the last round copies 0 1.
   CHECK(copied->emitted == 1.0 + 1.0 + 1.0 + 3.0 + 3.0);
   CHECK(copied->variance == 0.0);
-  // Two tokens, target (p, 1 - p), a draft of one token: round 2 follows one token, round 3 may copy. After "x y" the last token was seen before only
-  // if x = y; then it is drafted again.
+  // Two tokens, target (p, 1 - p), a draft of one token: round 2 follows one token, round 3 may copy. After "x y" the last token
+  // was seen before only if x = y; then it is drafted again.
   const double p = 0.7;
   const Automaton coin = one_state({p, 1.0 - p}, {0.5, 0.5});
   const auto moments = text_moments(coin, {}, std::vector<double>{1.0}, {}, prompt_lookup_draft(1, 1, 1), 3);

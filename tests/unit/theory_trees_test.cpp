@@ -141,7 +141,8 @@ TEST_CASE("the best tree at a budget is never worse than the best chain, on 10,0
 }
 
 TEST_CASE("Catalan many trees are searched", "[theory][trees]") {
-  // If only the last of `size - 1` ranks is accepted, with probability 1, only the star that contains it is best: the search must try all trees.
+  // If only the last of `size - 1` ranks is accepted, with probability 1, only the star that contains it is best: the search must
+  // try all trees.
   std::vector<double> last(8, 0.0);
   last.back() = 1.0;
   const BestTree star = best_tree_exhaustive({last}, 9, 8);
@@ -151,7 +152,8 @@ TEST_CASE("Catalan many trees are searched", "[theory][trees]") {
 }
 
 TEST_CASE("Sequoia's published vectors: programme equals greedy at budget 512, in time", "[theory][trees][published]") {
-  // arXiv 2402.12374, appendix E, Llama3-70B by Llama3-8B; made descending, which moves the published tail by at most 2e-4 per entry.
+  // arXiv 2402.12374, appendix E, Llama3-70B by Llama3-8B; made descending, which moves the published tail by at most 2e-4 per
+  // entry.
   std::vector<double> vector = {0.7732, 0.1039, 0.0402, 0.0206, 0.0128, 0.0081, 0.0064, 0.0043, 0.0035, 0.0026, 0.0025,
                                 0.0021, 0.0016, 0.0014, 0.001,  0.001,  0.001,  0.0007, 0.0007, 0.0006, 0.0007, 0.0006,
                                 0.0004, 0.0004, 0.0005, 0.0006, 0.0004, 0.0003, 0.0002, 0.0004, 0.0001};

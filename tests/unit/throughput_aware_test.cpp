@@ -1,5 +1,5 @@
-// Policy throughput_aware, by hand: windows of acceptance by position, the decay that replaces positions without drafts, and the margin by which a
-// change has to win.
+// Policy throughput_aware, by hand: windows of acceptance by position, the decay that replaces positions without drafts, and the
+// margin by which a change has to win.
 #include "sim/rounds/draft/length_policy.h"
 
 #include <catch2/catch.hpp>
@@ -67,7 +67,8 @@ TEST_CASE("throughput_aware forgets the positions beyond a shorter length", "[po
   one->observe(memory, 1, 1);
   CHECK(memory.length == 1);
   one->observe(memory, 1, 1);
-  // The mean is 1. If the zeros of positions 2 and 3 had been kept, 3 would score 2/2 = 1, and 2 twice that; now it scores 4/2 = 2, not more.
+  // The mean is 1. If the zeros of positions 2 and 3 had been kept, 3 would score 2/2 = 1, and 2 twice that; now it scores 4/2 =
+  // 2, not more.
   CHECK(memory.length == 1);
   const auto cheaper = one->with_round_times({1.0, 1.0, 1.4, 1.9});
   cheaper->observe(memory, 1, 1);

@@ -1,5 +1,5 @@
-// Every transform of the registry: valid distributions, addressed, as documented, and with the documented overlap. tests/parts tests each by its
-// entry alone.
+// Every transform of the registry: valid distributions, addressed, as documented, and with the documented overlap. tests/parts
+// tests each by its entry alone.
 #include "tests/unit/transforms.h"
 #include "sim/foundation/base/check.h"
 #include "sim/foundation/math/simplex.h"
@@ -317,8 +317,8 @@ TEST_CASE("logit_noise: each context has a noise of its own, log-normal with the
 }
 
 TEST_CASE("permute: the share that takes part, and a uniform shuffle of it", "[transforms][stat]") {
-  // Detects a shuffle that favours some orders (the usual mistake in Fisher and Yates), one that never leaves a chosen token in its place, and a
-  // share that is squared.
+  // Detects a shuffle that favours some orders (the usual mistake in Fisher and Yates), one that never leaves a chosen token in
+  // its place, and a share that is squared.
   const Probabilities target = normalised({1, 2, 3, 4, 5});
   const std::size_t vocab = target.size();
   Probabilities sorted = target;

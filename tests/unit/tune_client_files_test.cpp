@@ -117,7 +117,8 @@ TEST_CASE("llama.cpp's benchmarks", "[tune][client_files]") {
 }
 
 TEST_CASE("Answers of llama-server", "[tune][client_files]") {
-  // 2,000 ms for 100 tokens after the first, 3,000 ms for 200. 300 tokens after the first ones, 180 accepted: 120 rounds that draft 360.
+  // 2,000 ms for 100 tokens after the first, 3,000 ms for 200. 300 tokens after the first ones, 180 accepted: 120 rounds that
+  // draft 360.
   check_file("llama_server.jsonl", {{3, 1, kNone, 2, 50, 151, 2.5, 60, 17.5, kNone}});
 }
 

@@ -1,6 +1,6 @@
 // Factors of a server learned from its runs.
-#include "sim/answers/tune/suggest.h"
 #include "sim/answers/tune/tune.h"
+#include "sim/answers/tune/suggest.h"
 
 #include <boost/random/mersenne_twister.hpp>
 #include <boost/random/normal_distribution.hpp>
@@ -64,7 +64,8 @@ void measure(Normals& normal, std::vector<Evidence>& runs, cost::FactorVector& t
       const double signs = x == 0 || y == 0 ? 0.0 : x == y ? 1.0 : -1.0;
       covariance(a, b) = alike * kOfDiscrepancy[x] * kOfDiscrepancy[y] *
                              cost::discrepancy_correlation(runs[a / kMetrics].setting, runs[b / kMetrics].setting) +
-                         (speculate ? signs * 0.1 * 0.1 * (a / kMetrics == b / kMetrics ? 1.0 : 0.9) : 0.0) + (a == b ? 1e-9 : 0.0);
+                         (speculate ? signs * 0.1 * 0.1 * (a / kMetrics == b / kMetrics ? 1.0 : 0.9) : 0.0) +
+                         (a == b ? 1e-9 : 0.0);
     }
   Eigen::VectorXd draw(rows);
   for (std::size_t a = 0; a < rows; ++a) draw(a) = normal();
@@ -136,7 +137,8 @@ TEST_CASE("95 % intervals of factors and of other runs hold 95 % of servers draw
       factors_inside += std::abs(learned.belief.mean.values[i] - truth[i]) < 1.96 * std::sqrt(learned.belief.covariance[i][i]);
     for (std::size_t i = 0; i < others.size(); ++i)
       for (std::size_t metric = 0; metric < kMetrics; ++metric)
-        runs_inside += std::abs(learned.expected[i].mean[metric] - *others[i].measured[metric]) < 1.96 * learned.expected[i].error[metric];
+        runs_inside +=
+            std::abs(learned.expected[i].mean[metric] - *others[i].measured[metric]) < 1.96 * learned.expected[i].error[metric];
   }
   CHECK(factors_inside / (kServers * kFactors) == Approx(0.95).margin(0.02));
   CHECK(runs_inside / (kServers * 4.0 * kMetrics) == Approx(0.95).margin(0.02));
@@ -162,7 +164,8 @@ TEST_CASE("two runs of a server with a slow host predict its other runs; a throt
   truth[Factor::step] = 1000.0;
   truth[Factor::speculation] = 0.15;
   truth[Factor::request] = 12000.0;
-  std::vector<Run> cells = {run_of(0, 4), run_of(3, 4), run_of(0, 1), run_of(0, 16), run_of(3, 1), run_of(3, 16), run_of(5, 8), run_of(1, 8)};
+  std::vector<Run> cells = {run_of(0, 4), run_of(3, 4),  run_of(0, 1), run_of(0, 16),
+                            run_of(3, 1), run_of(3, 16), run_of(5, 8), run_of(1, 8)};
   simulate_server(cells, truth);
   TuneRequest request{server(), {}, {cells.begin() + 2, cells.end()}, {}};
   const TuneResult before = tune::tune(request);
@@ -218,8 +221,8 @@ TEST_CASE("simulated requests have the stated mean lengths", "[tune]") {
 }
 
 TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]") {
-  // Without rates a run's tokens per round are unknown. A measured run of the same lengths determines them for the others. Mutant: each run errs by
-  // itself, and the error of the other run stays.
+  // Without rates a run's tokens per round are unknown. A measured run of the same lengths determines them for the others.
+  // Mutant: each run errs by itself, and the error of the other run stays.
   Run given = run_of(3, 4);
   Run other = run_of(3, 8);
   given.position_rates.clear();
@@ -245,11 +248,13 @@ TEST_CASE("a tuned engine's file gives back what was learned", "[tune]") {
   measure(normal, runs, truth);
   const cost::FactorBelief belief = learn(cost::prior_belief(), runs, {}, {}).belief;
   Diagnostics diagnostics;
-  const cost::FactorBelief read = cost::read_belief(config::parse_text(cost::belief_text(belief, 0), "server.yaml", diagnostics), diagnostics);
+  const cost::FactorBelief read =
+      cost::read_belief(config::parse_text(cost::belief_text(belief, 0), "server.yaml", diagnostics), diagnostics);
   REQUIRE(diagnostics.empty());
   for (std::size_t i = 0; i < kFactors; ++i) {
     CHECK(read.mean.values[i] == Approx(belief.mean.values[i]).epsilon(1e-5).margin(1e-12));
-    for (std::size_t j = 0; j < kFactors; ++j) CHECK(read.covariance[i][j] == Approx(belief.covariance[i][j]).epsilon(1e-8).margin(1e-12));
+    for (std::size_t j = 0; j < kFactors; ++j)
+      CHECK(read.covariance[i][j] == Approx(belief.covariance[i][j]).epsilon(1e-8).margin(1e-12));
   }
   const auto refused = [](const std::string& text) {
     Diagnostics found;

@@ -100,10 +100,13 @@ TEST_CASE("a landscape by a cost ratio is that of the closed form", "[web]") {
 }
 
 TEST_CASE("pasted benchmark results narrow a plan", "[web][tune]") {
-  const std::string plain = "draft_length,concurrency,prompt_tokens,output_tokens,tpot_ms,output_tokens_per_s\n0,8,717,256,11.95,626.9\n";
+  const std::string plain =
+      "draft_length,concurrency,prompt_tokens,output_tokens,tpot_ms,output_tokens_per_s\n0,8,717,256,11.95,626.9\n";
   const std::string drafted =
-      "draft_length,concurrency,prompt_tokens,output_tokens,acceptance_length,tpot_ms,output_tokens_per_s\n5,8,717,256,2.88,6.76,1099.6\n";
-  const Json server = {{"hardware", "a100-80gb-sxm"}, {"target", "llama-3.1-8b"}, {"draft", "eagle3-llama-3.1-8b"}, {"engine", "vllm"}};
+      "draft_length,concurrency,prompt_tokens,output_tokens,acceptance_length,tpot_ms,output_tokens_per_s\n5,8,717,256,2.88,6.76,"
+      "1099.6\n";
+  const Json server = {
+      {"hardware", "a100-80gb-sxm"}, {"target", "llama-3.1-8b"}, {"draft", "eagle3-llama-3.1-8b"}, {"engine", "vllm"}};
   Json question = server;
   question.update({{"ask", "tune"}, {"runs", {{{"text", plain}}, {{"text", drafted}}}}});
   const Json learned = ask(question);
@@ -118,7 +121,8 @@ TEST_CASE("pasted benchmark results narrow a plan", "[web][tune]") {
   const Json after = ask(plan)["gain"];
   const auto width = [](const Json& gain) { return std::log(gain["high"].get<double>() / gain["low"].get<double>()); };
   CHECK(width(after) < 0.8 * width(before));
-  CHECK_THAT(ask({{"ask", "tune"}, {"runs", {{{"text", "hello"}}}}}).value("error", ""), Contains("the pasted text:1:1: \"hello\""));
+  CHECK_THAT(ask({{"ask", "tune"}, {"runs", {{{"text", "hello"}}}}}).value("error", ""),
+             Contains("the pasted text:1:1: \"hello\""));
   CHECK_THAT(ask({{"ask", "tune"}}).value("error", ""), Contains("runs: no list"));
   plan["tuned"] = {{"factors", {{"produts", 1}}}, {"covariance", Json::array()}};
   CHECK_THAT(ask(plan).value("error", ""), Contains("produts"));
