@@ -9,7 +9,7 @@ import plot_style as style
 from plot_style import plt
 
 KERNELS = {  # names of kernels in the tables of attention, and in the legend
-    "FlashAttention 2 varlen": "FlashAttention 2, walks the keys", "FlashAttention 2 dense": "FlashAttention 2, each head apart",
+    "FlashAttention 2 varlen": "FlashAttention 2, reads all keys per block", "FlashAttention 2 dense": "FlashAttention 2, heads separate",
     "cuDNN": "cuDNN", "FlashAttention 2 dense, heads packed": "FlashAttention 2, heads packed", "FlashAttention 3 decode": "FlashAttention 3"}
 
 
@@ -20,7 +20,7 @@ def attention(axis, folder):
     for colour, (kernel, name) in zip(style.COLOURS, KERNELS.items()):
         own = [row for row in rows if row["kernel"] == kernel]
         axis.plot([row["tokens"] for row in own], [row["us"] for row in own], "o-", markersize=3, color=colour, label=name)
-    axis.set(title="attention over 32,768 keys, one sequence\n(32 heads on 8, of 128)", xlabel="tokens verified", ylabel="us a layer",
+    axis.set(title="attention over 32,768 keys, one sequence\n(32 heads on 8, of 128)", xlabel="tokens verified", ylabel="us per layer",
              xscale="log", yscale="log", ylim=(20, 12000))
     axis.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"], minor=False)
     axis.minorticks_off()

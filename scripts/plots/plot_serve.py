@@ -65,7 +65,7 @@ def draw_curve(folder):
     limits = read(folder / "slo.csv", numbers=("draft_length", ), maybe=(f"largest_{load}_that_keeps", ),
                   where=("half_width", )) if (folder / "slo.csv").is_file() else []
     slo = config_of(folder, "cost", "serve")["serve"].get("slo") or {}
-    label = "requests a second" if load == "rate" else "requests in flight"
+    label = "requests per second" if load == "rate" else "requests in flight"
     panels = [("mean_ttft_ms", "p99_ttft_ms", "TTFT, ms", "ttft_ms"), ("mean_tpot_ms", "p99_tpot_ms", "TPOT, ms", "tpot_ms"),
               ("output_throughput", None, "output tokens per second", None)]
     if any(row["request_goodput"] is not None for row in rows):
@@ -136,7 +136,7 @@ def draw_waterfall(panel, means, what):
             left += mean[cause]
     panel.set_yticks(range(len(shown)), [CAUSES[cause] for cause in shown])
     panel.invert_yaxis()
-    panel.set(xlabel=f"mean {what}, ms", title=f"what {what} goes to" + (" (pale: plain)" if len(means) > 1 else ""))
+    panel.set(xlabel=f"mean {what}, ms", title=f"parts of {what}" + (" (pale: without speculation)" if len(means) > 1 else ""))
 
 
 def requests_of(path):

@@ -22,10 +22,10 @@ def thousands(x):
     return f"{x / 1024:g}k" if x >= 1024 else f"{x:g}"
 
 
-KINKS = """Where a curve rises: a matrix product costs a step more when its rows fill a tile (16 rows on L40S and RTX 4090, 64 on the others). A batch just below
+KINKS = """Why a curve rises: a matrix product takes a step longer when its rows fill a tile (16 rows on L40S and RTX 4090, 64 on the others). A batch just below
 the step pays it for the next token; a batch beyond it pays it already for one token, and has room again. A mixture of experts reads more experts with
 every token until, at a batch of about 32, all of them are read. At 8k cached tokens and few sequences FlashAttention 2 (RTX 4090, L40S, A100) leaves
-most of the GPU idle from the second token on, for it shares the keys among blocks for one token alone."""
+most of the GPU idle from the second token on, because it divides the keys among blocks only for a single token."""
 
 
 def draw_knees(folder):
@@ -46,13 +46,13 @@ def draw_knees(folder):
             axes.set_xticks(batches, [f"{batch:g}" for batch in batches])
             axes.set_yticks([1, 2, 6, 16, 64], ["1", "2", "6", "16", "64"])
             axes.minorticks_off()
-        line[0].set_ylabel("tokens a sequence")
+        line[0].set_ylabel("tokens per sequence")
     for axes in panels[-1]:
         axes.set_xlabel("batch, sequences")
     handles, labels = panels[0][1].get_legend_handles_labels()
     figure.legend(handles + [Patch(color="#f2e6d9")], labels + ["too few for 5 drafts"], loc="upper left", bbox_to_anchor=(0.0, 0.0), ncol=7)
     figure.text(0.008, -0.075, KINKS, fontsize=8.5, va="top", color="#444444")
-    figure.suptitle("Verified tokens per sequence at which a pass costs 1.1 times a one-token pass: a batch uses the room up", x=0.01, ha="left", fontsize=11.5)
+    figure.suptitle("Verified tokens per sequence at which a pass takes 1.1 times as long as over one token: fewer in larger batches", x=0.01, ha="left", fontsize=11.5)
     save(figure, folder / "knees.png", bbox_inches="tight")
 
 
@@ -121,7 +121,7 @@ def draw_rest(folder):
     left.plot([row["draft_length"] for row in own], [row["formula_at_text_alpha"] for row in own], "k--", linewidth=1, label="formula, alpha .65")
     values = [row["speedup"] for row in rows]
     lengths = sorted({row["draft_length"] for row in rows})
-    left.set(xlabel=f"draft length, tokens\n{setting('varying_context')}", ylabel="speedup (95 %)", title="The same mean alpha in stretches:\nthe formula promises too much",
+    left.set(xlabel=f"draft length, tokens\n{setting('varying_context')}", ylabel="speedup (95 %)", title="The same mean alpha in stretches:\nthe formula predicts too much",
              xticks=lengths, ylim=(min(values) - 0.04, max(values) + 0.17))
     left.legend(fontsize=8, loc="upper right")
 
@@ -140,7 +140,7 @@ def draw_rest(folder):
                         error_kw={"elinewidth": 0.9, "ecolor": "#222222"})
     middle.axvline(1, color="#888888", linewidth=0.8)
     middle.set(yticks=range(len(names)), yticklabels=[f"{name} ({gpus} GPU{'s' if gpus > 1 else ''})" for gpus, name in names],
-               xlabel=f"speedup over plain decoding on one GPU (95 %)\n{setting('placements')}", title="A second GPU serves the target better\nthan the draft")
+               xlabel=f"speedup over no speculation on one GPU (95 %)\n{setting('placements')}", title="A second GPU serves the target better\nthan the draft")
     middle.invert_yaxis()
     middle.grid(axis="y", visible=False)
     middle.legend(loc="lower right")
@@ -156,7 +156,7 @@ def draw_rest(folder):
                            color=COLOURS[index], markersize=4, label=f"{name}; context {thousands(context)}")
             index += 1
     right.axhline(1, color="#888888", linewidth=0.8)
-    right.set(xscale="log", xlabel=f"batch, sequences\n{setting('batch').split(',')[0]}, {setting('batch').split(', ')[-1]}", ylabel="speedup at the best draft length (95 %)", title="A batch eats the gain, but for a draft\nthat reads little of a long cache", ylim=(0.9, 2.75))
+    right.set(xscale="log", xlabel=f"batch, sequences\n{setting('batch').split(',')[0]}, {setting('batch').split(', ')[-1]}", ylabel="speedup at the best draft length (95 %)", title="A batch reduces the gain, except for a draft\nthat reads little of a long cache", ylim=(0.9, 2.75))
     right.set_xticks(sizes, [f"{size:.0f}" for size in sizes])
     right.minorticks_off()
     right.legend(fontsize=8, loc="upper left")

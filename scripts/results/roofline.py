@@ -204,7 +204,7 @@ def main():
     misses = write_md(rows, out / "roofline.md")
     (out / "manifest.yaml").write_text(f'script: scripts/results/roofline.py\ncommand: "scripts/results/roofline.py {specsim} {out}"\nprogram: "{version_of(specsim)}"\n'
                                        f"data: {DATA}\nplots: scripts/plots/plot_roofline.py\n"
-                                       "beside it: scripts/results/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv; "
+                                       "other files: scripts/results/published_speedups.py, which writes published_speedups.csv and .md from configs/published/speedups.csv; "
                                        "scripts/results/llama_cpp_prices.py, which writes llama_cpp.csv and .md from configs/published/llama_cpp.csv\n")
     print(f"{len(rows)} rows; goals missed on {', '.join(misses) or 'no GPU'}; see {out / 'roofline.md'}")
     return 0

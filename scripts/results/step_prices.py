@@ -144,7 +144,7 @@ def main():
     (out / "manifest.yaml").write_text(
         'script: scripts/results/step_prices.py\ncommand: "scripts/results/step_prices.py build/specsim TABLES results/fidelity/steps"\n'
         f'program: "{version_of(specsim)}"\ntables: "ai-dynamo/aiconfigurator, Apache-2.0: steps of vLLM 0.20.1 on a B300, branch dev-layerwise-collector (60a0ffc30); '
-        'served times, systems/silicon_sample.csv (095f58a51c4c): InferenceMAX and NVIDIA; rows that are not priced are left out"\n')
+        'served times, systems/silicon_sample.csv (095f58a51c4c): InferenceMAX and NVIDIA; rows without an estimate are left out"\n')
     return 0
 
 

@@ -28,7 +28,7 @@ def main():
     assert '{"method": "draft_model", "model": "<path of llama-3.2-1b>", ' in model and "STANDALONE" in model and "--model-draft <path of llama-3.2-1b>" in model, model
     assert '{"method": "eagle", "model": "<path of eagle-head-8b>", ' in head and " EAGLE " in head and "no: it supports EAGLE heads" in head, head
 
-    # What is cut over four GPUs has a draft that is cut over four, and is priced so.
+    # A target that is divided over four GPUs has a draft that is divided over four, with the corresponding estimate.
     large = ["--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--context", "4096",
              "--position-rates", "72.3%, 45.5%, 0.291, 0.16", "--batch", "16", "--longest", "8"]
     text = plan(*large)
@@ -42,13 +42,13 @@ def main():
     assert "WARNING: the vocabularies differ (152,064 tokens, the draft's 151,936): vLLM and SGLang refuse the pair" in text, text
     assert "WARNING" not in model
 
-    # The break-even alpha that is printed, planned with, breaks even.
+    # The printed break-even alpha breaks even when it is used for a plan.
     where = [*pair[:4], "--draft", "eagle-head-8b", "--batch", "512", "--context", "177", "--longest", "1"]
     even = plan(*where, "--alpha", "0.7").partition("break-even alpha: ")[2].split()[0]
     row = next(line.split() for line in plan(*where, "--alpha", even).splitlines() if re.match(r" +1 +\d\.\d{4} ", line))
     assert abs(float(row[7]) - 1) < 1e-3, (even, row)
 
-    # Lists, n-grams, and an acceptance rate at the length that it was measured at.
+    # Lists, n-grams, and an acceptance rate at the draft length of its measurement.
     text = plan(*pair, "--draft", "none", "--acceptance-rate", "30%", "--at-draft-length", "4", "--batch", "1,8,33")
     rows = [line.split() for line in text.splitlines() if re.match(r" +[012] +\d+ ", line)]
     assert [row[1] for row in rows] == ["1", "8", "33"] and "if every round drafted 4" in text, text

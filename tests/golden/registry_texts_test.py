@@ -19,7 +19,7 @@ FIGURE = re.compile(r"""
   | \b tokens \s (?:a|per) \s round \b [^"]* \d* \. \d
 """, re.X | re.I)
 
-# What was typed there once, and what may stay.
+# Texts that registries once had, and texts that are allowed.
 STALE = ["It pays where a bounded error is allowed: simulated with .5, 2.87 tokens a round against the token verifier's 2.30",
          "simulated, 4.5 % over the best fixed length at batch 1",
          "1.92 to 2.46 times plain decoding for Chinchilla 70B",
@@ -33,7 +33,7 @@ PARAMETERS = ["factor on the draft's probability; 1: the token verifier",
 
 
 def literals(text):
-    """String literals, those that the compiler joins as one, each with its line. Comments and includes have none that count."""
+    """String literals with their lines; literals that the compiler joins count as one. Comments and includes are left out."""
     text = re.sub(r"^\s*(?://|#include).*$", "", text, flags=re.M)
     found, end = [], None
     for match in LITERAL.finditer(text):
