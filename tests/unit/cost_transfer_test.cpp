@@ -270,7 +270,7 @@ TEST_CASE("experts of layers that no table has: by their bytes, with their own e
   }
   CHECK(before < 0.035);  // all weights are read in 16 ms
   CHECK(said(*l40s).find("2880 wide") == std::string::npos);
-  CHECK(said(*model("a100-80gb-sxm", "gpt-oss-20b")).find("32 experts, 4 a token, 2880 wide: no layer like it was measured") !=
+  CHECK(said(*model("a100-80gb-sxm", "gpt-oss-20b")).find("32 experts, 4 per token, 2880 wide: no layer like it was measured") !=
         std::string::npos);
   // Served gpt-oss-120b on eight H100s, vLLM, 1,024 tokens in and out: ms per token by concurrency (InferenceX issue 828).
   const auto h100 = model("h100-sxm", "{preset: gpt-oss-120b, tensor_parallel: 8}");
