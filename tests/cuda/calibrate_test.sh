@@ -103,8 +103,8 @@ open(sys.argv[1], "wb").write(data.replace(was, was[:-1] + b"z"))
 P
 refuses 'pieces/tokenizer.model: its pieces are not the target.s' calibrate --target $small --draft "$folder/pieces" \
   --prompts "$folder/fitted.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/other"
-refuses 'is no directory and no known shape' calibrate --target lama-160m --draft llama-68m --out "$folder/unknown"
-refuses 'held_out.jsonl: prompt 1 is one of --prompts, allowed: others' calibrate --target $small --draft $small \
+refuses 'is neither a directory nor a known shape' calibrate --target lama-160m --draft llama-68m --out "$folder/unknown"
+refuses 'held_out.jsonl: prompt 1 is also in --prompts, allowed: prompts that are not' calibrate --target $small --draft $small \
   --prompts "$folder/held_out.jsonl" --held-out "$folder/held_out.jsonl" --out "$folder/same"
 refuses 'held_out.jsonl: 2 prompts, allowed for a batch of 3' "$SPECSIM_TWIN" calibrate --device cuda --batches 1,3 --target $small \
   --draft $small --prompts tests/data/prompts/calibration.jsonl --held-out "$folder/held_out.jsonl" --out "$folder/few"

@@ -13,7 +13,7 @@ soft=$("$SPECSIM" audit configs/audit/soft_argmax.yaml)
 grep -q '^verdict: not lossless' <<<"$soft"
 grep -q ' 0  0\.500000000000  0\.833333333333 ' <<<"$soft"  # target(m) / draft(m) = .5 / .6 instead of .5
 # Contexts that change by chance are not audited, and that ends nothing; fresh distributions are.
-"$SPECSIM" audit configs/audit/known_pair.yaml --set context.process=iid | grep -q '^not audited, because its contexts change by chance'
+"$SPECSIM" audit configs/audit/known_pair.yaml --set context.process=iid | grep -q '^not audited, because its contexts change at random'
 fresh=$("$SPECSIM" audit configs/audit/known_pair.yaml --set context.process=iid --set context.fresh=true)
 grep -q '^verdict: lossless to 1e-12$' <<<"$fresh"
 echo "audits as known"

@@ -1,4 +1,4 @@
-// What transformers takes where a config.json says nothing.
+// Defaults of transformers for keys that config.json omits.
 #include "sim/lab/llm/model_config.h"
 #include "tests/support/temporary_file.h"
 

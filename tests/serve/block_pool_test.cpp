@@ -14,7 +14,7 @@ using specsim::serve::BlockPool;
 
 namespace {
 
-// The same rules in the plainest form: a list of free blocks in the order in which they were freed, and a search for hashes.
+// The same rules in the simplest form: a list of free blocks in the order in which they were freed, and a search for hashes.
 class PlainPool {
  public:
   explicit PlainPool(std::uint32_t blocks) {
@@ -67,7 +67,7 @@ TEST_CASE("a pool with prefixes does what a plain list of free blocks does", "[b
       held.erase(held.begin() + static_cast<std::ptrdiff_t>(at));
       continue;
     }
-    // A sequence of up to four blocks of few contents: what is cached is used again, the rest is taken.
+    // A sequence of up to four blocks of few contents: cached blocks are used again, others are allocated.
     std::vector<BlockPool::Block> blocks;
     for (std::uint64_t i = 0; i < 1 + (draw >> 4) % 4; ++i) {
       const std::uint64_t hash = (draw >> (16 + 4 * i)) % 40;

@@ -18,7 +18,7 @@
 
 namespace specsim::tests {
 
-// `name` a cost model, `text` its parameters as YAML. A null pointer where `mistakes` is asked for and there are any.
+// A cost model: `name` its kind, `text` its parameters as YAML. A null pointer if `mistakes` is requested and there are any.
 inline std::unique_ptr<cost::CostModel> make_cost(const std::string& name, const std::string& text,
                                                   std::string* mistakes = nullptr) {
   Diagnostics diagnostics;
@@ -72,7 +72,7 @@ class KernelsOf {
   [[nodiscard]] const cost::ModelKernels& operator*() const { return kernels_; }
   [[nodiscard]] const cost::ModelKernels* operator->() const { return &kernels_; }
   [[nodiscard]] const cost::ModelShape& model() const { return *deployment_.target; }
-  // Seconds of one layer's experts over so many tokens.
+  // Seconds of one layer's experts for the given number of tokens.
   [[nodiscard]] double experts(double tokens) const {
     return kernels_.experts.estimate(cost::experts_of(model(), tokens)).seconds;
   }

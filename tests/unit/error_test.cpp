@@ -60,7 +60,7 @@ TEST_CASE("the nearest name is suggested only where it may be meant", "[error]")
   CHECK(not_among("temperature", "temperature", {}) == "temperature, allowed: none");
 }
 
-TEST_CASE("a broken invariant tells expression and values", "[error]") {
+TEST_CASE("a broken invariant reports expression and values", "[error]") {
   const int n = 3;
   CHECK_NOTHROW([&] { SPECSIM_CHECK(n == 3, "n = {}", n); }());
   try {

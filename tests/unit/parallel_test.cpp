@@ -27,10 +27,10 @@ TEST_CASE("what a piece of work throws comes out, and ends the rest") {
       if (i == 2) throw std::runtime_error("from a thread");
       if (i > 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     };
-    // Half of it takes the other threads seconds: no machine is so busy that the one that throws gets no turn meanwhile.
+    // Half of it takes the other threads seconds, so that the throwing thread gets a turn meanwhile even on a busy machine.
     constexpr std::size_t kWork = 100000;
     CHECK_THROWS_WITH(for_each(kWork, threads, work), "from a thread");
-    CHECK(calls < static_cast<int>(kWork / 2));  // mutant: the other threads go on to the end
+    CHECK(calls < static_cast<int>(kWork / 2));  // mutant: the other threads continue to the end
   }
 }
 

@@ -1,4 +1,4 @@
-// What programs do where papers leave it open: Medusa's choice among paths, LayerSkip's reuse of the layers that drafted.
+// Behaviour of programs where papers leave it open: Medusa's choice among paths, LayerSkip's reuse of the layers that drafted.
 #include "sim/experiments/spec/spec.h"
 #include "sim/rounds/decode/simulator.h"
 #include "tests/support/cells.h"
@@ -20,7 +20,7 @@ class Emitted final : public decode::RoundSink {
   std::set<std::vector<Token>> seen;
 };
 
-// All that rounds emit in 40 rounds of each of 256 sequences.
+// All tokens emitted in 40 rounds of each of 256 sequences.
 std::set<std::vector<Token>> emitted_by(const std::string& verifier) {
   // The draft proposes 2, which the target finds unlikely, before 0, its likeliest.
   const spec::Cell cell =

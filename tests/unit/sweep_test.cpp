@@ -98,7 +98,7 @@ TEST_CASE("ranges by step", "[sweep]") {
   CHECK(values_of("{from: 0.05, to: 0.35, step: 0.05}") == Texts{"0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35"});
   CHECK(values_of("{from: -1, to: 1, step: 0.5}") == Texts{"-1", "-0.5", "0", "0.5", "1"});
   CHECK(values_of("{from: 0, to: 1, step: 0.3}") == Texts{"0", "0.3", "0.6", "0.9"});
-  // Each end is reached although the quotient is rounded; no sum of steps shows its rounding.
+  // Each end is reached although the quotient is rounded; sums of steps show no rounding.
   for (int n = 1; n <= 300; ++n) {
     const Texts values = values_of(fmt::format("{{from: 0, to: {}, step: 0.01}}", fmt::format("{:.2f}", n / 100.0)));
     REQUIRE(values.size() == static_cast<std::size_t>(n) + 1);

@@ -74,7 +74,7 @@ TEST_CASE("the continuous optimum is where a numeric search finds it", "[theory]
         const RatioCost cost{ratio, inflation, 0.05};
         INFO("alpha " << alpha << " cost_ratio " << ratio << " inflation " << inflation);
         const double best = continuous_best_draft_length(alpha, cost);
-        // The objective is unimodal: no grid point beats it, and it beats its neighbourhood.
+        // The objective is unimodal: the optimum beats every grid point and its neighbourhood.
         const double top = continuous_speedup(alpha, best, cost);
         double highest = 0.0;
         for (int step = 0; step <= 8000; ++step) highest = std::max(highest, continuous_speedup(alpha, 0.25 * step, cost));
@@ -84,7 +84,7 @@ TEST_CASE("the continuous optimum is where a numeric search finds it", "[theory]
           CHECK(continuous_speedup(alpha, best + width, cost) < top);
           CHECK(continuous_speedup(alpha, std::max(0.0, best - width), cost) < top);
         }
-        // The integer optimum is next to it, unless plain decoding is better.
+        // The integer optimum is next to it, unless no speculation is better.
         const BestDraftLength searched = best_draft_length(alpha, cost, 4096);
         if (searched.draft_length > 0) CHECK(std::abs(searched.draft_length - best) < 1.0);
       }
@@ -169,7 +169,7 @@ TEST_CASE("break-even alpha", "[theory][speedup]") {
         }
       }
     }
-    // Without inflation or overhead some length helps exactly when alpha exceeds the cost ratio, and that length is 1.
+    // Without inflation or overhead some length pays exactly if alpha exceeds the cost ratio, and the shortest such length is 1.
     const std::optional<BreakEven> any = break_even_alpha_any(RatioCost{ratio, 1.0, 0.0});
     REQUIRE(any.has_value());
     CHECK(std::abs(any->alpha - ratio) < 1e-14);

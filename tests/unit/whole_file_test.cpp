@@ -1,4 +1,4 @@
-// Reading whole files: what has no end is read once.
+// Reading whole files: a stream without end is read once.
 #include "sim/foundation/base/whole_file.h"
 
 #include <catch2/catch.hpp>

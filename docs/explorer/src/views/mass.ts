@@ -1,4 +1,4 @@
-// One position taken apart: what of the draft's mass is accepted, what is rejected, and where the residual puts it.
+// One position in detail: which part of the draft's mass is accepted and rejected, and where the residual puts it.
 import { prices, type Answer } from "../core";
 import { figures, fixed, h, pictureSize, problem, table } from "../ui";
 import { ownWeights, pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "../pair";
@@ -21,9 +21,9 @@ interface Bars {
   show: (answer: Answer) => void;
 }
 
-// Target and draft side by side, the draft's bar cut into what is accepted and what is rejected; the target's cut into what comes
-// as an accepted draft and what comes from the residual. Every bar is a slider: dragged with the pointer, or set with the arrow keys.
-// What is drawn is made anew with every answer; what is dragged stays, and so does the scale while a finger is down.
+// Target and draft side by side. The draft's bar is divided into accepted and rejected mass, the target's into mass from accepted drafts and from the
+// residual. Every bar is a slider: dragged with the pointer, or set with the arrow keys. The drawing is rebuilt with every answer; dragged bars stay,
+// and so does the scale while a finger is down.
 function bars(drag: (which: 0 | 1, token: number, probability: number) => void): Bars {
   const size = { width: pictureSize(1, 0).width, height: 330, left: 46, top: 12, bottom: 34 };
   const plot = { width: size.width - size.left - 8, height: size.height - size.top - size.bottom };
@@ -130,8 +130,8 @@ export const mass: View = {
       place.save();
       prices().latest("mass", { ask: "mass", config: pairConfig(settings, 1, 1000, 1) }, show);
     };
-    // One probability as drawn; the others share the rest as they did before. Weights that were drawn before the last answer came
-    // count: `shown` may be older.
+    // Sets one drawn probability; the others share the rest in their earlier proportions. Weights that were drawn before the last answer count:
+    // `shown` may be older.
     const drag = (which: 0 | 1, token: number, probability: number): void => {
       if (!shown) return;
       const lists = ownWeights(settings) ?? [[...shown.target], [...shown.drafted]];
@@ -171,7 +171,7 @@ export const mass: View = {
           (answer.target as number[]).map((p, x) => [String(x), fixed(p, 4), fixed(answer.drafted[x], 4), fixed(answer.acceptance[x], 4), fixed(answer.accepted[x], 4), fixed(answer.residual[x], 4), fixed(answer.emitted[x], 4)]),
         ),
       );
-      if (picture.parentElement !== results) results.replaceChildren(head, picture, foot); // else it keeps the focus and the pointer
+      if (picture.parentElement !== results) results.replaceChildren(head, picture, foot); // otherwise it keeps the focus and the pointer
     };
     root.replaceChildren(h("form", { class: "controls", "aria-label": "Settings" }, ruleFields(place, changed), fields), results);
     changed();

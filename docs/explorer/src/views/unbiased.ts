@@ -1,4 +1,4 @@
-// Many rounds, run live: does what comes out follow the target's distribution?
+// Many rounds, run live: does the output follow the target's distribution?
 import * as Plot from "@observablehq/plot";
 import { rounds, type Answer } from "../core";
 import { figure, figures, fixed, h, pictureSize, problem, slider, table } from "../ui";
@@ -6,7 +6,7 @@ import { pairConfig, pairChecks, pairDefaults, pairFields, ruleFields } from "..
 import { whole } from "../settings";
 import type { Place, View } from "../view";
 
-let generation = 0; // of the run that is shown: older ones stop
+let generation = 0; // number of the shown run: older ones stop
 
 interface Mark {
   emitted: number;
@@ -32,7 +32,7 @@ function shares(answer: Answer): HTMLElement {
 }
 
 function path(marks: Mark[]): HTMLElement {
-  // A run that was over at once is one point: in the middle of a decade each way.
+  // A run that ended at once is one point: in the middle of a decade each way.
   const around = (x: number): { domain?: [number, number] } => (marks.length > 1 ? {} : { domain: [x / 10, x * 10] });
   const picture = Plot.plot({
     ...pictureSize(2, 300),
