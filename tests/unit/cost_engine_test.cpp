@@ -113,7 +113,7 @@ TEST_CASE("figures of the engines that the first versions had stand", "[cost][en
   CHECK_FALSE(read_engine_of("bare").graphs);
 }
 
-TEST_CASE("an engine takes another's figures but those that are changed", "[cost][engine]") {
+TEST_CASE("an engine inherits another's values except those that are changed", "[cost][engine]") {
   const Engine engine = read_engine_of("{preset: vllm_sync, host_us: 300, largest_graph: 64}");
   CHECK(engine.host.host_us == 300.0);
   CHECK(engine.largest_graph == 64.0);

@@ -127,7 +127,7 @@ TEST_CASE("latent attention: its cache, its products, its time", "[cost][models]
   CHECK(near(priced(small + "}", slow)->pass(Role::target, {3, 5, 1000, 5}).kv, 2.0 * 2 * 4 * (40 + 32) * pairs / (0.67 * 1e12)));
 }
 
-TEST_CASE("sparse attention: an indexer reads all its keys, attention what it picks", "[cost][models]") {
+TEST_CASE("sparse attention: an indexer reads all its keys, attention only the picked ones", "[cost][models]") {
   const std::string base =
       "{layers: 4, hidden: 256, heads: 4, kv_heads: 4, head_dim: 24, ffn: 300, vocab: 1000, latent: 32, rope_dim: 8, query_rank: "
       "20, value_dim: 16";
@@ -342,7 +342,7 @@ TEST_CASE("types of weights, activations and cache", "[cost][models]") {
   CHECK(near(products(", dtype: fp8", 4) / products(", dtype: fp8", 1), 1.0, 0.005));
 }
 
-TEST_CASE("what layers cannot be is refused", "[cost][models]") {
+TEST_CASE("impossible layers are refused", "[cost][models]") {
   const auto mistake = [](const std::string& more) {
     std::string text;
     make_cost(

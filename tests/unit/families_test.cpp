@@ -222,7 +222,7 @@ TEST_CASE("fixed families are their formulas", "[families]") {
   }
 }
 
-TEST_CASE("what families refuse", "[families]") {
+TEST_CASE("settings that families refuse", "[families]") {
   CHECK(refusal("{family: explicit, probabilities: [.5, .5]}", 3).find("probabilities has 2 entries, allowed: 3 (pair.vocab)") !=
         std::string::npos);
   CHECK(refusal("{family: explicit, probabilities: [.5, .4]}", 2).find("probabilities sum to 0.9, allowed: 1 within 1e-9") !=

@@ -384,7 +384,7 @@ TEST_CASE("argmax_agreement: the rate, and uniform other tokens", "[transforms][
   CHECK(draw(*two, {.9, .1}, 7) == Probabilities{0.0, 1.0});
 }
 
-TEST_CASE("what transforms refuse", "[transforms]") {
+TEST_CASE("settings that transforms refuse", "[transforms]") {
   CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, false).find("allowed: in a draft") !=
         std::string::npos);
   CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, true).find("allowed: from: target") !=

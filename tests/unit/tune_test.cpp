@@ -241,7 +241,7 @@ TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]"
   CHECK(after.expected[0].error[1] < 0.2);
 }
 
-TEST_CASE("a tuned engine's file gives back what was learned", "[tune]") {
+TEST_CASE("a tuned engine's file reproduces the learned factors", "[tune]") {
   Normals normal(3);
   std::vector<Evidence> runs = made_up_runs(normal, 3);
   cost::FactorVector truth{};
