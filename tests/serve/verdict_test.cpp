@@ -276,7 +276,7 @@ TEST_CASE("one load's verdict is of the two servers' mean times", "[serve]") {
   CHECK(holds(text, "5.5 ms (-45.0 %"));
 }
 
-TEST_CASE("where a request waits is drawn on its lane", "[serve]") {
+TEST_CASE("a request's waiting is drawn on its lane", "[serve]") {
   // Two requests at once, of which one runs at a time: the second waits for the first's five steps. Mutant: the wait is left out.
   const load::ServeExperiment experiment = tests::server(R"(serve:
   scheduler: {kind: vllm_v1, max_num_seqs: 1, async: false}

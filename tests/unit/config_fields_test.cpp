@@ -125,7 +125,7 @@ const Parameter& declared(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a member's type and initial value make the parameter's", "[config]") {
+TEST_CASE("a parameter's type and default are those of its member", "[config]") {
   const auto states = [](const char* name, Type type, std::optional<std::string> fallback) {
     INFO(name);
     CHECK(declared(name).type == type);

@@ -166,7 +166,7 @@ TEST_CASE("an engine that counts rounds by method warns if none is named", "[cos
   CHECK(warnings("engine: vllm").find("depends on the method") == std::string::npos);
 }
 
-TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 runs: launches are a floor, else gaps are added",
+TEST_CASE("vLLM verifies in pieces over a cache in fp8 with FlashAttention 2: launches are a floor, otherwise gaps are added",
           "[cost][engine]") {
   const auto host = [](const std::string& hardware, const std::string& target, double tokens) {
     const auto model = make_cost("roofline", "{hardware: " + hardware + ", target: " + target + ", draft: none, engine: vllm}");

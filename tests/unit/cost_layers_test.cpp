@@ -249,7 +249,7 @@ TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
              2.0 * 8 * 128 * 2 * (36 * 4097 + 12 * 80001.0) / 1e12));
 }
 
-TEST_CASE("linear attention: products of its own, and a state that is read once and written for each token", "[cost][models]") {
+TEST_CASE("linear attention: its own products, and a state that is read once and written for each token", "[cost][models]") {
   const std::string base = "{layers: 4, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 512, vocab: 1000";
   const std::string delta =
       ", linear_layers: 3, linear_value_heads: 8, linear_key_heads: 4, linear_head_dim: 32, linear_convolved: 4";

@@ -219,7 +219,7 @@ TEST_CASE("a Markov head is read once for each position of a block, whatever the
   CHECK(shape.own_parameters() - none->deployment()->draft->own_parameters() == Approx(2 * 64 * vocab));
 }
 
-TEST_CASE("heads that guess several tokens make one pass for all of them", "[cost][roofline]") {
+TEST_CASE("heads that guess several tokens take one pass for all of them", "[cost][roofline]") {
   const std::string heads =
       "{layers: 0, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 0, vocab: 1000, prediction_heads: 3, head_matrices: 6}";
   const auto model =

@@ -216,7 +216,7 @@ TEST_CASE("ngram_cache: counts, shares, statistics, and separate counts", "[engi
   CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7], [0, 1, 7]]}").behind({0, 1}) == Paths{{7}});
 }
 
-TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more than was accepted before", "[engine_drafts]") {
+TEST_CASE("ngram_map_k: the prompt's last place is kept, with no more drafts than were accepted before", "[engine_drafts]") {
   const auto behind = [](const Path& text) { return Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind(text); };
   CHECK(behind({9, 1, 2, 3, 4, 5, 1}) == Paths{{2}, {2, 3}});
   CHECK(behind({1, 2, 3, 4, 5, 6, 1}).empty());  // at the very beginning

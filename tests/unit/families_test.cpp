@@ -311,7 +311,7 @@ TEST_CASE("dirichlet: extreme concentrations stay finite", "[families]") {
   }
 }
 
-TEST_CASE("normal_logits: each context has a sigma of its own, log-normal with the given spread", "[families][stat]") {
+TEST_CASE("normal_logits: each context has its own sigma, log-normal with the given spread", "[families][stat]") {
   // Detects a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
   constexpr int vocab = 401;
   constexpr double kPairs = 200;

@@ -67,7 +67,7 @@ TEST_CASE("M8: the best length has a closed form in Lambert's function", "[theor
   CHECK(rounds_to(continuous_best_draft_length(0.5, by_ratio(20.0)), 3.09, 0.01));  // M10
 }
 
-TEST_CASE("the continuous optimum is where a numeric search finds it", "[theory][speedup]") {
+TEST_CASE("the continuous optimum agrees with a numeric search", "[theory][speedup]") {
   for (const double alpha : {0.05, 0.3, 0.6, 0.9, 0.99, 0.9999}) {
     for (const double ratio : {0.01, 0.1, 0.5, 0.9, 1.0, 2.0}) {
       for (const double inflation : {1.0, 1.3}) {
