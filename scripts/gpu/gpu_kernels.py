@@ -45,7 +45,7 @@ def hardware_name(device):
     known = [file.stem for file in (ROOT / "configs/hardware").glob("*.yaml")
              if all(word in said for word in file.stem.split("-") if word != "sxm")]
     if not known:
-        raise SystemExit(f"gpu_kernels: no hardware is called {device}: say which with --gpu")
+        raise SystemExit(f"gpu_kernels: no hardware is called {device}: name it with --gpu")
     return max(known, key=lambda name: (len(name.replace("-sxm", "")), name))
 
 

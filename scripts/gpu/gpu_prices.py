@@ -71,7 +71,7 @@ def main():
 
     lines = ["| measured | rows | estimated over measured | error, median / 90th, % |", "|---|---|---|---|"]
     products = kernels(program, folder / "kernels/products.csv")
-    for dtype, name in (("bfloat16", "products of cuBLAS in bf16"), ("fp8", "products of cuBLAS in fp8, a scale a row")):
+    for dtype, name in (("bfloat16", "products of cuBLAS in bf16"), ("fp8", "products of cuBLAS in fp8, a scale per row")):
         for band, low, high in (("1 to 16 rows", 1, 16), ("17 to 128 rows", 17, 128), ("129 to 512 rows", 129, 512)):
             lines += errors(f"{name}, {band}", [float(row["ratio"]) for row in products if row["dtype"] == dtype and low <= int(row["m"]) <= high])
     for who, name in (("PyTorch", "a captured step of PyTorch's kernels"), ("specsim", "a pass of this project's kernels")):

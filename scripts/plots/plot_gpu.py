@@ -48,7 +48,7 @@ def passes(axis, folder):
         axis.plot([row["measured_ms"] for row in own], [row["priced_ms"] for row in own], "o", markersize=3.5, color=colour, label=name)
     ends = [0.8, 40]
     axis.plot(ends, ends, color="#444444", linewidth=0.9)
-    axis.set(title="passes over one token per sequence,\nevery model, batch and context", xlabel="measured, ms", ylabel="priced, ms", xscale="log",
+    axis.set(title="passes over one token per sequence,\nevery model, batch and context", xlabel="measured, ms", ylabel="estimated, ms", xscale="log",
              yscale="log", xlim=ends, ylim=ends)
     axis.legend(fontsize=7.5)
 

@@ -75,7 +75,7 @@ def draw_curve(folder):
     for panel, (mean, tail, title, limit) in zip(axes.flat, panels):
         means = [row[mean] for row in rows if row[mean]]
         bottom = 0.5 * min(means) if mean == "mean_ttft_ms" and means else 0.0  # TTFT's axis is logarithmic
-        for speculative, colour, name in ((0, PLAIN, "plain"), (1, SPECULATIVE, "with speculation")):
+        for speculative, colour, name in ((0, PLAIN, "baseline"), (1, SPECULATIVE, "with speculation")):
             own = [row for row in rows if row["speculative"] == speculative]
             if not own:
                 continue
@@ -136,7 +136,7 @@ def draw_waterfall(panel, means, what):
             left += mean[cause]
     panel.set_yticks(range(len(shown)), [CAUSES[cause] for cause in shown])
     panel.invert_yaxis()
-    panel.set(xlabel=f"mean {what}, ms", title=f"parts of {what}" + (" (pale: without speculation)" if len(means) > 1 else ""))
+    panel.set(xlabel=f"mean {what}, ms", title=f"parts of {what}" + (" (pale: baseline)" if len(means) > 1 else ""))
 
 
 def requests_of(path):
@@ -153,7 +153,7 @@ def draw_requests(folder):
     servers = []
     summaries = {row["server"]: row for row in read(folder / "summary.csv", words=("server", ), some=True,
                                                        where=[f"mean_{what}_{cause}_ms" for what in ("ttft", "tpot") for cause in CAUSES])}
-    for server, name, file, colour in (("speculative", "with speculation", "requests.csv", SPECULATIVE), ("plain", "plain", "requests_plain.csv", PLAIN)):
+    for server, name, file, colour in (("speculative", "with speculation", "requests.csv", SPECULATIVE), ("plain", "baseline", "requests_plain.csv", PLAIN)):
         if server in summaries:
             own = folder / file if len(summaries) > 1 else folder / "requests.csv"
             rows = [row for row in requests_of(own) if row["finished"] == 1] if own.is_file() else []

@@ -126,7 +126,7 @@ TEST_CASE("cuda: a product that the library has no way for is left to kernels, o
   CHECK(fake.open == 0);
 }
 
-TEST_CASE("cuda: of a library's ways the best that it does not refuse does a product, from then on at once") {
+TEST_CASE("cuda: a product uses the best algorithm that the library accepts, and remembers it") {
   fake = {.ways = 5, .last_unusable = 1, .fail = {0, 2}};
   const auto library = cuda::open_gemm_library(functions());
   CHECK(library->multiply(kProduct, nullptr, nullptr));

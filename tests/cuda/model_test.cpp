@@ -65,7 +65,7 @@ TEST_CASE("cuda: logits are the CPU's, for models with biases, scaled positions 
   }
 }
 
-TEST_CASE("cuda: mutants of what a model alone can show are seen") {
+TEST_CASE("cuda: mutants that only a model can reveal are detected") {
   const auto weights = bf16_weights("tiny-llama3");
   const std::vector<Token> text = some_tokens(weights->config, 37);
   const std::vector<Token> tree = {3, 1, 4, 1, 5, 9};
@@ -100,7 +100,7 @@ TEST_CASE("cuda: mutants of what a model alone can show are seen") {
                 });
 }
 
-TEST_CASE("cuda: rows of a pass of up to 8, equally many of each sequence, have the same logits to the last bit as alone") {
+TEST_CASE("cuda: up to 8 rows of a pass, equally many of each sequence, have bitwise the same logits as alone") {
   const auto weights = bf16_weights("novels-0.2m-distilled");
   const std::vector<Token> text = some_tokens(weights->config, 150);
   const std::vector<Token> tokens = {3, 1, 4, 1};

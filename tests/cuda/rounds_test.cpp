@@ -72,7 +72,7 @@ TEST_CASE("cuda: graphs, batches and single launches give the same rounds") {
   CHECK(run(pair, single, 4)[0] == texts[0]);
 }
 
-TEST_CASE("cuda: rounds that are prepared make no graph later, and emit what they would have emitted") {
+TEST_CASE("cuda: prepared rounds create no graph later, and emit the same tokens") {
   const Pair pair;
   const std::vector<Token> prompt = some_tokens(pair.target->config(), 126);
   const std::vector<std::uint64_t> ids = {7};

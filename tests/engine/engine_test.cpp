@@ -283,7 +283,7 @@ TEST_CASE("an event can be scheduled before those that wait, after a run that en
   CHECK(ran == "abcd");
 }
 
-TEST_CASE("zero delays run now, after what already waits at this moment, unless their priority is lower in number") {
+TEST_CASE("zero delays run at the current time, after events that already wait, unless their priority number is lower") {
   EventLoop engine;
   std::string ran;
   engine.schedule_at(at_ps(3), [&] {

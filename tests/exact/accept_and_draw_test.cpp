@@ -154,7 +154,7 @@ TEST_CASE("alias tables imply their weights, and never draw a token of weight ze
   }
 }
 
-TEST_CASE("distributions that are equal but for their last digit: a rejection with no residual still emits what the target can") {
+TEST_CASE("distributions that differ only in the last digit: a rejection without residual still emits a token of the target") {
   double rejected = 0.0;
   for (double draft = 0.3; draft < 0.3 + 4e-16; draft = std::nextafter(draft, 1.0)) {
     const audit::AuditReport report =
@@ -166,7 +166,7 @@ TEST_CASE("distributions that are equal but for their last digit: a rejection wi
   CHECK(rejected > 0.0);
 }
 
-TEST_CASE("what scripts drive is what runs: each lane of a chunk, replayed alone with its own words") {
+TEST_CASE("scripted rounds equal real ones: each lane of a chunk, replayed alone with its own words") {
   class Lane final : public decode::BitSource {
    public:
     Lane(rng::Key key, std::uint32_t sequence, std::uint32_t round) : key_(key), sequence_(sequence), round_(round) {}

@@ -120,7 +120,7 @@ TEST_CASE("loops: what they count and emit") {
   CHECK(largest_difference(on.first_token, kSecondDraft) <= kExact);
 }
 
-TEST_CASE("mutants are caught where the distributions depend on the context too") {
+TEST_CASE("mutants are also detected if the distributions depend on the context") {
   const spec::Cell cell =
       cell_of("{vocab: 3, target: {family: dirichlet, concentration: 1}, draft: {family: dirichlet, concentration: 1}}",
               "{process: markov}", chain(2), "token");

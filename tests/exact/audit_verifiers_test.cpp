@@ -220,7 +220,7 @@ TEST_CASE("a lossy verifier of the registry is caught") {
   }
 }
 
-TEST_CASE("what an audit refuses, and where") {
+TEST_CASE("settings that an audit refuses, with their place") {
   const auto refused = [](const spec::Cell& cell) {
     try {
       audit::audit_cell(cell);
@@ -317,7 +317,7 @@ class WrongInSiblingLanes final : public verify::RecursiveRule {
 
 }  // namespace
 
-TEST_CASE("the audit reaches what production runs: a mistake where nobody watches, or in lanes alone, is found") {
+TEST_CASE("the audit reaches the production code: it finds a mistake in runs without a sink, or only in lanes") {
   const std::unique_ptr<verify::BlockRule> block = verify::verifiers().find("block")->make_block({});
   const auto& lanes = dynamic_cast<const verify::ChainRule&>(*block);
   const spec::Cell cell = second_pair(2, "block");

@@ -93,7 +93,7 @@ TEST_CASE("every lossless verifier of blocks is lossless on every tree that it t
   CHECK(audits > 500);
 }
 
-TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, where the token verifier accepts 10/9 and 65/64") {
+TEST_CASE("known pairs: block verification accepts 11/9 and 71/64, the token verifier 10/9 and 65/64") {
   const AuditReport first = audit::audit_cell(first_pair(2, "block"));
   CHECK(first.starts[0].expected_accepted == Approx(11.0 / 9.0).epsilon(0).margin(kExact));
   CHECK(first.lossless());
@@ -235,7 +235,7 @@ TEST_CASE("every mutant of a verifier of blocks loses the target's distribution,
   }
 }
 
-TEST_CASE("every lossless verifier of blocks loses the target's distribution where a first child stays that it rejected") {
+TEST_CASE("every lossless verifier of blocks becomes biased if a rejected first child remains") {
   // A mistake that any verifier can have, to show that the audit covers a new one.
   for (const verify::VerifierEntry& entry : verify::verifiers().entries()) {
     if (!entry.lossless || !entry.make_block) continue;
@@ -339,7 +339,7 @@ TEST_CASE("lossy verifiers of blocks are biased by exactly what their distributi
   }
 }
 
-TEST_CASE("trees without replacement are exact where the draft is nearly certain") {
+TEST_CASE("trees without replacement are exact if the draft is nearly certain") {
   // The draft's remaining mass is below the resolution of doubles near 1; the mutant computes it as a difference from 1.
   for (const Distribution& draft : {Distribution{1.0, 1e-30, 1e-20}, Distribution{1.0 - 1e-9, 1e-9 - 1e-15, 1e-15}})
     for (const char* verifier : {"without_replacement", "traversal"})

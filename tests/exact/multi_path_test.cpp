@@ -189,7 +189,7 @@ TEST_CASE("the best of several paths, judged as a block: lossless, and accepted 
   CHECK(gain / 30 > 0.05);
 }
 
-TEST_CASE("the best of several paths where tokens lead from context to context") {
+TEST_CASE("the best of several paths, if tokens determine the context") {
   const std::string pair =
       "{vocab: 2, target: {family: dirichlet, concentration: 1}, draft: {from: target, transform: logit_noise, value: 1.5}}";
   for (const int paths : {1, 2, 3}) {

@@ -166,7 +166,7 @@ TEST_CASE("heads with acceptance by depth overlap the target by just that, wheth
     }
 }
 
-TEST_CASE("hybrid: copies where the text promises more than the model drafts, the model's argmax elsewhere") {
+TEST_CASE("hybrid: copies if they are expected to be longer than the model's drafts, otherwise the model's argmax") {
   // One token is almost certain: after a few of it the text predicts it again and again.
   const Distribution target = {0.9, 0.1};
   const audit::AuditReport report =
@@ -178,7 +178,7 @@ TEST_CASE("hybrid: copies where the text promises more than the model drafts, th
   CHECK(report.starts[0].accepted_distribution[2] == 0.0);
 }
 
-TEST_CASE("in_turn: copies where there are any, the model's argmax elsewhere") {
+TEST_CASE("in_turn: copies if there are any, otherwise the model's argmax") {
   // One token or two are copied after the earlier text.
   const Distribution target = {0.7, 0.3};
   for (const char* const model : {"{kind: chain, draft_length: 1, selection: argmax}", "{kind: dflash, block_size: 2}"})

@@ -121,7 +121,7 @@ TEST_CASE("typical_medusa: the program's entropy has 1e-5 within its logarithms,
 // Two kinds of positions, each with two tokens; the next position's kind is drawn independently. Three drafted tokens are kept
 // with min(1, r_1 r_2 r_3), else the first i with Z / (Z + 1 - p_i), from the end backwards. Positions after the final token keep
 // their kinds in the next round. With two drafted tokens nothing would show: the second is judged by its own position alone.
-TEST_CASE("hsd: the accepted tokens reveal positions after them, where contexts move by themselves") {
+TEST_CASE("hsd: the accepted tokens reveal positions after them, if contexts move by themselves") {
   struct Kind {
     Distribution target;
     Distribution draft;

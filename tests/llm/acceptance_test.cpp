@@ -166,8 +166,7 @@ TEST_CASE("tokens per round of requests, with their error by the delta method", 
   CHECK(acceptance.tokens_per_round_error() == Approx(std::sqrt(squares * 3.0 / 2.0) / 12.0).epsilon(1e-12));
 }
 
-TEST_CASE("outcomes against distributions: standard errors, and infinitely many where nothing is left to chance",
-          "[llm][acceptance]") {
+TEST_CASE("outcomes compared with distributions: standard errors, and infinity if the outcome is certain", "[llm][acceptance]") {
   llm::Tally tally;
   tally.judged = 100;
   tally.accepted = 62;

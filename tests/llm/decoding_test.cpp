@@ -431,7 +431,7 @@ TEST_CASE("a draft that is never right and a rule that always accepts are seen a
   CHECK(different >= 5);
 }
 
-TEST_CASE("a sequence decodes alike alone and in a batch", "[llm]") {
+TEST_CASE("a sequence decodes equally alone and in a batch", "[llm]") {
   const Pair pair;
   const std::vector<llm::Prompt> prompts = held_out(pair.target_weights->config);
   const auto rule = shipped("token");

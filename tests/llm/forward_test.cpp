@@ -162,7 +162,7 @@ TEST_CASE("one pass over n tokens is n passes to the last bit", "[llm]") {
   }
 }
 
-TEST_CASE("a tree's tokens see their own ancestors alone", "[llm]") {
+TEST_CASE("a tree's tokens attend only to their ancestors", "[llm]") {
   const auto weights = weights_of("tiny-llama3");
   const auto model = model_of(weights);
   const std::size_t vocab = weights->config.vocab;

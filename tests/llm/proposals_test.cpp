@@ -365,7 +365,7 @@ TEST_CASE("trees hold the draft's own tokens and distributions, path by path", "
   }
 }
 
-TEST_CASE("drafters that look into the text draft what their descriptions say", "[llm][blocks]") {
+TEST_CASE("drafters that search the text draft as described", "[llm][blocks]") {
   constexpr int kRounds = 14;
   const tests::Pair pair;
   const std::vector<Token> prompt = tests::repeating(tests::held_out(pair.target_weights->config)[5].tokens);

@@ -135,7 +135,7 @@ TEST_CASE("a tensor's file that is cut while it is read is refused", "[llm]") {
   CHECK_THROWS_WITH(file.read(norm, 0, bytes), Catch::Contains("ends at byte " + std::to_string(norm.offset)));
 }
 
-TEST_CASE("what a model is, and what its weights take, is known before they are read", "[llm]") {
+TEST_CASE("a model's type and the size of its weights are known before they are read", "[llm]") {
   const llm::WeightsFacts facts = llm::inspect_weights(kTiny);
   const llm::Weights weights = llm::load_weights(kTiny);
   CHECK(facts.config == weights.config);

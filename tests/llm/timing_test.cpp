@@ -12,7 +12,7 @@ namespace specsim::timing_test {
 
 using llm::TimedTask;
 
-TEST_CASE("a spread: quartiles, and what lies far beyond them", "[llm][timing]") {
+TEST_CASE("a spread: quartiles, and outliers far beyond them", "[llm][timing]") {
   const llm::Quartiles s = llm::quartiles_of({5.0, 1.0, 2.0, 4.0, 3.0, 30.0, 2.5, 3.5, 3.0});
   CHECK(s.median == 3.0);
   CHECK(s.low == 2.5);
@@ -47,7 +47,7 @@ TEST_CASE("a median's error is the deviation of medians, of few samples too", "[
   }
 }
 
-TEST_CASE("a run's error: what slows all of a repetition is no error of a speedup", "[llm][timing]") {
+TEST_CASE("a run's error: a slowdown of a whole repetition is no error of a speedup", "[llm][timing]") {
   // Decoding without speculation takes two rounds of 1 s, with speculation one of 1.5 s; only the target's part takes time.
   llm::RunGroup group;
   group.runs.resize(2);
@@ -102,7 +102,7 @@ TEST_CASE("a repetition that was kept is not run again", "[llm][timing]") {
   CHECK(handed_over == std::vector<double>{2.0, 3.0});
 }
 
-TEST_CASE("a dip that is noise is timed away, one that is real stays", "[llm][timing]") {
+TEST_CASE("a dip from noise disappears with more timings, a real one stays", "[llm][timing]") {
   int slow = 4;  // calls of the disturbed first pass: the warm-up and all three counted ones
   int others = 0;
   std::vector<TimedTask> tasks = {{"", [&slow] { return std::vector<double>{slow-- > 0 ? 3.0 : 1.0}; }},

@@ -104,7 +104,7 @@ TEST_CASE(
   CHECK_FALSE(judged("token", kFar, static_cast<std::uint64_t>(few.blindness->rounds)).blindness.has_value());
 }
 
-TEST_CASE("where every count was pooled into one, the distribution of accepted was not tested") {
+TEST_CASE("if every count was pooled into one, the distribution of accepted was not tested") {
   CHECK(std::isnan(judged("token", kFar, 50).agreement.p_accepted_distribution));
   CHECK_FALSE(std::isnan(judged("token", kFar, 5000).agreement.p_accepted_distribution));
   CHECK(judged("hsd", kFar, 50).agreement.p_output_distribution == 1.0);  // only tokens that it never emits were tested

@@ -176,7 +176,7 @@ TEST_CASE("requests that are shorter than a round give none, and the user is war
       Catch::Contains("draft_length is 8 with a record whose longest request has 8 tokens, allowed: less than that"));
 }
 
-TEST_CASE("a request's end alone ends its sequence") {
+TEST_CASE("only a request's end ends its sequence") {
   CHECK_THROWS_WITH(tests::experiment_of(replay_of(kRecord, 4, ", sequence_rounds: 16")),
                     Catch::Contains("sequence_rounds is given with context process trace, allowed: the end of each request"));
 }

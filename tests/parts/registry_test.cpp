@@ -92,7 +92,7 @@ void check_distribution(const std::string& yaml) {
 
 }  // namespace
 
-TEST_CASE("chains, and trees of each kind of siblings, have one verifier that judges them where none is named") {
+TEST_CASE("chains, and trees of each kind of siblings, have one default verifier") {
   using tokens::Siblings;
   CHECK(verify::usual_verifier().make);
   for (const Siblings siblings : {Siblings::independent, Siblings::without_replacement, Siblings::hub, Siblings::point_mass}) {
@@ -108,7 +108,7 @@ TEST_CASE("chains, and trees of each kind of siblings, have one verifier that ju
   }
 }
 
-TEST_CASE("every drafter leaves the target's distribution alone, under every lossless verifier that takes it") {
+TEST_CASE("every drafter preserves the target's distribution, under every lossless verifier that accepts it") {
   for (const draft::DrafterEntry& entry : draft::drafters().entries()) {
     Audited all;
     for (const std::string& sample : tests::samples_of(entry.info))
@@ -123,7 +123,7 @@ TEST_CASE("every drafter leaves the target's distribution alone, under every los
   }
 }
 
-TEST_CASE("every policy leaves the target's distribution alone, under every lossless verifier that takes it") {
+TEST_CASE("every policy preserves the target's distribution, under every lossless verifier that accepts it") {
   for (const draft::PolicyEntry& entry : draft::policies().entries()) {
     Audited all;
     for (const std::string& sample : tests::samples_of(entry.info))
@@ -135,7 +135,7 @@ TEST_CASE("every policy leaves the target's distribution alone, under every loss
   }
 }
 
-TEST_CASE("every context process leaves the target's distribution alone, where its contexts can be enumerated") {
+TEST_CASE("every context process preserves the target's distribution, if its contexts can be enumerated") {
   int audited = 0;
   for (const families::ContextEntry& entry : families::context_processes().entries()) {
     Audited all;

@@ -85,7 +85,7 @@ TEST_CASE("serial rounds of blocks take the time of the cost model for each, cat
   CHECK(placed(text, "{kind: serial}", cost, 1, 60).run.end == by_cost_model(text, cost, 60));
 }
 
-TEST_CASE("a batch pays for the mean of what its sequences draft, and a finished sequence's place where it stays") {
+TEST_CASE("a batch takes the time of its sequences' mean draft, and of finished sequences that keep their place") {
   // Only verified tokens cost, 1 us each: a batch takes the sum over its sequences, whatever each of them drafts.
   const LineCost cost({0.0, 1.0}, {0.0, 0.0});
   const tests::ReadyCell cell = cell_of("{drafter: {kind: chain, draft_length: 5}, verifier: token, policy: {kind: additive}}");

@@ -284,7 +284,7 @@ TEST_CASE("jobs that cannot be") {
   CHECK_THROWS_AS(simulated(0.7, 0, Bonus::none, 1, 10, 1), InvariantBroken);
 }
 
-TEST_CASE("sequences end where their end token comes, the same under every placement") {
+TEST_CASE("sequences end at their end token, the same under every placement") {
   const LineCost cost = constant_cost();
   const tests::ReadyCell cell(
       "{experiment: ends, pair: {vocab: 50, target: {family: zipf, exponent: 1}, draft: {from: target, transform: overlap, "

@@ -75,7 +75,7 @@ TEST_CASE("the roofline gives a server's round and a plan's round the same laten
         Approx(plan).epsilon(1e-9));
 }
 
-TEST_CASE("a speculating batch is a lockstep placement's, but for the drafts that its last step makes for nobody", "[serve]") {
+TEST_CASE("a speculating batch equals a lockstep placement's, except for the unused drafts of its last step", "[serve]") {
   const int draft_length = 3;
   const int rounds = 20;
   const double draft_us = 700.0;

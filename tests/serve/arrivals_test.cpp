@@ -144,7 +144,7 @@ TEST_CASE("clients of a closed loop keep their pause and their rate at another c
   CHECK(make("closed", "{concurrency: 4, requests: 10}")->with_rate(1.0) == nullptr);
 }
 
-TEST_CASE("a rate that goes round its levels has their mean by time", "[arrivals][stat]") {
+TEST_CASE("a rate that cycles through its levels has their time-weighted mean", "[arrivals][stat]") {
   // 10 per second for 1 s in the mean, then none for 3 s: 2.5 per second. 2,000 rounds of both leave an error of about 2.5 %, and
   // four of these are allowed. Mutants: time without requests is left out or counts backwards; the levels' times are exchanged.
   const auto own = make("markov_modulated", "{rates: [10, 0], holding_s: [1, 3], requests: 20000}");

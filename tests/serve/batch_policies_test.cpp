@@ -277,7 +277,7 @@ TEST_CASE("speculation_gate stops for good once the mean of a whole window is be
   CHECK(small->draft_length({1, 0, 0.0}) == 4);
 }
 
-TEST_CASE("Settings of batch policies that make no sense are refused") {
+TEST_CASE("contradictory settings of batch policies are refused") {
   CHECK(
       refused("{kind: adaptive, policy: additive, per: batch}") ==
       "additive chooses for each sequence, allowed with per: batch: a policy with one length per batch, as ema_tiers or goodput");

@@ -49,7 +49,7 @@ class PlainPool {
 
 }  // namespace
 
-TEST_CASE("a pool with prefixes does what a plain list of free blocks does", "[block_pool]") {
+TEST_CASE("a pool with prefixes behaves like a plain list of free blocks", "[block_pool]") {
   constexpr std::uint32_t kBlocks = 24;
   BlockPool pool(kBlocks, 16, true);
   PlainPool plain(kBlocks);
@@ -111,7 +111,7 @@ TEST_CASE("blocks are counted up to the last token", "[block_pool]") {
   CHECK_FALSE(endless.caches());
 }
 
-TEST_CASE("a pool without a limit forgets no content, and hands out again what has none", "[block_pool]") {
+TEST_CASE("a pool without a limit drops no content, and reuses blocks without content", "[block_pool]") {
   BlockPool pool(specsim::serve::kUnlimitedBlocks, 16, true);
   REQUIRE(pool.caches());
   const BlockPool::Block known = pool.take_one();

@@ -43,7 +43,7 @@ cost: {model: affine, target_fixed_ms: 10}
   CHECK(rate == Approx(80.0).epsilon(0.08));
 }
 
-TEST_CASE("engines that are nearly idle get no requests of their own", "[serve]") {
+TEST_CASE("engines that are nearly idle get no extra requests", "[serve]") {
   // Two engines compute 131 tokens of prompts in each step of 10 ms: 262 requests per second of 100 tokens each, which leave 256
   // engines nearly idle. 256 x 1,024 requests are not needed for that: 100,000 of 39 steps each are 3.9 million. Mutant: 1,024
   // requests for each engine.

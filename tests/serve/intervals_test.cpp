@@ -65,7 +65,7 @@ serve::Summary kept(double within, double count) {
 
 }  // namespace
 
-TEST_CASE("capacity: what a server completes where requests never run out", "[serve]") {
+TEST_CASE("capacity: the completed rate if requests never run out", "[serve]") {
   const double found = load::saturated_rate(server(batches(10, "")), nullptr).value();
   CHECK(found == Approx(kBatchesRate).epsilon(0.01));
   CHECK(found != Approx(64 / (201 * 0.0164 + 64 * 0.0166)).epsilon(0.01));  // if a prompt's step gave no token

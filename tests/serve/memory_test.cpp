@@ -74,7 +74,7 @@ TEST_CASE("the profile run measures one draft a request, whatever the draft leng
   CHECK(pool(head, "utilization: 0.9", 1) == pool(head, "utilization: 0.9", 6));
 }
 
-TEST_CASE("what the profile run measures, by hand", "[serve][memory]") {
+TEST_CASE("the activations of the profile run, by hand", "[serve][memory]") {
   const auto bytes = [](const Logged& one, double rows, double requests, bool speculative) {
     return cost::profiled_bytes(*server(unquoted(server_of(one))).cost->deployment(), {rows, requests}, speculative);
   };
@@ -92,7 +92,7 @@ TEST_CASE("what the profile run measures, by hand", "[serve][memory]") {
         Approx(16384 * 2.0 * (3 * 6400 + 2 * 5120) + outside));
 }
 
-TEST_CASE("SGLang's share holds weights and cache, TensorRT-LLM's the cache alone", "[serve][memory]") {
+TEST_CASE("SGLang's share of the memory is for weights and cache, TensorRT-LLM's only for the cache", "[serve][memory]") {
   const auto tokens = [](const char* scheduler, const char* kv) {
     return 16.0 * server(fmt::format("serve:\n  scheduler: {{{}}}\n  kv: {{{}}}\n  arrivals: {{process: poisson, rate: 1}}\n"
                                      "  lengths: {{prompt: 10, output: 10}}\n"

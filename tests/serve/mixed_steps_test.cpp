@@ -30,7 +30,7 @@ double seconds(const cost::CostModel& cost, const cost::Segment& prompts, const 
 
 }  // namespace
 
-TEST_CASE("sequences that only decode cost what the pass over the mean sequence costs", "[serve]") {
+TEST_CASE("sequences that only decode take the time of the pass over the mean sequence", "[serve]") {
   const auto cost = roofline();
   const cost::Segment decoding = serve::decoding_alike(24.0, 4.0, 24.0 * 900.0);
   CHECK(cost->mixed_pass(cost::Role::target, {}, decoding, decoding.rows, {}).total() ==
@@ -73,7 +73,7 @@ cost: {{model: roofline, hardware: {}, target: llama-3.1-8b, draft: none}}
   CHECK(attention("h100-sxm", 512.0) / attention("h100-sxm", 0.0) == Approx(1.0).epsilon(0.01));
 }
 
-TEST_CASE("two chunks cost what their pairs are, not what their mean's are", "[serve]") {
+TEST_CASE("two chunks take the time of their own query-key pairs, not of their mean's", "[serve]") {
   const auto cost = roofline();
   cost::Segment uneven = chunk(8000.0, 0.0);
   const cost::Segment small = chunk(8.0, 0.0);

@@ -210,7 +210,7 @@ TEST_CASE("adaptive_verification of a server chooses budgets as vLLM's program, 
   }
 }
 
-TEST_CASE("adaptive_verification of a server: history learns the rates of positions from what was verified and reached") {
+TEST_CASE("adaptive_verification of a server: history learns the rates of positions from verified and reached drafts") {
   const auto policy = made(", confidence: history, budget: previous");
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> unit(0.0, 1.0);

@@ -92,7 +92,7 @@ TEST_CASE("runs that are too short are reported with the most requests that any 
   CHECK(holds(all, "run too short for steady state at concurrency 1: use --requests 700 or more"));
 }
 
-TEST_CASE("a figure's interval is that of its replications, or of batches where there is one", "[serve]") {
+TEST_CASE("a value's interval comes from its replications, or from batches of a single one", "[serve]") {
   // 10 and 14: mean 12, standard error 2, and Student's t with one degree of freedom at 95 %, 12.7062.
   load::CurvePoint own = point(1, false, {10, 14});
   const load::CurveFigure two = load::mean_latency(own, serve::Latency::tpot);
@@ -200,7 +200,7 @@ TEST_CASE("how many requests make a run long enough", "[serve]") {
   CHECK(load::requests_in_full_batches(run) == 1300);  // 1,248
 }
 
-TEST_CASE("a server without a draft is faster where it gains more than a hundredth", "[serve]") {
+TEST_CASE("a server without a draft counts as faster if it gains more than a hundredth", "[serve]") {
   load::BestLengths best;
   best.plain_gain = {-0.2, 0.01, 0.05, -0.1, 0.2, 0.3};
   CHECK_FALSE(load::plain_is_faster(best, 1));
@@ -276,7 +276,7 @@ TEST_CASE("one load's verdict is of the two servers' mean times", "[serve]") {
   CHECK(holds(text, "5.5 ms (-45.0 %"));
 }
 
-TEST_CASE("where a request waits is drawn on its lane", "[serve]") {
+TEST_CASE("a request's waiting is drawn on its lane", "[serve]") {
   // Two requests at once, of which one runs at a time: the second waits for the first's five steps. Mutant: the wait is left out.
   const load::ServeExperiment experiment = tests::server(R"(serve:
   scheduler: {kind: vllm_v1, max_num_seqs: 1, async: false}

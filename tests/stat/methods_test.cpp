@@ -421,7 +421,7 @@ TEST_CASE("check rejects every mutant of the rules for blocks that theory covers
   }
 }
 
-TEST_CASE("check rejects lossy rules whose final token alone is wrong, by their output") {
+TEST_CASE("check rejects lossy rules of which only the final token is wrong, by their output") {
   for (const tests::BlockMutant& mutant : final_token_mutants()) {
     DYNAMIC_SECTION(mutant.verifier << ": " << mutant.mistake) {
       const tests::Judged wrong = judged(cell_of(mutant.verifier), *mutant.make());

@@ -49,7 +49,7 @@ const tests::Mutant& shipped() {
 
 }  // namespace
 
-TEST_CASE("the shipped rule passes every check where its mutants are tried") {
+TEST_CASE("the built-in rule passes every check that is applied to its mutants") {
   for (const spec::Cell& cell : {ten_tokens(), markov_tokens()}) {
     const judge::Agreement agreement = judged(cell, shipped());
     INFO(cell.experiment << " z " << agreement.z_tokens_per_round << " accepted " << agreement.p_accepted_distribution
@@ -110,7 +110,7 @@ class FirstResidualTokenRule final : public tests::TokenLikeRule {
 
 }  // namespace
 
-TEST_CASE("truly fresh distributions have a loop of their own: wrong rules are rejected there too") {
+TEST_CASE("fresh distributions have their own loop: wrong rules are rejected there too") {
   const spec::Cell fresh =
       tests::experiment_of(
           "{experiment: fresh, seed: 20260303, rounds: 200000, pair: {vocab: 8, target: {family: uniform_logits, range: 4}, "

@@ -85,7 +85,7 @@ TEST_CASE("a published table gives the chain that its source measured", "[accept
   CHECK(spec::named_acceptance_table("eagle3-minimax-m3", {}).unverified);
 }
 
-TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on them", "[acceptance]") {
+TEST_CASE("Medusa's tables state the tokens per round of the tree of 63 nodes on them", "[acceptance]") {
   Diagnostics diagnostics;
   const draft::DrafterEntry* entry = draft::drafters().find("hydra");  // whose tree is Medusa's mc_sim_7b_63
   const draft::Draft made = entry->make(
@@ -113,7 +113,7 @@ TEST_CASE("what Medusa's tables say of the tree of 63 nodes is what it gives on 
   }
 }
 
-TEST_CASE("a vector that holds at every depth is ranked with chains and trees as deep", "[acceptance]") {
+TEST_CASE("a vector for every depth is ranked with chains and trees of the same depth", "[acceptance]") {
   // Sequoia's vector for Llama-3 70B with 8B. Mutant: the row is used for the first depth only, so no chain is longer than 1 and
   // no tree emits more than 1.99 tokens per round.
   const spec::AcceptanceTable table = spec::named_acceptance_table("small-draft-summarisation", {});
@@ -153,7 +153,7 @@ TEST_CASE("compare offers the small trees of a small table, and the whole of it"
   CHECK(sizes(std::vector<std::vector<double>>(8, {0.5, 0.2, 0.1})).back() == 63);
 }
 
-TEST_CASE("compare offers trees of fewer levels than the table where these are faster", "[acceptance]") {
+TEST_CASE("compare offers trees of fewer levels than the table if these are faster", "[acceptance]") {
   // A draft pass of a 1B model takes a third of a step of an 8B one. On one H100 a tree of 12 tokens and two levels is faster
   // than the best tree of three levels by 5.9 % at batch 1 and by 8.7 % at 8; at 32 the best one has a single level.
   const std::vector<std::vector<double>> acceptance = {{0.6, 0.15, 0.05}, {0.5, 0.2, 0.1}, {0.4, 0.1}};

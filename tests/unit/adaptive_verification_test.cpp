@@ -74,7 +74,7 @@ std::vector<int> searched(const Round& round, int rows) {
 
 }  // namespace
 
-TEST_CASE("adaptive_verification: a budget goes to the tokens that are likeliest to survive, whoever drafted them") {
+TEST_CASE("adaptive_verification: a budget goes to the tokens that are likeliest to survive, in any sequence") {
   std::mt19937 generator(20260719);
   const std::vector<double> flat(kBatch * kLongest + 1, 1.0);
   for (int tried = 0; tried < 50; ++tried)
@@ -155,7 +155,7 @@ TEST_CASE("adaptive_verification: with smoothing the budget depends on each sequ
   CHECK(differ > 10);  // the mutant without memory
 }
 
-TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's log-odds from what was verified alone") {
+TEST_CASE("adaptive_verification: the estimate learns a logistic of the draft's log-odds from verified tokens only") {
   std::mt19937 generator(20260721);
   std::vector<double> times;
   for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.1 * rows);
@@ -250,7 +250,7 @@ TEST_CASE("adaptive_verification: a refit is one damped Newton step of all coeff
 }
 
 // Mutant: a sequence without an earlier round counts as lost, and not as certain.
-TEST_CASE("adaptive_verification: the budget of a first round takes every token for sure") {
+TEST_CASE("adaptive_verification: the budget of a first round counts every token as certain") {
   std::mt19937 generator(20260723);
   std::vector<double> times;
   for (int rows = 0; rows <= kBatch * kLongest; ++rows) times.push_back(1.0 + 0.1 * rows);  // 12 more tokens for 1.2 more

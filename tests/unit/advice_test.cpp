@@ -105,7 +105,7 @@ TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][
       "");
 }
 
-TEST_CASE("engines: drafts of one pass have a method of their own", "[plan][engines]") {
+TEST_CASE("engines: drafts from one pass have their own method", "[plan][engines]") {
   const auto block = answers(deployment(preset("llama-3.1-8b"), preset("eagle-head-8b", ", layers: 5, one_pass: true")), 15);
   CHECK(holds(block[0], "\"method\": \"dflash\", \"model\": "));
   CHECK(holds(block[0], "\"num_speculative_tokens\": 15"));

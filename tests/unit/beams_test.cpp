@@ -30,7 +30,7 @@ class ThreeTokens final : public draft::Sight {
 
 }  // namespace
 
-TEST_CASE("redrafter: the likeliest continuations of the level before, and the beginnings that they share") {
+TEST_CASE("redrafter: the likeliest continuations of the level before, and their common prefixes") {
   // Level 1: 0 (.5), 1 (.4). Level 2: 1 2 (.36), 0 0 (.25); 0 1 (.2) is out. Level 3: 1 2 1 (.216), 1 2 2 (.144); 0 0 is no
   // longer a beam.
   const draft::Blocks draft = tests::make_blocks("redrafter", "{beams: 2, draft_length: 3}");
@@ -48,7 +48,7 @@ TEST_CASE("redrafter: the likeliest continuations of the level before, and the b
   CHECK(draft->work(4).verified_rows == 5.0);
 }
 
-TEST_CASE("hydra: a pass for each level, where medusa's heads take one; the shipped tree") {
+TEST_CASE("hydra: a pass for each level, while medusa's heads take one; the built-in tree") {
   CHECK(tests::make_blocks("hydra", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0, 2.0, 4.0});
   CHECK(tests::make_blocks("medusa", "{branching: [2, 2, 1]}")->work(10).pass_rows == std::vector<double>{1.0});
   const draft::Blocks shipped = tests::make_blocks("hydra", "{}");

@@ -59,7 +59,7 @@ TEST_CASE("opt_tree: layers while they add more than the threshold, and the pass
   CHECK(cut.counts.accepted.size() == 1);
 }
 
-TEST_CASE("spec_exec: open nodes together, children that are among the best of the budget, an end where none is") {
+TEST_CASE("spec_exec: open nodes together, children among the best of the budget, an end if there is none") {
   // Values .3, .15, .05 of the first level; of the second .09 alone is among the best three; below it .027 is not.
   const Played all = played("{kind: spec_exec, budget: 3, beams: 3, width: 3, decay: 0.5, max_depth: 6}", "tree_point_mass");
   CHECK(all.counts.passes.rounds[3] == all.counts.rounds);
@@ -186,7 +186,7 @@ TEST_CASE("dyspec: its trees are as large, and take as many passes, as its algor
   }
 }
 
-TEST_CASE("cs_drafting: a pass of the draft verifies what the text gave before, and gives one token more") {
+TEST_CASE("cs_drafting: a pass of the draft verifies the copied tokens, and adds one more") {
   // A draft that is sure of token 0. The first round's text is empty: nothing to copy for 0 and for 00, then one token that
   // follows the first 0. Later rounds copy one token per pass, because the longest match ends one place before the end.
   const Played sure = played("{kind: cs_drafting, draft_length: 4}", "token", "[1, 0, 0]");

@@ -51,7 +51,7 @@ Arguments read(const std::string& text, const std::vector<Parameter>& table) {
   return arguments;
 }
 
-TEST_CASE("intervals say what they hold", "[config]") {
+TEST_CASE("intervals print their bounds", "[config]") {
   CHECK(any_number().to_text() == "any finite number");
   CHECK(at_least(0.0).to_text() == "at least 0");
   CHECK(above(0.0).to_text() == "above 0");

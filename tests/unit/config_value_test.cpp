@@ -79,7 +79,7 @@ TEST_CASE("columns count characters, whatever the line ends and marks", "[config
   CHECK(to_string(root.find("b")->items[1].where) == "t:4:5");
 }
 
-TEST_CASE("a null stands where it was meant", "[config]") {
+TEST_CASE("a null keeps its place", "[config]") {
   const Value root = parsed("a:\n\n# comment\nb:\n  c:\nd: ~\ne: [x, ]\nf: {g, h: }\ni:\n  -\n  # x - y\n  -   # -\n  - z\n");
   CHECK(to_string(root.find("a")->where) == "t:1:1");
   CHECK(to_string(find_path(root, "b.c")->where) == "t:5:3");
@@ -239,7 +239,7 @@ TEST_CASE("numbers read as the user means them or not at all", "[config]") {
   }
 }
 
-TEST_CASE("messages name what was found", "[config]") {
+TEST_CASE("messages name the found value", "[config]") {
   const auto found = [](const std::string& text) { return found_text(parsed(text)); };
   CHECK(found("abc") == "\"abc\"");
   CHECK(found("\"abc\"") == "\"abc\"");

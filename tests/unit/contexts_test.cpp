@@ -126,7 +126,7 @@ TEST_CASE("every context process has its declared shape", "[contexts]") {
   }
 }
 
-TEST_CASE("where a process starts and steps does not depend on which lanes are asked for", "[contexts]") {
+TEST_CASE("a process starts and steps independently of the requested lanes", "[contexts]") {
   for (const std::string& yaml : examples()) {
     INFO(yaml);
     const std::shared_ptr<const families::ContextModel> owner = model(yaml);

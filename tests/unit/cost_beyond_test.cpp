@@ -71,7 +71,7 @@ TEST_CASE("a B200's attention over more tokens than were timed causes a warning,
   CHECK(kernels.attention_error(8) == 0.3);
 }
 
-TEST_CASE("an engine's attention over one token is the kernel that it takes by itself", "[cost][kernels]") {
+TEST_CASE("an engine's attention over one token uses its default kernel", "[cost][kernels]") {
   const Hardware b200 = hardware_of("b200");
   Diagnostics diagnostics;
   const ModelShape model = read_model(PresetChoice{"llama-3.1-8b", {}, {{"kv_bits", "8", {}}}}, "model", diagnostics);

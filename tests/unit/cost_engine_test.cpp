@@ -103,7 +103,7 @@ TEST_CASE("figures of the engines that the first versions had stand", "[cost][en
   CHECK_FALSE(engine_of("bare").graphs);
 }
 
-TEST_CASE("an engine takes another's figures but those that are changed", "[cost][engine]") {
+TEST_CASE("an engine inherits another's values except those that are changed", "[cost][engine]") {
   const Engine engine = engine_of("{preset: vllm_sync, host_us: 300, largest_graph: 64}");
   CHECK(engine.host.host_us == 300.0);
   CHECK(engine.largest_graph == 64.0);
@@ -156,7 +156,7 @@ TEST_CASE("an engine that counts rounds by method warns if none is named", "[cos
   CHECK(warnings("engine: vllm").find("depends on the method") == std::string::npos);
 }
 
-TEST_CASE("vLLM verifies in pieces over a cache in fp8 where FlashAttention 2 runs: launches are a floor, else gaps are added",
+TEST_CASE("vLLM verifies in pieces over a cache in fp8 with FlashAttention 2: launches are a floor, otherwise gaps are added",
           "[cost][engine]") {
   const auto host = [](const std::string& hardware, const std::string& target, double tokens) {
     const auto model = make_cost("roofline", "{hardware: " + hardware + ", target: " + target + ", draft: none, engine: vllm}");

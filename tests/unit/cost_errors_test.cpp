@@ -43,7 +43,7 @@ TEST_CASE("an estimate errs by the server's factors, by its kernels, and by a re
   CHECK(near(belief.covariance[0][0], 0.05 * 0.05, 1e-9));
 }
 
-TEST_CASE("parts of a pass count by their share of it, with the error of their own fit", "[cost][kernels]") {
+TEST_CASE("parts of a pass count by their share of its time, with the error of their own fit", "[cost][kernels]") {
   // Mutants: a part left out, or the errors of two parts exchanged.
   const auto cost = make_cost(
       "roofline", "{hardware: h100-sxm, target: {preset: llama-3.1-70b, tensor_parallel: 4}, draft: none, engine: vllm}");

@@ -239,7 +239,7 @@ TEST_CASE("every built-in fit is read, estimates its GPU and states its error", 
   CHECK(fits > 150);
 }
 
-TEST_CASE("small products have a fit of their own, which leads into the other one", "[cost][kernels]") {
+TEST_CASE("small products have their own fit, which joins the other one", "[cost][kernels]") {
   const Hardware hardware = plain_gpu();
   KernelFit fit = plain_fit(KernelKind::product, {0.5, 1e9, 12, 40, 1e6, 1, 0.5}, 4);
   KernelFit small = plain_fit(KernelKind::product, {0.5, 1e9, 12, 10, 1e6, 1, 0.5}, 4);
@@ -334,7 +334,7 @@ TEST_CASE("a layer of experts runs on the fastest of its engine's kernels", "[co
   CHECK(us < 65);
 }
 
-TEST_CASE("weights alone of four bits leave the memory bound within few rows", "[cost][kernels]") {
+TEST_CASE("four-bit weights alone leave the memory bound within few rows", "[cost][kernels]") {
   const Hardware a100 = hardware_of("a100-80gb-sxm");
   const KernelsOf kernels(a100, "trtllm", specsim::tests::shape_of("llama-3.1-8b"));
   const auto us = [&](double rows, double outer, double bits) { return kernels.product(rows, outer, 4096, {bits, {}}); };
@@ -434,7 +434,7 @@ TEST_CASE("the token that a draft catches up with attends as tokens that are ver
   CHECK(kv(512) > 4 * kv(1));
 }
 
-TEST_CASE("a prompt's chunk on Blackwell: one block walks the keys alone, more than a wave of them one after the other",
+TEST_CASE("a prompt's chunk on Blackwell: one block reads all keys, more than a wave of blocks run one after the other",
           "[cost][kernels]") {
   // Milliseconds of vLLM 0.20 on B300s, Qwen3-32B (steps_vllm_b300_layerwise); nothing was fitted to them. With keys at 28 ns,
   // from a fit to one context, the first is 2.0 times too slow; without waves the 1,024 tokens cost the same as 512.

@@ -57,7 +57,7 @@ KernelShape shape_with(double heads, double batch, double tokens, double context
 
 }  // namespace
 
-TEST_CASE("latent attention of one token takes what was measured, by heads and sequences and context", "[cost][latent]") {
+TEST_CASE("latent attention of one token takes the measured time, by heads, sequences and context", "[cost][latent]") {
   struct Row {
     const char* gpu;
     const char* engine;
@@ -169,7 +169,7 @@ TEST_CASE("a prompt recomputes keys and values of its latent vectors", "[cost][l
   CHECK(near(layer.us(1, 16, 131072, true), layer.us(1, 16, 131072), 1e-12));
 }
 
-TEST_CASE("tokens that pick what they look at are sequences of their picks", "[cost][latent]") {
+TEST_CASE("tokens that pick their keys count as sequences of their picks", "[cost][latent]") {
   const Layer sparse("h200-sxm", "trtllm", "deepseek-v3.2", ", tensor_parallel: 8");
   const double picked = sparse.model().indexer->topk;
   REQUIRE(picked == 2048);

@@ -127,7 +127,7 @@ TEST_CASE("latent attention: its cache, its products, its time", "[cost][models]
   CHECK(near(priced(small + "}", slow)->pass(Role::target, {3, 5, 1000, 5}).kv, 2.0 * 2 * 4 * (40 + 32) * pairs / (0.67 * 1e12)));
 }
 
-TEST_CASE("sparse attention: an indexer reads all its keys, attention what it picks", "[cost][models]") {
+TEST_CASE("sparse attention: an indexer reads all its keys, attention only the picked ones", "[cost][models]") {
   const std::string base =
       "{layers: 4, hidden: 256, heads: 4, kv_heads: 4, head_dim: 24, ffn: 300, vocab: 1000, latent: 32, rope_dim: 8, query_rank: "
       "20, value_dim: 16";
@@ -249,7 +249,7 @@ TEST_CASE("windows by layer: cache read and held", "[cost][models]") {
              2.0 * 8 * 128 * 2 * (36 * 4097 + 12 * 80001.0) / 1e12));
 }
 
-TEST_CASE("linear attention: products of its own, and a state that is read once and written for each token", "[cost][models]") {
+TEST_CASE("linear attention: its own products, and a state that is read once and written for each token", "[cost][models]") {
   const std::string base = "{layers: 4, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 512, vocab: 1000";
   const std::string delta =
       ", linear_layers: 3, linear_value_heads: 8, linear_key_heads: 4, linear_head_dim: 32, linear_convolved: 4";
@@ -342,7 +342,7 @@ TEST_CASE("types of weights, activations and cache", "[cost][models]") {
   CHECK(near(products(", dtype: fp8", 4) / products(", dtype: fp8", 1), 1.0, 0.005));
 }
 
-TEST_CASE("what layers cannot be is refused", "[cost][models]") {
+TEST_CASE("impossible layers are refused", "[cost][models]") {
   const auto mistake = [](const std::string& more) {
     std::string text;
     make_cost(

@@ -100,7 +100,7 @@ TEST_CASE("measured experts begin after the router's scores, and attention of bf
   }
 }
 
-TEST_CASE("experts of which nothing was measured have no router of their own", "[cost][mixtures]") {
+TEST_CASE("unmeasured experts have no separate router", "[cost][mixtures]") {
   const auto over = [](double kernel_us) {
     return products(*make_cost("roofline", fmt::format("{{hardware: {}, target: {}, draft: none, engine: bare}}",
                                                        plain_gpu(kernel_us), kMixture)),

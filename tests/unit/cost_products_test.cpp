@@ -65,7 +65,7 @@ TEST_CASE("a matrix product's time against a second implementation", "[cost][roo
   }
 }
 
-TEST_CASE("the shipped figures are the fitted ones, rounded", "[cost][roofline]") {
+TEST_CASE("the built-in parameters are the fitted ones, rounded", "[cost][roofline]") {
   Hardware small_tiles = h100;  // up to 96 rows, with the remaining penalty
   small_tiles.calibration.odd_rows_penalty = 0.07;
   small_tiles.calibration.most_small_rows = 96.0;

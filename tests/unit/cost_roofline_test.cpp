@@ -219,7 +219,7 @@ TEST_CASE("a Markov head is read once for each position of a block, whatever the
   CHECK(shape.own_parameters() - none->deployment()->draft->own_parameters() == Approx(2 * 64 * vocab));
 }
 
-TEST_CASE("heads that guess several tokens make one pass for all of them", "[cost][roofline]") {
+TEST_CASE("heads that guess several tokens take one pass for all of them", "[cost][roofline]") {
   const std::string heads =
       "{layers: 0, hidden: 256, heads: 4, kv_heads: 2, head_dim: 64, ffn: 0, vocab: 1000, prediction_heads: 3, head_matrices: 6}";
   const auto model =
@@ -303,7 +303,7 @@ TEST_CASE("only the first pass of a round joins the target's features", "[cost]"
 // Above the rows of the largest graph the host launches kernel by kernel, so the time depends on the model's layers. The mutant
 // is the same floor for any pass, such as the 6 ms of a model of 32 layers: with it a head of one layer took 6 ms above 512 rows,
 // and 1.6 below.
-TEST_CASE("a head of one layer does not jump where graphs end", "[cost][roofline]") {
+TEST_CASE("the time of a head of one layer does not jump at the end of graphs", "[cost][roofline]") {
   const auto head = make_cost("roofline", "{hardware: h100-sxm, target: llama-3.1-8b, draft: eagle-head-8b}");
   for (const double batch : {512.0, 1024.0, 2048.0}) {
     const double at = head->pass(Role::draft, {batch, 1, 177, 1}).total();
@@ -428,7 +428,7 @@ TEST_CASE("a faster memory and a slower host are the preset with those figures",
   CHECK(make_cost("ratio", "{cost_ratio: 0.1}")->scaled(1.1, 1.0) == nullptr);
 }
 
-TEST_CASE("the draft's GPUs are given to the target where they are as many and its heads can be cut", "[cost][roofline]") {
+TEST_CASE("the draft's GPUs are given to the target if their number is equal and its heads can be divided", "[cost][roofline]") {
   const auto twice = [](const std::string& target, const std::string& draft) {
     return make_cost("roofline", "{hardware: h100-sxm, target: " + target + ", draft: " + draft + "}")->on_twice_the_gpus();
   };

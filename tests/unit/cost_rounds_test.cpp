@@ -209,7 +209,7 @@ TEST_CASE("table: dips up to 20 % are kept and reported, larger ones refused", "
             .find("a draft pass takes 1 ms") != std::string::npos);
 }
 
-TEST_CASE("table: what was just timed is kept whatever dips", "[cost][table]") {
+TEST_CASE("table: new timings are kept whatever dips", "[cost][table]") {
   const auto cost = cost_of_passes({{"target", 1, 1, 1, 10}, {"target", 1, 1, 85, 4}, {"draft", 1, 1, 1, 1}}, "the passes");
   REQUIRE(cost->warnings().size() == 1);
   CHECK(cost->warnings()[0] == "the passes: the target's times dip in 1 place, by up to 60.0 %; kept as measured");

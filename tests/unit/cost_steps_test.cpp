@@ -93,7 +93,7 @@ TEST_CASE("all-reduces in the switch are never slower, and faster if there is mu
   CHECK(communication("switch_share: 0.55", 256) < 0.8 * communication("switch_share: 0", 256));
 }
 
-TEST_CASE("a prompt's attention over earlier keys costs what the longer prompt costs more", "[cost][steps]") {
+TEST_CASE("a prompt's attention over earlier keys takes the additional time of the longer prompt", "[cost][steps]") {
   const auto model = with_engine("kernels: vllm", ", kernels: vllm");
   const auto kv = [&](double tokens, double context) { return model->pass(Role::target, {1, tokens, context, 1}).kv; };
   CHECK(kv(2048, 8192) > 2.0 * kv(2048, 0));

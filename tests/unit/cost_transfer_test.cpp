@@ -40,7 +40,7 @@ const std::string kSheet =
 
 }  // namespace
 
-TEST_CASE("vLLM walks all keys for several tokens where it runs FlashAttention 2, whatever was measured there",
+TEST_CASE("vLLM reads all keys per block for several tokens with FlashAttention 2, whatever was measured there",
           "[cost][transfer]") {
   // Mutant: by the name of whichever kernel estimated a single token, which left out the cards that nobody measured.
   for (const char* gpu :
@@ -138,7 +138,7 @@ TEST_CASE("FlashAttention 2 on an A100 and an L40S as vLLM's single tokens of un
   }
 }
 
-TEST_CASE("int4 on Hopper: up to 32 rows cost vLLM what one does, and an H100 takes what was measured on the H200",
+TEST_CASE("int4 on Hopper: up to 32 rows take vLLM as long as one, and an H100 uses the H200's measurements",
           "[cost][transfer]") {
   const auto grows = [](const std::string& gpu, const std::string& engine, double rows) {
     const auto model = make_cost(
@@ -170,7 +170,7 @@ TEST_CASE("int4 on Hopper: up to 32 rows cost vLLM what one does, and an H100 ta
   CHECK(said("h100-sxm", "bf16").find("products of") == std::string::npos);
 }
 
-TEST_CASE("a walk over keys takes as long as a head is wide: the RTX 3090 as it was measured, with heads of 256",
+TEST_CASE("the time to read all keys grows with the width of a head: the RTX 3090 as measured, with heads of 256",
           "[cost][transfer]") {
   Diagnostics diagnostics;
   const Hardware gpu = read_hardware(PresetChoice{"rtx-3090", {}, {}}, diagnostics);
@@ -198,7 +198,7 @@ TEST_CASE("a walk over keys takes as long as a head is wide: the RTX 3090 as it 
   CHECK(near(fit->microseconds(gpu, x), 1336, 0.15));
 }
 
-TEST_CASE("a GPU of which nothing but the data sheet is known takes the nearest architecture's kernels", "[cost][transfer]") {
+TEST_CASE("a GPU with only a data sheet uses the nearest architecture's kernels", "[cost][transfer]") {
   const auto on = [](const std::string& gpu) {
     return make_cost("roofline", fmt::format("{{hardware: {}, target: llama-3.1-8b, draft: none, engine: vllm}}", gpu));
   };
@@ -304,7 +304,7 @@ TEST_CASE("one row that a version's dispatch makes slow takes the time of two: v
         std::string::npos);
 }
 
-TEST_CASE("experts take no cliff where their rows fill a tile", "[cost][transfer]") {
+TEST_CASE("the time of experts does not jump when their rows fill a tile", "[cost][transfer]") {
   const auto model = make_cost("roofline", "{hardware: h200-sxm, target: gpt-oss-120b, draft: none, engine: vllm}");
   const auto weights = [&](double rows) {
     const PassTime time = model->pass(Role::target, {rows, 1, 0, 1});

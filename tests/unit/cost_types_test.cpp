@@ -31,8 +31,7 @@ double seconds(const CostModel& model, double rows, double context = 128) {
 
 }  // namespace
 
-TEST_CASE("int4 weights where no kernel for them was measured: well below bf16 at one row, gpt-fast's pass within 10 %",
-          "[cost][types]") {
+TEST_CASE("int4 weights without a measured kernel: well below bf16 at one row, gpt-fast's pass within 10 %", "[cost][types]") {
   for (const char* gpu : {"rtx-3090", "a10g", "v100-sxm", "rtx-5090", "h20", "a100-80gb-sxm"}) {
     INFO(gpu);
     const auto narrow = served(gpu, "{preset: llama-2-7b, dtype: {weights: int4, activations: fp16}}", "engine: bare");
@@ -47,7 +46,7 @@ TEST_CASE("int4 weights where no kernel for them was measured: well below bf16 a
   CHECK(error > 0.2);
 }
 
-TEST_CASE("vLLM takes FlashInfer's all-reduce on Hopper and on Blackwell's servers, elsewhere its own", "[cost][types]") {
+TEST_CASE("vLLM uses FlashInfer's all-reduce on Hopper and on Blackwell servers, elsewhere its own", "[cost][types]") {
   const auto model = [](const char* gpu, const std::string& engine, int gpus) {
     return served(gpu, fmt::format("{{preset: llama-3.1-70b, tensor_parallel: {}}}", gpus), "engine: " + engine)
         ->pass(Role::target, {64, 1, 128, 1});

@@ -52,7 +52,7 @@ TEST_CASE("a batch takes as many passes of the draft as its slowest sequence", "
   CHECK(drafting(2, hybrid, mixed, {}) == Approx(3 * (1 - 0.81)));
 }
 
-TEST_CASE("a block that a policy ends early took the pass over all of it, in a batch as alone", "[drafting]") {
+TEST_CASE("a block that a policy ends early takes the pass over the whole block, in a batch and alone", "[drafting]") {
   for (const double batch : {1.0, 32.0}) {
     const spec::Experiment experiment = tests::experiment_of(fmt::format(
         "{{experiment: block, pair: {{vocab: 2, target: {{family: uniform}}, draft: {{family: uniform}}}}, decode: {{drafter: "

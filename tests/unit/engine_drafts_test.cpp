@@ -96,7 +96,7 @@ Paths random_texts(std::mt19937& random) {
 
 }  // namespace
 
-TEST_CASE("sglang_ngram: what a round emits is found two rounds later, and of the prompt its last tokens", "[engine_drafts]") {
+TEST_CASE("sglang_ngram: a round's tokens are found two rounds later, and the last tokens of the prompt", "[engine_drafts]") {
   Rounds rounds("sglang_ngram", "{nodes: 4, max_trie_depth: 4, max_bfs_breadth: 1}");
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3}).empty());  // the trie is empty
   // 8 1 2 3 was inserted: 1 is found there, 3 1 is not, since 3 was not there before. Mutant: the whole prompt, in which 9
@@ -109,7 +109,7 @@ TEST_CASE("sglang_ngram: what a round emits is found two rounds later, and of th
   CHECK(rounds.behind({8, 9, 8, 1, 2, 3, 1, 8, 5, 8}) == Paths{{5}});
 }
 
-TEST_CASE("sglang_ngram: an end that was not in the trie is not looked for until it comes again", "[engine_drafts]") {
+TEST_CASE("sglang_ngram: a suffix that was not in the trie is not searched until it occurs again", "[engine_drafts]") {
   Rounds rounds("sglang_ngram", "{nodes: 1, max_trie_depth: 6}");
   CHECK(rounds.behind({1, 2, 3, 2, 4, 1}).empty());
   // 1 2 is in the trie, before 3; but 1 was not in the previous round. 2 was last followed by 4. Mutant: 3, by a new match.
@@ -188,7 +188,7 @@ TEST_CASE("ngram_mod: the table's last token, drafts that are long enough, and a
   CHECK(Rounds("ngram_mod", "{draft_length: 1, n_match: 2, n_min: 1, past: [[3, 0, 9]]}").behind({5, 0, 32135}) == Paths{{9}});
 }
 
-TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itself", "[engine_drafts]") {
+TEST_CASE("ngram_cache: counts, shares, statistics, and separate counts", "[engine_drafts]") {
   CHECK(Rounds("ngram_cache", "{draft_length: 3}").behind({1, 2, 3, 1, 2, 3, 1}) == Paths{{2}, {2, 3}, {2, 3, 1}});
   // Three tokens were seen once, and that is enough; two tokens and one must be seen twice.
   CHECK(Rounds("ngram_cache", "{draft_length: 1}").behind({5, 6, 7, 5, 6, 7}) == Paths{{5}});
@@ -216,7 +216,7 @@ TEST_CASE("ngram_cache: counts, shares, statistics, and what is counted by itsel
   CHECK(Rounds("ngram_cache", "{draft_length: 1, statistics: [[0, 1, 7], [0, 1, 7]]}").behind({0, 1}) == Paths{{7}});
 }
 
-TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more than was accepted before", "[engine_drafts]") {
+TEST_CASE("ngram_map_k: the prompt's last place is kept, with no more drafts than were accepted before", "[engine_drafts]") {
   const auto behind = [](const Path& text) { return Rounds("ngram_map_k", "{draft_length: 2, size_n: 1}").behind(text); };
   CHECK(behind({9, 1, 2, 3, 4, 5, 1}) == Paths{{2}, {2, 3}});
   CHECK(behind({1, 2, 3, 4, 5, 6, 1}).empty());  // at the very beginning
@@ -250,7 +250,7 @@ TEST_CASE("ngram_map_k: the prompt's last place, kept from then on, and no more 
   CHECK(emit(emitted, {5, 5, 5, 5, 5, 1}) == Paths{{2}, {2, 3}});
 }
 
-TEST_CASE("ngram_map_k: what it does not find", "[engine_drafts]") {
+TEST_CASE("ngram_map_k: n-grams that it does not find", "[engine_drafts]") {
   // The place where the prompt ends is not searched, however long the text becomes. Mutant: all of the text.
   Rounds gap("ngram_map_k", "{draft_length: 2, size_n: 1}");
   CHECK(gap.behind({9, 9, 9, 9, 1, 2, 3, 4}).empty());

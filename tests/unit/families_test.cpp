@@ -222,7 +222,7 @@ TEST_CASE("fixed families are their formulas", "[families]") {
   }
 }
 
-TEST_CASE("what families refuse", "[families]") {
+TEST_CASE("settings that families refuse", "[families]") {
   CHECK(refusal("{family: explicit, probabilities: [.5, .5]}", 3).find("probabilities has 2 entries, allowed: 3 (pair.vocab)") !=
         std::string::npos);
   CHECK(refusal("{family: explicit, probabilities: [.5, .4]}", 2).find("probabilities sum to 0.9, allowed: 1 within 1e-9") !=
@@ -311,7 +311,7 @@ TEST_CASE("dirichlet: extreme concentrations stay finite", "[families]") {
   }
 }
 
-TEST_CASE("normal_logits: each context has a sigma of its own, log-normal with the given spread", "[families][stat]") {
+TEST_CASE("normal_logits: each context has its own sigma, log-normal with the given spread", "[families][stat]") {
   // Detects a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
   constexpr int vocab = 401;
   constexpr double kPairs = 200;

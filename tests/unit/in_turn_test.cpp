@@ -75,7 +75,7 @@ const std::string kMod = "{kind: ngram_mod, draft_length: 1, n_match: 1, n_min: 
 
 }  // namespace
 
-TEST_CASE("in_turn: the first draft is taken, and the model is asked where the text has none", "[in_turn]") {
+TEST_CASE("in_turn: the first draft is used, and the model is asked if the text has none", "[in_turn]") {
   const Path repeating = {9, 5, 1, 2, 3, 4, 5, 1};
   const Path once = {9, 8, 7, 6, 5, 4, 3, 2, 1};
   const std::string model = "{kind: chain, draft_length: 3, selection: argmax}";

@@ -47,7 +47,7 @@ TEST_CASE("a line of vLLM: rounds, accepted tokens and the tokens that were judg
   CHECK(all.contradictions == 0);
 }
 
-TEST_CASE("where drafts were cut short the rates tell how many rounds there were", "[logs]") {
+TEST_CASE("if drafts were cut short, the rates determine the number of rounds", "[logs]") {
   // 643 tokens and a length of 2.29 fit 497 to 500 rounds; of these only 500 gives whole numbers for .716, .428 and .142.
   const auto all = read(
       "SpecDecoding metrics: Mean acceptance length: 2.29, Accepted: 643 tokens, Drafted: 1200 tokens, Per-position acceptance "
@@ -57,7 +57,7 @@ TEST_CASE("where drafts were cut short the rates tell how many rounds there were
   CHECK_FALSE(all.drafts_whole);
 }
 
-TEST_CASE("a line of SGLang weighs as many rounds as its requests and its interval make", "[logs]") {
+TEST_CASE("a line of SGLang has the weight of the rounds of its requests and interval", "[logs]") {
   // 4 requests for 40 steps, each of 2.5 tokens: 160 rounds, 240 accepted tokens.
   const auto all =
       read("Decode batch. #running-req: 4, #token: 2041, token usage: 0.06, accept len: 2.50, gen throughput (token/s): 9");

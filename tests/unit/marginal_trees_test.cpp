@@ -42,7 +42,7 @@ Played played(const std::string& drafter) {
 
 }  // namespace
 
-TEST_CASE("ddtree: the likeliest paths by the product of their tokens, out of one pass over the block") {
+TEST_CASE("ddtree: the likeliest paths by the product of their tokens, from one pass over the block") {
   // Paths have probabilities .6, .36, .3, .216, .18, ...: the best four reach depth 1 with .9, depth 2 with .36 and depth 3 with
   // .216.
   const Played four = played("{kind: ddtree, block_size: 4, nodes: 4}");

@@ -188,7 +188,7 @@ TEST_CASE("results that come out the same again replace their own, and nothing e
   }
 }
 
-TEST_CASE("results are replaced by those of the same inputs alone, wherever these lie") {
+TEST_CASE("results are replaced only by those of the same inputs, wherever these are") {
   for (const Writing writing : {Writing::in_place, Writing::at_once}) {
     const auto write = [&](const Folder& folder, const std::vector<FileSum>& inputs, bool force) {
       OutputFolder results(folder.path());
@@ -241,7 +241,7 @@ TEST_CASE("what is no regular file is in the way of results, and so are somebody
     }
 }
 
-TEST_CASE("what the writing of a manifest leaves where it is killed is in nobody's way") {
+TEST_CASE("the leftover of a killed writing of a manifest blocks no later run") {
   for (const bool repeatable : {true, false})
     for (const Writing writing : {Writing::in_place, Writing::at_once, Writing::growing})
       for (const char* text : {"", "comm", "command: \"specsim calibrate\"\nident"}) {

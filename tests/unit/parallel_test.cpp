@@ -19,7 +19,7 @@ TEST_CASE("every piece of work is done once, whatever the threads") {
   for_each(0, 3, [](std::size_t) { FAIL("no work"); });
 }
 
-TEST_CASE("what a piece of work throws comes out, and ends the rest") {
+TEST_CASE("an exception of one task is rethrown, and ends the others") {
   for (const unsigned threads : {1U, 4U}) {
     std::atomic<int> calls{0};
     const auto work = [&](std::size_t i) {

@@ -45,7 +45,7 @@ cost::Deployment deployment(const std::string& draft) {
 
 }  // namespace
 
-TEST_CASE("the smoothed draft length rises once where never rising loses a twentieth more", "[plan][schedule]") {
+TEST_CASE("the smoothed draft length rises once if never rising loses a twentieth more", "[plan][schedule]") {
   // Lost shares of the best: 0, .02, .12, .25 at batch 1; .2, .15, .03, 0 at 2; .2, .2, 0, .06 at 4. Of all lengths that never
   // rise 2, 2, 2 lose least: the logarithms of .88 and .97 add up to .158, those of .75 and .94 for 3, 3, 3 to .350, those of
   // .98, .85 and .8 for 1, 1, 1 to .406. They lose .12 at batch 1; with one rise nothing is lost. Mutant: lengths never rise.

@@ -84,7 +84,7 @@ TEST_CASE("no draft is longer than the heads that guess it") {
   CHECK(plan::make_plan(*cost_model(heads), {1.0, 512.0}, curve).points.size() == 6);
 }
 
-TEST_CASE("what holding the last rate on has missed on recorded drafts, of which the program knows several") {
+TEST_CASE("the error of extrapolating with the last rate, on recorded drafts") {
   const plan::LastRateHeldOn three = plan::last_rate_held_on(3);
   CHECK(three.tables >= 10);
   // Llama-3.3 70B's draft on code, whose rates rise from .866 to .945: 5.34 tokens of 5.74.
@@ -456,7 +456,7 @@ TEST_CASE("draft lengths within the noise of the estimates are a tie with the be
   CHECK(plan::make_plan(*cost_model("{model: ratio, cost_ratio: 0.1}"), {1, 1024}, curve).ties.empty());
 }
 
-TEST_CASE("what a whole type is mispriced by does not tie draft lengths") {
+TEST_CASE("a common error of a whole type does not tie draft lengths") {
   // Kernels for 4-bit weights that were not measured on the GPU: an error of 28 % of a pass, most of it common to all passes.
   // Mutant: errors of unmeasured kernels are as independent as residuals of measured ones, which ties draft lengths 1 to 8.
   const auto priced = cost_model(
@@ -498,7 +498,7 @@ cost::FactorBelief known_but(cost::Factor factor, double error) {
   return belief;
 }
 
-TEST_CASE("the noise between two ways to decode is that of what they do not share") {
+TEST_CASE("the noise between two ways to decode comes from the parts that they do not share") {
   const cost::Workload workload{1, 512};
   const auto price = [&](const cost::CostModel& model, int drafts) -> plan::RoundPrice {
     return {&model, workload, drafts + 1.0, cost::round_time(model, workload, drafts, 0.0)};
@@ -547,7 +547,7 @@ TEST_CASE("a verdict needs 95 % of the probability on its side") {
   CHECK(plan::verdict_of({0.01, 0.0}) == plan::Verdict::pays);         // no error is claimed
 }
 
-TEST_CASE("a tie is what lies within the stated noise, at once below it and not above") {
+TEST_CASE("a tie is a difference within the stated noise: just below it, but not above") {
   // Rounds of 10 + k ms with the same acceptance, so that two lengths differ by an amount that does not depend on the noise.
   // Mutants: a tie by twice the noise or by half of it, or by the error of one round instead of the difference.
   const AcceptanceCurve curve = plan::constant_acceptance(0.7, 8);

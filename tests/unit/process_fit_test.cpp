@@ -439,8 +439,7 @@ TEST_CASE("records of rounds that are broken are refused by line", "[fit]") {
   CHECK(says(good + "nonsense\n").find(":11:2: this is not JSON") == 0);
 }
 
-TEST_CASE("rounds of three drafted tokens foretell ten where acceptance comes in stretches: prompt lookup on real text",
-          "[fit]") {
+TEST_CASE("rounds of three drafted tokens predict ten if acceptance comes in stretches: prompt lookup on real text", "[fit]") {
   const std::vector<fit::RecordedLength> lengths = fit::read_draft_lengths("tests/data/acceptance/lookup_prefixes.jsonl", "");
   REQUIRE(lengths.size() == 10);
   const auto tokens_at = [&](int draft_length) {

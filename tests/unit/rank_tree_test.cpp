@@ -19,7 +19,7 @@ double expected_tokens(const tokens::Tree& tree, const std::vector<std::vector<d
 
 }  // namespace
 
-TEST_CASE("rank_tree is the best of all trees of its size, where no row rises with the rank", "[draft][rank_tree]") {
+TEST_CASE("rank_tree is the best of all trees of its size, if no row rises with the rank", "[draft][rank_tree]") {
   std::mt19937 random(7);
   const auto unit = [&] { return static_cast<double>(random()) / 4294967296.0; };
   for (int i = 0; i < 40; ++i) {
@@ -42,7 +42,7 @@ TEST_CASE("rank_tree is the best of all trees of its size, where no row rises wi
   }
 }
 
-TEST_CASE("rank_tree of chosen tokens is the best where rows rise with the rank", "[draft][rank_tree]") {
+TEST_CASE("rank_tree of chosen tokens is the best if rows rise with the rank", "[draft][rank_tree]") {
   // Mutant: elder siblings are included, which gives 1.825.
   const std::vector<std::vector<double>> rising = {{0.2, 0.5, 0.1}, {0.05, 0.6}};
   CHECK(expected_tokens(draft::rank_tree(rising, 4, draft::Ranks::any), rising) ==

@@ -213,7 +213,7 @@ TEST_CASE("the number of replicates depends on the seed only, whatever else is r
   CHECK(first(1, chain(2, "token")).emitted != first(2, chain(2, "token")).emitted);
 }
 
-TEST_CASE("what does not fit the memory is left out with a line, unless nothing fits", "[ranking]") {
+TEST_CASE("batches that do not fit the memory are left out with a line, unless none fits", "[ranking]") {
   const std::string yaml =
       "{experiment: large, pair: {vocab: 50, target: {family: zipf, exponent: 1.1}, draft: {from: target, transform: overlap, "
       "value: 0.7}}, decode: {drafter: {kind: chain, draft_length: 2}, verifier: token}, cost: {model: roofline, hardware: "

@@ -107,7 +107,7 @@ TEST_CASE("sam_decoding: the tree that it recycles by is its program's own, of 6
   CHECK(std::get<draft::Blocks>(shallow)->shape().draft_length == 5);
 }
 
-TEST_CASE("sam_decoding: the first place of the longest end, and a shorter end where too little follows") {
+TEST_CASE("sam_decoding: the first place of the longest suffix, and a shorter suffix if too little follows") {
   Drafting copies("sam_decoding", "{draft_length: 2, threshold: 1, otherwise: nothing}");
   // 1 2 first occurs before 3 4.
   CHECK(copies.behind({1, 2, 3, 4, 1, 2, 5, 1, 2}) == Paths{{3}, {3, 4}});
@@ -120,7 +120,7 @@ TEST_CASE("sam_decoding: the first place of the longest end, and a shorter end w
   CHECK(choosy.behind({0, 1, 2, 3, 4, 0, 1, 2}) == Paths{{3}, {3, 4}});
 }
 
-TEST_CASE("sam_decoding: a corpus wins where its end is longer by more than the bias") {
+TEST_CASE("sam_decoding: a corpus wins if its match is longer by more than the bias") {
   const std::string corpus = "corpus: [[5, 1, 2, 8, 8]], draft_length: 3, threshold: 2, otherwise: nothing";
   const std::vector<Token> text = {1, 2, 3, 4, 6, 5, 1, 2};
   CHECK(Drafting("sam_decoding", "{bias: 1, " + corpus + "}").behind(text) == Paths{{3}, {3, 4}, {3, 4, 6}});

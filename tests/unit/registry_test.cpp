@@ -35,7 +35,7 @@ TEST_CASE("a registered part exists as long as its registration, after the other
   CHECK(registry.find("c") == nullptr);
 }
 
-TEST_CASE("a name that is taken breaks an invariant, and the registry stays as it is") {
+TEST_CASE("a name that exists already breaks an invariant, and the registry is unchanged") {
   config::Registry<Entry> registry("thing", {entry("a", 1)});
   CHECK_THROWS_AS(config::Registered<Entry>(registry, entry("a", 2)), InvariantBroken);
   CHECK(registry.names() == "a");

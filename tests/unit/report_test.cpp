@@ -74,7 +74,7 @@ TEST_CASE("a figure and how far it is off are two columns for other programs", "
   for (const char* line : {"\"first line\"", "\"second line\""}) CHECK(json.find(line) != std::string::npos);
 }
 
-TEST_CASE("what XML takes for its own signs is spelled out in JUnit's file", "[report]") {
+TEST_CASE("XML's special characters are escaped in JUnit's file", "[report]") {
   const std::string xml = report::junit_xml({{"a \"b\"", "c<d", "", 0, report::TestCase::Outcome::failed, "e & f > g"}});
   for (const char* part : {"a &quot;b&quot;", "c&lt;d", "e &amp; f &gt; g"}) CHECK(xml.find(part) != std::string::npos);
 }

@@ -161,7 +161,7 @@ TEST_CASE("a scan is monotone and never draws a token of weight zero", "[math]")
   }
 }
 
-TEST_CASE("a single token with weight is always drawn, wherever it stands", "[math]") {
+TEST_CASE("a single token with weight is always drawn, at any place", "[math]") {
   ScanSums sums;
   for (const std::size_t size : {1U, 8U, 511U, 512U, 513U, 1024U, 1100U}) {
     for (std::size_t at = 0; at < size; at += at < 4 || at + 4 >= size || at % 512 < 2 || at % 512 > 509 ? 1 : 13) {

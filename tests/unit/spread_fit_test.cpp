@@ -142,7 +142,7 @@ TEST_CASE("fit_spread recovers what goes on along a text within its standard err
   CHECK(squares / count < 3.0);
 }
 
-TEST_CASE("fit_spread: overlaps alone leave the target as it is, outcomes the draft's spread as well") {
+TEST_CASE("fit_spread: overlaps alone do not determine the target, and outcomes neither it nor the draft's spread") {
   fit::SpreadRecord record = recorded(8.0, 0.4, 1.5, 0.7, 5);
   record.entropy.clear();
   const fit::SpreadFit overlaps = fit::fit_spread(record);

@@ -199,7 +199,7 @@ TEST_CASE("the grid: the last axis is the fastest", "[sweep]") {
   CHECK(one[0].axes.empty());
 }
 
-TEST_CASE("axes set what they name, make sections on the way, and replace whole ones", "[sweep]") {
+TEST_CASE("axes set the keys that they name, create missing sections, and replace whole ones", "[sweep]") {
   const auto sampling = cells_of("{pair.target_sampling.top_k: [1, 3]}");
   REQUIRE(sampling.size() == 2);
   std::vector<double> target(8);
@@ -241,7 +241,7 @@ TEST_CASE("mistakes in any cell are found before the start", "[sweep]") {
   CHECK(mistakes("{decode.verifier: [token, sample_match]}").empty());
 }
 
-TEST_CASE("cells that differ in decode or cost alone draw the same numbers, others do not", "[sweep]") {
+TEST_CASE("cells that differ only in decode or cost draw the same numbers, others do not", "[sweep]") {
   const auto groups = [](const std::string& sweep) {
     std::set<std::uint64_t> distinct;
     const auto cells = cells_of(sweep);
@@ -269,7 +269,7 @@ TEST_CASE("cells that differ in decode or cost alone draw the same numbers, othe
   CHECK(rng::make_key(seeds[0].seed, seeds[0].pairing_group).low != rng::make_key(seeds[1].seed, seeds[1].pairing_group).low);
 }
 
-TEST_CASE("prepared tables are shared where distributions, rule and seed are the same", "[sweep]") {
+TEST_CASE("prepared tables are shared if distributions, rule and seed are the same", "[sweep]") {
   const auto keys = [](const std::string& sweep) {
     std::set<std::string> distinct;
     for (const spec::Cell& cell : cells_of(sweep)) distinct.insert(cell.preparation_key);

@@ -90,7 +90,7 @@ double drawn_tokens(const fit::TableFit& fit, std::size_t length) {
 
 }  // namespace
 
-TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target gives them", "[fit][stat]") {
+TEST_CASE("fit_table uses the target's probability of chosen drafts above temperature 0", "[fit][stat]") {
   const fit::RankKind chosen{1.0, true};
   // A vLLM log's rates .78, .60 and .45: 2.83 tokens per round. Mutant: taken for the overlap of drawn drafts, which leaves the
   // target's entropy unchanged (a chain of likeliest tokens then emitted 2.22).
@@ -131,7 +131,7 @@ TEST_CASE("fit_table takes chosen drafts above temperature 0 for what the target
   CHECK(shares.at(truth, 0, 1)[0] == Approx(colder.at({0.4, 0.7, 0.0}, 0, 1)[0]).margin(2e-4));
 }
 
-TEST_CASE("fit_table frees persistence where rates rise with depth", "[fit][stat]") {
+TEST_CASE("fit_table also fits the persistence if rates rise with depth", "[fit][stat]") {
   // vllm-project/vllm 48892's MTP layer at draft length 8 and temperature 0: 4.50 tokens per round. Mutant: independent
   // positions; a chain of 8 then emits 3.83.
   const std::vector<double> rates = {0.7617, 0.6158, 0.5125, 0.4243, 0.3640, 0.3094, 0.2722, 0.2365};

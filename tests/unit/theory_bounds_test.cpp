@@ -109,7 +109,7 @@ TEST_CASE("L7: expected L1 of an empirical distribution", "[theory][bounds][clai
   CHECK(std::abs(expected_empirical_l1(Distribution{0.5, 0.5}, 400) / exact - 1.0) < 1e-3);
 }
 
-TEST_CASE("G5: sample and match accepts 4/9 where token verification accepts 2/3", "[theory][bounds][claims]") {
+TEST_CASE("G5: sample and match accepts 4/9, token verification 2/3", "[theory][bounds][claims]") {
   CHECK(std::abs(sample_match_alpha(first_target, first_draft) - 4.0 / 9.0) < 1e-15);
   CHECK(argmax(Distribution{0.4, 0.4, 0.2}) == 0);
   CHECK(argmax_draft_alpha(ten_target, ten_draft) == 0.3);

@@ -37,7 +37,7 @@ TEST_CASE("known pairs: accepted under the token and block rules, target distrib
   }
 }
 
-TEST_CASE("resampling from the target breaks the distribution while accepted stays", "[theory][enumeration]") {
+TEST_CASE("resampling from the target changes the distribution while the accepted counts stay", "[theory][enumeration]") {
   const RoundRule mutant{Rule::resample_target_mutant, 2, Drafting::sampled};
   const Enumeration first = enumerate(first_pair(), mutant, 1);
   CHECK(std::abs(first.joint[0] - 4.0 / 9.0) < 1e-15);

@@ -154,7 +154,7 @@ TEST_CASE("additive lengths: stationary distribution against the chain run by po
   CHECK(std::abs(hand.length_distribution[2] - alpha / (alpha + 1.0 - alpha * alpha)) < 1e-15);
 }
 
-TEST_CASE("length policies refuse what makes no sense", "[theory][length_policies]") {
+TEST_CASE("length policies refuse contradictory settings", "[theory][length_policies]") {
   CHECK_THROWS_AS(goodput_optimum(1.2, ratio_times(0.1, 4)), InvariantBroken);
   CHECK_THROWS_AS(additive_length(0.5, 2, 1, 0, ratio_times(0.1, 4)), InvariantBroken);
   CHECK_THROWS_AS(additive_length(0.5, 0, 1, 1, ratio_times(0.1, 4)), InvariantBroken);

@@ -201,7 +201,7 @@ TEST_CASE("requests whose context moves equal a walk over every path", "[theory]
   }
 }
 
-TEST_CASE("contexts that stay where they are mix requests of so many types", "[theory][requests]") {
+TEST_CASE("contexts that do not move mix the given number of request types", "[theory][requests]") {
   const std::vector<RequestType> types = {{1.0, constant_alpha(0.5, 3)}, {3.0, constant_alpha(0.9, 3)}};
   const std::vector<double> still = {1.0, 0.0, 0.0, 1.0};
   const MovingRequests found =

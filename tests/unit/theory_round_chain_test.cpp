@@ -149,7 +149,7 @@ TEST_CASE("walked kernels equal the enumeration of every drafted tree, next stat
   }
 }
 
-TEST_CASE("a chain that stops where the draft is unsure, by hand", "[theory][round_chain]") {
+TEST_CASE("a chain that stops when the draft is unsure, by hand", "[theory][round_chain]") {
   // Target (1, 2)/3, draft (2, 1)/3: token 0 is accepted with 1/3, token 1 with 1/3, and drafting stops after token 1.
   NodeMoves moves;
   moves.accept = {{2.0 / 3.0}};

@@ -46,7 +46,7 @@ TEST_CASE("throughput_aware begins at the middle of its range and does not move 
   CHECK(memory.length == 3);
 }
 
-TEST_CASE("throughput_aware stays where another length wins by less than the margin", "[policy]") {
+TEST_CASE("throughput_aware does not move if another length wins by less than the margin", "[policy]") {
   // Ahead by 1.987 / 1.875 = 1.060.
   for (const auto& [margin, length] : {std::pair("0.05", 3), std::pair("0.07", 2)}) {
     const auto one = policy(std::string("{candidates: [2, 3], first: 2, window: 1, every: 1, margin: ") + margin + "}",
@@ -75,7 +75,7 @@ TEST_CASE("throughput_aware forgets the positions beyond a shorter length", "[po
   CHECK(memory.length == 3);  // 4/1.9 against 2
 }
 
-TEST_CASE("throughput_aware takes the candidates that the drafter drafts, and refuses others", "[policy]") {
+TEST_CASE("throughput_aware accepts candidates that the drafter can draft, and refuses others", "[policy]") {
   CHECK(policy("{}", {1.0, 1.1, 1.2, 1.3}, 1)->start().length == 3);  // of 1 and 3
   CHECK(policy("{}", std::vector<double>(8, 1.0), 16)->sequences() == 16);
   CHECK_THROWS_AS(policy("{candidates: [3, 1]}", std::vector<double>(8, 1.0), 1), BadInput);

@@ -295,7 +295,7 @@ TEST_CASE("logit_noise: log-ratios of draft and source are normal", "[transforms
   CHECK(largest_difference(quiet, target) < 1e-15);
 }
 
-TEST_CASE("logit_noise: each context has a noise of its own, log-normal with the given spread", "[transforms][stat]") {
+TEST_CASE("logit_noise: each context has its own noise, log-normal with the given spread", "[transforms][stat]") {
   // Detects a spread taken for a variance, one drawn for every token, and one drawn once for all contexts.
   const Probabilities target(401, 1.0 / 401);
   constexpr double kPairs = 200;
@@ -384,7 +384,7 @@ TEST_CASE("argmax_agreement: the rate, and uniform other tokens", "[transforms][
   CHECK(draw(*two, {.9, .1}, 7) == Probabilities{0.0, 1.0});
 }
 
-TEST_CASE("what transforms refuse", "[transforms]") {
+TEST_CASE("settings that transforms refuse", "[transforms]") {
   CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, false).find("allowed: in a draft") !=
         std::string::npos);
   CHECK(refusal("{from: {family: uniform}, transform: overlap, value: .9}", 4, true).find("allowed: from: target") !=
@@ -408,7 +408,7 @@ TEST_CASE("what transforms refuse", "[transforms]") {
   CHECK(refusal(deep, 4, true).find("nested too deep") != std::string::npos);
 }
 
-TEST_CASE("nested transforms apply from the inside out, each with a stream of its own", "[transforms]") {
+TEST_CASE("nested transforms apply from the inside out, each with its own stream", "[transforms]") {
   Lcg lcg{20260438};
   const Probabilities target = random_target(lcg, 12, false);
   const Probabilities nested =

@@ -144,7 +144,7 @@ TEST_CASE("95 % intervals of factors and of other runs hold 95 % of servers draw
   CHECK(runs_inside / (kServers * 4.0 * kMetrics) == Approx(0.95).margin(0.02));
 }
 
-TEST_CASE("without runs the prior holds, and runs never make a factor less certain", "[tune]") {
+TEST_CASE("without runs the prior applies, and runs never make a factor less certain", "[tune]") {
   Normals normal(11);
   std::vector<Evidence> all = made_up_runs(normal, 4);
   cost::FactorVector truth{};
@@ -242,7 +242,7 @@ TEST_CASE("acceptance that no run states is one unknown of the server", "[tune]"
   CHECK(after.expected[0].error[1] < 0.2);
 }
 
-TEST_CASE("a tuned engine's file gives back what was learned", "[tune]") {
+TEST_CASE("a tuned engine's file reproduces the learned factors", "[tune]") {
   Normals normal(3);
   std::vector<Evidence> runs = made_up_runs(normal, 3);
   cost::FactorVector truth{};

@@ -33,7 +33,7 @@ Json single(const std::string& verifier) {
 
 }  // namespace
 
-TEST_CASE("the explorer knows what there is by name", "[web]") {
+TEST_CASE("the explorer knows models, GPUs and parts by name", "[web]") {
   const Json parts = ask({{"ask", "parts"}});
   for (const char* kind : {"hardware", "model", "engine", "acceptance", "verifier", "family"}) CHECK(parts[kind].size() > 3);
 }
@@ -53,7 +53,7 @@ TEST_CASE("a position taken apart: the token rule's mass adds up to the target, 
   CHECK(lenient["bias"].get<double>() > 0.05);
 }
 
-TEST_CASE("a run in pieces counts as one at once, and its verdict comes at the end", "[web]") {
+TEST_CASE("a run in pieces gives the counts of a single run, and its verdict comes at the end", "[web]") {
   const Json config = chain_config("token");
   CHECK_FALSE(ask({{"ask", "rounds"}, {"config", config}, {"until", 1}})["done"].get<bool>());
   const Json pieces = ask({{"ask", "rounds"}, {"config", config}});

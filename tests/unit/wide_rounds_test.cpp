@@ -56,7 +56,7 @@ TEST_CASE("the wide lane equals a plain loop, by the instructions of every proce
   CHECK((wide > 0 || kinds == 1));
 }
 
-TEST_CASE("the wide lane leaves to others what it does not count", "[hot_path]") {
+TEST_CASE("the wide lane leaves uncounted quantities to others", "[hot_path]") {
   const auto wide = [](const std::string& yaml, std::uint32_t sequence_rounds) {
     const ReadyCell ready(yaml);
     const decode::RoundSetup setup{.tables = &*ready.prepared().tables,

@@ -40,7 +40,7 @@ const targets = [
 const drafts = [
   { value: "temperature", label: "the target, flatter or sharper" },
   { value: "mix_noise", label: "the target with uniform noise" },
-  { value: "dirichlet", label: "a random one of its own" },
+  { value: "dirichlet", label: "an independent random one" },
 ];
 
 export function ownWeights(settings: Settings): number[][] | null {
@@ -93,7 +93,7 @@ export function pairFields(place: Place, changed: () => void): HTMLElement {
   const tellDrawn = (): void => {
     const own = ownWeights(settings);
     note.hidden = own === null;
-    note.textContent = own ? `Drawn by hand: ${own[0]!.length} tokens. A setting here takes their place.` : "";
+    note.textContent = own ? `Drawn by hand: ${own[0]!.length} tokens. A setting here replaces them.` : "";
     for (const input of holder.querySelector(".pair")!.querySelectorAll("input")) input.value = own ? String(own[0]!.length) : settings.vocab!;
     holder.querySelectorAll("select").forEach((field, i) => {
       const first = field.options[0]!;

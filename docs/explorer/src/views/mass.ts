@@ -117,7 +117,7 @@ function bars(drag: (which: 0 | 1, token: number, probability: number) => void):
 export const mass: View = {
   id: "mass",
   title: "Mass",
-  about: "One position taken apart: which of the draft's probability a rule accepts, which it rejects, and where the residual puts the rest.",
+  about: "One position in detail: which part of the draft's probability a rule accepts and rejects, and where the residual puts the rest.",
   defaults: { ...pairDefaults },
   allowed: pairChecks,
   open(place: Place) {
@@ -145,7 +145,7 @@ export const mass: View = {
     };
     const fields = pairFields(place, changed);
     const chart = bars(drag);
-    const legend = h("ul", { class: "legend" }, ...[["var(--accepted)", "accepted drafts"], ["repeating-linear-gradient(-45deg,var(--draft) 0 3px,transparent 3px 6px)", "drafts that are rejected"], ["repeating-linear-gradient(45deg,var(--target) 0 3px,transparent 3px 6px)", "what comes in their place"], ["var(--draft)", "line: the draft"], ["var(--target)", "line: the target"]].map(([colour, text]) => h("li", {}, h("i", { style: `background:${colour}` }), text!)));
+    const legend = h("ul", { class: "legend" }, ...[["var(--accepted)", "accepted drafts"], ["repeating-linear-gradient(-45deg,var(--draft) 0 3px,transparent 3px 6px)", "rejected drafts"], ["repeating-linear-gradient(45deg,var(--target) 0 3px,transparent 3px 6px)", "tokens from the residual"], ["var(--draft)", "line: the draft"], ["var(--target)", "line: the target"]].map(([colour, text]) => h("li", {}, h("i", { style: `background:${colour}` }), text!)));
     const picture = h("figure", {}, h("figcaption", {}, "Draft (left bar of each token) and emitted tokens (right bar)"), h("div", { class: "picture", role: "group", "aria-label": "Draft and emitted tokens, each bar a slider" }, chart.picture), legend, h("p", { class: "note" }, "Drag a bar up or down: the left one changes the draft, the right one the target. With the keyboard: Tab to a bar, then the arrow keys, Page Up and Page Down, Home or End."));
     const show = (answer: Answer): void => {
       if (answer.error) {
@@ -156,12 +156,12 @@ export const mass: View = {
       const off = answer.bias as number;
       chart.show(answer);
       head.replaceChildren(
-        h("section", { class: `verdict ${off < 1e-9 ? "pays" : "loses"}`, "aria-live": "polite" }, h("p", { class: "big" }, off < 1e-9 ? "The target's own distribution comes out" : `Biased: ${fixed(off, 4)} of the mass is in the wrong place`)),
+        h("section", { class: `verdict ${off < 1e-9 ? "pays" : "loses"}`, "aria-live": "polite" }, h("p", { class: "big" }, off < 1e-9 ? "The output follows the target's distribution" : `Biased: ${fixed(off, 4)} of the mass is in the wrong place`)),
         figures([
           ["α: accepted", fixed(answer.alpha, 6), "alpha"],
           ["overlap of the two", fixed(answer.overlap, 6), "overlap"],
           ["total variation of the draft", fixed(answer.distance, 6), "distance"],
-          ["distance of the emitted from the target", fixed(off, 6), "bias"],
+          ["distance of the emitted tokens from the target", fixed(off, 6), "bias"],
         ]),
       );
       foot.replaceChildren(

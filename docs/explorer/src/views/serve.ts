@@ -164,7 +164,7 @@ function lanes(steps: Step[], at: number): HTMLElement {
       Plot.ruleX([1e3 * now.start, 1e3 * (now.start + now.target + now.draft)], { stroke: "var(--ink)", strokeWidth: 1.5 }),
     ],
   });
-  return figure("Steps and what they compute", `Step ${now.step}: ${now.items.length} requests`, picture, h("ul", { class: "legend" }, ...[["var(--draft)", "prompt"], ["var(--accepted)", "round, all drafts accepted"], ["color-mix(in oklab, var(--accepted) 25%, var(--ground))", "round, none accepted"], ["var(--soft)", "one token, no drafts"]].map(([fill, text]) => h("li", {}, h("i", { style: `background:${fill}` }), text!))));
+  return figure("Steps and their work", `Step ${now.step}: ${now.items.length} requests`, picture, h("ul", { class: "legend" }, ...[["var(--draft)", "prompt"], ["var(--accepted)", "round, all drafts accepted"], ["color-mix(in oklab, var(--accepted) 25%, var(--ground))", "round, none accepted"], ["var(--soft)", "one token, no drafts"]].map(([fill, text]) => h("li", {}, h("i", { style: `background:${fill}` }), text!))));
 }
 
 function stepOf(step: Step): HTMLElement {
@@ -427,7 +427,7 @@ export const serve: View = {
     const drawLoad = (): void => {
       load.replaceChildren(
         h("legend", {}, "Load"),
-        select("Clients", [{ value: "rate", label: "send at a rate, whatever the server does" }, { value: "concurrency", label: "wait for their answers, so many at once" }], settings.load!, (value) => {
+        select("Clients", [{ value: "rate", label: "send at a fixed rate" }, { value: "concurrency", label: "wait for answers, a fixed number at once" }], settings.load!, (value) => {
           settings.load = value;
           drawLoad();
           changed();
