@@ -1,6 +1,6 @@
 #!/bin/bash
-# What is installed works where nothing of the source tree is in reach: the program finds its configs from any directory, copies them,
-# draws, and a program of ten lines is built against the library and gives the figure that the program gives.
+# The installed files work without the source tree: the program finds its configs from any directory, copies them and draws. A program of ten
+# lines is built with the library and computes the same value as the program.
 set -euo pipefail
 here=$PWD
 folder=$(mktemp -d)

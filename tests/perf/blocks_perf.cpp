@@ -62,7 +62,7 @@ TEST_CASE("block verification at alpha .7: at most 4 times the token rule") {
   const double block = ns_per_round(chain, "block", 2);
   const double sketch = sketch_ns();
   fmt::print(
-      "{}\nchain of 5 at alpha .7: block {:.1f} ns a round, token rule {:.1f} ns, ratio {:.2f} (goal 4); a plain sketch of the "
+      "{}\nchain of 5 at alpha .7: block {:.1f} ns per round, token rule {:.1f} ns, ratio {:.2f} (goal 4); a plain sketch of the "
       "token rule {:.1f} ns, ratio {:.2f}\n",
       tests::machine(), block, token, block / token, sketch, block / sketch);
   CHECK(block <= 4.0 * token);
@@ -76,7 +76,7 @@ TEST_CASE("a tree of 64 nodes: at least 5 million rounds per second") {
         fmt::format("{{kind: tree_static, branching: [4, 3, 2, 1], siblings: {}}}", without ? "without_replacement" : "sampled"),
         verifier, 1);
     fmt::print(
-        "{}\ntree of 64, {}: {:.1f} ns a round, {:.2f} million/s, {:.1f} rounds of the sketch (goal 5 million/s, which is 6)\n",
+        "{}\ntree of 64, {}: {:.1f} ns per round, {:.2f} million/s, {:.1f} rounds of the sketch (goal 5 million/s, which is 6)\n",
         tests::machine(), verifier, ns, 1e3 / ns, ns / sketch);
     CHECK(ns <= 6.0 * sketch);  // on an idle machine of 2025 the sketch takes a sixth of 200 ns
   }
@@ -87,7 +87,7 @@ TEST_CASE("a tree of 64 nodes on acceptance by depth and rank: at least 5 millio
   const double ns = ns_per_round(
       "{kind: tree_static, branching: [4, 3, 2, 1], siblings: top_k}", "tree_point_mass", 4,
       "{process: acceptance_table, acceptance: [[0.5, 0.2, 0.08, 0.04], [0.45, 0.18, 0.08], [0.4, 0.15], [0.35, 0.1]]}");
-  fmt::print("{}\ntree of 64 by rank: {:.1f} ns a round, {:.2f} million/s (goal 5), {:.1f} rounds of the sketch\n",
+  fmt::print("{}\ntree of 64 by rank: {:.1f} ns per round, {:.2f} million/s (goal 5), {:.1f} rounds of the sketch\n",
              tests::machine(), ns, 1e3 / ns, ns / sketch);
   CHECK(ns <= 6.0 * sketch);
 }

@@ -82,7 +82,7 @@ TEST_CASE("chain of 5, zipf 1.1 over 32,000, draft at temperature 1.25, fixed co
   REQUIRE(tests::overlaps_of(cell.cell())[0] == Approx(0.709).margin(0.001));
   const std::vector<double> best = best_of({[&] { REQUIRE(sketch.run(kRounds, 5) > kRounds); }, rounds_of(cell, kRounds)});
   const double gain = best[0] / best[1];
-  fmt::print("{}\nfixed chain of 5: {:.1f} ns a round, sketch {:.1f} ns, {:.2f} times its speed (goal 1.5)\n", tests::machine(),
+  fmt::print("{}\nfixed chain of 5: {:.1f} ns per round, sketch {:.1f} ns, {:.2f} times its speed (goal 1.5)\n", tests::machine(),
              best[1] / kRounds * 1e9, best[0] / kRounds * 1e9, gain);
   CHECK(gain >= 1.5);
 }
@@ -94,7 +94,7 @@ TEST_CASE("pool of 256 contexts at 32,000: a round costs at most 8 reads of memo
   const std::vector<double> best = best_of({[&] { REQUIRE(reads.run(8 * kRounds) > 0); }, rounds_of(pool, kRounds)});
   const double one_read = best[0] / (8 * kRounds);
   const double ratio = best[1] / kRounds / one_read;
-  fmt::print("{}\npool of 256 contexts: {:.1f} ns a round ({:.1f} million/s), a random read {:.2f} ns, ratio {:.2f} (goal 8)\n",
+  fmt::print("{}\npool of 256 contexts: {:.1f} ns per round ({:.1f} million/s), a random read {:.2f} ns, ratio {:.2f} (goal 8)\n",
              tests::machine(), best[1] / kRounds * 1e9, kRounds / best[1] * 1e-6, one_read * 1e9, ratio);
   CHECK(ratio <= 8.0);
 }

@@ -56,7 +56,7 @@ def one(bench, checks, scheduler):
         run = bench.run(apart({"process": "poisson", "rate": rate, "requests": 400}, prefill=4, count=4, scheduler=scheduler,
                               lengths={"prompt": {"fixed": 100}, "output": {"fixed": 2}}))
         if scheduler["kind"] != "static":
-            checks.exact(f"{rate} caches a second over a link of 100", columns(run.folder / "summary.csv")["overloaded"][0].split(".")[0], overloaded)
+            checks.exact(f"{rate} caches per second over a link of 100", columns(run.folder / "summary.csv")["overloaded"][0].split(".")[0], overloaded)
     # The prefill engine gives only one token.
     run = bench.run(apart(bench.trace("short", [(0, 100, 1, 0)]), scheduler=scheduler))
     checks.exact("one token", run.ps("last_token_s"), [prompt])

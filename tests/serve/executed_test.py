@@ -172,7 +172,7 @@ def judge(folder, bench, checks, method):
         run = bench.run(served(method, length, 1000, OUTPUT), steps=True)
         allowance = 0.0 if exact else 4 * float(row["tokens_per_round_se"]) * np.mean(run.whole("rounds"))
         checks.p(method, mean_p(excess(run, expected), 0.0, allowance))
-        checks.mutant(method, "a tenth of a token more a round", mean_p(excess(run, expected + 0.1), 0.0, allowance))
+        checks.mutant(method, "a tenth of a token more per round", mean_p(excess(run, expected + 0.1), 0.0, allowance))
     if method in NODES:
         rows = zip(run.whole("draft_rows", steps=True), run.whole("decode_rows", steps=True))
         checks.exact(f"{method}: verified rows", sum(drafts != NODES[method] * decodes for drafts, decodes in rows), 0)

@@ -69,7 +69,7 @@ TEST_CASE("pools that servers logged", "[serve][memory]") {
   }
 }
 
-TEST_CASE("the profile run measures one draft a request, whatever the draft length is", "[serve][memory]") {
+TEST_CASE("the profile run measures one draft per request, whatever the draft length is", "[serve][memory]") {
   const Logged& head = kLogged[1];
   CHECK(pool(head, "utilization: 0.9", 1) == pool(head, "utilization: 0.9", 6));
 }

@@ -93,7 +93,7 @@ TEST_CASE("attention's operations: 6 tokens onto 100 look at 621 pairs", "[cost]
   CHECK(near(model->pass(Role::target, {1, 1, 0, 1}).kv, std::max(4.0 * 2 * 4 * 64 * 1 / 1e12, 2.0 * 2 * 2 * 64 * 2 / 1e12)));
 }
 
-TEST_CASE("tensor parallel: a share of everything, two all-reduces a layer", "[cost][roofline]") {
+TEST_CASE("tensor parallel: a share of everything, two all-reduces per layer", "[cost][roofline]") {
   const auto model = by_hand("tensor_parallel: 2", "");
   const PassTime time = model->pass(Role::target, {3, 6, 1000, 6});
   CHECK(near(matrix_products(time), products(18, 18, 16, 1, 2)));
@@ -333,7 +333,7 @@ TEST_CASE("without a draft model proposals take no pass and no memory, but slots
   CHECK_FALSE(none->deployment()->draft.has_value());
 }
 
-TEST_CASE("norms and activations: a floor a layer, and their bytes", "[cost][roofline]") {
+TEST_CASE("norms and activations: a floor per layer, and their bytes", "[cost][roofline]") {
   std::string text = kGpu;
   text.replace(text.find("elementwise_us: 0"), 17, "elementwise_us: 9");
   const auto model =
