@@ -1,9 +1,9 @@
 // Marlin: 4-bit and 8-bit weights unpacked to 16 bits before the tensor cores (vLLM csrc/quantization/marlin).
 //
-// The figures were fitted to 368 products of vLLM's Marlin on an H200 (results/gpu/h200-sxm/kernels/products_w4a16.csv): median
-// error 7 %, nine of ten within 19 %. The kernel issues mma.sync. On Hopper that instruction reaches 63 % of the data sheet's
-// rate, which needs wgmma (arXiv 2402.13499, table 7); on Ampere and Ada it reaches all of it. The kernel's share is of the rate
-// of mma.sync.
+// Each tile of up to 64 rows unpacks all weights again, between the products of its tensor cores. The rate of unpacking and the
+// fixed time were fitted to 368 products of vLLM's Marlin on an H200 (results/gpu/h200-sxm/kernels/products_w4a16.csv): median
+// error 9 %, nine of ten within 21 %. The kernel issues mma.sync. On Hopper that instruction reaches 63 % of the data sheet's
+// rate, which needs wgmma (arXiv 2402.13499, table 7); on Ampere and Ada it reaches all of it.
 #include "sim/hardware/latency/product_kernels.h"
 
 #include <algorithm>
@@ -13,15 +13,14 @@ namespace specsim::cost {
 
 namespace {
 
-constexpr double kMarlinArithmeticShare = 0.56;  // .353 of the H200's data sheet over .63
-constexpr double kMarlinLegacyMma = 0.63;        // assumed of Blackwell in data centres too, which has another instruction
+constexpr double kMarlinUnpacked = 52e9;   // weights per second and multiprocessor
+constexpr double kMarlinLegacyMma = 0.63;  // assumed of Blackwell in data centres too, which has another instruction
 constexpr double kMarlinHopper = 9.0;
 constexpr double kMarlinConsumerBlackwell = 12.0;  // runs mma.sync at its full rate
 constexpr double kMarlinNarrowTile = 8.0;          // rows of the smallest tile
 constexpr double kMarlinTileStep = 16.0;           // rows by which tiles grow from there
 constexpr double kMarlinWidestTile = 64.0;
-constexpr double kMarlinOverlap = 2.0;  // p-norm of reading and arithmetic
-constexpr double kMarlinFixedUs = 3.0;  // besides a plain kernel's fixed time: the reduction between blocks
+constexpr double kMarlinFixedUs = 2.6;  // besides a plain kernel's fixed time: the reduction between blocks
 constexpr double kMarlinSpread = 0.12;
 
 double padded(double rows) {
@@ -42,8 +41,11 @@ std::optional<double> MarlinProduct::seconds(const ProductWork& work) const {
   const double reading = bytes / (hardware_.bandwidth * calibration.memory_efficiency);
   const bool legacy = hardware_.compute_capability >= kMarlinHopper && hardware_.compute_capability < kMarlinConsumerBlackwell;
   const double peak = hardware_.flops * (legacy ? kMarlinLegacyMma : 1.0);
-  const double arithmetic = 2.0 * padded(rows) * work.inner * work.outer / (kMarlinArithmeticShare * peak);
-  return std::pow(std::pow(reading, kMarlinOverlap) + std::pow(arithmetic, kMarlinOverlap), 1.0 / kMarlinOverlap) +
+  const double unpacking =
+      std::ceil(rows / kMarlinWidestTile) * work.inner * work.outer / (kMarlinUnpacked * hardware_.multiprocessors);
+  const double arithmetic = 2.0 * padded(rows) * work.inner * work.outer / peak + unpacking;
+  const double power = calibration.overlap_power;
+  return std::pow(std::pow(reading, power) + std::pow(arithmetic, power), 1.0 / power) +
          kSecondsPerMicro * (calibration.kernel_us + kMarlinFixedUs);
 }
 
