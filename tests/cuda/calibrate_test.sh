@@ -39,7 +39,7 @@ awk -F, '$1 == "empty_launch" {empty = $4} $1 == "host" {host[$3] = $4} $1 == "r
   $1 == "draws_and_acceptance" {all = $3 * draw[$3] + accept[$3]
                                 bad += differ($4, all) || differ($9 + 1, all / (round[$3] + host[$3]) + 1)}
   END {exit bad || launches[0] < 20 || launches[2] != 3 * launches[0] - 2}' "$folder/shapes/terms.csv" ||
-  fail "what is beside passes in a round: $(<"$folder/shapes/terms.csv")"
+  fail "time of a round besides its passes: $(<"$folder/shapes/terms.csv")"
 grep -qE 'are [0-9.]+ % of a round \(goal: at most 3 %\), draws and acceptance [0-9.]+ % \(goal: at most 2 %\)' "$folder/log" ||
   fail "no shares of a round"
 grep -q 'weights: random' "$folder/shapes/manifest.yaml" || fail "the manifest does not say that weights are random"
@@ -59,7 +59,7 @@ enlarged() {
     --temperatures 1 --tokens 5 --out "$folder/enlarged" "$@" >"$folder/log" 2>&1
 }
 enlarged && fail "results are replaced without --force"
-grep -q 'results are here already' "$folder/log" || fail "said: $(tail -n 3 "$folder/log")"
+grep -q 'results are here already' "$folder/log" || fail "the program printed: $(tail -n 3 "$folder/log")"
 [[ -e $folder/enlarged/acceptance.csv ]] || fail "a refused run removed results"
 enlarged --force || fail "enlarged: $(tail -n 3 "$folder/log")"
 whole "$folder/enlarged/validation.csv"
@@ -85,7 +85,7 @@ refuses() {
   local part=$1 status=0
   shift
   "$@" >"$folder/log" 2>&1 || status=$?
-  if ((status != 2)) || ! grep -q -- "$part" "$folder/log"; then fail "status $status of: $* said: $(tail -n 2 "$folder/log")"; fi
+  if ((status != 2)) || ! grep -q -- "$part" "$folder/log"; then fail "status $status of: $* printed: $(tail -n 2 "$folder/log")"; fi
 }
 refuses 'GiB are needed (target.s weights 14.96' calibrate --target llama-3.1-8b --draft llama-3.2-1b --out "$folder/large"
 refuses 'allowed: HIDDENxFFNxLAYERS, at least 64x192x2, hidden a multiple of 32' calibrate --target $small --draft $small \
