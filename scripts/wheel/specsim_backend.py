@@ -21,9 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def project():
-    """name, version, ... of pyproject.toml, which Python 3.9 has no reader for."""
+    """name, description, ... of pyproject.toml, which Python 3.9 has no reader for, and the version of CMakeLists.txt."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    return {key: re.search(rf'^{key} = "(.*)"$', text, re.MULTILINE).group(1) for key in ("name", "version", "description", "requires-python")}
+    own = {key: re.search(rf'^{key} = "(.*)"$', text, re.MULTILINE).group(1) for key in ("name", "description", "requires-python")}
+    own["version"] = re.search(r"^project\(specsim VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+    return own
 
 
 def tag():
