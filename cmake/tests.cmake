@@ -131,7 +131,7 @@ if(SPECSIM_FUZZ)
 endif()
 
 # What scripts of tests/cuda, tests/engine, tests/placement and tests/perf take from the test programs: hidden cases of theirs, such as [.timeline].
-foreach(target specsim_tests_engine specsim_tests_placement specsim_perf specsim_twin specsim_fuzz)
+foreach(target specsim_tests_unit specsim_tests_engine specsim_tests_placement specsim_perf specsim_twin specsim_fuzz)
   if(TARGET ${target})
     string(TOUPPER ${target} variable)
     list(APPEND test_environment ${variable}=$<TARGET_FILE:${target}>)

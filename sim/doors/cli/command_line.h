@@ -33,7 +33,10 @@ class Option {
       : Option(std::move(name), default_text(into), std::move(help),
                [&into, allowed](const std::string& text, const std::string& option) {
                  into = Numbers<T>::read(text, option, allowed);
-               }) {}
+               }) {
+    type_ = Numbers<T>::kType;
+    interval_ = allowed;
+  }
   // Anything else: what `read` makes of the text and the option's name, "--name".
   template <class T, std::invocable<const std::string&, const std::string&> Read>
   Option(std::string name, T& into, Read read, std::string help)
@@ -45,7 +48,10 @@ class Option {
       : Option(std::move(name), word_of(words, into), std::move(help),
                [&into, words](const std::string& text, const std::string& option) {
                  into = words[word_index(text, option, words)].second;
-               }) {}
+               }) {
+    type_ = "word";
+    for (const auto& [word, meaning] : words) words_.push_back(word);
+  }
 
  private:
   using Take = std::function<void(const std::string& text, const std::string& option)>;
@@ -55,6 +61,7 @@ class Option {
 
   template <class T>
   struct Numbers {
+    static constexpr const char* kType = std::is_floating_point_v<T> ? "number" : "integer";
     static T read(const std::string& text, const std::string& option, const config::Interval& allowed) {
       if constexpr (std::is_floating_point_v<T>)
         return read_number(text, option, allowed);
@@ -66,6 +73,7 @@ class Option {
   struct Numbers<std::optional<T>> : Numbers<T> {};
   template <class T>
   struct Numbers<std::vector<T>> {
+    static constexpr const char* kType = std::is_floating_point_v<T> ? "numbers" : "integers";
     static std::vector<T> read(const std::string& text, const std::string& option, const config::Interval& allowed) {
       if constexpr (std::is_floating_point_v<T>) return read_numbers(text, option, allowed);
       const std::vector<std::int64_t> whole = read_integers(text, option, allowed);
@@ -109,6 +117,9 @@ class Option {
   std::string fallback_;
   Values values_;
   Take take_;
+  const char* type_ = "text";
+  std::optional<config::Interval> interval_;
+  std::vector<std::string> words_;
   friend class CommandLine;
 };
 
@@ -127,6 +138,9 @@ struct OptionInfo {
   bool repeats = false;
   std::string fallback;  // its default, "" for none
   std::string help;
+  std::string type;  // flag, text, word, number, integer; numbers and integers: several, with commas between
+  std::optional<config::Interval> interval;  // of a number
+  std::vector<std::string> words;            // that are allowed
 };
 struct CommandInfo {
   std::string usage;
