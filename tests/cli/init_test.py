@@ -18,8 +18,9 @@ from program import expect, finish, run  # noqa: E402
 LIST = [
     (["", "", "", "", ""], [], {"hardware": "h100-sxm", "engine": "vllm", "target": "llama-3.1-8b", "draft": "eagle3-llama-3.1-8b"}),
     (["rtx-4090", "llama_cpp", "qwen3-8b", "q4_k_m", "none"], [], {"target": {"preset": "qwen3-8b", "dtype": "q4_k_m"}, "draft": "none"}),
-    (["rtx-3060", "llama_cpp", "llama-3.1-8b", "q8_0", "none"], ["reduced to batch"], {"hardware": "rtx-3060"}),
-    (["rtx-3090", "vllm", "qwen3-32b", "int4", ""], ["reduced to batch"], {"draft": "eagle3-qwen3-32b"}),
+    (["rtx-3060", "llama_cpp", "qwen3-14b", "q4_k_m", "none"], ["reduced to batch"], {"hardware": "rtx-3060"}),
+    (["rtx-3090", "vllm", "qwen3-32b", "int4", ""], ["it needs 2 GPUs"], {"draft": {"preset": "eagle3-qwen3-32b", "tensor_parallel": 2}}),
+    (["rtx-4090", "vllm", "llama-3.1-8b", "bf16", "llama-3.2-1b"], ["reduced to batch"], {"draft": "llama-3.2-1b"}),
     (["h100-sxm", "sglang", "llama-3.1-70b", "bf16", "llama-3.2-1b"], ["it needs", "GPUs"], {"engine": "sglang"}),
     (["h200-sxm", "trtllm", "gpt-oss-20b", "", ""], [], {"draft": "eagle3-gpt-oss-20b"}),
     (["mi300x", "vllm", "qwen3-30b-a3b", "fp8", ""], [], {"hardware": "mi300x"}),

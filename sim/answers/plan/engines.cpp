@@ -458,9 +458,41 @@ std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, i
   return list;
 }
 
+namespace {
+
+// The preset that has this name or alias; "" for none.
+std::string preset_called(const std::string& name) {
+  for (const cost::Preset& one : cost::presets()) {
+    if (one.kind != cost::PresetKind::model) continue;
+    const std::vector<std::string> aliases = cost::aliases_of(one);
+    if (one.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) return one.name;
+  }
+  return "";
+}
+
+// The target that a head's name says it was trained for: eagle3-TARGET, TARGET-mtp; "" where it says none.
+std::string named_target(const std::string& head) {
+  std::string rest = head;
+  for (const std::string_view prefix : {"eagle3-", "p-eagle-", "dflash-", "dspark-"})
+    if (rest.starts_with(prefix)) rest = rest.substr(prefix.size());
+  if (rest.ends_with("-mtp")) rest.resize(rest.size() - 4);
+  return rest == head ? "" : preset_called(rest);
+}
+
+}  // namespace
+
 std::vector<std::string> pair_warnings(const cost::Deployment& deployment) {
   std::vector<std::string> list;
   if (!deployment.target) return list;
+  if (is_head(deployment)) {
+    const std::string own = named_target(deployment.draft->name);
+    const std::string target = preset_called(deployment.target->name);
+    if (const std::string why = made_for_another(*deployment.target, *deployment.draft); !why.empty())
+      list.push_back(why + ": no engine serves this pair");
+    else if (!own.empty() && !target.empty() && own != target)
+      list.push_back(fmt::format("{} was trained for {}, the target is {}: expect fewer accepted drafts than are published for it",
+                                 deployment.draft->name, own, target));
+  }
   if (vocabularies_differ(deployment))
     list.push_back(fmt::format("{}: {}", vocabularies(deployment),
                                std::abs(deployment.draft->vocab - deployment.target->vocab) > kVocabularyDifferenceLlamaCpp

@@ -41,7 +41,9 @@ class Option {
   template <class T, std::invocable<const std::string&, const std::string&> Read>
   Option(std::string name, T& into, Read read, std::string help)
       : Option(std::move(name), default_text(into), std::move(help),
-               [&into, read](const std::string& text, const std::string& option) { into = read(text, option); }) {}
+               [&into, read](const std::string& text, const std::string& option) { into = read(text, option); }) {
+    type_ = TypeOf<T>::kName;
+  }
   // One of some words, each of which stands for a value.
   template <class T>
   Option(std::string name, T& into, std::vector<std::pair<std::string, T>> words, std::string help)
@@ -79,6 +81,18 @@ class Option {
       const std::vector<std::int64_t> whole = read_integers(text, option, allowed);
       return std::vector<T>(whole.begin(), whole.end());
     }
+  };
+
+  // What kind of value is read into a T by a reader of its own.
+  template <class T>
+  struct TypeOf {
+    static constexpr const char* kName = !std::is_arithmetic_v<T> ? "text" : std::is_floating_point_v<T> ? "number" : "integer";
+  };
+  template <class T>
+  struct TypeOf<std::optional<T>> : TypeOf<T> {};
+  template <class T>
+  struct TypeOf<std::vector<T>> {
+    static constexpr const char* kName = !std::is_arithmetic_v<T> ? "text" : std::is_floating_point_v<T> ? "numbers" : "integers";
   };
 
   static std::string default_text(const std::string& text) { return text; }

@@ -14,20 +14,20 @@ namespace specsim::cli {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Node = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "http://json-schema.org/draft-07/schema#";
 
 // A default as the value that the option's type makes of it.
-Json default_of(const OptionInfo& option) {
+Node default_of(const OptionInfo& option) {
   if (option.fallback.empty()) return nullptr;
   if (option.type != "number" && option.type != "integer") return option.fallback;
   const double number = std::strtod(option.fallback.c_str(), nullptr);
-  return option.type == "integer" ? Json(static_cast<std::int64_t>(number)) : Json(number);
+  return option.type == "integer" ? Node(static_cast<std::int64_t>(number)) : Node(number);
 }
 
-Json option_json(const OptionInfo& option, const std::vector<NamedPart>& parts) {
-  Json json = {{"name", "--" + option.name}, {"type", option.type}};
+Node option_json(const OptionInfo& option, const std::vector<NamedPart>& parts) {
+  Node json = {{"name", "--" + option.name}, {"type", option.type}};
   if (option.type != "flag") json["default"] = default_of(option);
   if (option.repeats) json["repeats"] = true;
   if (option.interval) {
@@ -41,20 +41,20 @@ Json option_json(const OptionInfo& option, const std::vector<NamedPart>& parts) 
   return json;
 }
 
-Json command_json(const Command& command, const std::vector<NamedPart>& parts) {
+Node command_json(const Command& command, const std::vector<NamedPart>& parts) {
   const CommandInfo info = command_info(command);
-  Json options = Json::array();
+  Node options = Node::array();
   for (const OptionInfo& option : info.options) options.push_back(option_json(option, parts));
   return {{"name", command.name},   {"summary", command.summary},   {"usage", info.usage},
           {"words", info.takes_files}, {"options", std::move(options)}, {"examples", info.examples}};
 }
 
 // What --format json prints, of every command (docs/output.md).
-Json output_schema() {
-  const Json text = {{"type", "string"}};
-  const Json texts = {{"type", "array"}, {"items", text}};
-  const Json cell = {{"type", {"number", "string", "boolean", "null"}}};
-  const Json table = {{"type", "object"},
+Node output_schema() {
+  const Node text = {{"type", "string"}};
+  const Node texts = {{"type", "array"}, {"items", text}};
+  const Node cell = {{"type", {"number", "string", "boolean", "null"}}};
+  const Node table = {{"type", "object"},
                       {"required", {"columns", "rows"}},
                       {"properties",
                        {{"title", text}, {"columns", texts}, {"rows", {{"type", "array"}, {"items", {{"type", "array"}, {"items", cell}}}}}}}};
@@ -72,10 +72,10 @@ Json output_schema() {
             {"text", texts}}}};
 }
 
-Json columns_json() {
-  Json files = Json::object();
+Node columns_json() {
+  Node files = Node::object();
   for (const report::FileInfo& file : written_files()) {
-    Json columns = Json::array();
+    Node columns = Node::array();
     for (const report::ColumnInfo& column : file.columns)
       columns.push_back({{"name", column.name}, {"unit", column.unit}, {"meaning", column.meaning}});
     files[file.name] = std::move(columns);
@@ -87,16 +87,16 @@ Json columns_json() {
 
 std::string command_reference() {
   const std::vector<NamedPart> parts = named_parts();
-  Json list = Json::array();
+  Node list = Node::array();
   for (const Command& command : commands()) list.push_back(command_json(command, parts));
-  const Json statuses = {{"0", "fine"},
+  const Node statuses = {{"0", "fine"},
                          {"1", "simulation and theory disagree, or a claim does not hold"},
                          {"2", "bad input"},
                          {"3", "nothing disagrees, but not every cell was tested as it should be"},
                          {"4", "the machine refused"},
                          {"5", "a defect of the program"},
                          {"6", "interrupted"}};
-  const Json all = {{"schema", "specsim-reference/1"},
+  const Node all = {{"schema", "specsim-reference/1"},
                     {"program", "specsim"},
                     {"version", build_info::version},
                     {"commit", build_info::commit},
