@@ -57,7 +57,7 @@ for answers, says, has in LIST:
 with tempfile.TemporaryDirectory() as folder:
     expect("comments", question([""] * 5, folder)[0] == 0 and (Path(folder) / "experiment.yaml").read_text().count("#") > 6)
     status, _, error = question([""] * 5, folder)
-    expect("init over a config", status == 2 and "experiment.yaml: is there already" in error)
+    expect("init over a config", status == 2 and "experiment.yaml: exists already" in error)
     for answers, wanted in ((["h100"], '"h100" is none of them'), ([""], "it ended before an answer"), (["", "vllm", "eagle-head-8b"], '"eagle-head-8b" is none of them'),
                             (["a100-80gb-sxm", "", "", "q4_k_m"], '"q4_k_m" is none of them'),
                             (["rtx-3060", "", "llama-3.1-405b", "bf16", "none"], "does not fit into the memory of 8 rtx-3060")):
