@@ -7,9 +7,12 @@ usage: scripts/plots/plot_data.py DIR
 import math
 from pathlib import Path
 
-from plot_style import BadInput, COLOURS, config_of, cost_in_words, main, plt, points, read, save
+from plot_style import BadInput, COLOURS, config_of, cost_in_words, main, plt, points, read, save  # first: it finds matplotlib
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm, Normalize
 
 MOST_LINES = len(COLOURS)
+MOST_FACETS = 6
 FIGURES = ("tokens_per_round", "tokens_per_round_se", "tokens_per_round_theory", "speedup", "speedup_se")
 
 
@@ -23,6 +26,41 @@ def axes_of(rows):
 def label(row, names):
     return ", ".join(f"{name.split('.')[-1].replace('_', ' ')} {row[name]:g}" if isinstance(row[name], float)
                      else f"{name.split('.')[-1].replace('_', ' ')} {row[name]}" for name in names)
+
+
+def draw_many(folder, rows, across, others, numbers):
+    """More lines than there are colours: their colour is the value of another axis, by a scale beside the panels; a row of panels for
+    each point of the remaining axes."""
+    shade = max((name for name in others if name in numbers), key=lambda name: len({row[name] for row in rows}))
+    rest = [name for name in others if name != shade]
+    facets = {}
+    for row in rows:
+        facets.setdefault(label(row, rest), {}).setdefault(row[shade], []).append(row)
+    shown = dict(list(facets.items())[:MOST_FACETS])
+    columns = [("tokens_per_round", "tokens per round")]
+    if any(row.get("speedup") is not None for row in rows):
+        columns.append(("speedup", "speedup over plain decoding"))
+    values = sorted({row[shade] for row in rows})
+    logarithmic = values[0] > 0 and values[-1] / values[0] >= 16
+    norm = (LogNorm if logarithmic else Normalize)(values[0], values[-1])
+    shades = plt.get_cmap("viridis")
+    figure, panels = plt.subplots(len(shown), len(columns), figsize=(4.2 * len(columns) + 0.8, 2.9 * len(shown) + 0.6), squeeze=False, sharex=True)
+    places = sorted({row[across] for row in rows})
+    for (name, lines), line_of_panels in zip(shown.items(), panels):
+        for axes, (column, title) in zip(line_of_panels, columns):
+            for value, line in lines.items():
+                line = sorted((row for row in line if row[column] is not None), key=lambda row: row[across])
+                axes.plot([row[across] for row in line], [row[column] for row in line], color=shades(norm(value)), linewidth=1.2)
+            if len(places) > 4 and places[0] > 0 and places[-1] / places[0] >= 64:
+                axes.set_xscale("log", base=2)
+            axes.set_title(title if axes in panels[0] else "")
+        line_of_panels[0].set_ylabel(name)
+    for axes in panels[-1]:
+        axes.set_xlabel(across.split(".")[-1].replace("_", " "))
+    figure.colorbar(ScalarMappable(norm, shades), ax=panels, label=shade.split(".")[-1].replace("_", " "))
+    more = f"; {len(shown)} of {len(facets)} values of {' and '.join(rest)}" if len(shown) < len(facets) else ""
+    figure.suptitle(f"{rows[0]['experiment']}: {len(rows)} cells{more}", x=0.01, ha="left", fontsize=10)
+    save(figure, folder / "data.png")
 
 
 def draw(folder):
@@ -39,6 +77,9 @@ def draw(folder):
     numbers = [name for name in swept if all(isinstance(row[name], float) for row in rows)]
     across = max(numbers, key=lambda name: len({row[name] for row in rows})) if numbers else None
     others = [name for name in swept if name != across]
+    if len({label(row, others) for row in rows}) > MOST_LINES and across is not None:
+        if any(name in numbers for name in others):
+            return draw_many(folder, rows, across, others, numbers)
     lines = {}
     for place, row in enumerate(rows):
         row["place"] = float(place + 1) if across is None else row[across]
@@ -63,8 +104,9 @@ def draw(folder):
     if across is None:
         for axes in panels[0]:
             axes.set_xticks([row["place"] for row in rows], [label(row, others) or row["experiment"] for row in rows], rotation=30, ha="right")
-    elif len(lines) > 1:
-        panels[0][0].legend(title=None if len(lines) <= MOST_LINES else f"the first {MOST_LINES} of {len(lines)}", fontsize=7.5)
+    elif len(lines) > 1:  # below the panels, where no data is
+        title = None if len(lines) <= MOST_LINES else f"the first {MOST_LINES} of {len(lines)}"
+        panels[0][0].legend(title=title, fontsize=7.5, loc="upper left", bbox_to_anchor=(0.0, -0.18), ncol=2, borderaxespad=0.0)
     config = config_of(folder)
     cost = f"; {cost_in_words(config['cost'])}" if isinstance(config.get("cost"), dict) else ""
     figure.suptitle(f"{rows[0]['experiment']}{cost}; dotted: theory", x=0.01, ha="left", fontsize=10)

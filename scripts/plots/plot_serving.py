@@ -30,7 +30,7 @@ def draw(folder):
                 axis.set_xlabel("requests at once")
             if column == 0:
                 axis.set_ylabel(f"{label}, error in %")
-    axes[0][0].legend(frameon=False, fontsize=8, loc="upper right")
+    axes[1][0].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0.0, -0.18), ncol=1, borderaxespad=0.0)
     save(figure, folder / "errors.png")
 
 

@@ -21,9 +21,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def project():
-    """Name, version and other fields of pyproject.toml; Python 3.9 has no reader for the format."""
+    """Name, description and other fields of pyproject.toml, and the version of CMakeLists.txt; Python 3.9 has no reader for the format."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    return {key: re.search(rf'^{key} = "(.*)"$', text, re.MULTILINE).group(1) for key in ("name", "version", "description", "requires-python")}
+    own = {key: re.search(rf'^{key} = "(.*)"$', text, re.MULTILINE).group(1) for key in ("name", "description", "requires-python")}
+    own["version"] = re.search(r"^project\(specsim VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+    return own
 
 
 def tag():

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""specsim schema with every good and bad config; completion in a real bash; the manual page; specsim init --ask.
+"""specsim schema with every good and bad config; completion in a real bash; the manual page.
 
 Runs at the root of the repository; SPECSIM names the program.
 """
@@ -200,25 +200,5 @@ for word in ("specsim plan", "\\-\\-hardware", "EXIT STATUS"):
 if shutil.which("groff"):
     done = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True)
     expect(f"groff: {done.stderr[:300]}", done.returncode == 0 and not done.stderr and "--hardware" in done.stdout)
-
-# ---- init
-with tempfile.TemporaryDirectory() as folder:
-    status, said, error = run("init", "--ask", cwd=folder, input="rtx-4090\n\nnone\n")
-    expect(f"init --ask: {status} {error}", status == 0 and "wrote experiment.yaml" in said)
-    config = Path(folder) / "experiment.yaml"
-    read = yaml.load(config.read_text(), Loader)
-    expect("init's answers", read["cost"]["hardware"] == "rtx-4090" and read["cost"]["target"] == "llama-3.1-8b" and read["cost"]["draft"] == "none")
-    expect("init's comments", config.read_text().count("#") > 6)
-    expect("init's schema", not faults(read, SCHEMA))
-    status, _, error = run("check", config, "--set", "rounds=20000")
-    expect(f"check of init's config: {status} {error}", status in (0, 3))
-    status, _, error = run("plan", config)
-    expect(f"plan of init's config: {status} {error}", status == 0)
-    status, _, error = run("init", "--ask", cwd=folder, input="\n\n\n")
-    expect("init over a config", status == 2 and "experiment.yaml: exists already" in error)
-    status, _, error = run("init", "--ask", "--force", cwd=folder, input="h100\n\n\n")
-    expect(f"init with an unknown GPU: {error}", status == 2 and 'standard input: "h100" is none of them' in error)
-    status, _, error = run("init", "--ask", "--force", cwd=folder, input="\n")
-    expect(f"init without answers: {error}", status == 2 and "it ended before an answer" in error)
 
 finish()

@@ -1,14 +1,20 @@
 // The part of a plan after its table: requirements of engines, and a draft length for every batch.
 #include "sim/answers/plan/advice.h"
 
+#include "sim/answers/plan/engine_flags.h"
 #include "sim/answers/plan/passes.h"
 #include "sim/hardware/latency/roofline.h"
 #include "sim/rounds/draft/drafter.h"
 
 #include <catch2/catch.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,8 +37,16 @@ cost::Deployment deployment(const std::string& target, const std::string& draft)
   d.hardware = cost::read_hardware(config::scalar("h100-sxm", {"test", 1, 1}), diagnostics);
   d.engine = cost::read_engine(config::scalar("vllm", {"test", 1, 1}), diagnostics);
   diagnostics.throw_if_any();
+  d.hardware.memory_bytes = 4e12;  // what does not fit has tests of its own
   d.target = shape(target);
   if (draft != "none") d.draft = shape(draft);
+  return d;
+}
+
+cost::Deployment on(const char* gpu, cost::Deployment d) {
+  Diagnostics diagnostics;
+  d.hardware = cost::read_hardware(config::scalar(gpu, {"test", 1, 1}), diagnostics);
+  diagnostics.throw_if_any();
   return d;
 }
 
@@ -49,6 +63,71 @@ std::vector<std::string> answers(const cost::Deployment& d, int draft_length = 3
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
+
+// All commands of presets, for tests/serve/server_commands_test.py: JSON, one a line, in the file that SPECSIM_COMMANDS names.
+TEST_CASE("engines: every command that is printed", "[.commands]") {
+  const char* const path = std::getenv("SPECSIM_COMMANDS");
+  REQUIRE(path != nullptr);
+  std::ofstream file(path);
+  for (const plan::EngineFlags* flags : {&plan::vllm_flags(), &plan::sglang_flags(), &plan::llama_cpp_flags(), &plan::tensorrt_flags()})
+    for (const plan::EngineFlag& one : flags->flags)
+      file << nlohmann::json{{"engine", flags->engine}, {"version", flags->version}, {"flag", one.name}, {"source", one.source}} << '\n';
+  struct Place {
+    const char* gpu;
+    const char* sharing;
+    double batch;
+    double context;
+  };
+  const std::vector<Place> places = {{"h100-sxm", "", 1, 2000},         {"h100-sxm", ", tensor_parallel: 8", 64, 8000},
+                                     {"h200-sxm", ", expert_parallel: 8", 32, 4000}, {"rtx-3090", "", 1, 2000},
+                                     {"mi300x", "", 300, 4000},         {"apple-m3-max", "", 1, 2000}};
+  std::set<std::string> seen;
+  const auto write = [&](const cost::Deployment& d, const Place& place, int draft_length) {
+    const std::vector<plan::LengthRange> table = {{1, 8, draft_length}, {9, 300, 1}};
+    for (const char* engine : {"vLLM", "SGLang", "llama.cpp", "TensorRT-LLM"})
+      for (const bool by_batch : {false, true}) {
+        if (by_batch && !plan::takes_lengths_by_batch(engine)) continue;
+        const EngineCommand own = plan::engine_command(engine, d, draft_length, place.batch, by_batch ? table : decltype(table){}, place.context).value();
+        CHECK((!own.command.empty() || !own.notes.empty()));
+        if (own.command.empty() || !seen.insert(place.gpu + own.command).second) continue;
+        file << nlohmann::json{{"engine", engine},
+                               {"gpu", place.gpu},
+                               {"gpu_bytes", d.hardware.memory_bytes},
+                               {"target", d.target->name},
+                               {"draft", d.draft ? d.draft->name : "none"},
+                               {"tensor_parallel", d.target->tensor_parallel},
+                               {"expert_parallel", d.target->expert_parallel},
+                               {"batch", place.batch},
+                               {"context", place.context},
+                               {"draft_length", draft_length},
+                               {"command", own.command}}
+             << '\n';
+      }
+  };
+  const auto read = [](const std::string& name, const std::string& sharing) -> std::optional<cost::ModelShape> {
+    Diagnostics diagnostics;
+    const cost::ModelShape model = cost::read_model(config::parse_text(preset(name, sharing), "test", diagnostics), "model", diagnostics);
+    return diagnostics.empty() ? std::optional(model) : std::nullopt;
+  };
+  std::vector<cost::ModelShape> drafts;
+  for (const std::string& name : cost::preset_names(cost::PresetKind::model)) drafts.push_back(read(name, "").value());
+  for (const Place& place : places) {
+    cost::Deployment d = on(place.gpu, deployment(preset("llama-3.1-8b"), "none"));
+    for (const std::string& target : cost::preset_names(cost::PresetKind::model)) {
+      const auto shape = read(target, place.sharing);
+      if (!shape || shape->on_target()) continue;
+      d.target = shape;
+      d.draft.reset();
+      write(d, place, 4);
+      for (const cost::ModelShape& draft : drafts) {
+        d.draft = draft;
+        if (!cost::made_for_another(*d.target, *d.draft).empty()) continue;
+        if (!d.draft->on_target() && (d.draft->vocab != d.target->vocab || d.draft->total_parameters() > 0.3 * d.target->total_parameters())) continue;
+        write(d, place, 4);
+      }
+    }
+  }
+}
 
 TEST_CASE("engines: a draft is cut as its target is", "[plan][engines]") {
   const auto list =
@@ -76,11 +155,35 @@ TEST_CASE("engines: as many sequences as vLLM runs by itself ask for no flag", "
   CHECK_FALSE(flagged(300));
   CHECK_FALSE(flagged(1024));
   CHECK(flagged(1025));
-  Diagnostics diagnostics;
-  d.hardware = cost::read_hardware(config::scalar("l40s", {"test", 1, 1}), diagnostics);
-  diagnostics.throw_if_any();
+  d = on("l40s", d);
   CHECK_FALSE(flagged(256));
   CHECK(flagged(257));
+}
+
+TEST_CASE("engines: a command starts in the memory that there is", "[plan][engines]") {
+  // vLLM refuses a context that does not fit; 131,072 tokens of 128 KiB are 16 GiB. Mutant: no flag on 24 GB either.
+  const cost::Deployment small = deployment(preset("llama-3.1-8b"), "none");
+  CHECK(holds(answers(on("rtx-3090", small))[0], " --max-model-len 32768 "));
+  CHECK(holds(answers(on("rtx-3090", small))[3], " --max_seq_len "));
+  CHECK_FALSE(holds(answers(on("h100-sxm", small))[0], "--max-model-len"));
+  // 16,384 tokens fit llama.cpp's 24 GB with the weights, 32,768 do too, 65,536 do not.
+  CHECK(holds(answers(on("rtx-3090", small))[2], " --ctx-size 32768 "));
+  CHECK(holds(answers(on("rtx-3090", small), 3, 2)[2], " --ctx-size 32768 --parallel 2 "));
+  for (const std::string& answer : answers(on("h100-sxm", deployment(preset("deepseek-v3"), preset("deepseek-v3-mtp")))))
+    CHECK(holds(answer, "no: "));  // 672 GB on one card
+}
+
+TEST_CASE("engines: GPUs that share the experts", "[plan][engines]") {
+  const cost::Deployment d = deployment(preset("deepseek-v3", ", expert_parallel: 8"), preset("deepseek-v3-mtp"));
+  const auto list = answers(d, 3, 16);
+  CHECK(plan::gpus_of(d) == 8.0);
+  CHECK(holds(list[0], " --data-parallel-size 8 --enable-expert-parallel "));
+  CHECK(holds(list[1], " --tp 8 --dp 8 --enable-dp-attention --ep 8 --max-running-requests 128 "));  // of all GPUs
+  CHECK(holds(list[2], "no: it has no GPUs that share the experts"));
+  CHECK(holds(list[3], "'{enable_attention_dp: true, "));
+  CHECK(holds(list[3], " --tp_size 8 --ep_size 8 --max_batch_size 16 "));
+  // Mutant: n-grams go to SGLang too, which refuses them with --enable-dp-attention.
+  CHECK(holds(answers(deployment(preset("deepseek-v3", ", expert_parallel: 8"), "none"))[1], "no: it drafts by EAGLE heads"));
 }
 
 TEST_CASE("engines: draft lengths by batch go to those that take them", "[plan][engines]") {
@@ -188,7 +291,7 @@ TEST_CASE("engines: methods, longest drafts, bits, sequences", "[plan][engines]"
   CHECK(holds(list[0], "<path of llama-3.1-8b with 4-bit weights> --kv-cache-dtype fp8"));
   CHECK(holds(list[1], "--speculative-draft-model-quantization unquant"));
   CHECK(holds(list[1], "--max-running-requests 64"));  // it would hold 48
-  CHECK(holds(list[2], "--cache-type-k q8_0 --cache-type-v q8_0 --parallel 64 "));
+  CHECK(holds(list[2], "--cache-type-k q8_0 --cache-type-v q8_0 --ctx-size 8388608 --parallel 64 "));
   CHECK(holds(list[2], "--spec-draft-n-max 3 --spec-draft-p-min 0"));
   CHECK_FALSE(holds(list[2], "--draft-max"));  // was removed
 }

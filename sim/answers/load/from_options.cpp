@@ -243,6 +243,12 @@ void take_speculation(const ServeRequest& request, Composer& composer, Diagnosti
   };
   if (request.position_rates) take_acceptance("position_rates", *request.position_rates, "--position-rates");
   if (request.alpha) take_acceptance("alpha", *request.alpha, "--alpha");
+  // Somebody who states an acceptance wants speculation: as long as it is stated for, 3 at most, which servers' examples take.
+  constexpr std::size_t kUsualLength = 3;
+  if (!request.policy && (request.position_rates || request.alpha) && composer.lacks(path, "policy")) {
+    const std::size_t stated = request.position_rates ? request.position_rates->size() : kUsualLength;
+    composer.set({path + ".policy", policy_of(fmt::format("fixed:{}", std::clamp<std::size_t>(stated, 1, kUsualLength)), diagnostics), {}});
+  }
   composer.take("method", request.method, path + ".method");
 }
 

@@ -64,7 +64,7 @@ Advice advise(const cost::CostModel& cost, const cost::Workload& workload, const
   advice.largest_batch_without = largest_batch(cost, workload.context, 1, cost::Kept::target);
   if (const cost::Deployment* deployment = cost.deployment()) {
     advice.warnings = pair_warnings(*deployment);
-    if (best > 0) advice.commands = engine_commands(*deployment, best, workload.batch);
+    if (best > 0) advice.commands = engine_commands(*deployment, best, workload.batch, workload.context);
   }
   return advice;
 }

@@ -1,5 +1,7 @@
 #include "sim/answers/plan/engines.h"
 
+#include "sim/answers/plan/engine_flags.h"
+#include "sim/answers/plan/server_fit.h"
 #include "sim/hardware/latency/server_memory.h"
 
 #include <fmt/format.h>
@@ -17,11 +19,16 @@ using cost::Deployment;
 using cost::made_for_another;
 using cost::ModelShape;
 
-// Rules of these versions; each is cited where it is applied.
-constexpr const char* kVllm = "vLLM 0.27.1";
-constexpr const char* kSglang = "SGLang 0.5.18";
-constexpr const char* kLlamaCpp = "llama.cpp b11118";
-constexpr const char* kTensorRt = "TensorRT-LLM 1.3";
+// What is asked of a server.
+struct Asked {
+  int draft_length;
+  double batch;
+  double context;
+  const std::vector<LengthRange>& by_batch;
+};
+
+// A command of an engine, of the version whose flags and rules these are; each rule is cited where it is applied.
+EngineCommand command_of(const EngineFlags& flags) { return {fmt::format("{} {}", flags.engine, flags.version), "", {}}; }
 
 // vLLM: MAX_SPEC_LEN of vllm/v1/sample/rejection_sampler.py, drafts of one sequence in a step.
 constexpr int kMostDraftsVllm = 128;
@@ -75,10 +82,32 @@ std::string path_of(const ModelShape& model) {
 }
 
 // Weights in host memory, which both engines count in GiB per GPU.
-std::string offloaded(const ModelShape& model) {
-  if (!model.offload) return "";
-  return fmt::format(" --cpu-offload-gb {:.0f}", std::ceil(model.offload->share * model.layer_bytes(model.experts) /
-                                                           model.tensor_parallel / (1024.0 * 1024.0 * 1024.0)));
+void add_offload(ServerCommand& command, const ModelShape& model) {
+  if (!model.offload) return;
+  command.add(FlagUse::offload, std::ceil(model.offload->share * model.layer_bytes(model.experts) / model.tensor_parallel /
+                                          (1024.0 * 1024.0 * 1024.0)));
+}
+
+// Several GPUs share the experts, and each has sequences and all other weights of its own.
+bool shares_experts(const Deployment& d) { return d.target->expert_parallel > 1.0; }
+
+// Why an engine has no server on such a GPU; empty: it may have one.
+std::string unfit_gpu(const Deployment& d, double least_capability) {
+  const auto begins = [&](std::string_view word) { return d.hardware.name.starts_with(word); };
+  if (begins("apple") || begins("tpu") || (least_capability > 0.0 && d.hardware.compute_capability < least_capability))
+    return fmt::format("has no server for {}", d.hardware.name);
+  return "";
+}
+
+// Whether the server starts with what is asked, else why not; notes where the model's own context ends before the planned one.
+bool starts(const ServerFit& fit, const Asked& asked, EngineCommand& own) {
+  if (!fit.why_not.empty()) {
+    own.notes.push_back(fit.why_not);
+    return false;
+  }
+  if (fit.past_model)
+    own.notes.push_back(fmt::format("a context of {:.0f} tokens is longer than the model's own, which the server keeps to", asked.context));
+  return true;
 }
 
 std::string vocabularies(const Deployment& d) {
@@ -108,8 +137,13 @@ std::string table_vllm(const std::vector<LengthRange>& by_batch) {
   return by_batch.empty() ? "" : ", \"num_speculative_tokens_per_batch_size\": " + ranges_text(by_batch);
 }
 
-EngineCommand vllm(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& by_batch) {
-  EngineCommand own{kVllm, "", {}};
+EngineCommand vllm(const Deployment& d, const Asked& asked) {
+  EngineCommand own = command_of(vllm_flags());
+  const int draft_length = asked.draft_length;
+  if (const std::string why = unfit_gpu(d, 0.0); !why.empty()) {
+    own.notes.push_back(why);
+    return own;
+  }
   // SpeculativeConfig.verify_equal_vocab_size_if_draft_model, vllm/config/speculative.py.
   if (vocabularies_differ(d)) {
     own.notes.push_back(vocabularies(d) +
@@ -153,21 +187,40 @@ EngineCommand vllm(const Deployment& d, int draft_length, double batch, const st
     if (shards != 1.0) draft += fmt::format(", \"draft_tensor_parallel_size\": {:g}", shards);
     note_sizes(d, "vLLM", own);
   }
-  if (!by_batch.empty())
+  const ServerFit fit = fit_for_one(d, cost::MemoryRules::vllm, asked.context, draft_length);
+  if (!starts(fit, asked, own)) return own;
+  // Pull request 45953 keeps full graphs with the second model runner, which dense models get from 0.25 on and others by this
+  // variable. _maybe_disable_dynamic_sd_for_data_parallel of vllm/config/vllm.py drops the table where GPUs share experts.
+  if (!asked.by_batch.empty())
     own.notes.emplace_back(
-        "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; it disables full CUDA graphs (7 to 22 % of "
-        "TPOT in issue "
-        "49548), which this plan does not include");
-  own.command = fmt::format("vllm serve {}{}{}{} --speculative-config '{{{}, \"num_speculative_tokens\": {}{}}}'",
-                            path_of(*d.target), shards == 1.0 ? "" : fmt::format(" --tensor-parallel-size {:g}", shards),
-                            (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8" : "") + offloaded(*d.target),
-                            batch > cost::vllm_step(d.hardware).requests ? fmt::format(" --max-num-seqs {:g}", batch) : "", draft,
-                            draft_length, table_vllm(by_batch));
+        shares_experts(d)
+            ? "num_speculative_tokens_per_batch_size is ignored with data parallelism: every step drafts the longest of these lengths"
+            : "num_speculative_tokens_per_batch_size needs vLLM 0.24 or later; without VLLM_USE_V2_MODEL_RUNNER=1 the full CUDA graphs "
+              "are lost with it (7 to 22 % of TPOT in issue 49548), which this plan does not include");
+  ServerCommand command(vllm_flags());
+  command.add_word(path_of(*d.target));
+  if (shards != 1.0) command.add(FlagUse::tensor_parallel, shards);
+  if (shares_experts(d)) {
+    command.add(FlagUse::data_parallel, d.target->expert_parallel);
+    command.add(FlagUse::expert_parallel);
+  }
+  if (d.target->kv_bits < 16.0) command.add(FlagUse::keys, "fp8");
+  add_offload(command, *d.target);
+  if (fit.context) command.add(FlagUse::context, *fit.context);
+  if (asked.batch > cost::vllm_step(d.hardware).requests) command.add(FlagUse::requests, asked.batch);
+  command.add(FlagUse::speculation,
+              fmt::format("'{{{}, \"num_speculative_tokens\": {}{}}}'", draft, draft_length, table_vllm(asked.by_batch)));
+  own.command = command.text();
   return own;
 }
 
-EngineCommand sglang(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& /*by_batch*/) {
-  EngineCommand own{kSglang, "", {}};
+EngineCommand sglang(const Deployment& d, const Asked& asked) {
+  EngineCommand own = command_of(sglang_flags());
+  const int draft_length = asked.draft_length;
+  if (const std::string why = unfit_gpu(d, 0.0); !why.empty()) {
+    own.notes.push_back(why);
+    return own;
+  }
   // Since pull request 23838 a draft with another vocabulary is rejected. Earlier versions served it, and its tokens had other
   // meanings.
   if (vocabularies_differ(d)) {
@@ -182,46 +235,64 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     own.notes.emplace_back("it drafts in one pass only with heads on the target's features (DFLASH, DSPARK)");
     return own;
   }
-  std::string draft;
+  // _handle_speculative_decoding of server_args.py, and _handle_dflash.
+  if (shares_experts(d) && (!d.draft || !is_head(d) || (is_dflash(d) && !is_dspark(d)))) {
+    own.notes.emplace_back("it drafts by EAGLE heads, modules and DSpark alone where GPUs share the experts (--enable-dp-attention)");
+    return own;
+  }
+  const ServerFit fit = fit_for_one(d, cost::MemoryRules::sglang, asked.context, draft_length);
+  if (!starts(fit, asked, own)) return own;
+  ServerCommand command(sglang_flags());
+  command.add(FlagUse::model, path_of(*d.target));
+  if (const double gpus = gpus_of(d); gpus > 1.0) command.add(FlagUse::tensor_parallel, gpus);
+  if (shares_experts(d)) {
+    command.add(FlagUse::data_parallel, d.target->expert_parallel);
+    command.add(FlagUse::attention_data_parallel);
+    command.add(FlagUse::expert_parallel, d.target->expert_parallel);
+    if (is_dspark(d)) command.add(FlagUse::shared_head);
+  }
+  if (d.target->kv_bits < 16.0) command.add(FlagUse::keys, "fp8_e4m3");
+  add_offload(command, *d.target);
+  if (const double all = asked.batch * d.target->expert_parallel; all > cost::kSglangRunsSpeculating) command.add(FlagUse::requests, all);
   if (is_dflash(d)) {
     // DFlash's block counts the token before the drafts, DSpark's does not.
-    draft =
-        is_dspark(d)
-            ? fmt::format("--speculative-algorithm DSPARK --speculative-draft-model-path {} --speculative-dspark-block-size {}",
-                          path_of(*d.draft), draft_length)
-            : fmt::format("--speculative-algorithm DFLASH --speculative-draft-model-path {} --speculative-num-draft-tokens {}",
-                          path_of(*d.draft), draft_length + 1);
+    command.add(FlagUse::speculation, is_dspark(d) ? "DSPARK" : "DFLASH");
+    command.add(FlagUse::draft_model, path_of(*d.draft));
+    if (is_dspark(d))
+      command.add(FlagUse::block, draft_length);
+    else
+      command.add(FlagUse::verified, draft_length + 1);
   } else if (!d.draft) {
     // A chain, so no breadth. The number of verified tokens includes the token before the drafts.
-    draft = fmt::format("--speculative-algorithm NGRAM --speculative-num-draft-tokens {} --speculative-ngram-max-bfs-breadth 1",
-                        draft_length + 1);
+    command.add(FlagUse::speculation, "NGRAM");
+    command.add(FlagUse::verified, draft_length + 1);
+    command.add(FlagUse::lookup, 1);
     own.notes.emplace_back(
         "its NGRAM drafts from a trie of recently emitted tokens, not from the prompt (drafter sglang_ngram): another "
         "acceptance "
         "than with prompt look-up");
   } else {
     // With topk 1, num-draft-tokens must be num-steps + 1.
-    draft = fmt::format(
-        "--speculative-algorithm {}{} --speculative-num-steps {} "
-        "--speculative-eagle-topk 1 --speculative-num-draft-tokens {}",
-        is_eagle3(d) ? "EAGLE3"
-        : is_head(d) ? "EAGLE"
-                     : "STANDALONE",
-        is_module(d) ? "" : " --speculative-draft-model-path " + path_of(*d.draft), draft_length, draft_length + 1);
+    command.add(FlagUse::speculation, is_eagle3(d) ? "EAGLE3" : is_head(d) ? "EAGLE" : "STANDALONE");
+    if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
+    command.add(FlagUse::draft_length, draft_length);
+    command.add(FlagUse::breadth, 1);
+    command.add(FlagUse::verified, draft_length + 1);
     // By default, the draft is assumed to be quantised like the target.
-    if (d.target->weight_bits < 16.0 && d.draft->weight_bits >= 16.0) draft += " --speculative-draft-model-quantization unquant";
+    if (d.target->weight_bits < 16.0 && d.draft->weight_bits >= 16.0) command.add(FlagUse::draft_type, "unquant");
     note_sizes(d, "SGLang", own);
   }
-  own.command =
-      fmt::format("python3 -m sglang.launch_server --model-path {}{}{}{} {}", path_of(*d.target),
-                  d.target->tensor_parallel > 1.0 ? fmt::format(" --tp {:g}", d.target->tensor_parallel) : "",
-                  (d.target->kv_bits < 16.0 ? " --kv-cache-dtype fp8_e4m3" : "") + offloaded(*d.target),
-                  batch > cost::kSglangRunsSpeculating ? fmt::format(" --max-running-requests {:g}", batch) : "", draft);
+  own.command = command.text();
   return own;
 }
 
-EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& /*by_batch*/) {
-  EngineCommand own{kLlamaCpp, "", {}};
+EngineCommand llama_cpp(const Deployment& d, const Asked& asked) {
+  EngineCommand own = command_of(llama_cpp_flags());
+  const int draft_length = asked.draft_length;
+  if (shares_experts(d)) {
+    own.notes.emplace_back("it has no GPUs that share the experts and compute the rest for sequences of their own");
+    return own;
+  }
   if (d.target->offload) {
     own.notes.emplace_back("layers in host memory (--n-gpu-layers) run on the CPU, which this plan does not model");
     return own;
@@ -246,18 +317,8 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
     own.notes.push_back(why);
     return own;
   }
-  // --draft-max and --draft-min were removed. p-min 0: unlikely drafts are not suppressed, since the plan counts every one.
-  // draft-mtp without its own model uses the target's file (common_speculative_init_result).
-  const std::string draft =
-      d.draft ? fmt::format("--spec-type {}{} --spec-draft-n-max {} --spec-draft-p-min 0",
-                            is_module(d)   ? "draft-mtp"
-                            : is_dspark(d) ? "draft-dspark"
-                            : is_dflash(d) ? "draft-dflash"
-                            : is_head(d)   ? "draft-eagle3"
-                                           : "draft-simple",
-                            is_module(d) ? "" : " --model-draft " + path_of(*d.draft), draft_length)
-              : fmt::format("--spec-type ngram-simple --spec-ngram-simple-size-n {} --spec-ngram-simple-size-m {}",
-                            std::min(kLongestLookup, draft_length), draft_length);
+  const ServerFit fit = fit_for_all(d, asked.batch, asked.context, draft_length);
+  if (!starts(fit, asked, own)) return own;
   // ngram-simple makes no draft shorter than the looked-up tokens (common/ngram-map.cpp); ngram-map-k does.
   if (!d.draft)
     own.notes.push_back(fmt::format(
@@ -267,12 +328,33 @@ EngineCommand llama_cpp(const Deployment& d, int draft_length, double batch, con
         std::min(kLongestLookup, draft_length), draft_length));
   if (is_module(d)) own.notes.emplace_back("the target's file must contain the module, which some conversions drop");
   // By default llama-server places a model's layers on one GPU after the other.
-  own.command = fmt::format("llama-server --model {}{}{}{} {}", path_of(*d.target),
-                            d.target->tensor_parallel > 1.0 ? " --split-mode tensor" : "",
-                            d.target->kv_bits < 16.0 ? " --cache-type-k q8_0 --cache-type-v q8_0" : "",
-                            batch > 1.0 ? fmt::format(" --parallel {:g}", batch) : "", draft);
-  if (vocabularies_differ(d))
-    own.notes.push_back(vocabularies(d) + ": accepted, if the tokens that both have are the same texts");
+  ServerCommand command(llama_cpp_flags());
+  command.add(FlagUse::model, path_of(*d.target));
+  if (d.target->tensor_parallel > 1.0) command.add(FlagUse::tensor_parallel, "tensor");
+  if (d.target->kv_bits < 16.0) {
+    command.add(FlagUse::keys, "q8_0");
+    command.add(FlagUse::values, "q8_0");
+  }
+  command.add(FlagUse::context, *fit.context);  // of all sequences together
+  if (asked.batch > 1.0) command.add(FlagUse::requests, asked.batch);
+  if (d.draft) {
+    // --draft-max and --draft-min were removed. p-min 0: unlikely drafts are not suppressed, since the plan counts every one.
+    // draft-mtp without its own model uses the target's file (common_speculative_init_result).
+    command.add(FlagUse::speculation, is_module(d)   ? "draft-mtp"
+                                      : is_dspark(d) ? "draft-dspark"
+                                      : is_dflash(d) ? "draft-dflash"
+                                      : is_head(d)   ? "draft-eagle3"
+                                                     : "draft-simple");
+    if (!is_module(d)) command.add(FlagUse::draft_model, path_of(*d.draft));
+    command.add(FlagUse::draft_length, draft_length);
+    command.add(FlagUse::least_probability, 0);
+  } else {
+    command.add(FlagUse::speculation, "ngram-simple");
+    command.add(FlagUse::lookup, std::min(kLongestLookup, draft_length));
+    command.add(FlagUse::lookup_drafts, draft_length);
+  }
+  own.command = command.text();
+  if (vocabularies_differ(d)) own.notes.push_back(vocabularies(d) + ": accepted, if the tokens that both have are the same texts");
   return own;
 }
 
@@ -284,8 +366,13 @@ std::string table_tensorrt(const std::vector<LengthRange>& by_batch) {
   return list.empty() ? "" : ", draft_len_schedule: {" + list + "}";
 }
 
-EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, const std::vector<LengthRange>& by_batch) {
-  EngineCommand own{kTensorRt, "", {}};
+EngineCommand tensorrt(const Deployment& d, const Asked& asked) {
+  EngineCommand own = command_of(tensorrt_flags());
+  constexpr double kAmpere = 8.0;  // the oldest that its support matrix names
+  if (const std::string why = unfit_gpu(d, kAmpere); !why.empty()) {
+    own.notes.push_back(why);
+    return own;
+  }
   if (vocabularies_differ(d)) {
     own.notes.push_back(vocabularies(d) + ": the draft must have the target's tokenizer");
     return own;
@@ -308,11 +395,19 @@ EngineCommand tensorrt(const Deployment& d, int draft_length, double batch, cons
                                            : fmt::format("decoding_type: {}, speculative_model: {}",
                                                       is_eagle3(d) ? "Eagle3" : "Draft_Target", path_of(*d.draft));
   note_sizes(d, "TensorRT-LLM", own);
-  own.command = fmt::format(
-      "echo 'speculative_config: {{{}, max_draft_len: {}{}}}' > speculative.yaml && trtllm-serve {}{} --max_batch_size {:g} "
-      "--extra_llm_api_options speculative.yaml",
-      draft, draft_length, table_tensorrt(by_batch), path_of(*d.target),
-      d.target->tensor_parallel > 1.0 ? fmt::format(" --tp_size {:g}", d.target->tensor_parallel) : "", batch);
+  const ServerFit fit = fit_for_one(d, cost::MemoryRules::trtllm, asked.context, asked.draft_length);
+  if (!starts(fit, asked, own)) return own;
+  ServerCommand command(tensorrt_flags());
+  command.add_word(path_of(*d.target));
+  if (const double gpus = gpus_of(d); gpus > 1.0) command.add(FlagUse::tensor_parallel, gpus);
+  if (shares_experts(d)) command.add(FlagUse::expert_parallel, d.target->expert_parallel);
+  command.add(FlagUse::requests, asked.batch);
+  if (fit.context) command.add(FlagUse::context, *fit.context);
+  command.add(FlagUse::options_file, "speculative.yaml");
+  own.command = fmt::format("echo '{{{}{}speculative_config: {{{}, max_draft_len: {}{}}}}}' > speculative.yaml && {}",
+                            shares_experts(d) ? "enable_attention_dp: true, " : "",
+                            d.target->kv_bits < 16.0 ? "kv_cache_config: {dtype: fp8}, " : "", draft, asked.draft_length,
+                            table_tensorrt(asked.by_batch), command.text());
   return own;
 }
 
@@ -320,7 +415,7 @@ struct Server {
   std::string_view name;
   bool takes_lengths;  // draft lengths by batch
   bool that_rise;      // and lengths that rise with the batch
-  EngineCommand (*command)(const Deployment&, int draft_length, double batch, const std::vector<LengthRange>& by_batch);
+  EngineCommand (*command)(const Deployment&, const Asked&);
 };
 constexpr std::array kServers = {Server{"vLLM", true, true, vllm}, Server{"SGLang", false, false, sglang},
                                  Server{"llama.cpp", false, false, llama_cpp}, Server{"TensorRT-LLM", true, false, tensorrt}};
@@ -344,23 +439,60 @@ bool takes_lengths_that_rise(const std::string& engine) {
 }
 
 std::optional<EngineCommand> engine_command(const std::string& engine, const Deployment& deployment, int draft_length,
-                                            double batch, const std::vector<LengthRange>& by_batch) {
+                                            double batch, const std::vector<LengthRange>& by_batch, double context) {
   const Server* const server = find_server(engine);
   if (!deployment.target || server == nullptr) return std::nullopt;
-  return server->command(deployment, draft_length, batch, by_batch);
+  return server->command(deployment, {draft_length, batch, context, by_batch});
 }
 
-std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch) {
+double gpus_of(const cost::Deployment& deployment) {
+  return deployment.target ? deployment.target->tensor_parallel * deployment.target->expert_parallel : 1.0;
+}
+
+std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch, double context) {
   if (!deployment.target) return {};
   std::vector<EngineCommand> list;
   list.reserve(kServers.size());
-  for (const Server& server : kServers) list.push_back(server.command(deployment, draft_length, batch, {}));
+  const std::vector<LengthRange> one_length;
+  for (const Server& server : kServers) list.push_back(server.command(deployment, {draft_length, batch, context, one_length}));
   return list;
 }
+
+namespace {
+
+// The preset that has this name or alias; "" for none.
+std::string preset_called(const std::string& name) {
+  for (const cost::Preset& one : cost::presets()) {
+    if (one.kind != cost::PresetKind::model) continue;
+    const std::vector<std::string> aliases = cost::aliases_of(one);
+    if (one.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end()) return one.name;
+  }
+  return "";
+}
+
+// The target that a head's name says it was trained for: eagle3-TARGET, TARGET-mtp; "" where it says none.
+std::string named_target(const std::string& head) {
+  std::string rest = head;
+  for (const std::string_view prefix : {"eagle3-", "p-eagle-", "dflash-", "dspark-"})
+    if (rest.starts_with(prefix)) rest = rest.substr(prefix.size());
+  if (rest.ends_with("-mtp")) rest.resize(rest.size() - 4);
+  return rest == head ? "" : preset_called(rest);
+}
+
+}  // namespace
 
 std::vector<std::string> pair_warnings(const cost::Deployment& deployment) {
   std::vector<std::string> list;
   if (!deployment.target) return list;
+  if (is_head(deployment)) {
+    const std::string own = named_target(deployment.draft->name);
+    const std::string target = preset_called(deployment.target->name);
+    if (const std::string why = made_for_another(*deployment.target, *deployment.draft); !why.empty())
+      list.push_back(why + ": no engine serves this pair");
+    else if (!own.empty() && !target.empty() && own != target)
+      list.push_back(fmt::format("{} was trained for {}, the target is {}: expect fewer accepted drafts than are published for it",
+                                 deployment.draft->name, own, target));
+  }
   if (vocabularies_differ(deployment))
     list.push_back(fmt::format("{}: {}", vocabularies(deployment),
                                std::abs(deployment.draft->vocab - deployment.target->vocab) > kVocabularyDifferenceLlamaCpp

@@ -16,14 +16,22 @@ struct EngineCommand {
   std::vector<std::string> notes;  // why it rejects the pair, or which parts of the plan do not apply to it
 };
 
-// A command for each engine, with placeholders in <> for paths. `batch`: sequences that it must hold at once.
-std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch);
+// Cached tokens of a sequence at its end, where nothing is said of them.
+constexpr double kUsualContext = 2048.0;
+
+// A command for each engine, with placeholders in <> for paths. `batch`: sequences that it must hold at once, on each GPU where
+// GPUs share the experts; `context`: cached tokens of the longest of them.
+std::vector<EngineCommand> engine_commands(const cost::Deployment& deployment, int draft_length, double batch,
+                                           double context = kUsualContext);
+// How many GPUs the target runs on.
+double gpus_of(const cost::Deployment& deployment);
 
 // The command of one engine, "vLLM", "SGLang", "TensorRT-LLM" or "llama.cpp"; nullopt for another. `by_batch` is included if the
 // engine supports such a table, which vLLM and TensorRT-LLM do: from 1 sequence on without gaps. `draft_length` is the longest
 // of them.
 std::optional<EngineCommand> engine_command(const std::string& engine, const cost::Deployment& deployment, int draft_length,
-                                            double batch, const std::vector<LengthRange>& by_batch);
+                                            double batch, const std::vector<LengthRange>& by_batch,
+                                            double context = kUsualContext);
 bool takes_lengths_by_batch(const std::string& engine);
 // TensorRT-LLM rejects a table whose first length is not its longest (validate_draft_len_schedule_and_sort,
 // tensorrt_llm/llmapi/llm_args.py).

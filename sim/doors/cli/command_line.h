@@ -33,19 +33,27 @@ class Option {
       : Option(std::move(name), default_text(into), std::move(help),
                [&into, allowed](const std::string& text, const std::string& option) {
                  into = Numbers<T>::read(text, option, allowed);
-               }) {}
+               }) {
+    type_ = Numbers<T>::kType;
+    interval_ = allowed;
+  }
   // Any other type: `read` converts the text, given the option's name "--name".
   template <class T, std::invocable<const std::string&, const std::string&> Read>
   Option(std::string name, T& into, Read read, std::string help)
       : Option(std::move(name), default_text(into), std::move(help),
-               [&into, read](const std::string& text, const std::string& option) { into = read(text, option); }) {}
+               [&into, read](const std::string& text, const std::string& option) { into = read(text, option); }) {
+    type_ = TypeOf<T>::kName;
+  }
   // One of several words, each of which represents a value.
   template <class T>
   Option(std::string name, T& into, std::vector<std::pair<std::string, T>> words, std::string help)
       : Option(std::move(name), word_of(words, into), std::move(help),
                [&into, words](const std::string& text, const std::string& option) {
                  into = words[word_index(text, option, words)].second;
-               }) {}
+               }) {
+    type_ = "word";
+    for (const auto& [word, meaning] : words) words_.push_back(word);
+  }
 
  private:
   using Take = std::function<void(const std::string& text, const std::string& option)>;
@@ -55,6 +63,7 @@ class Option {
 
   template <class T>
   struct Numbers {
+    static constexpr const char* kType = std::is_floating_point_v<T> ? "number" : "integer";
     static T read(const std::string& text, const std::string& option, const config::Interval& allowed) {
       if constexpr (std::is_floating_point_v<T>)
         return read_number(text, option, allowed);
@@ -66,11 +75,24 @@ class Option {
   struct Numbers<std::optional<T>> : Numbers<T> {};
   template <class T>
   struct Numbers<std::vector<T>> {
+    static constexpr const char* kType = std::is_floating_point_v<T> ? "numbers" : "integers";
     static std::vector<T> read(const std::string& text, const std::string& option, const config::Interval& allowed) {
       if constexpr (std::is_floating_point_v<T>) return read_numbers(text, option, allowed);
       const std::vector<std::int64_t> whole = read_integers(text, option, allowed);
       return std::vector<T>(whole.begin(), whole.end());
     }
+  };
+
+  // What kind of value is read into a T by a reader of its own.
+  template <class T>
+  struct TypeOf {
+    static constexpr const char* kName = !std::is_arithmetic_v<T> ? "text" : std::is_floating_point_v<T> ? "number" : "integer";
+  };
+  template <class T>
+  struct TypeOf<std::optional<T>> : TypeOf<T> {};
+  template <class T>
+  struct TypeOf<std::vector<T>> {
+    static constexpr const char* kName = !std::is_arithmetic_v<T> ? "text" : std::is_floating_point_v<T> ? "numbers" : "integers";
   };
 
   static std::string default_text(const std::string& text) { return text; }
@@ -109,6 +131,9 @@ class Option {
   std::string fallback_;
   Values values_;
   Take take_;
+  const char* type_ = "text";
+  std::optional<config::Interval> interval_;
+  std::vector<std::string> words_;
   friend class CommandLine;
 };
 
@@ -127,6 +152,9 @@ struct OptionInfo {
   bool repeats = false;
   std::string fallback;  // its default; "" for none
   std::string help;
+  std::string type;  // flag, text, word, number, integer; numbers and integers: several, with commas between
+  std::optional<config::Interval> interval;  // of a number
+  std::vector<std::string> words;            // that are allowed
 };
 struct CommandInfo {
   std::string usage;

@@ -1,5 +1,6 @@
 // specsim completion and specsim man: the commands and their options, from the declarations that --help prints.
 #include "sim/doors/cli/command.h"
+#include "sim/doors/cli/command_reference.h"
 #include "sim/doors/cli/named_parts.h"
 #include "sim/doors/cli/options.h"
 #include "sim/doors/cli/output_form.h"
@@ -29,8 +30,10 @@ const std::map<std::string, std::string>& kind_of_option() {
   return kinds;
 }
 
-// The possible values of an option: names from a registry, or its own words; empty: a file, or anything.
+}  // namespace
+
 std::vector<std::string> words_of(const OptionInfo& option, const std::vector<NamedPart>& parts) {
+  if (!option.words.empty()) return option.words;
   std::vector<std::string> words;
   if (option.name == "format") return report::format_names();
   if (option.name == "server") return logs::server_names();
@@ -41,6 +44,8 @@ std::vector<std::string> words_of(const OptionInfo& option, const std::vector<Na
   if (option.name == "draft") words.emplace_back("none");
   return words;
 }
+
+namespace {
 
 // The possible words without a dash, if they are not files.
 std::vector<std::string> places_of(const Command& command, const std::vector<NamedPart>& parts) {

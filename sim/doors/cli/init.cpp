@@ -1,4 +1,4 @@
-// specsim init: three questions and a new config, or the configs that come with the program.
+// specsim init: five questions and a new config, or the configs that come with the program.
 #include "sim/doors/cli/command.h"
 #include "sim/doors/cli/named_parts.h"
 #include "sim/doors/cli/options.h"
@@ -7,14 +7,19 @@
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/base/whole_file.h"
 #include "sim/foundation/config/value.h"
+#include "sim/hardware/gpu/hardware.h"
+#include "sim/hardware/latency/deployment_memory.h"
+#include "sim/hardware/model/element_types.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <vector>
 
 namespace specsim::cli {
@@ -56,7 +61,7 @@ std::string ask(const std::string& question, const std::string& usual, const std
     if (!read_line(answer)) {
       print_output("\n");
       throw BadInput({"standard input", 0, 0},
-                     fmt::format("it ended before an answer to \"{}\", allowed: three answers", question));
+                     fmt::format("it ended before an answer to \"{}\", allowed: five answers", question));
     }
     if (!terminal) print_output("{}\n", answer);
     answer.erase(answer.find_last_not_of(" \t\r") + 1);
@@ -69,8 +74,68 @@ std::string ask(const std::string& question, const std::string& usual, const std
   }
 }
 
-std::string own_config(const std::string& hardware, const std::string& target, const std::string& draft) {
-  const bool heads = draft == "none";
+struct Answers {
+  std::string hardware;
+  std::string engine;
+  std::string target;
+  std::string dtype;  // kPublished: as the model's file says
+  std::string draft;  // "none": n-grams, or heads inside the target
+};
+constexpr const char* kPublished = "published";
+
+// A workload that fits into the memory of so many GPUs.
+struct Setting {
+  double batch = 8.0;
+  double context = 2048.0;
+  int gpus = 1;
+  cost::MemoryBudget memory;
+};
+constexpr int kDraftLength = 3;
+
+// A model as the config describes it.
+std::string described(const std::string& name, const std::string& dtype, int gpus) {
+  std::string more = dtype == kPublished ? "" : fmt::format(", dtype: {}", dtype);
+  if (gpus > 1) more += fmt::format(", tensor_parallel: {}", gpus);
+  return more.empty() ? name : fmt::format("{{preset: {}{}}}", name, more);
+}
+std::string described_target(const Answers& answers, int gpus) { return described(answers.target, answers.dtype, gpus); }
+std::string described_draft(const Answers& answers, int gpus) {
+  return answers.draft == "none" ? answers.draft : described(answers.draft, kPublished, gpus);
+}
+
+cost::Deployment deployment_of(const Answers& answers, int gpus, Diagnostics& diagnostics) {
+  const Location place{"standard input", 0, 0};
+  const auto model = [&](const std::string& text, const char* what) {
+    return cost::read_model(config::parse_text(text, "standard input", diagnostics), what, diagnostics);
+  };
+  cost::Deployment deployment;
+  deployment.hardware = cost::read_hardware(config::scalar(answers.hardware, place), diagnostics);
+  deployment.engine = cost::read_engine(config::scalar(answers.engine, place), diagnostics);
+  deployment.target = model(described_target(answers, gpus), "target");
+  if (answers.draft != "none") deployment.draft = model(described_draft(answers, gpus), "draft");
+  if (diagnostics.empty()) cost::check_element_types(*deployment.target, "target", deployment.hardware, diagnostics);
+  return deployment;
+}
+
+// The largest workload of a few that fits, on as few GPUs as hold it; nothing where eight do not. Throws BadInput where the
+// answers cannot go together.
+std::optional<Setting> fitting(const Answers& answers) {
+  for (const int gpus : {1, 2, 4, 8}) {
+    Diagnostics diagnostics;
+    const cost::Deployment deployment = deployment_of(answers, gpus, diagnostics);
+    if (gpus == 1) diagnostics.throw_if_any();
+    if (!diagnostics.empty()) continue;  // more GPUs than heads
+    for (const auto& [batch, context] : {std::pair{8.0, 2048.0}, {4.0, 2048.0}, {2.0, 2048.0}, {1.0, 2048.0}, {1.0, 1024.0}, {1.0, 512.0}}) {
+      const cost::MemoryBudget memory =
+          cost::memory_of(deployment, {batch, context}, kDraftLength + 1, deployment.draft ? cost::Kept::both : cost::Kept::target);
+      if (memory.fits()) return Setting{batch, context, gpus, memory};
+    }
+  }
+  return std::nullopt;
+}
+
+std::string own_config(const Answers& answers, const Setting& setting) {
+  const bool heads = answers.draft == "none";
   return fmt::format(
       "# Written by specsim init: {} on {}{}.\n"
       "#   specsim check {}      simulation against theory\n"
@@ -89,20 +154,23 @@ std::string own_config(const std::string& hardware, const std::string& target, c
       "  draft: {{from: target, transform: logit_noise, value: 1.3, spread: 0.7}}\n"
       "context: {{process: iid, pool: 1024}}\n"
       "decode:\n"
-      "  drafter: {{kind: chain, draft_length: 3}}\n"
+      "  drafter: {{kind: chain, draft_length: {}}}\n"
       "  verifier: token                # specsim list verifier\n"
       "cost:\n"
       "  model: roofline\n"
       "  hardware: {}\n"
+      "  engine: {}\n"
       "  target: {}\n"
       "  draft: {}{}\n"
-      "workload: {{batch: 8, context_length: 2048}}\n"
+      "workload: {{batch: {:g}, context_length: {:g}}}  # the target's GPU holds this: {}\n"
       "# One cell for each value, or each pair of values:\n"
       "# sweep:\n"
       "#   decode.drafter.draft_length: [1, 2, 3, 4, 5, 6]\n"
       "#   workload.batch: [1, 8, 32]\n",
-      target, hardware, heads ? ", drafted without a model" : fmt::format(", drafted by {}", draft), kOwnConfig, kOwnConfig,
-      hardware, target, draft, heads ? "                    # n-grams, or heads inside the target" : "");
+      answers.target, answers.hardware, heads ? ", drafted without a model" : fmt::format(", drafted by {}", answers.draft), kOwnConfig,
+      kOwnConfig, kDraftLength, answers.hardware, answers.engine, described_target(answers, setting.gpus),
+      described_draft(answers, setting.gpus), heads ? "                    # n-grams, or heads inside the target" : "", setting.batch,
+      setting.context, setting.memory.to_text());
 }
 
 // Checks that the config can be written. An existing file is replaced only on request, a link or a pipe never. Throws BadInput.
@@ -126,14 +194,47 @@ void check_place(const fs::path& base, const fs::path& file, bool force) {
   }
 }
 
+// Models that can stand alone, and all of them.
+std::vector<std::string> names_of_targets(const std::vector<std::string>& models) {
+  std::vector<std::string> names;
+  for (const std::string& name : models) {
+    Diagnostics ignored;
+    const cost::ModelShape shape = cost::read_model(config::scalar(name, {"", 0, 0}), "target", ignored);
+    if (ignored.empty() && !shape.on_target()) names.push_back(name);
+  }
+  return names;
+}
+
+// The draft that is offered: what was trained for the target, if a preset describes it.
+std::string usual_draft(const std::string& target, const std::vector<std::string>& models) {
+  for (const std::string& name : {"eagle3-" + target, target + "-mtp", "dflash-" + target, "dspark-" + target})
+    if (std::find(models.begin(), models.end(), name) != models.end()) return name;
+  return target == "llama-3.1-70b" ? "llama-3.2-1b" : "none";
+}
+
 ExitCode write_own(bool force) {
   check_place("", kOwnConfig, force);
-  std::vector<std::string> drafts = names_of("model");
+  const std::vector<std::string> models = names_of("model");
+  std::vector<std::string> drafts = models;
   drafts.emplace_back("none");
-  const std::string hardware = ask("GPU (specsim list hardware)?", "h100-sxm", names_of("hardware"));
-  const std::string target = ask("Target model (specsim list model)?", "llama-3.1-8b", names_of("model"));
-  const std::string draft = ask("Draft model, or none for n-grams and heads?", "llama-3.2-1b", drafts);
-  write_whole_file(kOwnConfig, own_config(hardware, target, draft));
+  Answers answers;
+  answers.hardware = ask("GPU (specsim list hardware)?", "h100-sxm", names_of("hardware"));
+  answers.engine = ask("Engine (specsim list engine)?", "vllm", names_of("engine"));
+  answers.target = ask("Target model (specsim list model)?", "llama-3.1-8b", names_of_targets(models));
+  std::vector<std::string> types = {kPublished, "bf16", "fp8", "int8", "int4", "nvfp4", "mxfp4"};
+  if (answers.engine == "llama_cpp") types = {kPublished, "bf16", "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_0"};
+  answers.dtype = ask(fmt::format("Quantisation of the target ({})?", fmt::join(types, ", ")), kPublished, types);
+  answers.draft = ask("Draft model, or none for n-grams and heads?", usual_draft(answers.target, models), drafts);
+  const std::optional<Setting> setting = fitting(answers);
+  if (!setting)
+    throw BadInput({"standard input", 0, 0},
+                   fmt::format("{} does not fit into the memory of 8 {} with a sequence of 512 tokens, allowed: narrower weights or another GPU",
+                               answers.target, answers.hardware));
+  if (setting->gpus > 1) print_output("it needs {} GPUs (tensor_parallel)\n", setting->gpus);
+  if (const Setting usual; setting->batch < usual.batch || setting->context < usual.context)
+    print_output("reduced to batch {:g} and context {:g}, so that it fits\n", setting->batch, setting->context);
+  print_output("memory: {}\n", setting->memory.to_text());
+  write_whole_file(kOwnConfig, own_config(answers, *setting));
   print_output("wrote {0}; try: specsim check {0}, specsim plan {0}\n", kOwnConfig);
   return ExitCode::fine;
 }
@@ -146,13 +247,13 @@ ExitCode init_command(const std::vector<std::string>& arguments) {
   bool asks = false;
   CommandLine line(
       "specsim init [DIRECTORY] [--ask] [--force]",
-      "  specsim init                   # at a terminal: three questions, and experiment.yaml; else configs/ in this "
+      "  specsim init                   # at a terminal: five questions, and experiment.yaml; else configs/ in this "
       "directory\n"
       "  specsim init mine && specsim check mine/configs/quickstart.yaml\n");
   line.add_words("directory", directories);
-  line.add(
-      {{"force", force, "replace existing configs of the same name"},
-       {"ask", asks, "ask for GPU, target and draft and write experiment.yaml; the default at a terminal without a directory"}});
+  line.add({{"force", force, "replace existing configs of the same name"},
+            {"ask", asks,
+             "ask for GPU, engine, target, quantisation and draft and write experiment.yaml; the default at a terminal without a directory"}});
   if (!line.read(arguments)) return ExitCode::fine;
   const bool named = !directories.empty();
   if (!named) directories = {"."};

@@ -1,5 +1,6 @@
 #include "sim/doors/cli/output_form.h"
 
+#include "sim/doors/cli/command_reference.h"
 #include "sim/foundation/base/context.h"
 #include "sim/foundation/base/error.h"
 #include "sim/foundation/base/output.h"
@@ -74,6 +75,10 @@ ExitCode run_in_form(const Command& command, const std::vector<std::string>& arg
   if (!format)
     throw BadInput({"--format", 0, 0},
                    fmt::format("{}, allowed: {}", config::quote_for_message(name), fmt::join(report::format_names(), ", ")));
+  if (command.name == "reference" && *format == report::Format::json && !given(arguments, "--help") && !given(arguments, "-h")) {
+    write_output(command_reference());
+    return ExitCode::fine;
+  }
   form().quiet = given(arguments, "--quiet");
   // With --quiet these commands still print what the user explicitly requested: the verdict, or the table of `pass --csv`.
   const bool own_quiet = command.name == "run" || command.name == "check" || given(arguments, "--csv");

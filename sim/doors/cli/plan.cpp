@@ -13,6 +13,7 @@
 #include "sim/foundation/base/files_read.h"
 #include "sim/foundation/base/output.h"
 #include "sim/foundation/report/output_folder.h"
+#include "sim/hardware/presets/presets.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -109,6 +110,18 @@ constexpr const char* kPlanExamples =
     "  specsim plan --trace accepted.jsonl --hardware h100-sxm --target llama-3.1-8b --draft llama-3.2-1b\n"
     "  scripts/plots/plot_plan.py build/plan\n";
 
+// "; published for this pair: --acceptance NAME", or "" where no table is of these models.
+std::string published_for(const WorkloadOptions& workload) {
+  std::string list;
+  for (const cost::Preset& one : cost::presets()) {
+    if (one.kind != cost::PresetKind::acceptance) continue;
+    const RecordedPair recorded = recorded_pair(spec::named_acceptance_table(one.name, {"--acceptance", 0, 0}));
+    if (recorded.target.empty() || recorded.target != workload.target.value_or(plan::kDefaultTarget) || recorded.draft != workload.draft) continue;
+    list += fmt::format("{}--acceptance {}", list.empty() ? "" : ", ", one.name);
+  }
+  return list.empty() ? "" : "; published for this pair: " + list;
+}
+
 plan::PlanningOptions read_planning(const CommandLine& line, const PlanOptions& options, bool built_in) {
   plan::PlanningOptions planning;
   planning.longest = options.longest;
@@ -117,9 +130,10 @@ plan::PlanningOptions read_planning(const CommandLine& line, const PlanOptions& 
   if (built_in && !planning.own)
     throw BadInput(
         {"", 0, 0},
-        "specsim plan needs a config, whose distributions determine the acceptance, or one of --alpha, --position-rates, "
+        std::string() + "specsim plan needs a config, whose distributions determine the acceptance, or one of --alpha, --position-rates, "
         "--conditional-rates, "
-        "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples");
+        "--mean-acceptance-length, --acceptance-rate, --acceptance, --trace, --log; specsim plan --help shows examples" +
+            published_for(options.workload));
   return planning;
 }
 

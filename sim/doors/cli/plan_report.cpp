@@ -42,6 +42,10 @@ void print_setting(const plan::Planned& planned) {
   if (const cost::Deployment* d = cell.cost().deployment(); d != nullptr && d->target) {
     print_output("{}{} on {}, {}\n", described(*d->target), d->draft ? " drafted by " + described(*d->draft) : ", no draft model",
                  d->hardware.name, load);
+    if (const double gpus = plan::gpus_of(*d); gpus > 1.0)
+      print_output("{:g} GPUs; {}\n", gpus,
+                   d->target->expert_parallel > 1.0 ? "batch and tokens/s are those of each GPU"
+                                                    : "batch and tokens/s are those of all of them together");
     if (!d->draft)
       print_words(
           "(proposals need no pass and no time here: set their host time with --set cost.round_us=MICROSECONDS. An engine counts "
@@ -162,7 +166,10 @@ void print_answer(const plan::Planned& planned, const Advice& advice) {
                                             even->draft_length, planned.curve.equivalent_alpha(even->draft_length))
                               : "even a draft with acceptance 1 loses");
   print_words(carries);
-  if (const plan::EngineCommand* const start = start_command(planned, advice)) print_output("start: {}\n", start->command);
+  const cost::Deployment* const served = planned.cell->cost().deployment();
+  const double gpus = served != nullptr ? plan::gpus_of(*served) : 1.0;
+  if (const plan::EngineCommand* const start = start_command(planned, advice))
+    print_output("start{}: {}\n", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "", start->command);
   const plan::Gain& gain = plan.best > 0 ? best.gain : plan::fastest_draft(plan) != nullptr ? plan::fastest_draft(plan)->gain : best.gain;
   const cost::Deployment* const deployment = planned.cell->cost().deployment();
   if (deployment != nullptr && !deployment->engine.tuned && gain.error > kWide)
@@ -273,7 +280,7 @@ void print_memory(const Advice& advice, bool drafted) {
                                                    : " (server defaults; override with --set cost.memory_share=...)"));
 }
 
-void print_commands(const std::vector<plan::EngineCommand>& commands) {
+void print_commands(const std::vector<plan::EngineCommand>& commands, double gpus) {
   if (commands.empty()) return;
   report::Table table({{"", Align::left}, {"", Align::left}}, {.indent = 2, .headless = true});
   for (const plan::EngineCommand& own : commands) {
@@ -281,7 +288,7 @@ void print_commands(const std::vector<plan::EngineCommand>& commands) {
     for (const std::string& note : own.notes)
       if (!own.command.empty()) table.add({"", "(" + note + ")"});
   }
-  print_output("start a server with\n{}", table.text());  // commands are not wrapped, so that they can be copied
+  print_output("start a server{} with\n{}", gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "", table.text());  // not wrapped, so that they can be copied
 }
 
 // Memory and start commands for each of a few cells.
@@ -298,7 +305,7 @@ void print_servers(const std::vector<plan::Planned>& planned) {
     if (!memory) continue;
     print_words(fmt::format("cell {}, draft length {}: memory: {}", i, length_text(best), memory->to_text()));
     const cost::Deployment* const deployment = cell.cost().deployment();
-    if (best > 0 && deployment != nullptr) print_commands(plan::engine_commands(*deployment, best, cell.workload.batch));
+    if (best > 0 && deployment != nullptr) print_commands(plan::engine_commands(*deployment, best, cell.workload.batch, cell.workload.context), plan::gpus_of(*deployment));
   }
 }
 
@@ -327,7 +334,7 @@ void print_advice(const plan::Planned& planned, const Advice& advice, bool verbo
     print_scan("context", advice.by_context, false);
     print_cliff(advice);
     print_memory(advice, deployment != nullptr && deployment->draft.has_value());
-    print_commands(advice.commands);
+    print_commands(advice.commands, deployment != nullptr ? plan::gpus_of(*deployment) : 1.0);
   } else if (in_seconds) {
     print_output("--verbose prints best draft lengths by context, memory, and commands of other servers\n");
   }

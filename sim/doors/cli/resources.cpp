@@ -6,6 +6,7 @@
 #include "sim/foundation/base/output.h"
 
 #include <spawn.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -86,11 +87,19 @@ bool wait_for(pid_t child, const std::atomic<bool>* flag) {
   return flag == nullptr ? stopped.load() : told;
 }
 
+// The file of this program; without /proc, as in a bare chroot, the path that it was started by.
+fs::path own_path() {
+  std::error_code ignored;
+  const fs::path path = fs::read_symlink("/proc/self/exe", ignored);
+  if (!path.empty()) return path;
+  const auto* const started = reinterpret_cast<const char*>(getauxval(AT_EXECFN));  // NOLINT: the kernel gives an address as a number
+  return started == nullptr ? fs::path() : fs::absolute(started, ignored);
+}
+
 // This program's environment, plus this program's path for the script.
 std::vector<std::string> environment_of_script() {
   const std::string name = "SPECSIM_PROGRAM=";
-  std::error_code ignored;
-  std::vector<std::string> settings = {name + fs::read_symlink("/proc/self/exe", ignored).string()};
+  std::vector<std::string> settings = {name + own_path().string()};
   for (char** setting = environ; *setting != nullptr; ++setting)
     if (std::string_view(*setting).substr(0, name.size()) != name) settings.emplace_back(*setting);
   return settings;
@@ -100,7 +109,7 @@ std::vector<std::string> environment_of_script() {
 
 std::string resources_folder() {
   std::error_code ignored;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  const fs::path folder = own_path().parent_path();
   if (folder.empty()) return "";
   for (const fs::path& candidate : {folder / "../share/specsim", folder / ".."})
     if (fs::is_regular_file(candidate / "configs/quickstart.yaml", ignored))

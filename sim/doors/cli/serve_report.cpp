@@ -121,7 +121,7 @@ void print_curve(const std::vector<load::CurvePoint>& curve, load::Load load, co
 namespace {
 
 // Prints the server's flags: with a table if its engine supports one, otherwise with the length for steps of so many requests.
-void print_flags(const load::ServeExperiment& experiment, const load::LengthTable& table, double requests) {
+void print_flags(const load::ServeExperiment& experiment, const load::LengthTable& table, double requests, double context) {
   const std::string& engine = experiment.product;
   const cost::Deployment* const deployment = experiment.cost->deployment();
   if (engine.empty() || deployment == nullptr) return;
@@ -140,11 +140,13 @@ void print_flags(const load::ServeExperiment& experiment, const load::LengthTabl
     print_words("flags: none, the server is faster without speculation");
     return;
   }
-  const auto own = plan::engine_command(engine, *deployment, length, table.running, by_batch);
+  const auto own = plan::engine_command(engine, *deployment, length, table.running, by_batch, context);
   if (!own) return;
+  const double gpus = plan::gpus_of(*deployment);
   if (!own->command.empty())
-    print_output("flags for {}{}:\n  {}\n", own->engine,
-                 experiment.prefill_engines > 0 ? ", for the decoding engines (prompt engines do not draft)" : "", own->command);
+    print_output("flags for {}{}{}:\n  {}\n", own->engine,
+                 experiment.prefill_engines > 0 ? ", for the decoding engines (prompt engines do not draft)" : "",
+                 gpus > 1.0 ? fmt::format(" on {:g} GPUs", gpus) : "", own->command);
   for (const std::string& note : own->notes) print_words(fmt::format("{}: {}", own->engine, note));
   const std::string& policy = experiment.speculation->policy_name;
   if (!own->command.empty() && policy != "fixed" && policy != "table")
@@ -171,7 +173,9 @@ void print_best_lengths(const load::ServeExperiment& experiment, const arrivals:
     words +=
         fmt::format("; drafts longer than {} are not considered, since acceptance is stated for as many positions", table.stated);
   print_words(words);
-  print_flags(experiment, table, requests);
+  double longest = 0.0;  // tokens of a request when it ends
+  for (const arrivals::Request& one : workload.requests) longest = std::max(longest, static_cast<double>(one.prompt) + one.output);
+  print_flags(experiment, table, requests, longest);
 }
 
 }  // namespace specsim::cli

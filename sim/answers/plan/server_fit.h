@@ -1,0 +1,27 @@
+// Whether a server of an engine starts on a deployment's GPUs, by that engine's own rule for memory and its default context.
+#pragma once
+
+#include "sim/hardware/latency/deployment.h"
+
+#include <optional>
+#include <string>
+
+namespace specsim::plan {
+
+// The context that a server takes from the model's config.json where no flag says another; none: not known here.
+std::optional<double> default_context(const cost::ModelShape& model);
+
+struct ServerFit {
+  std::string why_not;            // why the server would not start; "": it does
+  std::optional<double> context;  // of a sequence, to be given by a flag; none: the default does
+  bool past_model = false;        // the planned context is longer than the model's own
+};
+
+// vLLM refuses to start where one sequence of its context does not fit beside the weights; the others lower or cut the context.
+// `context`: cached tokens of a sequence when it ends.
+ServerFit fit_for_one(const cost::Deployment& deployment, cost::MemoryRules rules, double context, int draft_length);
+
+// llama.cpp lays out the cache of all its sequences when it starts.
+ServerFit fit_for_all(const cost::Deployment& deployment, double batch, double context, int draft_length);
+
+}  // namespace specsim::plan

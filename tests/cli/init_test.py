@@ -1,0 +1,67 @@
+#!/usr/bin/python3
+"""specsim init --ask: five questions, a config that fits into the GPU's memory, and the two commands that it recommends.
+
+Runs at the root of the repository; SPECSIM names the program.
+"""
+import re
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+sys.path.insert(0, "tests/support")
+from program import expect, finish, run  # noqa: E402
+
+# GPU, engine, target, quantisation, draft (empty: the one that is offered); what the answer says, and what the config then has.
+LIST = [
+    (["", "", "", "", ""], [], {"hardware": "h100-sxm", "engine": "vllm", "target": "llama-3.1-8b", "draft": "eagle3-llama-3.1-8b"}),
+    (["rtx-4090", "llama_cpp", "qwen3-8b", "q4_k_m", "none"], [], {"target": {"preset": "qwen3-8b", "dtype": "q4_k_m"}, "draft": "none"}),
+    (["rtx-3060", "llama_cpp", "qwen3-14b", "q4_k_m", "none"], ["reduced to batch"], {"hardware": "rtx-3060"}),
+    (["rtx-3090", "vllm", "qwen3-32b", "int4", ""], ["it needs 2 GPUs"], {"draft": {"preset": "eagle3-qwen3-32b", "tensor_parallel": 2}}),
+    (["rtx-4090", "vllm", "llama-3.1-8b", "bf16", "llama-3.2-1b"], ["reduced to batch"], {"draft": "llama-3.2-1b"}),
+    (["h100-sxm", "sglang", "llama-3.1-70b", "bf16", "llama-3.2-1b"], ["it needs", "GPUs"], {"engine": "sglang"}),
+    (["h200-sxm", "trtllm", "gpt-oss-20b", "", ""], [], {"draft": "eagle3-gpt-oss-20b"}),
+    (["mi300x", "vllm", "qwen3-30b-a3b", "fp8", ""], [], {"hardware": "mi300x"}),
+]
+
+
+def question(answers, folder, *more):
+    return run("init", "--ask", *more, cwd=folder, input="".join(f"{answer}\n" for answer in answers))
+
+
+for answers, says, has in LIST:
+    with tempfile.TemporaryDirectory() as folder:
+        status, said, error = question(answers, folder)
+        expect(f"{answers}: {status} {error}", status == 0)
+        if status:
+            continue
+        for part in says:
+            expect(f"{answers}: no {part!r} in {said}", part in said)
+        expect(f"{answers}: it reduces what fits", says or "reduced" not in said)
+        text = (Path(folder) / "experiment.yaml").read_text(encoding="utf-8")
+        cost = yaml.safe_load(text)["cost"]
+        for key, value in has.items():
+            expect(f"{answers}: {key} is {cost[key]}", cost[key] == value)
+        memory = re.search(r"memory: .*: ([\d.]+) of ([\d.]+) GiB", said)
+        expect(f"{answers}: memory", memory and float(memory.group(1)) <= float(memory.group(2)))
+        commands = re.search(r"try: (.*)$", said, re.MULTILINE).group(1).split(", ")
+        expect(f"{answers}: {commands}", len(commands) == 2)
+        for command in commands:
+            words = shlex.split(command)
+            expect(command, words[0] == "specsim")
+            status, out, error = run(*words[1:], cwd=folder)
+            expect(f"{answers}: {command}: {status} {error[-300:]} {out[-300:]}", status == 0)
+
+with tempfile.TemporaryDirectory() as folder:
+    expect("comments", question([""] * 5, folder)[0] == 0 and (Path(folder) / "experiment.yaml").read_text().count("#") > 6)
+    status, _, error = question([""] * 5, folder)
+    expect("init over a config", status == 2 and "experiment.yaml: exists already" in error)
+    for answers, wanted in ((["h100"], '"h100" is none of them'), ([""], "it ended before an answer"), (["", "vllm", "eagle-head-8b"], '"eagle-head-8b" is none of them'),
+                            (["a100-80gb-sxm", "", "", "q4_k_m"], '"q4_k_m" is none of them'),
+                            (["rtx-3060", "", "llama-3.1-405b", "bf16", "none"], "does not fit into the memory of 8 rtx-3060")):
+        status, _, error = question(answers, folder, "--force")
+        expect(f"{answers}: {status} {error}", status == 2 and wanted in error and error.startswith("standard input"))
+
+finish()

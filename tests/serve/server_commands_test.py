@@ -1,0 +1,325 @@
+#!/usr/bin/python3
+"""Every server command of the presets is one that its engine reads, and whose memory rule lets it start.
+
+The hidden case [.commands] of the unit tests writes the commands of all targets, drafts and engines on several GPUs; specsim plan prints
+those of the deployments below. Each is read by a model of its engine's argument parser (tests/data/servers/arguments.yaml: names,
+types, allowed words, combinations), and the memory that it asks for is computed here from the preset's file. Mutants that must be
+refused: a misspelt flag, a word for a number, a method that does not exist, a table with a gap, a context that does not fit.
+
+Runs at the root of the repository; SPECSIM names the program and SPECSIM_TESTS_UNIT the test program.
+"""
+import functools
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import yaml
+
+sys.path.insert(0, "tests/support")
+from program import expect, finish, run  # noqa: E402
+
+UNIT = os.path.abspath(os.environ.get("SPECSIM_TESTS_UNIT", "build/specsim_tests_unit"))
+ENGINES = yaml.safe_load(Path("tests/data/servers/arguments.yaml").read_text(encoding="utf-8"))
+PATH = "MODELPATH"
+# What was tried by hand when these commands failed: deployments whose commands did not start.
+DEPLOYMENTS = [
+    (["--hardware", "h200-sxm", "--target", "{preset: deepseek-v3, expert_parallel: 8}", "--draft", "mtp", "--batch", "16"],
+     {"vLLM": ["--data-parallel-size 8", "--enable-expert-parallel"], "SGLang": ["--tp 8 --dp 8 --enable-dp-attention --ep 8"],
+      "llama.cpp": None, "TensorRT-LLM": ["enable_attention_dp: true", "--ep_size 8"]}),
+    (["--hardware", "rtx-3090", "--target", "llama-3.1-8b", "--draft", "eagle3-llama-3.1-8b", "--batch", "1"],
+     {"vLLM": ["--max-model-len"], "llama.cpp": ["--ctx-size"]}),
+    (["--hardware", "h100-sxm", "--target", "llama-3.1-70b", "--tensor-parallel", "4", "--draft", "llama-3.2-1b", "--batch", "16"],
+     {"vLLM": ["--tensor-parallel-size 4"], "SGLang": ["--tp 4"], "llama.cpp": ["--split-mode tensor"], "TensorRT-LLM": ["--tp_size 4"]}),
+]
+
+
+class Refused(Exception):
+    pass
+
+
+def check_value(name, rule, value):
+    kind = rule["type"]
+    try:
+        if kind == "int" and not (isinstance(value, int) and not isinstance(value, bool) if not isinstance(value, str) else re.fullmatch(r"-?\d+", value)):
+            raise ValueError
+        if kind == "number":
+            float(value)
+        if kind == "bool" and not isinstance(value, bool):
+            raise ValueError
+        if kind == "map" and not isinstance(value, dict):
+            raise ValueError
+    except ValueError:
+        raise Refused(f"{name} is {value!r}, not {kind}") from None
+    if kind == "path" and value != PATH and not str(value).endswith(".yaml"):
+        raise Refused(f"{name} is {value!r}, no path")
+    if "least" in rule and float(value) < rule["least"]:
+        raise Refused(f"{name} is {value}, less than {rule['least']}")
+    if "one_of" in rule and value not in rule["one_of"]:
+        raise Refused(f"{name} is {value!r}, not one of {rule['one_of']}")
+
+
+def check_keys(name, rules, values):
+    for key, value in values.items():
+        if key not in rules:
+            raise Refused(f"{name} has no {key}")
+        check_value(f"{name} {key}", rules[key], value)
+
+
+def flags_of(engine, words):
+    """{flag: value or None} and the words without a dash."""
+    rules = ENGINES[engine]
+    program = rules["program"]
+    if words[:len(program)] != program:
+        raise Refused(f"starts with {words[:len(program)]}, not {program}")
+    flags, places = {}, []
+    waiting = iter(words[len(program):])
+    for word in waiting:
+        if not word.startswith("--"):
+            places.append(word)
+            continue
+        if word not in rules["arguments"]:
+            raise Refused(f"no argument {word}")
+        if word in flags:
+            raise Refused(f"{word} twice")
+        rule = rules["arguments"][word]
+        flags[word] = None
+        if rule["type"] != "none":
+            flags[word] = next(waiting, None)
+            if flags[word] is None:
+                raise Refused(f"{word} has no value")
+            if rule["type"] != "json":
+                check_value(word, rule, flags[word])
+    if len(places) != rules["places"] or any(place != PATH for place in places):
+        raise Refused(f"words without a dash: {places}")
+    for needed in rules.get("required", []):
+        if needed not in flags:
+            raise Refused(f"{needed} is missing")
+    return flags
+
+
+def check_vllm(flags, rules):
+    config = json.loads(flags["--speculative-config"])
+    check_keys("--speculative-config", rules["speculative"], config)
+    if "num_speculative_tokens" not in config or "method" not in config:
+        raise Refused("method or num_speculative_tokens is missing")
+    if config["method"] == "ngram" if "model" in config else config["method"] not in rules["without_model"]:
+        raise Refused(f"{config['method']} and its model")
+    own = int(flags.get("--tensor-parallel-size", 1))
+    # The draft is cut as the target is: DraftModelProposer._raise_if_draft_tp_mismatch.
+    if config["method"] == "draft_model" and config.get("draft_tensor_parallel_size", own) != own:
+        raise Refused("draft_tensor_parallel_size is not the target's")
+    if config.get("draft_tensor_parallel_size", own) not in (1, own):
+        raise Refused("draft_tensor_parallel_size is neither 1 nor the target's")
+    if config["method"] == "ngram" and config["prompt_lookup_min"] > config["prompt_lookup_max"]:
+        raise Refused("prompt_lookup_min is above prompt_lookup_max")
+    if "--enable-expert-parallel" in flags and int(flags.get("--data-parallel-size", 1)) * own < 2:
+        raise Refused("--enable-expert-parallel on one GPU")
+    following = 1
+    for start, end, length in config.get("num_speculative_tokens_per_batch_size", []):
+        if start != following or end < start or not 0 <= length <= config["num_speculative_tokens"]:
+            raise Refused(f"table: [{start}, {end}, {length}]")
+        following = end + 1
+    return config["num_speculative_tokens"]
+
+
+def check_sglang(flags, rules):
+    method = flags["--speculative-algorithm"]
+    model = "--speculative-draft-model-path" in flags
+    if model and method == "NGRAM" or not model and method not in rules["without_model"]:
+        raise Refused(f"{method} and its model")
+    tensor, data, experts = (int(flags.get(name, 1)) for name in ("--tp", "--dp", "--ep"))
+    if tensor % data or tensor % experts:
+        raise Refused("--tp is no multiple of --dp and --ep")
+    if "--enable-dp-attention" in flags:
+        if data < 2 or method in rules["not_with_dp_attention"]:
+            raise Refused(f"--enable-dp-attention with --dp {data} and {method}")
+        if method in rules["lm_head_with_dp_attention"] and "--enable-dp-lm-head" not in flags:
+            raise Refused(f"{method} needs --enable-dp-lm-head")
+    elif data > 1:
+        raise Refused("--dp makes whole copies of the model without --enable-dp-attention")
+    verified = int(flags.get("--speculative-num-draft-tokens", 0))
+    if method in ("EAGLE", "EAGLE3", "STANDALONE"):
+        if flags.get("--speculative-eagle-topk") != "1" or verified != int(flags["--speculative-num-steps"]) + 1:
+            raise Refused("with topk 1, --speculative-num-draft-tokens is --speculative-num-steps + 1")
+        return verified - 1
+    return int(flags["--speculative-dspark-block-size"]) if method == "DSPARK" else verified - 1
+
+
+def check_llama(flags, rules):
+    method = flags["--spec-type"]
+    if (method in rules["without_model"]) == ("--model-draft" in flags):
+        raise Refused(f"{method} and its model")
+    if ("--cache-type-k" in flags) != ("--cache-type-v" in flags):
+        raise Refused("one cache type of two")
+    return int(flags["--spec-ngram-simple-size-m"] if method == "ngram-simple" else flags["--spec-draft-n-max"])
+
+
+def check_tensorrt(flags, rules, options):
+    check_keys("speculative.yaml", rules["options"], options)
+    config = options["speculative_config"]
+    check_keys("speculative_config", rules["speculative"], config)
+    if ("speculative_model" in config) and config["decoding_type"] == "NGram" or (
+            "speculative_model" not in config and config["decoding_type"] not in rules["without_model"]):
+        raise Refused(f"{config['decoding_type']} and its model")
+    tensor, experts = int(flags.get("--tp_size", 1)), int(flags.get("--ep_size", 1))
+    if tensor % experts or (options.get("enable_attention_dp", False) and tensor < 2):
+        raise Refused(f"--tp_size {tensor}, --ep_size {experts}")
+    schedule = config.get("draft_len_schedule")
+    if schedule is not None and (list(schedule) != sorted(schedule) or next(iter(schedule.values())) != config["max_draft_len"]):
+        raise Refused(f"draft_len_schedule {schedule}")
+    return config["max_draft_len"]
+
+
+def read_command(engine, command):
+    """The flags of a command, its draft length; throws Refused where the engine would."""
+    command = re.sub(r"<path of [^<>]*>", PATH, command)
+    options = None
+    if engine == "TensorRT-LLM":
+        written, command = command.split(" > speculative.yaml && ")
+        echo, text = shlex.split(written)
+        if echo != "echo":
+            raise Refused(written)
+        options = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    flags = flags_of(engine, shlex.split(command))
+    rules = ENGINES[engine]
+    if engine == "TensorRT-LLM":
+        return flags, check_tensorrt(flags, rules, options)
+    return flags, {"vLLM": check_vllm, "SGLang": check_sglang, "llama.cpp": check_llama}[engine](flags, rules)
+
+
+@functools.cache
+def plain(model):
+    """The description of a dense model with one kind of attention, computed here; None for others."""
+    path = Path(f"configs/models/{model}.yaml")
+    shape = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known = {"name", "aliases", "source", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "tied_embeddings"}
+    return shape if shape and set(shape) <= known else None
+
+
+def weights(shape):
+    attention = shape["hidden"] * shape["head_dim"] * (2 * shape["heads"] + 2 * shape["kv_heads"])
+    dense = shape["hidden"] * shape["ffn"] * (3 if shape.get("gated", True) else 2)
+    return 2 * (shape["layers"] * (attention + dense) + shape["vocab"] * shape["hidden"] * (1 if shape.get("tied_embeddings") else 2))
+
+
+def cache(shape, tokens):
+    return 2 * 2 * shape["layers"] * shape["kv_heads"] * shape["head_dim"] * tokens
+
+
+def check_memory(line, flags):
+    """The engine's memory rule, of plain models in 16 bits: what it must hold when it starts is at most 0.92 of the GPU."""
+    target, draft = plain(line["target"]), plain(line["draft"])
+    if target is None or (draft is None and line["draft"] != "none"):
+        return False
+    known = {"vLLM": "--max-model-len", "llama.cpp": "--ctx-size", "TensorRT-LLM": "--max_seq_len"}
+    tokens = float(flags.get(known.get(line["engine"], ""), None) or line["context"])
+    shared = line["tensor_parallel"]
+    asked = (weights(target) + cache(target, tokens)) / shared
+    if draft:
+        asked += (weights(draft) + cache(draft, tokens))
+    if asked > 0.92 * line["gpu_bytes"]:
+        raise Refused(f"{asked / 2**30:.1f} GiB on a GPU of {line['gpu_bytes'] / 2**30:.1f} GiB")
+    return True
+
+
+def check_line(line):
+    flags, length = read_command(line["engine"], line["command"])
+    if length != line["draft_length"]:
+        raise Refused(f"drafts {length} tokens, {line['draft_length']} are planned")
+    gpus = {"vLLM": int(flags.get("--tensor-parallel-size", 1)) * int(flags.get("--data-parallel-size", 1)), "SGLang": int(flags.get("--tp", 1)),
+            "TensorRT-LLM": int(flags.get("--tp_size", 1))}.get(line["engine"])
+    if gpus is not None and gpus != line["tensor_parallel"] * line["expert_parallel"]:
+        raise Refused(f"runs on {gpus} GPUs")
+    slots = int(flags.get("--parallel", 1)) if line["engine"] == "llama.cpp" else 1
+    for name in ("--max-model-len", "--ctx-size", "--max_seq_len"):
+        if name in flags and line["engine"] != "TensorRT-LLM" and int(flags[name]) / slots < min(line["context"], 2048):
+            raise Refused(f"{name} {flags[name]} for {line['context']} tokens")
+    return check_memory(line, flags)
+
+
+def refused(line, **changes):
+    try:
+        check_line({**line, **changes})
+    except (Refused, KeyError, json.JSONDecodeError):
+        return True
+    return False
+
+
+def mutants(lines):
+    """Wrong commands that the checks must refuse, made from right ones."""
+    def first(engine, part):
+        return next(line for line in lines if line["engine"] == engine and part in line["command"])
+    for engine, right, wrong in (("vLLM", "--speculative-config", "--speculative-confg"), ("SGLang", "--speculative-num-steps", "--speculative-steps"),
+                                 ("llama.cpp", "--spec-draft-n-max", "--draft-max"), ("TensorRT-LLM", "--max_batch_size", "--max-batch-size"),
+                                 ("vLLM", "\"eagle3\"", "\"eagle4\""), ("vLLM", "[[1, 8, 4], [9,", "[[1, 8, 4], [10,"),
+                                 ("vLLM", "--data-parallel-size 8", "--data-parallel-size 4"),
+                                 ("SGLang", "--speculative-num-draft-tokens 5", "--speculative-num-draft-tokens 6"),
+                                 ("llama.cpp", "--ctx-size ", "--ctx-size 99"), ("TensorRT-LLM", "decoding_type: Eagle3", "decoding_type: Eagle")):
+        line = first(engine, right)
+        if right == "--ctx-size ":
+            line = next(one for one in lines if one["engine"] == engine and plain(one["target"]) and one["draft"] == "none")
+        expect(f"mutant {right} to {wrong} of {engine} passes", refused(line, command=line["command"].replace(right, wrong)))
+    line = next(one for one in lines if one["engine"] == "vLLM" and "--max-model-len" in one["command"] and plain(one["target"]) and one["draft"] == "none")
+    expect("a context that does not fit passes", refused(line, command=re.sub(r"--max-model-len \d+", "--max-model-len 131072000", line["command"])))
+
+
+def printed(deployment, wanted):
+    """The commands of specsim plan --verbose by engine."""
+    status, out, err = run("plan", *deployment, "--alpha", "0.8", "--longest", "4", "--context", "4096", "--verbose")
+    expect(f"plan {deployment}: {err}", status == 0)
+    found = {}
+    for engine in ENGINES:
+        row = re.search(rf"^  {re.escape(engine)} \S+ +(.*)$", out, re.MULTILINE)
+        expect(f"{engine} is not there: {deployment}", row)
+        found[engine] = row.group(1) if row else ""
+    for engine, parts in wanted.items():
+        if parts is None:
+            expect(f"{engine}: {found[engine]}", found[engine].startswith("no: "))
+            continue
+        for part in parts:
+            expect(f"{engine}: no {part} in {found[engine]}", part in found[engine])
+    for engine, command in found.items():
+        if not command.startswith("no: "):
+            try:
+                read_command(engine, command)
+            except Refused as why:
+                expect(f"{engine}: {why}: {command}", False)
+    gpus = re.search(r"start a server on (\d+) GPUs", out)
+    expect(f"{deployment}: how many GPUs", bool(gpus) == ("expert_parallel" in " ".join(deployment) or "--tensor-parallel" in deployment))
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "commands.jsonl"
+        done = subprocess.run([UNIT, "[.commands]"], env={**os.environ, "SPECSIM_COMMANDS": str(path)}, capture_output=True, text=True, timeout=600)
+        expect(f"[.commands]: {done.stdout[-500:]}", done.returncode == 0)
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    flags = [line for line in lines if "flag" in line]
+    lines = [line for line in lines if "command" in line]
+    for line in flags:
+        rules = ENGINES[line["engine"]]
+        expect(f"{line}: not in arguments.yaml", line["flag"] in rules["arguments"] and line["version"] == str(rules["version"]) and line["source"] == rules["source"])
+    expect("arguments.yaml has flags that no command uses", sum(len(rules["arguments"]) for rules in ENGINES.values()) == len(flags))
+    weighed = 0
+    for line in lines:
+        try:
+            weighed += check_line(line)
+            bad = ""
+        except (Refused, KeyError, json.JSONDecodeError) as why:
+            bad = f"{line['engine']} on {line['gpu']}: {why}: {line['command']}"
+        expect(bad, not bad)
+    expect(f"only {len(lines)} commands", len(lines) > 1000)
+    expect(f"the memory of only {weighed} commands", weighed > 100)
+    mutants(lines)
+    for deployment, wanted in DEPLOYMENTS:
+        printed(deployment, wanted)
+    print(f"{len(lines)} commands, the memory of {weighed} of them")
+
+
+main()
+finish()
