@@ -49,10 +49,11 @@ bool is_dspark(const Deployment& d) {
 }
 // Layers that read the target's cache (Gemma 4's assistants): vLLM and TensorRT-LLM run them as modules with a path.
 bool is_assistant(const Deployment& d) { return drafts_as(d, "gemma_assistant"); }
-// Drafters that none of these versions serves.
-std::string unserved(const Deployment& d) {
+bool is_domino(const Deployment& d) { return drafts_as(d, "domino"); }
+// Drafters that an engine does not serve; Domino is served by SGLang alone.
+std::string unserved(const Deployment& d, bool takes_domino) {
   for (const char* word : {"domino", "dflare", "hydra"})
-    if (drafts_as(d, word)) return fmt::format("it serves no drafters of this kind ({})", word);
+    if (drafts_as(d, word) && !(takes_domino && is_domino(d))) return fmt::format("it serves no drafters of this kind ({})", word);
   return "";
 }
 bool is_pard(const Deployment& d) { return d.draft && !is_head(d) && d.draft->one_pass; }
@@ -85,11 +86,11 @@ std::string vocabularies(const Deployment& d) {
   return fmt::format("the vocabularies differ ({} tokens, the draft's {})", counted(d.target->vocab), counted(d.draft->vocab));
 }
 
-// Why an engine refuses this head, which takes Medusa's or not; empty: it may take it.
-std::string unfit_head(const Deployment& d, bool takes_medusa = false) {
+// Why an engine refuses this head, which takes Medusa's and Domino's or not; empty: it may take it.
+std::string unfit_head(const Deployment& d, bool takes_medusa = false, bool takes_domino = false) {
   if (d.draft)
     if (const std::string why = made_for_another(*d.target, *d.draft); !why.empty()) return why + ": refused";
-  if (const std::string why = unserved(d); !why.empty()) return why;
+  if (const std::string why = unserved(d, takes_domino); !why.empty()) return why;
   if (!d.draft || d.draft->prediction_heads == 0.0 || (takes_medusa && is_medusa(d))) return "";
   return "has no heads of this kind";
 }
@@ -173,12 +174,16 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
     own.notes.push_back(vocabularies(d) + ": refused (versions before pull request 23838 start, and write nonsense)");
     return own;
   }
-  if (const std::string why = unfit_head(d); !why.empty()) {
+  if (const std::string why = unfit_head(d, false, true); !why.empty()) {
     own.notes.push_back(why);
     return own;
   }
   if (is_pard(d) || is_peagle(d)) {
     own.notes.emplace_back("it drafts in one pass by heads on the target's features alone (DFLASH, DSPARK)");
+    return own;
+  }
+  if (is_domino(d) && d.target->tensor_parallel > 1.0) {
+    own.notes.emplace_back("it runs Domino on one GPU alone (pull request 36899)");
     return own;
   }
   std::string draft;
@@ -190,6 +195,7 @@ EngineCommand sglang(const Deployment& d, int draft_length, double batch, const 
                           path_of(*d.draft), draft_length)
             : fmt::format("--speculative-algorithm DFLASH --speculative-draft-model-path {} --speculative-num-draft-tokens {}",
                           path_of(*d.draft), draft_length + 1);
+    if (is_domino(d)) own.notes.emplace_back("it runs Domino for greedy decoding alone, since pull request 36899");
   } else if (!d.draft) {
     // A chain: no breadth. What is verified counts the token before the drafts.
     draft = fmt::format("--speculative-algorithm NGRAM --speculative-num-draft-tokens {} --speculative-ngram-max-bfs-breadth 1",
