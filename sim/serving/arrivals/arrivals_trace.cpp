@@ -165,7 +165,9 @@ class Reader {
       diagnostics_.add({file_, 0, 0}, "has no request, allowed: at least one");
       return false;
     }
-    if (!ignored_.empty()) notes.push_back(fmt::format("{} is not counted: {}", file_, fmt::join(ignored_, ", ")));
+    if (!ignored_.empty()) notes.push_back(fmt::format("{} has what is not counted: {}", file_, fmt::join(ignored_, ", ")));
+    if (fractions_)
+      notes.push_back(fmt::format("{} has timestamps with fractions, which are read as milliseconds, not seconds", file_));
     if (texts_) notes.push_back(fmt::format("{} has prompts as text: a token is taken as {:g} bytes", file_, kBytesPerToken));
     return turns_.empty() || order_turns();
   }
@@ -376,6 +378,7 @@ class Reader {
       const auto time =
           json_number(value, "timestamp", seconds_ ? "seconds" : "milliseconds", 0.0, seconds_ ? kMostDays : kMostDays * 1e3);
       if (!time) return false;
+      fractions_ = fractions_ || (!seconds_ && *time != std::floor(*time));
       request.due = std::llround(*time * (seconds_ ? kPicosecondsPerSecond : 1e9));
     }
     request.first_hash = static_cast<std::uint32_t>(workload.hashes.size());
@@ -526,6 +529,7 @@ class Reader {
   bool seconds_ = false;           // times of JSON lines are in seconds
   bool texts_ = false;             // some prompts are texts
   std::set<std::string> ignored_;  // columns and keys that say something which is not counted
+  bool fractions_ = false;         // of a millisecond, where the format has whole ones
   std::map<std::string, Session> sessions_;
   std::vector<std::uint64_t> turns_;  // the session of each request, where there are sessions
 };
